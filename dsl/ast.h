@@ -1,0 +1,348 @@
+/* ast.h: the tree of a module, as written and then as checked.
+ *
+ * The parser builds these nodes (grammar actions only call ast_* functions); the checker fills in the fields under "set by check" and
+ * changes nothing else, so the formatter and the language server see the program as it was written. Lists are singly linked through
+ * `next`, in source order. All nodes live in the compilation's arena. */
+#ifndef DSL_AST_H
+#define DSL_AST_H
+
+#include "source.h"
+
+typedef struct Type Type;       /* type.h */
+typedef struct Variable Variable; /* type.h: a local, parameter or binding */
+typedef struct Builtin Builtin; /* type.h: a built-in effect or method */
+typedef struct ErrorSet ErrorSet; /* type.h */
+
+typedef struct Decl Decl;
+typedef struct Stmt Stmt;
+typedef struct Expr Expr;
+typedef struct Block Block;
+
+/* A name and where it stands. text is NUL-terminated and interned: equal names have equal pointers. NULL text = absent. */
+typedef struct Name {
+    const char *text;
+    Span span;
+} Name;
+
+/* ---- types as written ---- */
+
+typedef enum TypeExprKind {
+    TYX_NAME,     /* int, Step, text.Step: qualifier may be set */
+    TYX_GENERIC,  /* list<T>, map<K, V>, channel<T>, task<T>: name and args */
+    TYX_OPTIONAL, /* T?: args holds T */
+} TypeExprKind;
+
+typedef struct TypeExpr {
+    TypeExprKind kind;
+    Span span;
+    Name qualifier; /* module alias or absent */
+    Name name;
+    struct TypeExpr *args, *next;
+} TypeExpr;
+
+/* ---- expressions ---- */
+
+typedef enum ExprKind {
+    EX_BAD,      /* stands where the parser recovered; silent in every later pass */
+    EX_NULL,
+    EX_BOOL,     /* int_value 0 or 1 */
+    EX_INT,      /* int_value */
+    EX_FLOAT,    /* float_value */
+    EX_DURATION, /* int_value, milliseconds */
+    EX_STRING,   /* parts: EX_TEXT and other expressions in turn; no part at all is "" */
+    EX_TEXT,     /* a literal piece of a string: text/text_len, decoded */
+    EX_NAME,     /* name */
+    EX_FIELD,    /* left.name */
+    EX_INDEX,    /* left[right] */
+    EX_CALL,     /* left(args) */
+    EX_BINARY,   /* left op right */
+    EX_UNARY,    /* op left */
+    EX_LIST,     /* [args] */
+    EX_MAP,      /* { entries } : a map, or a record where the type is known */
+    EX_IF,       /* if cond { left } else { right } */
+    EX_LAMBDA,   /* name => left; only as an argument of a method */
+    EX_PAREN,    /* (left): kept for the formatter and for mistake 12 */
+    /* the ones that stand only at the root of a statement */
+    EX_YIELD,    /* yield left(EX_CALL) policies */
+    EX_SPAWN,    /* spawn left(EX_CALL) with (args) */
+    EX_PARALLEL, /* parallel { bodies } */
+    EX_RACE,     /* race { bodies } */
+    EX_PARALLEL_FOR, /* parallel for vars in range limit n { block } */
+} ExprKind;
+
+typedef enum Op {
+    OP_NONE, OP_OR, OP_AND, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_COALESCE,
+    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_NOT, OP_NEG,
+} Op;
+
+typedef struct Arg {
+    Name name;   /* f(name: value) or absent */
+    Expr *value;
+    struct Arg *next;
+} Arg;
+
+typedef struct MapEntry {
+    Name name;   /* {name: v}; absent when key is set */
+    Expr *key;   /* {"k": v} or {[k]: v} */
+    bool computed; /* written as [k] */
+    Expr *value;
+    struct MapEntry *next;
+} MapEntry;
+
+typedef enum PolicyKind { POL_RETRY, POL_BACKOFF, POL_TIMEOUT, POL_ELSE, POL_UNDO, POL_AS, POL_KEY, POL_APPROVE } PolicyKind;
+
+typedef struct Policy {
+    PolicyKind kind;
+    Span span;
+    Expr *value;  /* all but undo; for `as` an EX_STRING */
+    Block *block; /* undo */
+    struct Policy *next;
+} Policy;
+
+typedef struct ParallelBody {
+    Name name;
+    Expr *yield;  /* name: yield f(x) */
+    Block *block; /* name: { … } */
+    struct ParallelBody *next;
+} ParallelBody;
+
+/* What a call turned out to be. Set by check. */
+typedef enum CallKind {
+    CALL_NONE,
+    CALL_FN,        /* decl: a fn */
+    CALL_WORKFLOW,  /* decl: a workflow (under yield or spawn) */
+    CALL_TOOL,      /* decl: a tool (under yield) */
+    CALL_PROMPT,    /* decl: a prompt (under yield) */
+    CALL_RECORD,    /* decl: a type or error built by name */
+    CALL_CASE,      /* decl: an enum; case_index */
+    CALL_BUILTIN,   /* builtin: print, now, sleep, exec … */
+    CALL_METHOD,    /* builtin: a method; argv[0] is the receiver */
+} CallKind;
+
+struct Expr {
+    ExprKind kind;
+    Span span;
+    Expr *left, *right, *cond;
+    Name name;
+    Op op;
+    Span op_span;          /* where the operator or the bracket stands */
+    int64_t int_value;
+    double float_value;
+    const char *text;      /* EX_TEXT; EX_INT and EX_FLOAT: as written */
+    uint32_t text_len;
+    Expr *parts;           /* EX_STRING, linked by next */
+    Expr *next;            /* in a list of parts */
+    Arg *args;             /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
+    MapEntry *entries;
+    Policy *policies;      /* EX_YIELD */
+    Name label;            /* `as "…"` of parallel, race; absent otherwise */
+    bool detached;         /* EX_SPAWN */
+    bool has_with;         /* EX_SPAWN */
+    ParallelBody *bodies;
+    Name var, var2;        /* EX_PARALLEL_FOR */
+    Expr *range, *range_end, *limit;
+    Block *block;
+
+    /* set by check */
+    const Type *type;      /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
+    const Type *to;        /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal */
+    Variable *variable;    /* EX_NAME of a local; EX_LAMBDA: its parameter */
+    Decl *decl;            /* EX_NAME of a const; the target of a call; the enum of a bare case (EX_FIELD) */
+    CallKind call;         /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
+    const Builtin *builtin;
+    uint32_t case_index;
+    uint32_t field_index;  /* EX_FIELD of a record, error or ExecResult-like value: index into type->fields */
+    Expr **argv;           /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
+    uint32_t argc;
+    const ErrorSet *errors; /* EX_YIELD: what it can fail with */
+};
+
+/* ---- statements ---- */
+
+typedef enum StmtKind {
+    ST_BAD,
+    ST_LET,      /* let name: type = value */
+    ST_VAR,
+    ST_ASSIGN,   /* target op= value; op is OP_NONE for plain '=' */
+    ST_EXPR,     /* a call, yield call, spawn, parallel or race alone */
+    ST_YIELD,    /* plain yield */
+    ST_IF,       /* value: head; block; else_block (an else-if chain is a block of one ST_IF, else_if set) */
+    ST_WHILE,
+    ST_FOR,      /* for var[, var2] in value[..range_end] */
+    ST_MATCH,
+    ST_RETURN, ST_FAIL, ST_BREAK, ST_CONTINUE, ST_GIVE,
+    ST_TRY,      /* block, catches, finally */
+    ST_WITH,     /* with value(call) timeout … { block } */
+    ST_MOCK,     /* mock callee(args) => value or fail value */
+    ST_ASSERT,
+} StmtKind;
+
+typedef enum PatternKind { PAT_BAD, PAT_CASE, PAT_LITERAL, PAT_ELSE } PatternKind;
+
+typedef struct Binding {
+    Name name;             /* `_` binds nothing */
+    Variable *variable;    /* set by check; NULL for `_` */
+    struct Binding *next;
+} Binding;
+
+typedef struct Pattern {
+    PatternKind kind;
+    Span span;
+    Name module, type_name, case_name; /* PAT_CASE: case, Type.case, module.Type.case */
+    bool has_bindings;
+    Binding *bindings;
+    Expr *literal;         /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
+    struct Pattern *next;  /* A | B */
+    /* set by check */
+    Decl *decl;            /* enum or error */
+    uint32_t case_index;   /* enum case */
+    const Type *error_type; /* match on an error: the error this pattern names */
+} Pattern;
+
+typedef struct Arm {
+    Span span;
+    Pattern *patterns;
+    Expr *guard;
+    Block *block;          /* an arm that is one statement is a block of one */
+    bool bare;             /* it was written as one statement */
+    struct Arm *next;
+} Arm;
+
+typedef struct CatchName {
+    Name module, name;
+    struct CatchName *next;
+    Decl *decl;            /* set by check: a declared error, or NULL for a built-in one */
+    const Type *type;      /* set by check */
+} CatchName;
+
+typedef struct Catch {
+    Span span;
+    Name var;
+    CatchName *names;      /* none: catches every error that can be caught */
+    Block *block;
+    struct Catch *next;
+    Variable *variable;    /* set by check */
+} Catch;
+
+struct Stmt {
+    StmtKind kind;
+    Span span;
+    Span keyword;          /* the word that opens it; for messages */
+    Name name;             /* let, var */
+    TypeExpr *type_expr;
+    Expr *target;          /* assign */
+    Op op;
+    Expr *value;
+    Expr *range_end;       /* for … in value..range_end */
+    Name var, var2;        /* for */
+    Block *block, *else_block, *finally;
+    bool else_if;
+    Arm *arms;
+    Catch *catches;
+    Expr *timeout;         /* with */
+    Name label;            /* plain yield, with */
+    Name mock_module, mock_name;
+    Arg *args;             /* mock */
+    bool mock_fails;
+    Stmt *next;
+    /* set by check */
+    Variable *variable;    /* let, var; for: the element or counter */
+    Variable *variable2;   /* for i, x: i is variable, x is variable2; for k, v likewise */
+    bool falls_through;    /* control can reach the statement behind it */
+};
+
+struct Block {
+    Span span;             /* braces included */
+    Stmt *stmts;
+};
+
+/* ---- declarations ---- */
+
+typedef enum DeclKind {
+    DECL_BAD, DECL_IMPORT, DECL_CONST, DECL_TYPE, DECL_ERROR, DECL_ENUM, DECL_TOOL, DECL_PROMPT, DECL_FN, DECL_WORKFLOW, DECL_TEST,
+} DeclKind;
+
+/* A parameter, or a field of a record, error or enum case. */
+typedef struct Field {
+    Name name;
+    Span span;
+    TypeExpr *type_expr;
+    Expr *value;           /* default or NULL */
+    struct Field *next;
+    /* set by check */
+    const Type *type;
+    Variable *variable;    /* parameters */
+} Field;
+
+typedef struct EnumCase {
+    Name name;
+    Span span;
+    Field *fields;
+    bool has_fields;
+    struct EnumCase *next;
+} EnumCase;
+
+typedef enum RepeatClass { REPEAT_ONCE, REPEAT_IDEMPOTENT, REPEAT_PURE } RepeatClass; /* once is the default */
+
+typedef enum AttrKind { ATTR_PURE, ATTR_IDEMPOTENT, ATTR_ONCE, ATTR_DANGEROUS, ATTR_LIMIT, ATTR_RATE } AttrKind;
+
+typedef struct Attr {
+    AttrKind kind;
+    Span span;
+    int64_t value;         /* limit N, rate N/… */
+    int64_t per_ms;        /* rate …/D */
+    struct Attr *next;
+} Attr;
+
+typedef enum ProviderKind { PROV_EXEC, PROV_MCP, PROV_EXTERN, PROV_HTTP } ProviderKind;
+
+typedef struct ProviderOption { /* probe NAME, stdin EXPR … after the provider */
+    Name name;
+    Expr *value;
+    struct ProviderOption *next;
+} ProviderOption;
+
+typedef struct PromptRow { /* model "x", system "…", user "…", retry 2 */
+    Name name;
+    Expr *value;
+    struct PromptRow *next;
+} PromptRow;
+
+struct Decl {
+    DeclKind kind;
+    Span span;
+    Name name;             /* import: the alias */
+    const char *doc;       /* the /// lines above it, joined by newlines, or NULL */
+    Field *params;         /* tool, prompt, fn, workflow; fields of a type or error */
+    TypeExpr *result;      /* NULL: returns nothing; const: its annotation */
+    Expr *value;           /* const; import: the path; test: the name */
+    EnumCase *cases;
+    Attr *attrs;
+    ProviderKind provider;
+    Expr *provider_value;  /* exec argv, http request line, extern name; mcp server */
+    Expr *provider_value2; /* mcp tool */
+    ProviderOption *options;
+    PromptRow *rows;
+    bool has_fails;
+    CatchName *fails;
+    Block *block;
+    Decl *next;
+
+    /* set by check */
+    const Type *type;        /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
+    uint32_t param_count;    /* parameters or fields */
+    RepeatClass repeat;      /* tool */
+    Decl *probe;             /* tool: the tool named by `probe` */
+    const ErrorSet *errors;  /* workflow: what can escape */
+    Variable *variables;     /* fn, workflow: every local, parameters first, linked by next */
+    uint32_t variable_count;
+    bool uses_self;          /* reserved for reports */
+};
+
+typedef struct Module {
+    Source *source;
+    Decl *decls;
+    struct Module *next;
+} Module;
+
+#endif

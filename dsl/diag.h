@@ -1,0 +1,53 @@
+/* diag.h: what the compiler tells people.
+ *
+ * Errors are collected, sorted by position, printed with the source line and a caret span, and answered with exit status 65. One
+ * mistake gives one error: a pass that meets a node an earlier error already covers stays silent. */
+#ifndef DSL_DIAG_H
+#define DSL_DIAG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "source.h"
+
+typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING } DiagLevel;
+
+typedef struct Diag {
+    DiagLevel level;
+    Span span;            /* where; the caret line marks it */
+    const char *message;  /* one sentence, no trailing full stop: what was found and what was expected */
+    const char *hint;     /* what to do, or NULL */
+    bool has_other;       /* a second place that explains the first */
+    Span other;
+    const char *other_message; /* e.g. "declared here" */
+    struct Diag *next;
+} Diag;
+
+typedef struct DiagList {
+    Arena *arena;
+    const SourceSet *sources;
+    Diag *first, *last;
+    uint32_t errors;  /* how many errors were reported, the ones above the limit included */
+    uint32_t limit;   /* how many are kept; 50 */
+} DiagList;
+
+void diag_init(DiagList *list, Arena *arena, const SourceSet *sources);
+
+/* Reports an error. The result may be decorated with diag_hint and diag_other; it is never NULL. */
+Diag *diag_error(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_hint(DiagList *list, Diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The one refusal of what a later version brings: "NAME is not supported yet". */
+void diag_not_yet(DiagList *list, Span span, const char *what);
+
+/* The candidate nearest to name (edit distance, case-insensitive prefix bonus) or NULL when none is near enough to suggest. */
+const char *diag_nearest(const char *name, size_t len, const char *const *candidates, size_t count);
+
+/* Prints all of them in source order: "file:line:col: error: …", the line, carets, hint, second place. Colour only when asked for. */
+void diag_print(const DiagList *list, FILE *out, bool colour);
+
+/* The same as one JSON array of {file, line, col, end_line, end_col, level, message, hint, other: {…}}. */
+void diag_print_json(const DiagList *list, FILE *out);
+
+#endif

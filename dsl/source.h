@@ -1,0 +1,73 @@
+/* source.h: the text of one compilation and positions in it.
+ *
+ * Every byte of every source file has one 32-bit global offset, so a Span alone says which file it lies in: tree nodes stay small
+ * and a diagnostic can point into any module. Lines and columns are computed only when something is printed. */
+#ifndef DSL_SOURCE_H
+#define DSL_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+
+/* A stretch of source text: global byte offset of its first byte, and its length in bytes. */
+typedef struct Span {
+    uint32_t off;
+    uint32_t len;
+} Span;
+
+/* One file. Owned by the SourceSet that loaded it. */
+typedef struct Source {
+    const char *name;      /* as the user named it; what messages print */
+    const char *text;      /* len bytes, then a NUL that belongs to no token */
+    uint32_t len;          /* bytes */
+    uint32_t base;         /* global offset of text[0] */
+    uint32_t *line_starts; /* byte offset of each line's first byte, made on first use; line_count entries */
+    uint32_t line_count;
+    struct Source *next;
+} Source;
+
+/* All files of one compilation. */
+typedef struct SourceSet {
+    Arena *arena;
+    Source *first, *last;
+    uint32_t next_base;
+} SourceSet;
+
+/* A position as people write it. Columns count code points, both start at 1. */
+typedef struct LineCol {
+    const Source *source;
+    uint32_t line;
+    uint32_t col;
+} LineCol;
+
+void source_set_init(SourceSet *set, Arena *arena);
+
+/* Reads a whole file ("-" is standard input). Returns NULL and an errno value in *error when it cannot be read, or EFBIG when it is
+ * larger than SOURCE_MAX bytes. */
+Source *source_load(SourceSet *set, const char *path, int *error);
+#define SOURCE_MAX (16u << 20)
+
+/* Adds text that is already in memory; it is copied. */
+Source *source_add(SourceSet *set, const char *name, const char *text, size_t len);
+
+/* The file that holds a global offset; the position one past a file's end belongs to that file. */
+Source *source_of(const SourceSet *set, uint32_t off);
+
+LineCol source_line_col(const SourceSet *set, uint32_t off);
+
+/* The text of a line (1-based) without its newline; *len gets its bytes. */
+const char *source_line(const Source *source, uint32_t line, uint32_t *len);
+
+/* The bytes of a span; not NUL-terminated. */
+const char *source_text(const SourceSet *set, Span span);
+
+static inline Span span_join(Span a, Span b)
+{
+    uint32_t end = b.off + b.len > a.off + a.len ? b.off + b.len : a.off + a.len;
+    uint32_t off = a.off < b.off ? a.off : b.off;
+    return (Span){off, end - off};
+}
+
+#endif
