@@ -1,0 +1,157 @@
+/* type.h: the checked program: types, variables, built-ins, error sets, and the tables the code generator walks.
+ *
+ * Types are interned: equal types are one pointer, so `==` compares them. The checker annotates the tree (ast.h, "set by check") and
+ * collects the declarations here; nothing after it looks at names again. */
+#ifndef DSL_TYPE_H
+#define DSL_TYPE_H
+
+#include <stdio.h>
+
+#include "ast.h"
+#include "diag.h"
+
+typedef enum TypeKind {
+    TYPE_BAD,      /* an error was reported; compatible with everything, silently */
+    TYPE_NOTHING,  /* the result of what gives no value */
+    TYPE_NULL,     /* the literal null before its surroundings give it a type */
+    TYPE_NEVER,    /* reserved */
+    TYPE_BOOL,
+    TYPE_INT,
+    TYPE_FLOAT,
+    TYPE_DURATION, /* milliseconds */
+    TYPE_TIME,     /* milliseconds since 1970-01-01 UTC */
+    TYPE_STRING,
+    TYPE_BYTES,
+    TYPE_JSON,
+    TYPE_LIST,     /* elem */
+    TYPE_MAP,      /* key, elem */
+    TYPE_OPTIONAL, /* elem */
+    TYPE_RECORD,   /* decl, or a built-in record (ExecResult, Patch) with decl NULL: name, fields */
+    TYPE_ENUM,     /* decl: cases */
+    TYPE_ERROR,    /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
+    TYPE_ANY_ERROR, /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
+    TYPE_TASK,     /* elem: the workflow's result */
+    TYPE_CHANNEL,  /* elem; refused as not supported yet */
+} TypeKind;
+
+typedef struct TypeField {
+    const char *name;
+    const Type *type;
+    const Expr *value;   /* default or NULL */
+    Span span;           /* where it is declared; len 0 for built-ins */
+} TypeField;
+
+typedef struct TypeCase {
+    const char *name;
+    TypeField *fields;
+    uint32_t field_count;
+    bool has_fields;
+    Span span;
+} TypeCase;
+
+struct Type {
+    TypeKind kind;
+    const char *name;      /* as people write it: "list<Step>?"; what messages print */
+    const Type *elem, *key;
+    Decl *decl;            /* user-defined record, enum, error */
+    TypeField *fields;     /* record, error (message first) */
+    uint32_t field_count;
+    TypeCase *cases;       /* enum */
+    uint32_t case_count;
+    uint32_t id;           /* dense number, order of creation: deterministic names in the output */
+    bool scalar;           /* bool, int, float, duration, time, task: one machine word, no reference count */
+    struct Type *next;     /* all interned types in order of creation */
+};
+
+/* A local variable, parameter or binding of one fn or workflow. One per declaration: shadowing is refused, so names are unique within
+ * the body but for `_` and for disjoint scopes. */
+struct Variable {
+    const char *name;
+    const Type *type;      /* declared type; uses may be narrowed (Expr.type) */
+    Span span;
+    bool mutable;          /* var */
+    bool param;
+    uint32_t id;           /* dense within its fn or workflow; parameters first, in order */
+    Variable *next;
+};
+
+/* Effects and methods that the language brings. Ids are the contract between check and lower. */
+typedef enum BuiltinId {
+    /* effects written with yield */
+    BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
+    /* effects written without */
+    BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
+    /* methods; argv[0] is the receiver */
+    BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_LINES, BI_STRING_CONTAINS,
+    BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_SLICE, BI_LIST_JOIN, BI_LIST_CONTAINS,
+    BI_MAP_LEN, BI_MAP_GET, BI_MAP_SET, BI_MAP_CONTAINS,
+    BI_TO_STRING, /* every printable type */
+    BI_TO_INT,    /* float.to_int() */
+    BI_TO_FLOAT,  /* int.to_float() */
+    BI_COUNT
+} BuiltinId;
+
+typedef struct BuiltinParam {
+    const char *name;
+    const char *type;      /* "string", "list<string>", "map<string,string>?"; "T"/"K"/"V" for the receiver's element types */
+    bool optional;         /* may be left out: argv holds NULL */
+} BuiltinParam;
+
+struct Builtin {
+    BuiltinId id;
+    const char *name;
+    TypeKind receiver;     /* methods: the receiver's kind; TYPE_BAD for effects */
+    bool suspends;         /* must be written with yield */
+    bool effect;           /* not allowed in a fn */
+    RepeatClass repeat;    /* effects */
+    const BuiltinParam *params;
+    uint32_t param_count;  /* without the receiver */
+    const char *result;    /* as BuiltinParam.type, or "nothing" */
+};
+
+/* The errors that can escape a workflow or a call: declared errors and Denied; the always-possible ones are not listed. Sorted by
+ * type id, no duplicates. */
+struct ErrorSet {
+    const Type **types;
+    uint32_t count;
+};
+
+/* The built-in types, by name, always present. */
+typedef struct CoreTypes {
+    const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json, *any_error;
+    const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
+    const Type *patch;       /* Patch {path: string, diff: string} */
+    /* errors; every one has message: string first */
+    const Type *timeout;     /* Timeout {in_doubt: bool} */
+    const Type *tool_error;  /* ToolError {tool: string, code: int} */
+    const Type *task_failed; /* TaskFailed {task: string, kind: string} */
+    const Type *channel_closed;
+    const Type *bad_value;   /* BadValue {path: string} */
+    const Type *lost;
+    const Type *denied;
+} CoreTypes;
+
+typedef struct Program {
+    Module *modules;       /* the main one first */
+    CoreTypes core;
+    Type *types;           /* every interned type, in order of creation, linked by next */
+    uint32_t type_count;
+    /* declarations of all modules in source order */
+    Decl **decls;
+    uint32_t decl_count;
+    const SourceSet *sources;
+    Arena *arena;
+} Program;
+
+/* Checks one parsed module and everything it declares. Reports what is wrong to diags; the result is fit for lowering only when
+ * diags->errors did not grow. Requires: the tree of parse_module. Keeps: the tree as written; only "set by check" fields change. */
+Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags);
+
+/* Prints declarations with their types, error sets and variables; for `tfyc --dump program`. */
+void program_dump(const Program *program, FILE *out);
+
+const Builtin *builtin_effect(const char *name);
+const Builtin *builtin_method(TypeKind receiver, const char *name);
+const Builtin *builtin_by_id(BuiltinId id);
+
+#endif

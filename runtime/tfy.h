@@ -1,0 +1,675 @@
+/* tfy.h: the one public header of the runtime. Generated C includes nothing else; programs that embed the runtime or bring extern
+ * tools include it too.
+ *
+ * Three parts: values (what a .tfy program computes with), tasks and frames (how a compiled workflow stops and goes on), and the
+ * embedding API (open, submit, run, answer, close).
+ *
+ * Ownership of values. Every value is one 8-byte word: a scalar, or a reference to an immutable, counted object. Functions that make
+ * an object return it *borrowed*: a release stack (TfyHeap.temps) holds the reference until the statement's end cuts the stack. Whoever
+ * stores the object keeps it with tfy_keep and gives it back with tfy_drop. Arguments are always borrowed. Objects belong to the
+ * thread of their loop.
+ *
+ * Panics. What can panic takes the source line and answers false (or NULL) after setting task->error; generated code then jumps to the
+ * landing label of its place. There is no longjmp, and no operation is half done after a panic. */
+#ifndef TFY_H
+#define TFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- error codes of the C API: 0 is success, all others negative ---- */
+enum {
+    TFY_OK = 0,
+    TFY_E_NOMEM = -1,   /* memory ran out */
+    TFY_E_INVALID = -2, /* a wrong argument, or a value that does not fit its type */
+    TFY_E_IO = -3,      /* the log could not be written or read: the process should end with exit status 74 */
+    TFY_E_HELD = -4,    /* another process owns the database: exit status 75 */
+    TFY_E_DATA = -5,    /* the database is not ours, damaged or of a newer version: exit status 65 */
+    TFY_E_ABSENT = -6,  /* no such run, task, workflow, tool: exit status 69 */
+    TFY_E_DIVERGED = -7, /* the program does not do what the log says it did */
+    TFY_E_STATE = -8,   /* not possible now */
+};
+
+/* ---- types ---- */
+
+typedef struct TfyType TfyType;
+typedef struct TfyTask TfyTask;
+typedef struct TfyObj TfyObj;
+typedef struct TfyLoop TfyLoop;
+
+typedef union TfyValue {
+    int64_t i; /* int; duration and time in milliseconds; task handles */
+    double f;
+    bool b;
+    TfyObj *o; /* everything else; NULL is null where the type is optional */
+} TfyValue;
+
+typedef enum TfyKind {
+    TFY_NOTHING,
+    TFY_BOOL,
+    TFY_INT,
+    TFY_FLOAT,
+    TFY_DURATION, /* milliseconds */
+    TFY_TIME,     /* milliseconds since 1970-01-01T00:00:00Z */
+    TFY_TASK,     /* a task's number, unique in its database */
+    TFY_STRING,
+    TFY_BYTES,
+    TFY_JSON,     /* canonical JSON text in a string object */
+    TFY_LIST,
+    TFY_MAP,
+    TFY_OPTIONAL, /* NULL, the object itself, or a box around a scalar */
+    TFY_RECORD,
+    TFY_ENUM,
+    TFY_ERROR,    /* a record whose field 0 is the message; aux is the source line that raised it */
+    TFY_ANY_ERROR, /* static type of `catch e`; objects carry their own error type */
+    TFY_BOX,      /* the heap type of an optional scalar */
+} TfyKind;
+
+/* A parameter, or a field of a record, error or enum case. */
+typedef struct TfyField {
+    const char *name;
+    const TfyType *type;
+    bool (*make)(TfyTask *task, TfyValue *out); /* computes the default, borrowed; NULL: none */
+} TfyField;
+
+typedef struct TfyCase {
+    const char *name;
+    const TfyField *fields;
+    uint32_t field_count;
+    TfyObj *bare; /* the immortal value of a case without fields; NULL when it has some */
+} TfyCase;
+
+/* Describes one type. Static data in the runtime or in generated code; encode, decode, print, compare, release and JSON Schema walk it. */
+struct TfyType {
+    uint8_t kind;            /* TfyKind */
+    bool scalar;             /* the word is the value; nothing to release */
+    const char *name;        /* as people write it */
+    const TfyType *elem;     /* list, map, optional, task, box */
+    const TfyType *key;      /* map */
+    const TfyField *fields;  /* record, error */
+    uint32_t field_count;
+    const TfyCase *cases;    /* enum */
+    uint32_t case_count;
+};
+
+extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time, tfy_type_string,
+    tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
+/* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} and Patch {path: string, diff: string} */
+extern const TfyType tfy_type_exec_result, tfy_type_patch;
+/* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed {task: string,
+ * kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
+extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed, tfy_type_bad_value,
+    tfy_type_lost, tfy_type_denied, tfy_type_panic, tfy_type_cancelled;
+
+/* ---- objects ---- */
+
+/* The head of every heap object: 16 bytes, then the body of its kind. */
+struct TfyObj {
+    uint32_t refs; /* TFY_IMMORTAL: static data, never counted, never freed */
+    uint32_t aux;  /* enum: case index; error: source line; otherwise the kind's own use */
+    const TfyType *type;
+};
+#define TFY_IMMORTAL UINT32_MAX
+
+/* A string, bytes or JSON text. Static literals have the same layout with a sized array. */
+typedef struct TfyString {
+    TfyObj head;
+    uint32_t byte_len;
+    uint32_t len;  /* code points; bytes: = byte_len */
+    uint32_t cap;  /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
+    uint32_t unused;
+    char bytes[];  /* valid UTF-8 for strings, then a NUL */
+} TfyString;
+
+typedef struct TfyList {
+    TfyObj head;
+    uint32_t len, cap;
+    TfyValue items[];
+} TfyList;
+
+/* A record, an enum case with fields, an error (field 0: message), or a box (field 0: the scalar). */
+typedef struct TfyRecord {
+    TfyObj head;
+    TfyValue fields[];
+} TfyRecord;
+
+/* One hash map with insertion order; its layout is value/map.c's affair. */
+
+/* The memory of one loop: every object comes from here. */
+typedef struct TfyHeap {
+    TfyObj **temps;        /* the release stack; owned references */
+    uint32_t temp_count, temp_cap;
+    uint32_t fn_depth;     /* nesting of fn calls; at most TFY_FN_DEPTH */
+    int64_t fn_fuel;       /* what a fn called from a workflow may still spend; refilled when a task is resumed */
+    void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
+    void *alloc_state;
+    size_t in_use;         /* bytes in live objects */
+    size_t limit;          /* 0 = none; beyond it an allocation panics its task */
+    int64_t objects;       /* live objects: leaks show in tests */
+} TfyHeap;
+#define TFY_FN_DEPTH 1000
+#define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
+
+void tfy__free_object(TfyHeap *heap, TfyObj *object); /* refs reached 0; iterative, any depth */
+void tfy__cut(TfyHeap *heap, uint32_t mark);
+bool tfy__temp_slow(TfyTask *task, TfyObj *object);
+
+/* ---- tasks and frames ---- */
+
+/* What a compiled workflow answers to the step loop. */
+typedef enum TfyStatus {
+    TFY_RETURN, /* the frame is done: task->error, or task->result (owned) */
+    TFY_CALL,   /* a frame was pushed; run it */
+    TFY_YIELD,  /* plain yield: behind the others in the ready queue */
+    TFY_SPENT,  /* fuel ran out at a loop head: the same, but not the program's wish */
+    TFY_WAIT,   /* an effect is under way; the loop wakes the task */
+    TFY_AGAIN,  /* the answer is already there: go on with the same frame */
+    TFY_STOP,   /* the task was halted (divergence, failed log): nothing more runs in it */
+} TfyStatus;
+
+typedef enum TfyPointKind {
+    TFY_POINT_YIELD,  /* plain yield */
+    TFY_POINT_FUEL,   /* a loop head */
+    TFY_POINT_CALL,   /* a nested workflow */
+    TFY_POINT_EFFECT, /* a tool, prompt or built-in that suspends */
+    TFY_POINT_MARK,   /* a recorded effect that does not suspend: print, now, spawn …; never a resume point */
+} TfyPointKind;
+
+/* One slot that holds a value while a task stands at a point. */
+typedef struct TfyLive {
+    uint32_t slot;       /* index of the 8-byte slot behind the frame header */
+    const TfyType *type;
+    const char *name;    /* the variable, or NULL for what the compiler made */
+} TfyLive;
+
+/* A place in the source where something is recorded or a task can stop. */
+typedef struct TfyPoint {
+    const char *id;      /* stable: the label, else workflow/kind/callee/ordinal */
+    uint32_t number;     /* dense in the program, from 1; what the log stores */
+    uint32_t line;       /* source line */
+    uint8_t kind;        /* TfyPointKind */
+    const TfyLive *live; /* slots live while stopped here */
+    uint32_t live_count;
+} TfyPoint;
+
+typedef struct TfyWorkflow TfyWorkflow;
+
+/* The head of a frame; slots of 8 bytes follow. Frames lie on their task's own stack, which may move: no pointer to a frame survives a
+ * call that pushes. At pc 0 the parameters stand in the first slots, in order. */
+typedef struct TfyFrame {
+    const TfyWorkflow *workflow;
+    uint32_t pc;        /* 0: not begun; n: stopped at resume point n of its workflow */
+    uint32_t prev;      /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
+    uint32_t children;  /* runtime: first live child task spawned by this frame (slot + 1) */
+    uint16_t mask;      /* above 0 while a finally runs: cancellation is held */
+    uint16_t flags;     /* runtime */
+    uint32_t timer;     /* runtime: deadline of this call, a timer handle; 0 = none */
+    uint32_t scope;     /* runtime: number of the call within its task; names the frame in records */
+} TfyFrame;
+#define TFY_NO_FRAME UINT32_MAX
+
+struct TfyWorkflow {
+    const char *name;
+    TfyStatus (*run)(TfyTask *task, void *frame);
+    uint32_t frame_size;        /* bytes, header included; a multiple of 8 */
+    const TfyField *params;
+    uint32_t param_count;
+    const TfyType *result;
+    const TfyPoint *const *resume; /* resume[pc - 1]: the point of each pc */
+    uint32_t resume_count;
+    uint32_t line;
+    const char *doc;            /* the doc comment or NULL */
+};
+
+/* The part of a task that generated code touches: one cache line. The rest is the runtime's. */
+struct TfyTask {
+    int32_t fuel;       /* what this slice may still spend; charged by loops and by size in built-ins */
+    uint32_t top;       /* offset of the running frame on the stack */
+    TfyObj *error;      /* what is being raised, owned; NULL: nothing */
+    TfyValue result;    /* the answer of the last effect or call, owned */
+    TfyHeap *heap;
+    char *stack;
+    TfyLoop *loop;
+    void *cold;         /* runtime */
+    uint32_t slot;      /* runtime: place in the task table */
+    uint32_t state;     /* runtime: TfyTaskState and flags */
+};
+
+/* ---- inline value helpers ---- */
+
+static inline TfyObj *tfy_keep(TfyObj *object)
+{
+    if (object && object->refs != TFY_IMMORTAL) object->refs++;
+    return object;
+}
+
+static inline void tfy_drop(TfyTask *task, TfyObj *object)
+{
+    if (object && object->refs != TFY_IMMORTAL && --object->refs == 0) tfy__free_object(task->heap, object);
+}
+
+/* Hands an owned reference to the release stack; answers the object, or NULL after a panic (then the reference is given back). */
+static inline TfyObj *tfy_temp(TfyTask *task, TfyObj *object)
+{
+    TfyHeap *heap = task->heap;
+    if (!object || object->refs == TFY_IMMORTAL) return object;
+    if (heap->temp_count == heap->temp_cap) return tfy__temp_slow(task, object) ? object : NULL;
+    heap->temps[heap->temp_count++] = object;
+    return object;
+}
+
+/* Where the release stack stands; and giving back all above a mark. Workflows cut to 0 at a statement's end, fns to their entry mark. */
+static inline uint32_t tfy_mark(const TfyTask *task)
+{
+    return task->heap->temp_count;
+}
+
+static inline void tfy_cut(TfyTask *task, uint32_t mark)
+{
+    if (task->heap->temp_count > mark) tfy__cut(task->heap, mark);
+}
+
+/* Stores a borrowed object in an owning place and gives back what was there. */
+static inline void tfy_set(TfyTask *task, TfyObj **place, TfyObj *object)
+{
+    TfyObj *old = *place;
+    *place = tfy_keep(object);
+    tfy_drop(task, old);
+}
+
+/* Gives back an owning place and empties it. */
+static inline void tfy_clear(TfyTask *task, TfyObj **place)
+{
+    TfyObj *old = *place;
+    *place = NULL;
+    tfy_drop(task, old);
+}
+
+static inline TfyValue tfy_field(const TfyObj *record, uint32_t index)
+{
+    return ((const TfyRecord *)record)->fields[index];
+}
+
+static inline uint32_t tfy_tag(const TfyObj *enum_value)
+{
+    return enum_value->aux;
+}
+
+/* The scalar inside a box (an optional scalar that was tested). */
+static inline TfyValue tfy_unbox(const TfyObj *box)
+{
+    return ((const TfyRecord *)box)->fields[0];
+}
+
+static inline TfyValue tfy_of_int(int64_t i)
+{
+    return (TfyValue){.i = i};
+}
+static inline TfyValue tfy_of_float(double f)
+{
+    return (TfyValue){.f = f};
+}
+static inline TfyValue tfy_of_bool(bool b)
+{
+    TfyValue v = {.i = 0};
+    v.b = b;
+    return v;
+}
+static inline TfyValue tfy_of_obj(TfyObj *o)
+{
+    return (TfyValue){.o = o};
+}
+
+/* ---- panics and errors ---- */
+
+/* Raises a panic: `catch` does not see it. Always false. A pending error is kept and the new one dropped. */
+bool tfy_panic(TfyTask *task, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tfy__overflow(TfyTask *task, uint32_t line);
+bool tfy__div_zero(TfyTask *task, uint32_t line);
+bool tfy__not_finite(TfyTask *task, uint32_t line);
+bool tfy__out_of_memory(TfyTask *task);
+
+/* Raises an error of a type with its fields (message first; borrowed). Always false. */
+bool tfy_fail(TfyTask *task, const TfyType *error, uint32_t line, const TfyValue *fields);
+/* Raises an error value again (`fail e`); its line stays. Always false. */
+bool tfy_fail_with(TfyTask *task, TfyObj *error);
+/* `assert e`: panics with the text when ok is false. */
+bool tfy_assert(TfyTask *task, uint32_t line, bool ok, const char *text);
+
+/* Can the pending error be caught at all (not a panic, not a cancellation)? */
+static inline bool tfy_catchable(const TfyTask *task)
+{
+    return task->error->type != &tfy_type_panic && task->error->type != &tfy_type_cancelled;
+}
+static inline bool tfy_error_is(const TfyTask *task, const TfyType *type)
+{
+    return task->error->type == type;
+}
+/* Is the pending error one that `else V` replaces (catchable and not Denied)? */
+static inline bool tfy_replaceable(const TfyTask *task)
+{
+    return tfy_catchable(task) && task->error->type != &tfy_type_denied;
+}
+/* Is the pending error one that `retry` answers: ToolError, Timeout, BadValue, or a declared error of a workflow? */
+bool tfy_retriable(const TfyTask *task);
+/* Takes the pending error; the caller owns it. */
+static inline TfyObj *tfy_take_error(TfyTask *task)
+{
+    TfyObj *error = task->error;
+    task->error = NULL;
+    return error;
+}
+/* Puts a taken error back (the end of a finally). Takes the reference. */
+static inline void tfy_put_error(TfyTask *task, TfyObj *error)
+{
+    if (task->error) { /* a failure inside the finally replaces what was pending */
+        tfy_drop(task, error);
+        return;
+    }
+    task->error = error;
+}
+
+/* ---- arithmetic ---- */
+
+static inline bool tfy_int_add(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_sub(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_sub_overflow(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_mul(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_div(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    if (a == INT64_MIN && b == -1) return tfy__overflow(t, line);
+    *out = a / b;
+    return true;
+}
+static inline bool tfy_int_mod(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    *out = b == -1 ? 0 : a % b;
+    return true;
+}
+static inline bool tfy_int_neg(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
+{
+    return tfy_int_sub(t, line, 0, a, out);
+}
+static inline bool tfy__finite(TfyTask *t, uint32_t line, double value, double *out)
+{
+    *out = value;
+    return __builtin_isfinite(value) || tfy__not_finite(t, line);
+}
+static inline bool tfy_float_add(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a + b, out);
+}
+static inline bool tfy_float_sub(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a - b, out);
+}
+static inline bool tfy_float_mul(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a * b, out);
+}
+static inline bool tfy_float_div(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    return tfy__finite(t, line, a / b, out);
+}
+bool tfy_float_mod(TfyTask *task, uint32_t line, double a, double b, double *out);
+bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out); /* truncates; panics out of range */
+
+/* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
+
+bool tfy_equal(const TfyType *type, TfyValue a, TfyValue b); /* structural; maps ignore order */
+int tfy_compare(const TfyType *type, TfyValue a, TfyValue b); /* int, float, string, time, duration: <0, 0, >0 */
+TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value); /* as `${…}` and to_string print it */
+
+TfyObj *tfy_box(TfyTask *task, const TfyType *optional, TfyValue scalar); /* a scalar as T? */
+
+TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len); /* invalid UTF-8 becomes U+FFFD */
+TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
+bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *part); /* s += part; in place when nobody else holds it */
+static inline int64_t tfy_string_len(const TfyObj *s)
+{
+    return ((const TfyString *)s)->len;
+}
+static inline int64_t tfy_string_byte_len(const TfyObj *s)
+{
+    return ((const TfyString *)s)->byte_len;
+}
+TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
+TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
+TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s); /* list<string>; a last empty line is left out; "\r\n" too */
+bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
+
+TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items);
+static inline int64_t tfy_list_len(const TfyObj *list)
+{
+    return ((const TfyList *)list)->len;
+}
+static inline TfyValue tfy_list_item(const TfyObj *list, int64_t index) /* the caller knows it is inside */
+{
+    return ((const TfyList *)list)->items[index];
+}
+bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
+bool tfy_list_get(TfyTask *task, const TfyType *optional, TfyObj *list, int64_t index, TfyObj **out); /* T? */
+bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place, TfyValue item);            /* xs = xs.push(x), in place if possible */
+bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);          /* xs = xs.concat(ys) */
+bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item); /* xs = xs.set(i, x) */
+TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item);         /* xs.push(x) as a value */
+TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
+TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
+TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to); /* clamps */
+TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
+bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
+
+TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values);
+int64_t tfy_map_len(const TfyObj *map);
+TfyValue tfy_map_key_at(const TfyObj *map, int64_t position);   /* by insertion order; the caller knows it is inside */
+TfyValue tfy_map_value_at(const TfyObj *map, int64_t position);
+bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out); /* panics when absent */
+bool tfy_map_get(TfyTask *task, const TfyType *optional, TfyObj *map, TfyValue key, TfyObj **out); /* V? */
+bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value); /* m = m.set(k, v) */
+TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
+bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
+
+TfyObj *tfy_record_of(TfyTask *task, const TfyType *type, const TfyValue *fields); /* record or error: type->field_count values */
+TfyObj *tfy_enum_of(TfyTask *task, const TfyType *type, uint32_t case_index, const TfyValue *fields);
+
+/* Walking the left side of an assignment: each makes the object in *place the sole owner's (copying it when it is shared) and answers
+ * where its part lies; valid until the next call that allocates. NULL after a panic. */
+TfyValue *tfy_own_field(TfyTask *task, TfyObj **place, uint32_t index);
+TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index);
+TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, bool insert); /* insert: an absent key is added with a zero word */
+
+/* ---- fuel ---- */
+
+#define TFY_FUEL_SLICE 10000
+/* At a loop head: one unit; true when the slice is spent (a workflow then stops with TFY_SPENT, a fn asks tfy_fn_fuel). */
+static inline bool tfy_spend(TfyTask *task)
+{
+    return --task->fuel < 0;
+}
+static inline void tfy_charge(TfyTask *task, uint64_t size) /* built-ins charge a unit per 64 bytes or items moved */
+{
+    task->fuel -= size > 64 ? (size > (1u << 24) ? 1 << 18 : (int32_t)(size >> 6)) : 0;
+}
+bool tfy_fn_fuel(TfyTask *task, uint32_t line);  /* refills the slice from the fn's budget; false: panic, the fn ran too long */
+bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
+static inline void tfy_fn_leave(TfyTask *task)
+{
+    task->heap->fn_depth--;
+}
+
+/* ---- effects, as generated code asks for them ---- */
+
+typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
+
+typedef enum TfyFamily { /* which performer does the work */
+    TFY_F_SLEEP, TFY_F_SLEEP_UNTIL, TFY_F_JOIN, TFY_F_APPROVE,
+    TFY_F_EXEC, TFY_F_EXTERN, TFY_F_READ_FILE, TFY_F_WRITE_FILE, TFY_F_PREVIEW, TFY_F_APPLY, TFY_F_COMMIT, TFY_F_LLM, TFY_F_PROMPT,
+    TFY_F_COUNT
+} TfyFamily;
+
+/* What a `yield` can ask for: a built-in effect, a tool or a prompt. Static data. */
+typedef struct TfyTool {
+    const char *name;            /* "run_tests", "exec" */
+    uint8_t family;              /* TfyFamily */
+    uint8_t repeat;              /* TfyRepeat */
+    const TfyField *params;
+    uint32_t param_count;
+    const TfyType *result;       /* TFY_NOTHING's descriptor when it gives no value */
+    const char *doc;
+    /* exec tools: the argv (list<string>) from the arguments. prompts: the texts. Borrowed results, false after a panic. */
+    bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
+    bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
+    bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
+    int64_t asks;                /* prompts: further attempts when the answer does not decode */
+    /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was called. */
+    bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    const struct TfyTool *probe; /* once tools: the tool that says whether a step was done */
+} TfyTool;
+
+/* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
+ * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), read_file(path),
+ * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?) */
+extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec, tfy_effect_read_file,
+    tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm;
+
+/* One place that asks for an effect. Static data. */
+typedef struct TfySite {
+    const TfyPoint *point;
+    const TfyTool *tool;
+    const TfyType *result; /* what this place wants: the tool's result, join's T, approve's enum */
+} TfySite;
+
+/* The policies written at a yield; NULL pointer: none. */
+typedef struct TfyPolicy {
+    int64_t retry;      /* further attempts */
+    int64_t backoff_ms; /* before the first further attempt; doubles, capped at 60 s; 0: at once */
+    int64_t timeout_ms; /* of one attempt; TFY_NEVER: none */
+    TfyObj *key;        /* string or NULL: the key given in the source */
+} TfyPolicy;
+#define TFY_NEVER INT64_MAX
+
+/* Asks for an effect. The frame's pc must already name the resume point. Answers TFY_WAIT, TFY_AGAIN or TFY_STOP; at the resume point
+ * task->error or task->result (owned) is the answer. Arguments are borrowed and kept as long as needed. */
+TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy);
+
+/* Takes the answer; the caller owns it. */
+static inline TfyValue tfy_take(TfyTask *task)
+{
+    TfyValue value = task->result;
+    task->result.o = NULL;
+    return value;
+}
+/* Throws the answer of an object type away. */
+void tfy_discard(TfyTask *task, const TfyType *type);
+
+/* Pushes a frame for a nested workflow with zeroed slots; the caller stores the (kept) arguments in its first slots and answers
+ * TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
+ * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
+void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
+
+/* Between two attempts of a nested workflow (`retry N backoff D`): records the attempt, waits the backoff. pc must be set. The pending
+ * error is consumed. attempt counts from 1. */
+TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms);
+
+/* Effects that do not suspend. false: task->error is set or the task is halted. */
+bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out);
+bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
+bool tfy_self(TfyTask *task, TfyObj **out); /* borrowed */
+bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out);
+bool tfy_random(TfyTask *task, double *out);
+bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to, int64_t *out); /* both included; panics if from > to */
+bool tfy_uuid(TfyTask *task, TfyObj **out);
+bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
+bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
+bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
+
+/* For extern tools written in C: fails the call with ToolError. Always false. */
+bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Test builds (-DTFY_POISON): a slot that died holds this. */
+#define TFY_POISON_WORD 0xdededededededede
+
+/* ---- a compiled program ---- */
+
+typedef struct TfyProgram {
+    const char *name;        /* the main file's name */
+    const char *source;      /* text of all its modules, as stored in the log */
+    const char *layout;      /* JSON: points and frames, as stored in the log */
+    uint64_t hash[2];        /* XXH3-128 of the source and the compiler's version */
+    const char *tfyc;        /* the compiler's version */
+    const TfyWorkflow *const *workflows;
+    uint32_t workflow_count;
+    const TfyTool *const *tools; /* tools and prompts it declares */
+    uint32_t tool_count;
+    const TfyPoint *const *points; /* points[n - 1] has number n */
+    uint32_t point_count;
+    uint32_t main;           /* index of the workflow that runs by default; UINT32_MAX: none */
+} TfyProgram;
+
+/* ---- embedding ---- */
+
+typedef struct TfyWorld TfyWorld; /* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
+
+typedef struct TfyOptions {
+    const char *db_path;     /* NULL: a log in memory */
+    const TfyWorld *world;   /* NULL: the real world */
+    const char *root;        /* working root for files, canvas and exec; NULL: the current directory */
+    const char *llm;         /* NULL: from the environment; "cassette:FILE", "record:FILE" */
+    bool approve_all;        /* --yes: every approval is answered yes, and says so in the log */
+    bool ask_terminal;       /* approvals are asked on the terminal */
+    bool quiet;              /* print effects write nothing to stdout (they are recorded all the same) */
+    void (*on_event)(void *state, const char *json, size_t len); /* PAL events, one JSON object each; NULL: none */
+    void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
+    void *state;             /* for the two above */
+} TfyOptions;
+
+typedef enum TfyTaskState {
+    TFY_TASK_CREATED, TFY_TASK_READY, TFY_TASK_RUNNING,
+    TFY_TASK_SLEEPING, TFY_TASK_WAITING_IO, TFY_TASK_JOINING, TFY_TASK_WAITING_EFFECT, TFY_TASK_WAITING_APPROVAL, /* waiting */
+    TFY_TASK_COMPLETED = 8, TFY_TASK_FAILED, TFY_TASK_CANCELLED,
+    TFY_TASK_UNKNOWN = 15,
+} TfyTaskState;
+
+/* Opens a database (creating it) for one program. On failure *loop is NULL and error_text (TFY_ERROR_TEXT bytes, may be NULL) has one
+ * sentence for people. */
+int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
+#define TFY_ERROR_TEXT 512
+
+/* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid gets its root task. Durable when the loop next syncs. */
+int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
+
+int tfy_run(TfyLoop *loop);             /* until every run ended, or only people can move what is left; 0 or TFY_E_… */
+int tfy_step(TfyLoop *loop);            /* one turn, never blocks: 1 something happened, 0 idle, negative error */
+int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
+TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
+/* The root task's result as JSON (owned by the loop until close), or NULL; and the error text of a task that failed. */
+const char *tfy_task_result(TfyLoop *loop, int64_t tid);
+const char *tfy_task_error(TfyLoop *loop, int64_t tid);
+
+/* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used in order. A tool
+ * that has been given one answer this way is never performed for real on this loop. */
+int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
+int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
+int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
+int tfy_close(TfyLoop *loop);
+
+/* The main function of a compiled program: run, resume, replay. Returns the exit status. */
+int tfy_main(int argc, char **argv, const TfyProgram *program);
+
+const char *tfy_version(void);
+
+#endif
