@@ -1,0 +1,119 @@
+/* log.h: the log as the scheduler sees it: append, hand over, wait until synced; and reading back what a file holds.
+ *
+ * One process writes (writer lock in "<db>-tfy"). The loop appends records to memory and hands them over once per turn; one writer commits what
+ * is queued in one transaction with synchronous=FULL (a thread; inline when a single record waits), then publishes the last durable lsn and makes
+ * the event descriptor readable. Records become durable strictly in lsn order: a crash leaves a prefix.
+ *
+ * Invariants
+ *   - lsn is dense; append gives the next one. prev and chain are computed at append, from the TfyLogTask.
+ *   - nothing that left the process depends on a record above tfy__log_durable().
+ *   - a failed write or sync is final: tfy__log_error() stays set, tfy__log_durable() never moves again. */
+#ifndef WAL_LOG_H
+#define WAL_LOG_H
+
+#include "record.h"
+
+typedef struct TfyLog TfyLog;
+
+/* A run: one submitted workflow with all its tasks. */
+typedef struct TfyLogRun {
+    int64_t id;            /* row id; given by tfy__log_begin_run */
+    uint8_t uuid[16];      /* UUIDv7 */
+    int64_t program;       /* row id of its program */
+    int64_t root;          /* tid of its root task */
+    int state;             /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
+    int64_t started_ms, ended_ms;
+} TfyLogRun;
+
+/* A task as the log knows it: embedded in the scheduler's task, or in a TfyHistory. */
+typedef struct TfyLogTask {
+    int64_t tid;           /* unique in the file; 0: the database itself */
+    TfyLogRun *run;        /* NULL for tid 0 */
+    char *path;            /* "1.3.2": its place in its run; owned by whoever holds this struct */
+    int64_t born;          /* lsn of its InstructionStart or TaskSpawn */
+    int64_t head;          /* lsn of its newest record; before the first: born of a child, 0 of a root */
+    uint64_t chain;        /* chain value of the head; before the first: the seed */
+    int64_t step;          /* its step counter, for the task row */
+    int state, wait;       /* TfyTaskState; what it waits for (record type or 0): for the task row */
+    bool dirty;            /* changed since the last mark */
+    struct TfyLogTask *next_dirty;
+} TfyLogTask;
+
+typedef struct TfyLogOptions {
+    const char *path;      /* NULL: memory only */
+    bool read_only;        /* inspect, replay: never writes, needs no lock, works beside a live writer */
+    bool existing;         /* fail with TFY_E_ABSENT instead of creating the file */
+    bool no_thread;        /* commit inline always (tests, kill harness) */
+    int64_t (*wall_ms)(void *state); /* the clock for ts */
+    void *clock_state;
+    uint32_t mark_every;   /* records between marks; 0: 16384 */
+} TfyLogOptions;
+
+/* Opens or creates. Checks application_id, user_version, the newest mark and the tail's chains; refuses what is not ours, newer, damaged or held, with one
+ * sentence in error_text that says what and what to do. A write open appends nothing by itself: the caller appends Opened. */
+int tfy__log_open(TfyLog **log, const TfyLogOptions *options, char *error_text);
+
+/* clean: writes a mark and meta.clean = 1. Waits for the writer. */
+int tfy__log_close(TfyLog *log, bool clean);
+
+int64_t tfy__log_epoch(const TfyLog *log);      /* of this opening */
+const uint8_t *tfy__log_uuid(const TfyLog *log); /* 16 bytes: the database's id */
+TfyLogTask *tfy__log_self(TfyLog *log);          /* tid 0, for Opened and ShutdownMarker */
+
+/* Registers a program (by hash); answers its row id, or a negative code. */
+int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, const char *source, const char *layout);
+
+/* Gives a run its id and queues its row (state READY); end queues the row's new state and end time. Both ride with the next commit. */
+int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
+int tfy__log_end_run(TfyLog *log, TfyLogRun *run);
+
+int64_t tfy__log_next_tid(TfyLog *log); /* takes the next task number */
+
+/* Tells the log of a new task: computes its seed, queues its task row. task->path, run, born must be set. */
+void tfy__log_add_task(TfyLog *log, TfyLogTask *task);
+/* The struct is about to be freed: the log drops every reference to it (its last row is queued first). */
+void tfy__log_forget_task(TfyLog *log, TfyLogTask *task);
+
+/* Appends; the payload is copied. Answers the lsn, or a negative code after a failure. Not durable yet. */
+int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point, const char *payload, size_t payload_len);
+
+int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
+int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
+int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */
+bool tfy__log_full(const TfyLog *log);       /* the disk is full: the writer keeps what is queued and tries again; runs pause */
+
+/* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */
+void tfy__log_flush(TfyLog *log);
+int tfy__log_event_fd(const TfyLog *log);    /* readable after the durable lsn moved or the writer failed; -1: none (inline) */
+void tfy__log_event_clear(TfyLog *log);
+int tfy__log_sync(TfyLog *log);              /* flush and block until all is durable */
+
+/* ---- reading ---- */
+
+/* A run read back whole: its tasks and all their records in lsn order. Freed with tfy__history_free. */
+typedef struct TfyHistory {
+    TfyLogRun run;
+    char *workflow;            /* name of the root workflow */
+    uint8_t program_hash[16];
+    char *program_source, *program_layout, *program_tfyc;
+    TfyLogTask *tasks;         /* by tid ascending; .run points at run above */
+    char **task_workflows;     /* name per task */
+    uint32_t task_count;
+    TfyLogRecord *records;     /* lsn ascending; payloads owned by the history */
+    uint32_t *record_tasks;    /* index into tasks, per record */
+    uint32_t record_count;
+} TfyHistory;
+
+/* Finds a run: a uuid in full, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the chains of all it reads. */
+int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
+void tfy__history_free(TfyHistory *history);
+
+/* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
+int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);
+
+/* All runs, newest first, for ps. *runs is malloc'ed; names[i] is the root workflow, malloc'ed. */
+int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count);
+
+void tfy__uuid_text(const uint8_t uuid[16], char out[37]);
+
+#endif

@@ -1,0 +1,106 @@
+/* record.h: the rows of the log: their types, their payloads, and the chain that makes a changed byte visible.
+ *
+ * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and ascending over the whole
+ * file; prev is the lsn of the same task's previous record (a child's first prev is the TaskSpawn in its parent's chain; 0: none).
+ * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object:
+ *
+ *   Opened            {"epoch", "pid", "version"}
+ *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N}       first record of a root task
+ *   TaskSpawn         {"tid", "path", "workflow", "args": {…}}                          in the parent's chain
+ *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
+ *                     {"tool": "approve", "question", "details"?, "id", "type", "digest"}   a question to a person; type: "bool" or [cases]
+ *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "error": {…}}
+ *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
+ *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
+ *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
+ *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "backoff"}
+ *   TimerFired, Woke  {"passages"?}
+ *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
+ *   Value             {"now": ms}
+ *   Approval          {"id", "digest", "answer": …, "by"}
+ *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
+ *   Retry             {"attempt", "error": {…}, "due": ms}
+ *   InDoubt           {"tool", "key", "why"}
+ *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
+ *   Signal            {"name": "kill", "force": bool, "by", "passages"}
+ *   TaskCancel        {"passages", "why"}
+ *   TaskExit          {"value": …}
+ *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
+ *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
+ *   ShutdownMarker    {"why"}
+ *
+ * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}. "passages" counts the points passed since the task's previous
+ * record, so that what came from outside is delivered at the same place again. */
+#ifndef WAL_RECORD_H
+#define WAL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum TfyRecordType {
+    /* The first eight are ADR-0006's. Numbers are stored: never change or reuse one. */
+    TFY_R_INSTRUCTION_START = 1,
+    TFY_R_LLM_PLAN,
+    TFY_R_STEP_START,
+    TFY_R_TOOL_RESULT,
+    TFY_R_PATCH_PREVIEW,
+    TFY_R_COMMIT,
+    TFY_R_TASK_COMPLETE,
+    TFY_R_SHUTDOWN_MARKER,
+    TFY_R_OPENED,
+    TFY_R_TASK_SPAWN,
+    TFY_R_TASK_EXIT,
+    TFY_R_TASK_ABORT,
+    TFY_R_TASK_CANCEL,
+    TFY_R_TASK_YIELD,
+    TFY_R_TIMER_FIRED,
+    TFY_R_JOIN_RESULT,
+    TFY_R_VALUE,
+    TFY_R_CHANNEL_SEND,
+    TFY_R_CHANNEL_RECV,
+    TFY_R_CHANNEL_CLOSE,
+    TFY_R_LOCK_GRANTED,
+    TFY_R_LOCK_RELEASED,
+    TFY_R_APPROVAL,
+    TFY_R_SIGNAL,
+    TFY_R_WOKE,
+    TFY_R_TASK_WAIT_IO,
+    TFY_R_IO_READY,
+    TFY_R_OUTPUT,
+    TFY_R_RETRY,
+    TFY_R_IN_DOUBT,
+    TFY_R_RESOLVED,
+    TFY_R_UNDO,
+    TFY_R_SNAPSHOT,
+    TFY_R_COMPACTED,
+    TFY_R_COUNT
+} TfyRecordType;
+
+#define TFY_RECORD_V 1 /* version of the payload formats above */
+
+/* A record as it is read or appended. payload is NUL-terminated; owner: whoever holds the record. */
+typedef struct TfyRecord_ {
+    int64_t lsn;
+    int64_t tid;
+    int64_t prev;
+    int64_t ts_ms;      /* wall clock, milliseconds since 1970 */
+    int64_t step;       /* the task's step counter; 0: none */
+    uint32_t point;     /* TfyPoint.number; 0: none */
+    uint8_t v;
+    uint8_t type;       /* TfyRecordType */
+    uint32_t payload_len;
+    const char *payload;
+    uint64_t chain;     /* hash of this record and all before it in its task */
+} TfyLogRecord;
+
+const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
+int tfy__record_type_of(const char *name);   /* 0: unknown */
+
+/* The chain's first link: XXH3-64 over the run's uuid (16 bytes) and the task's path. tid 0: uuid all zero, path "". */
+uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path);
+
+/* The next link: XXH3-64 over previous, step, v, ts, type, point, payload; no lsn, so that import and fork keep it. */
+uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record);
+
+#endif
