@@ -1,0 +1,80 @@
+/* effect.h: how an effect is performed: the contract between the scheduler and the files in effects/.
+ *
+ * The scheduler owns everything that is recorded: it writes StepStart and waits for its sync before start(), counts attempts, runs timeouts and
+ * retries, writes the result record. A performer only does the work of one attempt: start() begins it and it later ends in exactly one
+ * tfy__call_done or tfy__call_fail (both may also happen inside start). After abort() it must not complete any more. */
+#ifndef CORE_EFFECT_H
+#define CORE_EFFECT_H
+
+#include "tfy.h"
+#include "value/buffer.h"
+
+typedef struct TfyCall {
+    TfyLoop *loop;
+    TfyTask *task;          /* for allocating values; stable while the call lives */
+    const TfySite *site;
+    const TfyTool *tool;    /* = site->tool, or the probe that is asked instead */
+    const TfyType *result;  /* what done() must be given */
+    TfyValue *args;         /* tool->param_count values, kept by the call */
+    const char *key;        /* "run/path/step", or the key from the source; NUL-terminated */
+    int64_t step;
+    uint32_t attempt;       /* from 1 */
+    uint64_t digest;        /* of the tool's name and arguments */
+    uint32_t occurrence;    /* llm: how many equal requests this run made before, for cassettes; set by the performer */
+    void *state;            /* the performer's own */
+    uint8_t record_type;    /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
+    TfyBuffer extra;        /* members to add to the result's payload, each beginning with a comma: ,"model":"x" */
+    bool value_in_extra;    /* the payload gets no "value" member: the performer wrote what replay needs to extra (LLMPlan's answer) */
+} TfyCall;
+
+typedef struct TfyPerformer {
+    const char *name;
+    void (*start)(TfyCall *call);
+    void (*abort)(TfyCall *call);   /* cancelled or timed out: stop the work, release state */
+    void (*close)(TfyLoop *loop);   /* the loop closes; no call is in flight; may be NULL */
+    /* Turns a recorded payload back into the result where the record has no plain "value" (LLMPlan: decode the answer). payload is the
+     * whole JSON object. true: *out (borrowed) is the result; false: task->error is set as it was then. NULL: not needed. */
+    bool (*replay)(TfyTask *task, const TfySite *site, const char *payload, size_t len, TfyValue *out);
+} TfyPerformer;
+
+/* The attempt succeeded. result is borrowed. */
+void tfy__call_done(TfyCall *call, TfyValue result);
+/* It failed with an error of a type: fields as for tfy_record_of, borrowed. */
+void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields);
+/* The usual failures. code: the tool's exit code or an errno value. */
+void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
+
+/* ---- services of the loop for performers ---- */
+
+/* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative code. */
+typedef void (*TfyFdHandler)(void *arg, uint32_t events);
+int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg);
+void tfy__watch_del(TfyLoop *loop, int64_t handle); /* before the descriptor is closed */
+
+/* Calls handler(arg) once when the monotonic clock reaches deadline_ns. Answers a handle (never 0). */
+typedef void (*TfyTimerHandler)(void *arg);
+uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg);
+void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handles are fine */
+
+int64_t tfy__now_ns(TfyLoop *loop); /* of this turn */
+int64_t tfy__wall_ms(TfyLoop *loop);
+const char *tfy__root(TfyLoop *loop);       /* absolute working root */
+int tfy__root_fd(TfyLoop *loop);            /* its directory descriptor, opened at start */
+const char *tfy__lock_path(TfyLoop *loop);  /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
+const char *tfy__llm_option(TfyLoop *loop); /* TfyOptions.llm or NULL */
+const char *tfy__run_uuid(TfyTask *task);   /* of the task's run, 36 characters */
+const char *tfy__task_path(TfyTask *task);  /* "1.3.2" */
+
+/* One place per module for what it keeps with the loop; NULL at first. */
+enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_FILE, TFY_M_CANVAS, TFY_M_COUNT };
+void **tfy__module(TfyLoop *loop, int module);
+
+/* Live activity (PAL): stage is one of ADR-0007's names; published after everything appended so far is synced. */
+void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The performers of the real world. */
+extern const TfyPerformer tfy__perform_exec, tfy__perform_extern, tfy__perform_read_file, tfy__perform_write_file, tfy__perform_preview,
+    tfy__perform_apply, tfy__perform_commit, tfy__perform_llm; /* llm also performs prompts */
+
+#endif

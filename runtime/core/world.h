@@ -1,0 +1,53 @@
+/* world.h: everything the scheduler takes from outside, in one table: clock, randomness, memory, descriptors, performers of effects.
+ *
+ * Tests and simulations replace any of it: a virtual clock jumps to the next deadline, any call can be made to fail, effects are answered
+ * by the test. Nothing in core/ calls the operating system but through here. */
+#ifndef CORE_WORLD_H
+#define CORE_WORLD_H
+
+#include "tfy.h"
+
+/* What the poller reports for one descriptor. */
+enum { TFY_FD_READ = 1, TFY_FD_WRITE = 2, TFY_FD_HANGUP = 4 };
+
+typedef struct TfyFdEvent {
+    uint64_t tag;    /* as given to add: slot and generation, so that a stale event is recognised */
+    uint32_t events; /* TFY_FD_… */
+} TfyFdEvent;
+
+/* Waiting for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes before close. */
+typedef struct TfyPoller {
+    const char *name;
+    int (*open)(void **poller);
+    void (*close)(void *poller);
+    int (*add)(void *poller, int fd, uint32_t events, uint64_t tag);
+    void (*del)(void *poller, int fd);
+    /* Waits at most timeout_ns (0: not at all, -1: for ever); answers the number of events, 0 on a signal. */
+    int (*wait)(void *poller, TfyFdEvent *events, int cap, int64_t timeout_ns);
+} TfyPoller;
+
+extern const TfyPoller tfy__poller_epoll;
+extern const TfyPoller tfy__poller_poll;
+
+struct TfyPerformer; /* core/effect.h */
+
+struct TfyWorld {
+    void *state;
+    int64_t (*mono_ns)(void *state); /* monotonic clock, nanoseconds */
+    int64_t (*wall_ms)(void *state); /* wall clock, milliseconds since 1970 */
+    void (*random)(void *state, void *bytes, size_t len);
+    void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* NULL: malloc and free */
+    /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */
+    void (*jump)(void *state, int64_t deadline_ns);
+    const TfyPoller *poller;
+    /* Who performs the effects of a family; an empty place: calls fail with "not available here". */
+    const struct TfyPerformer *performers[TFY_F_COUNT];
+};
+
+extern const TfyWorld tfy__world_real;
+
+/* A virtual world for tests: time begins at wall_ms and moves only by jumps; no performers; randomness from the seed. free with tfy__world_free. */
+TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed);
+void tfy__world_free(TfyWorld *world);
+
+#endif
