@@ -1,0 +1,35 @@
+/* buffer.h: a growing byte buffer, used wherever the runtime builds text (records, events, messages, requests).
+ *
+ * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further calls do nothing.
+ * So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns which part failed. */
+#ifndef TFY_VALUE_BUFFER_H
+#define TFY_VALUE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A value that shares its parts can encode to far more bytes than it occupies; this bound keeps such a text from eating the machine. */
+#define TFY_BUFFER_MAX ((size_t)1 << 30)
+
+/* All zero is an empty buffer. */
+typedef struct TfyBuffer {
+    char *data;  /* len bytes, then a NUL; NULL while nothing was ever added */
+    size_t len;  /* bytes, the NUL not counted */
+    size_t cap;  /* bytes allocated, the NUL's included */
+    bool failed; /* something could not be added; what data holds is incomplete */
+} TfyBuffer;
+
+void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len);
+void tfy__buffer_char(TfyBuffer *buffer, char c);
+void tfy__buffer_text(TfyBuffer *buffer, const char *text); /* NUL-terminated */
+void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */
+
+/* A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */
+void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len);
+
+void tfy__buffer_reset(TfyBuffer *buffer); /* empty, not failed; the memory is kept for the next use */
+void tfy__buffer_free(TfyBuffer *buffer);  /* gives the memory back; the buffer is empty and usable again */
+
+#endif
