@@ -1,0 +1,45 @@
+/* loop.h: what the command line and the live-owner socket need of a running loop beyond tfy.h: arrivals from people, resuming and replaying. */
+#ifndef CORE_LOOP_H
+#define CORE_LOOP_H
+
+#include "tfy.h"
+#include "wal/log.h"
+
+/* Arrivals: each is recorded in the chain of the task it concerns before it has any effect, and is durable before the sender hears "done".
+ * run: a uuid (or unique prefix) or "last". task: a path such as "1.2", or NULL for the only one it can mean. step: 0 for the only one.
+ * by: who answered, for the log. Codes: 0; TFY_E_ABSENT no such run, task, step; TFY_E_STATE nothing is asked or already answered; TFY_E_INVALID the answer does not fit.
+ * error_text: one sentence. */
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer, const char *by, char *error_text);
+int tfy__arrive_kill(TfyLoop *loop, const char *run, const char *task, bool force, const char *by, char *error_text);
+/* how: "done" (value_json: the result), "retry", "fail". */
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how, const char *value_json, const char *by,
+                        char *error_text);
+
+/* Takes up an unfinished run with its recorded answers; tfy_run then goes on live. */
+int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
+/* Takes up every unfinished run of this program. */
+int tfy__resume_all(TfyLoop *loop, char *error_text);
+
+/* What a replay found. */
+typedef struct TfyReplayReport {
+    int64_t steps;        /* records compared */
+    int64_t divergences;  /* 0 or 1: it stops at the first */
+    int64_t performed;    /* effects performed: always 0 */
+    bool finished;        /* the run has ended in the log, and so it did here */
+    char text[1024];      /* the first difference: recorded, now, source line; or what was found */
+} TfyReplayReport;
+
+/* Replays a history against a program without a log and without performers. Output goes to on_output of options (or nowhere when quiet). */
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options, TfyReplayReport *report);
+
+/* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
+void tfy__interrupt(TfyLoop *loop);
+
+/* Why tfy_run returned with work left: the number of tasks that wait for people, and a sentence for each (malloc'ed, with the command to type). */
+uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text);
+
+TfyLog *tfy__loop_log(TfyLoop *loop);
+/* uuid of the run a root task belongs to (36 characters), NULL: no such task. */
+const char *tfy__run_of(TfyLoop *loop, int64_t tid);
+
+#endif
