@@ -1,0 +1,42 @@
+#!/bin/sh
+# tests/e2e/run.sh BUILD [TOPIC…]: runs the end-to-end tests, each tests/e2e/TOPIC.test.sh in a scratch directory of its own, two at a time.
+# A topic prints "ok NAME" and "not ok NAME" lines; one that ends badly without a "not ok" counts as one failure.
+set -u
+build=$(cd "$1" && pwd)
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export build here scratch
+export TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1
+unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
+
+if [ $# = 0 ]; then
+    for file in "$here"/*.test.sh; do
+        [ -e "$file" ] && set -- "$@" "$(basename "$file" .test.sh)"
+    done
+fi
+printf '%s\n' "$@" | grep . | xargs -r -n 1 -P 2 sh -c '
+    mkdir "$scratch/$1" && cd "$scratch/$1" || exit 1
+    timeout -k 5 300 sh "$here/$1.test.sh" >"$scratch/$1.out" 2>&1 </dev/null
+    echo $? >"$scratch/$1.status"' sh
+
+passed=0
+failed=0
+for status in "$scratch"/*.status; do
+    [ -e "$status" ] || continue
+    name=$(basename "$status" .status)
+    out=$scratch/$name.out
+    good=$(grep -c '^ok ' "$out")
+    bad=$(grep -c '^not ok ' "$out")
+    code=$(cat "$status")
+    if [ "$bad" = 0 ] && [ "$code" != 0 ]; then
+        bad=1
+        echo "not ok $name: exit status $code"
+    fi
+    [ "$bad" = 0 ] || sed "s/^/  $name: /" "$out"
+    passed=$((passed + good))
+    failed=$((failed + bad))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
