@@ -232,7 +232,7 @@ struct TfyTask {
     char *stack;
     TfyLoop *loop;
     void *cold;         /* runtime */
-    uint32_t slot;      /* runtime: place in the task table */
+    uint32_t passages;  /* runtime: points passed since the task's last record */
     uint32_t state;     /* runtime: TfyTaskState and flags */
 };
 

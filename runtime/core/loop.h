@@ -38,6 +38,21 @@ void tfy__interrupt(TfyLoop *loop);
 /* Why tfy_run returned with work left: the number of tasks that wait for people, and a sentence for each (malloc'ed, with the command to type). */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text);
 
+/* A question to a person, shown once its record is durable. Valid during the callback only. */
+typedef struct TfyQuestion {
+    const char *run;       /* uuid */
+    const char *task;      /* path */
+    int64_t step;
+    const char *workflow;
+    uint32_t line;
+    const char *question;
+    const char *details;   /* or NULL */
+    const char *answers;   /* "yes, no" or the enum's cases */
+} TfyQuestion;
+
+/* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */
+void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
+
 TfyLog *tfy__loop_log(TfyLoop *loop);
 /* uuid of the run a root task belongs to (36 characters), NULL: no such task. */
 const char *tfy__run_of(TfyLoop *loop, int64_t tid);

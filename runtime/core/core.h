@@ -1,0 +1,339 @@
+/* core.h: the scheduler's own data: loop, runs, tasks, pending steps. Private to core/.
+ *
+ * Invariants
+ *   - One thread owns a loop. A task stands in at most one place: the ready ring, one pending step, a wait for its children, or nowhere (ended).
+ *   - Tasks lie in one reserved stretch of memory and never move; their cold parts are allocated one by one.
+ *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or to the outside.
+ *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside carries it.
+ *   - While a run replays, records are taken in lsn order across its tasks: a step whose answer is recorded waits until the history's cursor
+ *     stands at that answer, so wake-ups happen in the recorded order. Nothing goes live before the cursor has reached the end. */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include <jansson.h>
+
+#include "core/effect.h"
+#include "core/loop.h"
+#include "core/world.h"
+#include "value/buffer.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "wal/log.h"
+
+#define TASK_MAX   (1u << 22) /* tasks alive at once in a process */
+#define DEPTH_MAX  100000u    /* nested workflow calls; 64 more while cleaning up */
+#define DEPTH_SPARE 64u
+#define NO_INDEX   UINT32_MAX
+
+/* task->state: a TfyTaskState in the low byte, flags above. */
+enum {
+    T_STATE = 0xff,
+    T_CANCEL = 1 << 8,     /* a cancellation waits to be delivered */
+    T_RETURNING = 1 << 9,  /* the top frame is done and waits for its children */
+    T_HALTED = 1 << 10,    /* divergence or failed log: never run again */
+    T_REPLAYING = 1 << 11, /* has records of its history left */
+    T_QUEUED = 1 << 12,    /* stands in the ready ring */
+    T_FREE = 1 << 13,      /* slot is free */
+};
+
+typedef struct Cold Cold;
+typedef struct Run Run;
+typedef struct Pending Pending;
+
+/* ---- timers ---- */
+
+typedef struct Timer {
+    int64_t due_ns;
+    uint64_t seq;          /* creation number: ties fire in this order; the handle */
+    TfyTimerHandler fire;
+    void *arg;
+    uint32_t at;           /* index in the heap */
+    struct Timer *next;    /* bucket of the handle table, or free list */
+} Timer;
+
+typedef struct Timers {
+    Timer **heap;          /* 4-ary, by (due_ns, seq) */
+    uint32_t count, cap;
+    Timer **table;         /* by seq; table_cap buckets, a power of two */
+    uint32_t table_cap;
+    Timer *free;
+    uint64_t last_seq;
+} Timers;
+
+void timers_deinit(Timers *timers);
+uint64_t timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg); /* 0: no memory */
+void timers_del(Timers *timers, uint64_t handle);
+int64_t timers_next(const Timers *timers); /* INT64_MAX: none */
+bool timers_fire_one(Timers *timers, int64_t now_ns);
+
+/* ---- runs ---- */
+
+struct Run {
+    TfyLogRun log;         /* id, uuid, state */
+    char uuid[37];
+    uint64_t seed;         /* of random and uuid */
+    uint32_t live;         /* tasks that have not ended */
+    Cold *root;
+    Cold *tasks;           /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    bool ended;
+    char *result;          /* JSON of the root's value, or NULL */
+    char *error;           /* what the root failed with, for people */
+    struct Run *next;      /* all runs of the loop, oldest first */
+    /* replay */
+    TfyHistory *history;   /* NULL once everything recorded has been taken up (or for a new run) */
+    bool owns_history;
+    bool *taken;           /* per record */
+    uint32_t *next_of_task; /* per record: index of the same task's next record, or NO_INDEX */
+    uint32_t cursor;       /* lowest record that is not taken */
+    Pending *held_first, *held_last; /* steps that want to go live before the cursor has reached the end */
+};
+
+/* ---- tasks ---- */
+
+/* The part of a task that is not touched by a plain yield. */
+struct Cold {
+    TfyTask *task;         /* NULL once ended and its slot was given back */
+    TfyLogTask log;        /* tid, path, head, chain, step */
+    Run *run;
+    const TfyWorkflow *workflow;
+    uint32_t stack_cap;    /* bytes */
+    uint32_t depth;        /* frames on the stack */
+    uint32_t scopes;       /* calls made so far: numbers frames */
+    uint32_t spawned;      /* children so far: numbers paths */
+    uint64_t randoms;      /* random numbers drawn */
+    Cold *parent;          /* who spawned it; NULL for a root */
+    uint32_t parent_frame; /* offset of the frame that did */
+    Cold *sibling_prev, *sibling_next; /* live children of that frame */
+    Pending *pending;      /* the step under way */
+    Pending *joiners, *joiners_last; /* steps that wait for this task's end, in order of arrival */
+    /* cancellation; valid while T_CANCEL */
+    uint32_t cancel_scope; /* frame whose call timed out; NO_INDEX: the whole task */
+    bool cancel_force;
+    bool cancelled;        /* a cancellation of the whole task was delivered */
+    const char *cancel_why; /* static text */
+    /* replay */
+    uint32_t next_record;  /* index into run->history of the next own record; NO_INDEX: none left */
+    /* after the end */
+    TfyTaskState end_state; /* COMPLETED, FAILED, CANCELLED; 0 while alive */
+    TfyValue value;        /* its result, owned */
+    TfyObj *failure;       /* its error, owned */
+    char *failure_text;    /* for people: "StepFailed: … (build, line 12)" */
+    bool joined;           /* somebody has had its answer: an unjoined failure is reported */
+    Cold *next_in_run;
+    Cold *next_by_tid;     /* bucket of the loop's table */
+};
+
+static inline Cold *cold_of(const TfyTask *task)
+{
+    return task->cold;
+}
+static inline TfyFrame *frame_at(const TfyTask *task, uint32_t offset)
+{
+    return (TfyFrame *)(task->stack + offset);
+}
+static inline TfyTaskState state_of(const TfyTask *task)
+{
+    return task->state & T_STATE;
+}
+static inline void set_state(TfyTask *task, TfyTaskState state)
+{
+    task->state = (task->state & ~(uint32_t)T_STATE) | state;
+}
+
+/* ---- steps under way ---- */
+
+typedef enum Stage {
+    STAGE_BEGIN,   /* an attempt is to begin: TaskYield (timeout), StepStart */
+    STAGE_SYNC,    /* waits until everything appended is durable */
+    STAGE_RUN,     /* the performer, a timer, a person or another task has it */
+    STAGE_BACKOFF, /* waits before the next attempt */
+    STAGE_DOUBT,   /* a once step may have happened: waits for its probe or a person */
+} Stage;
+
+struct Pending {
+    TfyCall call;          /* what the performer sees; call.args are kept */
+    Cold *cold;
+    Stage stage;
+    int64_t retry, backoff_ms, timeout_ms;
+    int64_t asks;          /* prompts: further askings left */
+    int64_t due_ms;        /* wall clock: of the timeout, the backoff or the sleep; 0: none */
+    bool counted;          /* this suspension was counted in passages */
+    bool started;          /* StepStart is in the log for this attempt */
+    bool from_history;     /* … and was there when the process began: a crash fell in between */
+    bool in_call;          /* the performer has it */
+    bool probing;          /* the performer has its probe */
+    bool doubt_recorded;
+    bool backoff_only;     /* tfy_backoff: not an effect */
+    bool want_live;        /* stands in run->held */
+    int64_t sync_lsn;      /* STAGE_SYNC: what must be durable */
+    int64_t asked_lsn;     /* approve: lsn of the question */
+    uint64_t timer;
+    Cold *target;          /* join: whom; NULL: unknown */
+    char key[160];
+    Pending *next;         /* sync queue, joiners, held, free list */
+    Pending *work_next;    /* queue of steps to advance */
+    bool in_work;
+};
+
+/* ---- what leaves the process ---- */
+
+typedef struct Outgoing {
+    int64_t lsn;           /* leaves when this is durable */
+    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT, OUT_QUESTION } to;
+    char *text;            /* owned */
+    size_t len;
+    Cold *cold;            /* OUT_QUESTION: whose step asks */
+    struct Outgoing *next;
+} Outgoing;
+
+/* Answers given by a test (tfy_inject), per tool. */
+typedef struct Injection {
+    char *tool;
+    struct InjectedAnswer {
+        char *json, *error;
+        struct InjectedAnswer *next;
+    } *first, *last;
+    struct Injection *next;
+} Injection;
+
+typedef struct Watch {
+    int fd;
+    TfyFdHandler handler;  /* NULL: free */
+    void *arg;
+    uint32_t generation;
+    uint32_t next_free;
+} Watch;
+
+/* ---- the loop ---- */
+
+struct TfyLoop {
+    const TfyProgram *program;
+    TfyOptions options;
+    TfyWorld world;
+    TfyHeap heap;
+    TfyLog *log;           /* NULL in a replay */
+    bool replay_only;
+    char *root_path;
+    int root_fd;
+    char *lock_path;
+
+    TfyTask *tasks;        /* reserved: TASK_MAX entries */
+    uint32_t task_count;   /* entries ever used */
+    uint32_t *free_slots;
+    uint32_t free_count, free_cap;
+
+    uint32_t *ring;        /* ready tasks, slot numbers; a power of two */
+    uint32_t ring_mask, ring_head, ring_tail; /* free running */
+
+    Cold **by_tid;         /* hash table */
+    uint32_t by_tid_cap, by_tid_count;
+
+    Run *runs, *runs_last;
+    uint32_t runs_live;
+
+    Timers timers;
+    int64_t now_ns, now_ms;
+
+    void *poller;
+    Watch *watches;
+    uint32_t watch_cap, watch_free;
+
+    Pending *sync_first, *sync_last; /* ascending sync_lsn */
+    Pending *work_first, *work_last; /* to advance in the next turn */
+    Pending *free_pending;
+    uint32_t in_flight;    /* calls a performer has */
+
+    Outgoing *out_first, *out_last;
+    bool stdout_closed;
+
+    Injection *injections;
+    void *modules[TFY_M_COUNT];
+    const TfyPerformer *performers[TFY_F_COUNT];
+
+    void (*on_question)(void *state, const TfyQuestion *question);
+    void *question_state;
+
+    int failure;           /* TFY_E_…: sticky; the loop does nothing any more */
+    volatile int interrupted;
+    bool shutdown_written;
+    uint64_t events;       /* sequence number of the last activity event */
+    TfyReplayReport *report; /* replay: where differences go */
+    char failure_text[1024];
+};
+
+/* task.c */
+int tasks_init(TfyLoop *loop);
+void tasks_deinit(TfyLoop *loop);
+Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path); /* NULL: no memory */
+void *task_push(TfyTask *task, const TfyWorkflow *workflow);
+void task_pop(TfyTask *task);
+void task_release_frames(TfyTask *task);  /* all of them, without running anything */
+void task_give_back(Cold *cold);          /* the slot; cold stays for joiners */
+void cold_free(TfyLoop *loop, Cold *cold);
+Cold *task_by_tid(TfyLoop *loop, int64_t tid);
+void ready_push(TfyLoop *loop, TfyTask *task);
+
+/* sched.c */
+void sched_run_task(TfyLoop *loop, TfyTask *task);
+void sched_wake(TfyTask *task);           /* a step is answered: result or error is set */
+void sched_halt(TfyTask *task);
+
+/* family.c */
+Run *run_new(TfyLoop *loop, const TfyLogRun *log);
+void run_free(TfyLoop *loop, Run *run);
+Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
+void task_finish(TfyTask *task);          /* task->error or task->result says how */
+void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
+void cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
+void cancel_scope_request(Cold *cold, uint32_t scope);
+bool cancel_deliver(TfyTask *task);       /* true: task->error is set (or it was forced to end) */
+const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name);
+
+/* step.c */
+void step_advance(Pending *pending);      /* goes on as far as possible; completes or waits */
+void step_queue(Pending *pending);        /* advance it in the next turn's work */
+void step_cancel(Cold *cold);             /* aborts the step under way and frees it */
+void step_synced(TfyLoop *loop);          /* the durable lsn moved */
+void step_answer(Pending *pending, TfyValue value);  /* final: takes a borrowed value */
+void step_raise(Pending *pending);        /* final: task->error is set */
+Pending *step_new(TfyTask *task, const TfySite *site);
+void step_free(Pending *pending);
+void step_wait_sync(Pending *pending);
+int64_t step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
+void step_timer(Pending *pending, int64_t delay_ms);
+void error_json(TfyBuffer *out, const TfyObj *error);
+int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload); /* resets passages */
+void step_finish_join(Pending *pending);
+
+/* person.c */
+void person_ask(Pending *pending);        /* approve: question is in the log and durable */
+bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
+void person_in_doubt(Pending *pending);
+
+/* tell.c */
+void out_push(TfyLoop *loop, Cold *cold, int to, int64_t lsn, const char *text, size_t len);
+void out_flush(TfyLoop *loop);            /* everything that is durable */
+void out_free(TfyLoop *loop);
+void report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
+
+/* replay.c: the history of a run as the source of answers */
+const TfyLogRecord *history_peek(const Cold *cold);                     /* NULL: none left */
+void history_take(Cold *cold);                                           /* the peeked one; resets passages */
+bool history_at_cursor(const Cold *cold);                                /* is the peeked one next in the run's order? */
+void history_async(TfyTask *task);                                       /* takes arrivals and cancellations that belong here */
+/* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
+bool history_expect(TfyTask *task, TfyRecordType type, const TfyPoint *point, const TfyLogRecord **record);
+void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...) __attribute__((format(printf, 3, 4)));
+bool history_live(const Cold *cold);                                     /* may this task append now? */
+void history_attach(Cold *cold);                                         /* a task of a replayed run was made: find its records */
+void history_hold(Pending *pending);                                     /* go live when the cursor has reached the end */
+void history_drop(TfyLoop *loop, Run *run);
+json_t *record_json(const TfyLogRecord *record);
+
+/* loop.c */
+void loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void loop_clock(TfyLoop *loop);
+uint32_t point_line(const TfyLoop *loop, uint32_t number);
+const TfyPoint *point_of(const TfyLoop *loop, uint32_t number);
+
+#endif
