@@ -1,0 +1,101 @@
+/* common.c: messages, exit statuses and standard files, shared by all commands. */
+#include "cli/cli.h"
+#include "tfy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *program_name = "tfy";
+
+void tfy__set_program_name(const char *name)
+{
+    program_name = name;
+}
+
+const char *tfy__program_name(void)
+{
+    return program_name;
+}
+
+static void say(const char *format, va_list args)
+{
+    fflush(stdout); /* so that data and messages keep their order on a terminal */
+    fprintf(stderr, "%s: ", program_name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void tfy__say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+int tfy__fail(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return status;
+}
+
+int tfy__exit_status(int code)
+{
+    switch (code) {
+    case TFY_OK: return EXIT_DONE;
+    case TFY_E_IO: return EXIT_LOG;
+    case TFY_E_HELD: return EXIT_WAITING;
+    case TFY_E_INVALID: return EXIT_USAGE;
+    case TFY_E_DATA: return EXIT_DATA;
+    case TFY_E_DIVERGED: return EXIT_DATA;
+    case TFY_E_ABSENT: return EXIT_MISSING;
+    case TFY_E_STATE: return EXIT_RUN_FAILED;
+    default: return EXIT_BUG;
+    }
+}
+
+static const char *default_db(void)
+{
+    const char *from_environment = getenv("TFY_DB");
+    return from_environment && *from_environment ? from_environment : ".tfy/runs.db";
+}
+
+const char *tfy__db_path(const TfyArgs *args)
+{
+    return args->option[OPT_DB] ? args->option[OPT_DB] : default_db();
+}
+
+const char *tfy__tfy_command(const char *db_path)
+{
+    static char text[4200];
+    if (strcmp(db_path, default_db()) == 0) return "tfy";
+    snprintf(text, sizeof text, strpbrk(db_path, " '\"$\\") ? "tfy --db '%s'" : "tfy --db %s", db_path);
+    return text;
+}
+
+bool tfy__standard_files(void)
+{
+    bool stdout_open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+    signal(SIGPIPE, SIG_IGN);
+    return stdout_open;
+}
+
+int tfy__flush_stdout(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(errno));
+}

@@ -1,0 +1,289 @@
+/* options.c: the tables of commands and options, and the one reader of arguments. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an option is called, what it takes, what it means. */
+typedef struct OptionInfo {
+    const char *name;     /* without the dashes; one letter: written with one dash */
+    const char *argument; /* NULL: a flag */
+    const char *meaning;
+} OptionInfo;
+
+static const OptionInfo OPTIONS[OPT_COUNT] = {
+    [OPT_HELP] = {"help", NULL, "print this and exit"},
+    [OPT_VERSION] = {"version", NULL, "print the version and exit"},
+    [OPT_DB] = {"db", "FILE", "the database (else $TFY_DB, else ./.tfy/runs.db)"},
+    [OPT_JSON] = {"json", NULL, "print JSON"},
+    [OPT_WORKFLOW] = {"workflow", "NAME", "the workflow to run (else main, or the only one)"},
+    [OPT_YES] = {"yes", NULL, "answer yes (run, resume: to every approval)"},
+    [OPT_NO] = {"no", NULL, "answer no"},
+    [OPT_ANSWER] = {"answer", "CASE", "answer with this case of the enum that was asked for"},
+    [OPT_TASK] = {"task", "PATH", "the task, such as 1.2 (else the only one it can mean)"},
+    [OPT_STEP] = {"step", "N", "the step (else the only one it can mean)"},
+    [OPT_FORCE] = {"force", NULL, "end the task without running its cleanup"},
+    [OPT_DONE] = {"done", "JSON", "the step was done, with this result"},
+    [OPT_RETRY] = {"retry", NULL, "the step was not done: do it"},
+    [OPT_FAIL] = {"fail", NULL, "let the step fail"},
+    [OPT_EVENTS] = {"events", NULL, "print live activity as JSON lines on stderr"},
+    [OPT_LLM] = {"llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one"},
+    [OPT_ROOT] = {"root", "DIR", "the working root of files, commits and tools (else the current directory)"},
+    [OPT_ALL] = {"all", NULL, "every unfinished run of the program"},
+    [OPT_PROGRAM] = {"program", "FILE.tfy", "replay against this program instead of the recorded one"},
+    [OPT_OUTPUT] = {"output", NULL, "everything the run ever printed"},
+    [OPT_OUT] = {"o", "FILE", "where to write"},
+};
+
+#define BIT(option) (UINT64_C(1) << (option))
+#define RUNNING     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_ROOT))
+#define ANSWERING   (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
+
+static const TfyCommandInfo COMMANDS[] = {
+    {"run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]", "compile a program, unless that was done before, and run it",
+     RUNNING | BIT(OPT_WORKFLOW), 0, -1},
+    {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT), 1, -1},
+    {"check", "FILE.tfy ...", "check programs without running them", 0, 1, -1},
+    {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
+    {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
+     BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
+    {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
+    {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
+     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON), 0, -1},
+    {"output", "RUN", "everything a run ever printed", BIT(OPT_DB) | BIT(OPT_JSON), 0, 1},
+    {"approve", "RUN", "answer a question that a run asks, with yes unless told otherwise",
+     ANSWERING | BIT(OPT_YES) | BIT(OPT_NO) | BIT(OPT_ANSWER), 1, 1},
+    {"deny", "RUN", "answer a question that a run asks with no", ANSWERING, 1, 1},
+    {"kill", "RUN", "cancel a run, or one task of it", BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_FORCE), 1, 1},
+    {"resolve", "RUN STEP", "say what became of a step that is in doubt",
+     BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
+    {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
+};
+#define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
+
+const TfyCommandInfo *tfy__command_at(int index)
+{
+    return index < COMMAND_COUNT ? &COMMANDS[index] : NULL;
+}
+
+const TfyCommandInfo *tfy__command_find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].name, name) == 0) return &COMMANDS[i];
+    }
+    return NULL;
+}
+
+static bool takes(const TfyCommandInfo *command, int option)
+{
+    return option == OPT_HELP || (command->options & BIT(option)) != 0;
+}
+
+void tfy__command_usage(const TfyCommandInfo *command, void *file)
+{
+    fprintf(file, "usage: %s %s%s%s [options]\n%s\n", tfy__program_name(), command->name, *command->operands ? " " : "",
+            command->operands, command->summary);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const OptionInfo *info = &OPTIONS[i];
+        char left[64];
+        if (!takes(command, i)) continue;
+        snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
+                 info->argument ? info->argument : "");
+        fprintf(file, "  %-20s  %s\n", left, info->meaning);
+    }
+}
+
+/* ---- did you mean ---- */
+
+#define WORD_MAX 64
+
+/* Edits (insert, delete, replace, swap of neighbours) between two words of at most WORD_MAX bytes. */
+static int distance(const char *a, const char *b)
+{
+    int a_len = (int)strlen(a), b_len = (int)strlen(b);
+    int rows[3][WORD_MAX + 1];
+    if (a_len > WORD_MAX || b_len > WORD_MAX) return WORD_MAX;
+    for (int j = 0; j <= b_len; j++) rows[0][j] = j;
+    for (int i = 1; i <= a_len; i++) {
+        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *before_that = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= b_len; j++) {
+            int best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            if (before[j] + 1 < best) best = before[j] + 1;
+            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before_that[j - 2] + 1 < best)
+                best = before_that[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return rows[a_len % 3][b_len];
+}
+
+const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *state)
+{
+    const char *best = NULL;
+    int best_distance = (int)strlen(word) / 3 + 2;
+    for (int i = 0;; i++) {
+        const char *name = candidate(state, i);
+        if (!name) return best;
+        int d = distance(word, name);
+        if (d < best_distance && d < (int)strlen(name)) {
+            best = name;
+            best_distance = d;
+        }
+    }
+}
+
+/* The options a command takes, one after the other. */
+static const char *option_candidate(const void *state, int index)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (takes(state, i) && index-- == 0) return OPTIONS[i].name;
+    }
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+/* Where the reader stands. Its functions answer false after a message; status is then what to exit with. */
+typedef struct Reader {
+    TfyArgs *args;
+    int argc;
+    char **argv;
+    int at; /* the word being read; left at the last one that was used */
+    int status;
+} Reader;
+
+static bool refuse(Reader *reader, int status)
+{
+    reader->status = status;
+    return false;
+}
+
+static int find_option(const char *name, size_t len)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (strlen(OPTIONS[i].name) == len && memcmp(OPTIONS[i].name, name, len) == 0) return i;
+    }
+    return -1;
+}
+
+static int refuse_option(const TfyCommandInfo *command, const char *text, const char *name)
+{
+    const char *meant = tfy__nearest(name, option_candidate, command);
+    if (meant) {
+        return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; did you mean '%s%s'?", command->name, text,
+                         meant[1] ? "--" : "-", meant);
+    }
+    return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; see '%s %s --help'", command->name, text,
+                     tfy__program_name(), command->name);
+}
+
+static bool is_run(const TfyCommandInfo *command)
+{
+    return strcmp(command->name, "run") == 0;
+}
+
+/* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later. A following "--x"
+ * is the next parameter, never a value: values that begin with two dashes are written with '='. */
+static bool take_param(Reader *reader)
+{
+    char *text = reader->argv[reader->at];
+    if (strncmp(text, "--", 2) != 0 || !text[2]) {
+        return refuse(reader, tfy__fail(EXIT_USAGE, "unexpected '%s'; parameters are written --NAME VALUE", text));
+    }
+    const char **pair = &reader->args->params[2 * reader->args->param_count++];
+    char *equals = strchr(text, '=');
+    pair[0] = text + 2;
+    if (equals) {
+        *equals = '\0';
+        pair[1] = equals + 1;
+    } else if (reader->at + 1 < reader->argc && strncmp(reader->argv[reader->at + 1], "--", 2) != 0) {
+        pair[1] = reader->argv[++reader->at];
+    }
+    return true;
+}
+
+static bool take_option(Reader *reader)
+{
+    TfyArgs *args = reader->args;
+    const char *text = reader->argv[reader->at];
+    bool long_form = text[1] == '-';
+    const char *name = text + (long_form ? 2 : 1);
+    size_t len = strcspn(name, "=");
+    int option = find_option(name, len);
+    if (option < 0 || !takes(args->command, option) || long_form == (len == 1)) {
+        if (is_run(args->command) && long_form) return take_param(reader);
+        return refuse(reader, refuse_option(args->command, text, name));
+    }
+    bool has_value = name[len] == '=';
+    if (!OPTIONS[option].argument) {
+        args->option[option] = "";
+        return !has_value ||
+               refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", OPTIONS[option].name));
+    }
+    if (has_value) {
+        args->option[option] = name + len + 1;
+        return true;
+    }
+    if (reader->at + 1 >= reader->argc) {
+        return refuse(reader, tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, OPTIONS[option].argument));
+    }
+    args->option[option] = reader->argv[++reader->at];
+    return true;
+}
+
+static int check_words(const TfyArgs *args)
+{
+    const TfyCommandInfo *command = args->command;
+    if (args->word_count < command->min_words) {
+        tfy__say("%s needs %s", command->name, command->operands);
+    } else if (command->max_words >= 0 && args->word_count > command->max_words) {
+        tfy__say("%s does not take '%s'", command->name, args->words[command->max_words]);
+    } else {
+        return -1;
+    }
+    tfy__command_usage(command, stderr);
+    return EXIT_USAGE;
+}
+
+static bool read_words(Reader *reader)
+{
+    TfyArgs *args = reader->args;
+    bool rest = false; /* behind "--": parameters of `run`, operands of the others */
+    for (; reader->at < reader->argc; reader->at++) {
+        char *text = reader->argv[reader->at];
+        if (rest && is_run(args->command)) {
+            if (!take_param(reader)) return false;
+        } else if (!rest && strcmp(text, "--") == 0) {
+            rest = true;
+        } else if (!rest && text[0] == '-' && text[1]) {
+            if (!take_option(reader)) return false;
+        } else {
+            args->words[args->word_count++] = text;
+        }
+    }
+    return true;
+}
+
+int tfy__args_parse(int argc, char **argv, TfyArgs *args)
+{
+    *args = (TfyArgs){.command = tfy__command_find(argv[0])};
+    args->words = calloc((size_t)argc + 1, sizeof *args->words);
+    args->params = calloc(2 * ((size_t)argc + 1), sizeof *args->params);
+    if (!args->words || !args->params) return tfy__fail(EXIT_BUG, "memory ran out");
+    Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
+    if (!read_words(&reader)) return reader.status;
+    if (!args->option[OPT_HELP]) return check_words(args);
+    if (is_run(args->command)) return -1; /* the program prints its workflow's own usage */
+    tfy__command_usage(args->command, stdout);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+void tfy__args_free(TfyArgs *args)
+{
+    free(args->words);
+    free(args->params);
+    args->words = args->params = NULL;
+}
