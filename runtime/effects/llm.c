@@ -1,0 +1,492 @@
+/* llm.c: the performer of llm() and of prompts.
+ *
+ * Where an answer comes from is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint that TFY_LLM_URL
+ * names. Nothing is ever invented: without a source the call fails and says what to set.
+ *
+ * Two things live longer than a call, both rebuilt from the log by `replay`, so that a resumed run goes on exactly where it was:
+ *
+ * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded answer. LLMPlan carries the
+ *   request's digest and occurrence for that. Only answers count: an endpoint that failed has used nothing up.
+ * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the model. At most one
+ *   can be open in a task, since a task stands at one place. */
+#include "llm.h"
+
+#include "value/json.h"
+#include "wal/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
+
+/* How many answers a run has had to one request; an open-addressing table. */
+typedef struct Count {
+    uint64_t key;      /* hash of the run's uuid and the request's digest; 0: free */
+    uint32_t answered; /* the highest occurrence that was answered */
+} Count;
+
+typedef struct Memory {
+    struct Memory *next;
+    uint64_t task;       /* hash of the run's uuid and the task's path */
+    const TfySite *site; /* the place that asks */
+    int64_t misfits;     /* answers in a row that did not fit */
+    TfyLlmMisfit last;
+} Memory;
+
+/* What the family keeps with its loop. */
+typedef struct Llm {
+    TfyLoop *loop;
+    Mode mode;
+    const char *path;      /* of the cassette; part of the loop's options */
+    TfyCassette *cassette; /* NULL for an endpoint */
+    TfyLlmHttp *http;      /* made by the first request that needs it */
+    TfyLlmLimits limits;
+    Count *counts;
+    size_t count_used, count_cap; /* count_cap is a power of two, 0 at first */
+    Memory *memories;             /* few: one per task whose prompt is being asked again */
+    int status;                   /* of prepare: TFY_OK or why no call can work */
+    char why[TFY_ERROR_TEXT];
+} Llm;
+
+/* One asking in flight. */
+typedef struct Asking {
+    TfyCall *call;
+    Llm *llm;
+    TfyLlmAsk *ask; /* NULL once it ended */
+    json_t *request;
+    uint64_t digest;  /* of the request */
+    int64_t start_ns; /* monotonic */
+} Asking;
+
+/* ---- the module ---- */
+
+static int choose_source(Llm *llm)
+{
+    const char *option = tfy__llm_option(llm->loop);
+    if (!option || !option[0]) return TFY_OK;
+    bool record = strncmp(option, "record:", 7) == 0;
+    if (!record && strncmp(option, "cassette:", 9) != 0) {
+        snprintf(llm->why, sizeof llm->why,
+                 "unknown source of model answers '%.100s'; use cassette:FILE or record:FILE", option);
+        return TFY_E_INVALID;
+    }
+    llm->mode = record ? MODE_RECORD : MODE_CASSETTE;
+    llm->path = strchr(option, ':') + 1;
+    return tfy__cassette_open(&llm->cassette, llm->path, record, llm->why);
+}
+
+static Llm *find_llm(TfyLoop *loop)
+{
+    void **place = tfy__module(loop, TFY_M_LLM);
+    if (*place) return *place;
+    Llm *llm = calloc(1, sizeof *llm);
+    if (!llm) return NULL;
+    llm->loop = loop;
+    llm->limits = (TfyLlmLimits){.connect_ms = 10000,
+                                 .total_ms = 300000,
+                                 .wait_ms = 1000,
+                                 .wait_max_ms = 30000,
+                                 .tries = 3,
+                                 .body_max = (size_t)8 << 20};
+    llm->status = choose_source(llm);
+    return *place = llm;
+}
+
+int tfy__llm_prepare(TfyLoop *loop, char *error)
+{
+    const Llm *llm = find_llm(loop);
+    snprintf(error, TFY_ERROR_TEXT, "%s", llm ? llm->why : "memory ran out");
+    return llm ? llm->status : TFY_E_NOMEM;
+}
+
+TfyLlmLimits *tfy__llm_limits(TfyLoop *loop)
+{
+    Llm *llm = find_llm(loop);
+    return llm ? &llm->limits : NULL;
+}
+
+/* ---- occurrences ---- */
+
+static uint64_t count_key(TfyTask *task, uint64_t digest)
+{
+    uint64_t key = XXH3_64bits_withSeed(tfy__run_uuid(task), 36, digest);
+    return key ? key : 1;
+}
+
+static Count *probe_count(Count *counts, size_t cap, uint64_t key)
+{
+    size_t i = key & (cap - 1);
+    while (counts[i].key != 0 && counts[i].key != key) i = (i + 1) & (cap - 1);
+    return &counts[i];
+}
+
+static bool grow_counts(Llm *llm)
+{
+    size_t cap = llm->count_cap ? 2 * llm->count_cap : 64;
+    Count *counts = calloc(cap, sizeof *counts);
+    if (!counts) return false;
+    for (size_t i = 0; i < llm->count_cap; i++)
+        if (llm->counts[i].key) *probe_count(counts, cap, llm->counts[i].key) = llm->counts[i];
+    free(llm->counts);
+    llm->counts = counts;
+    llm->count_cap = cap;
+    return true;
+}
+
+/* The count of a request in its run, made at 0 when it is new; NULL: no memory. */
+static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
+{
+    uint64_t key = count_key(task, digest);
+    if (2 * llm->count_used >= llm->count_cap && !grow_counts(llm)) return NULL;
+    Count *count = probe_count(llm->counts, llm->count_cap, key);
+    if (count->key == 0) llm->count_used++;
+    count->key = key;
+    return count;
+}
+
+/* ---- misfits ---- */
+
+static uint64_t task_key(TfyTask *task)
+{
+    const char *path = tfy__task_path(task);
+    return XXH3_64bits_withSeed(path, strlen(path), XXH3_64bits(tfy__run_uuid(task), 36));
+}
+
+static Memory **find_memory(Llm *llm, TfyTask *task)
+{
+    uint64_t key = task_key(task);
+    Memory **place = &llm->memories;
+    while (*place && (*place)->task != key) place = &(*place)->next;
+    return place;
+}
+
+static void forget(Llm *llm, TfyTask *task)
+{
+    Memory **place = find_memory(llm, task), *memory = *place;
+    if (!memory) return;
+    *place = memory->next;
+    free(memory->last.answer);
+    free(memory->last.error);
+    free(memory);
+}
+
+/* What the model said before at this place, or NULL for a first asking. */
+static const TfyLlmMisfit *recall(Llm *llm, const TfyCall *call)
+{
+    const Memory *memory = *find_memory(llm, call->task);
+    if (memory && memory->site == call->site && call->attempt > 1) return &memory->last;
+    forget(llm, call->task);
+    return NULL;
+}
+
+static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
+{
+    Memory *memory = *find_memory(llm, task);
+    if (!memory && (memory = calloc(1, sizeof *memory))) {
+        memory->next = llm->memories;
+        memory->task = task_key(task);
+        llm->memories = memory;
+    }
+    if (memory && memory->site != site) memory->misfits = 0;
+    if (memory) memory->site = site;
+    return memory;
+}
+
+/* Keeps a misfit for the next asking; after the last one nobody would ask for it. Without memory the next asking is a fresh one. */
+static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *answer, size_t len, const char *error)
+{
+    Memory *memory = make_memory(llm, task, site);
+    char *copy = malloc(len + 1);
+    TfyObj *words = tfy_string_of(
+        task, error, strlen(error)); /* cut off in the middle of a character, it would be no valid message */
+    char *text = words ? strdup(((const TfyString *)words)->bytes) : NULL;
+    if (!memory || !copy || !text || ++memory->misfits > site->tool->asks) {
+        free(copy);
+        free(text);
+        forget(llm, task);
+        return;
+    }
+    memcpy(copy, answer, len);
+    copy[len] = '\0';
+    free(memory->last.answer);
+    free(memory->last.error);
+    memory->last = (TfyLlmMisfit){.answer = copy, .answer_len = len, .error = text};
+}
+
+/* ---- ending a call ---- */
+
+static void free_asking(Asking *asking)
+{
+    asking->call->state = NULL;
+    json_decref(asking->request);
+    free(asking);
+}
+
+static void add_member(TfyBuffer *extra, const char *name, const char *text, size_t len)
+{
+    tfy__buffer_printf(extra, ",\"%s\":", name);
+    tfy__buffer_json_string(extra, text, len);
+}
+
+/* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same way. */
+static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t occurrence)
+{
+    TfyBuffer *extra = &asking->call->extra;
+    add_member(extra, "model", reply->model, strlen(reply->model));
+    if (reply->prompt_tokens >= 0)
+        tfy__buffer_printf(extra, ",\"prompt_tokens\":%lld", (long long)reply->prompt_tokens);
+    if (reply->completion_tokens >= 0)
+        tfy__buffer_printf(extra, ",\"completion_tokens\":%lld", (long long)reply->completion_tokens);
+    add_member(extra, "finish_reason", reply->finish_reason, strlen(reply->finish_reason));
+    tfy__buffer_printf(extra, ",\"ms\":%lld,\"attempt\":%u,\"request\":\"%016llx\",\"occurrence\":%u",
+                       (long long)((tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000),
+                       asking->call->attempt, (unsigned long long)asking->digest, occurrence);
+    add_member(extra, "answer", reply->answer, reply->answer_len);
+    asking->call->value_in_extra = true;
+}
+
+/* "$.a[1]: expected …" is a path and a message; without a path the whole value is meant. */
+static const char *split_path(char *error, const char **path)
+{
+    char *colon = error[0] == '$' ? strstr(error, ": ") : NULL;
+    *path = colon ? error : "$";
+    if (!colon) return error;
+    *colon = '\0';
+    return colon + 2;
+}
+
+static void fail_with_pending(TfyCall *call)
+{
+    TfyObj *error = tfy_take_error(call->task);
+    tfy__call_fail(call, error->type, ((const TfyRecord *)error)->fields);
+    tfy_drop(call->task, error);
+}
+
+static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
+{
+    TfyTask *task = call->task;
+    TfyValue value;
+    char error[TFY_ERROR_TEXT];
+    const char *path, *message;
+    uint32_t mark = tfy_mark(task);
+    if (tfy__llm_decode(task, call->result, reply->answer, reply->answer_len, &value, error)) {
+        forget(llm, task);
+        tfy__call_done(call, value);
+    } else if (task->error) {
+        fail_with_pending(call);
+    } else {
+        remember(llm, task, call->site, reply->answer, reply->answer_len, error);
+        message = split_path(error, &path);
+        tfy__call_bad_value(call, path, message);
+    }
+    tfy_cut(task, mark);
+}
+
+/* The answer is there: counts it, records it in the session, and ends the call. */
+static void take_reply(Asking *asking, const TfyLlmReply *reply)
+{
+    Llm *llm = asking->llm;
+    TfyCall *call = asking->call;
+    Count *count = find_count(llm, call->task, asking->digest);
+    uint32_t occurrence = count ? ++count->answered : 0;
+    bool kept = llm->mode != MODE_RECORD ||
+                tfy__cassette_append(llm->cassette, asking->request, asking->digest, occurrence, reply) == TFY_OK;
+    int why = errno;
+    call->occurrence = occurrence;
+    if (kept) write_extra(asking, reply, occurrence);
+    free_asking(asking);
+    if (kept)
+        complete(llm, call, reply);
+    else
+        tfy__call_tool_error(call, why, "cannot write the model's answer to the recorded session %s: %s", llm->path,
+                             strerror(why));
+}
+
+static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
+{
+    Asking *asking = arg;
+    TfyCall *call = asking->call;
+    asking->ask = NULL;
+    if (reply) {
+        take_reply(asking, reply);
+        return;
+    }
+    free_asking(asking);
+    tfy__call_tool_error(call, code, "%s", error);
+}
+
+/* ---- the sources ---- */
+
+static void ask_endpoint(Asking *asking)
+{
+    Llm *llm = asking->llm;
+    TfyCall *call = asking->call;
+    const char *url = getenv("TFY_LLM_URL"), *named = getenv("TFY_LLM_MODEL");
+    const char *model = json_string_value(json_object_get(asking->request, "model"));
+    char error[TFY_ERROR_TEXT] =
+        "no model: set TFY_LLM_URL to an OpenAI-compatible endpoint such as http://127.0.0.1:8080/v1, "
+        "or answer from a recorded session with --llm cassette:FILE";
+    int64_t code = ENOTCONN;
+    if (strcmp(model, "default") == 0 && named && named[0]) model = named;
+    if (url && url[0]) {
+        json_t *body = tfy__llm_body(asking->request, model, call->tool->name);
+        if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
+        code = ENOMEM;
+        strcpy(error, "memory ran out before the model was asked");
+        if (body && llm->http) asking->ask = tfy__llm_http_ask(llm->http, url, body, on_answer, asking, &code, error);
+        json_decref(body);
+    }
+    if (asking->ask) return;
+    free_asking(asking);
+    tfy__call_tool_error(call, code, "%s", error);
+}
+
+/* The beginning of what the program asked, on one line. */
+static void describe(const json_t *request, char *out, size_t cap)
+{
+    const json_t *messages = json_object_get(request, "messages"), *message;
+    const char *text = "";
+    size_t i, n = 0;
+    json_array_foreach(messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (strcmp(role, "user") != 0) continue;
+        text = json_string_value(json_object_get(message, "content"));
+        break;
+    }
+    for (; text[n] && n + 1 < cap; n++) out[n] = text[n] == '\n' || text[n] == '\r' || text[n] == '\t' ? ' ' : text[n];
+    while (text[n] && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
+    out[n] = '\0';
+}
+
+static void ask_cassette(Asking *asking)
+{
+    Llm *llm = asking->llm;
+    TfyCall *call = asking->call;
+    const Count *count = find_count(llm, call->task, asking->digest);
+    uint32_t occurrence = count ? count->answered + 1 : 1;
+    const TfyLlmReply *reply = tfy__cassette_find(llm->cassette, asking->digest, occurrence);
+    char begin[80];
+    if (reply) {
+        take_reply(asking, reply);
+        return;
+    }
+    uint64_t digest = asking->digest;
+    describe(asking->request, begin, sizeof begin);
+    free_asking(asking);
+    tfy__call_tool_error(
+        call, ENOENT,
+        "the recorded session %s has no answer for this request (digest %016llx, occurrence %u, begins \"%s\"); "
+        "record it with TFY_LLM_URL set and --llm record:%s",
+        llm->path, (unsigned long long)digest, occurrence, begin, llm->path);
+}
+
+static Asking *make_asking(Llm *llm, TfyCall *call)
+{
+    Asking *asking = calloc(1, sizeof *asking);
+    json_t *request = asking ? tfy__llm_request(call, recall(llm, call)) : NULL;
+    if (request) {
+        *asking = (Asking){.call = call,
+                           .llm = llm,
+                           .request = request,
+                           .digest = tfy__llm_digest(request),
+                           .start_ns = tfy__now_ns(call->loop)};
+        call->state = asking;
+        return asking;
+    }
+    free(asking);
+    if (!call->task->error) tfy__out_of_memory(call->task);
+    return NULL;
+}
+
+static void start(TfyCall *call)
+{
+    Llm *llm = find_llm(call->loop);
+    call->record_type = TFY_R_LLM_PLAN;
+    if (!llm || llm->status != TFY_OK) {
+        tfy__call_tool_error(call, llm ? EINVAL : ENOMEM, "%s", llm ? llm->why : "memory ran out");
+        return;
+    }
+    Asking *asking = make_asking(llm, call);
+    if (!asking) {
+        fail_with_pending(call);
+        return;
+    }
+    tfy__activity(call->task, "WaitingForLLM", "%s", call->tool->name);
+    if (llm->mode == MODE_CASSETTE)
+        ask_cassette(asking);
+    else
+        ask_endpoint(asking);
+}
+
+static void abort_call(TfyCall *call)
+{
+    Asking *asking = call->state;
+    if (!asking) return;
+    if (asking->ask) tfy__llm_http_cancel(asking->ask);
+    free_asking(asking);
+}
+
+static void close_llm(TfyLoop *loop)
+{
+    void **place = tfy__module(loop, TFY_M_LLM);
+    Llm *llm = *place;
+    if (!llm) return;
+    *place = NULL;
+    tfy__llm_http_free(llm->http);
+    tfy__cassette_free(llm->cassette);
+    for (Memory *memory = llm->memories, *next; memory; memory = next) {
+        next = memory->next;
+        free(memory->last.answer);
+        free(memory->last.error);
+        free(memory);
+    }
+    free(llm->counts);
+    free(llm);
+}
+
+/* ---- replay ---- */
+
+static void count_again(Llm *llm, TfyTask *task, const json_t *payload)
+{
+    const char *digest = json_string_value(json_object_get(payload, "request"));
+    json_int_t occurrence = json_integer_value(json_object_get(payload, "occurrence"));
+    Count *count = digest ? find_count(llm, task, strtoull(digest, NULL, 16)) : NULL;
+    if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
+}
+
+static bool fail_again(TfyTask *task, const TfySite *site, char *error)
+{
+    const char *path, *message = split_path(error, &path);
+    TfyObj *words = tfy_string_of(task, message, strlen(message)), *where = tfy_string_of(task, path, strlen(path));
+    TfyValue fields[] = {{.o = words}, {.o = where}};
+    return words && where && tfy_fail(task, &tfy_type_bad_value, site->point->line, fields);
+}
+
+static bool replay(TfyTask *task, const TfySite *site, const char *text, size_t len, TfyValue *out)
+{
+    char error[TFY_ERROR_TEXT] = "the record has no answer";
+    Llm *llm = find_llm(task->loop);
+    json_t *payload = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+    const json_t *answer = json_object_get(payload, "answer");
+    bool ok = false;
+    if (!llm || !payload) {
+        tfy__out_of_memory(task);
+    } else {
+        const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
+        count_again(llm, task, payload);
+        if (json_integer_value(json_object_get(payload, "attempt")) <= 1) forget(llm, task);
+        ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
+        if (ok) forget(llm, task);
+        if (!ok && !task->error && answer) remember(llm, task, site, bytes, json_string_length(answer), error);
+        if (!ok && !task->error) fail_again(task, site, error);
+    }
+    json_decref(payload);
+    return ok;
+}
+
+const TfyPerformer tfy__perform_llm = {
+    .name = "llm", .start = start, .abort = abort_call, .close = close_llm, .replay = replay};

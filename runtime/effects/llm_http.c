@@ -1,0 +1,611 @@
+/* llm_http.c: POST to an OpenAI-compatible endpoint, on the loop's thread, without blocking it.
+ *
+ * libcurl's multi interface does the protocol; the loop's poller and timers drive it. Two things need care:
+ *
+ * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again. So after each call
+ *   `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls again until none is. What arrives after
+ *   that makes a new edge. A bounded number of rounds per turn keeps a fast sender from starving other tasks.
+ * - Answers are handed on outside curl's callbacks only, because whoever gets one may ask or cancel at once.
+ *
+ * Tried again within one asking: 429 and 5xx only, because then the endpoint itself says that nothing was done. A broken connection may
+ * have cost money; whether to pay again is the program's `retry`. Redirects are not followed: the key would go with them. */
+#include "llm.h"
+
+#include "core/world.h"
+
+#include <curl/curl.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS_PER_TURN 64
+#define KEY_MAX         4096 /* bytes */
+#define KEY_MIN         8 /* bytes; shorter ones are place holders for local servers and would be found in any text */
+
+/* A socket of curl's that the poller watches; events and handle follow curl's wishes. */
+typedef struct Socket {
+    struct Socket *next;
+    TfyLlmHttp *http;
+    int fd;
+    uint32_t events; /* TFY_FD_… curl wants now */
+    int64_t handle;  /* of the watch; below 0: none */
+} Socket;
+
+struct TfyLlmHttp {
+    TfyLoop *loop;
+    const TfyLlmLimits *limits;
+    CURLM *multi;
+    Socket *sockets;
+    uint64_t timer;      /* curl's own timeout; 0: none */
+    uint64_t more_timer; /* sockets were still ready when the rounds of a turn were used up; 0: none */
+    bool settling;       /* settle is running: a nested call would be lost work */
+};
+
+struct TfyLlmAsk {
+    TfyLlmHttp *http;
+    CURL *easy;
+    struct curl_slist *headers;
+    char *url; /* as people may see it: without user, password and query */
+    char *body;
+    TfyBuffer answer;      /* the response body */
+    bool too_big;          /* the response passed the limit */
+    bool in_multi;         /* curl works on it; otherwise it waits for its timer */
+    uint32_t tries;        /* requests sent */
+    uint64_t timer;        /* before the next try; 0: none */
+    char key[KEY_MAX + 1]; /* wiped with the ask; needed so long to search the response for it */
+    TfyLlmDone done;
+    void *arg;
+};
+
+/* ---- the key ---- */
+
+static bool read_key_file(const char *path, char *key, char *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, key, KEY_MAX + 1);
+    if (n < 0)
+        snprintf(error, TFY_ERROR_TEXT, "cannot read the file that TFY_LLM_KEY_FILE names, %s: %s", path,
+                 strerror(errno));
+    if (fd >= 0) close(fd);
+    if (n > KEY_MAX)
+        snprintf(error, TFY_ERROR_TEXT, "the file that TFY_LLM_KEY_FILE names, %s, is too long for a key", path);
+    if (n < 0 || n > KEY_MAX) return false;
+    key[n] = '\0';
+    while (n > 0 && isspace((unsigned char)key[n - 1])) key[--n] = '\0';
+    return true;
+}
+
+/* Reads the key of this moment, so that it can be changed while a program runs. "" when there is none. */
+static bool read_key(char *key, char *error)
+{
+    const char *path = getenv("TFY_LLM_KEY_FILE"), *plain = getenv("TFY_LLM_KEY");
+    key[0] = '\0';
+    if (path && path[0]) {
+        if (!read_key_file(path, key, error)) return false;
+    } else if (plain && strlen(plain) <= KEY_MAX) {
+        strcpy(key, plain);
+    }
+    for (const char *c = key; *c; c++) {
+        if ((unsigned char)*c > ' ' && *c != 0x7f) continue;
+        snprintf(error, TFY_ERROR_TEXT,
+                 "the model's key holds a space or a control character; put only the key into TFY_LLM_KEY_FILE or "
+                 "TFY_LLM_KEY");
+        return false;
+    }
+    return true;
+}
+
+/* A copy of the text with every occurrence of the key taken out: endpoints like to quote it in their refusals. */
+static char *without_key(const TfyLlmAsk *ask, const char *text, size_t len, size_t *out_len)
+{
+    size_t key_len = strlen(ask->key), n = 0;
+    char *copy = malloc(len + 1);
+    if (!copy) return NULL;
+    for (size_t i = 0; i < len;) {
+        if (key_len >= KEY_MIN && len - i >= key_len && memcmp(text + i, ask->key, key_len) == 0) {
+            i += key_len;
+            memcpy(copy + n, "[key]", 5);
+            n += 5;
+        } else {
+            copy[n++] = text[i++];
+        }
+    }
+    copy[n] = '\0';
+    if (out_len) *out_len = n;
+    return copy;
+}
+
+/* ---- addresses ---- */
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t len = strlen(text), tail_len = strlen(tail);
+    return len >= tail_len && strcmp(text + len - tail_len, tail) == 0;
+}
+
+/* "" and "/" become /v1/chat/completions, /v1 gets /chat/completions, and what ends with that stays. */
+static char *complete_path(const char *path)
+{
+    static const char tail[] = "/chat/completions";
+    size_t len = strlen(path);
+    char *full = malloc(len + sizeof "/v1" + sizeof tail);
+    if (!full) return NULL;
+    memcpy(full, path, len + 1);
+    while (len > 0 && full[len - 1] == '/') full[--len] = '\0';
+    if (ends_with(full, tail)) return full;
+    if (len == 0) strcat(full, "/v1");
+    return strcat(full, tail);
+}
+
+static CURLU *parse_url(const char *url)
+{
+    CURLU *parts = curl_url();
+    char *scheme = NULL;
+    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+              curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+              (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+    curl_free(scheme);
+    if (ok) return parts;
+    curl_url_cleanup(parts);
+    return NULL;
+}
+
+static char *take_url(CURLU *parts)
+{
+    char *text = NULL, *copy = NULL;
+    if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK) copy = strdup(text);
+    curl_free(text);
+    return copy;
+}
+
+char *tfy__llm_endpoint(const char *url)
+{
+    CURLU *parts = parse_url(url);
+    if (!parts) return NULL;
+    char *path = NULL, *full = NULL, *endpoint = NULL;
+    if (curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK) full = complete_path(path);
+    if (full && curl_url_set(parts, CURLUPART_PATH, full, 0) == CURLUE_OK) endpoint = take_url(parts);
+    free(full);
+    curl_free(path);
+    curl_url_cleanup(parts);
+    return endpoint;
+}
+
+/* What of an address may stand in messages. */
+static char *public_url(const char *url)
+{
+    CURLU *parts = parse_url(url);
+    if (!parts) return NULL;
+    curl_url_set(parts, CURLUPART_USER, NULL, 0);
+    curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+    curl_url_set(parts, CURLUPART_QUERY, NULL, 0);
+    char *text = take_url(parts);
+    curl_url_cleanup(parts);
+    return text;
+}
+
+/* ---- the end of an asking ---- */
+
+static void free_ask(TfyLlmAsk *ask)
+{
+    if (ask->in_multi) curl_multi_remove_handle(ask->http->multi, ask->easy);
+    if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
+    if (ask->easy) curl_easy_cleanup(ask->easy);
+    for (struct curl_slist *header = ask->headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data));
+    curl_slist_free_all(ask->headers);
+    tfy__buffer_free(&ask->answer);
+    free(ask->url);
+    free(ask->body);
+    explicit_bzero(ask->key, sizeof ask->key);
+    free(ask);
+}
+
+void tfy__llm_http_cancel(TfyLlmAsk *ask)
+{
+    free_ask(ask);
+}
+
+__attribute__((format(printf, 3, 4))) static void fail(TfyLlmAsk *ask, int64_t code, const char *format, ...)
+{
+    char text[TFY_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    TfyLlmDone done = ask->done;
+    void *arg = ask->arg;
+    free_ask(ask);
+    done(arg, NULL, code, text);
+}
+
+/* ---- reading the response ---- */
+
+static char *public_text(const TfyLlmAsk *ask, const json_t *text, size_t *len)
+{
+    const char *bytes = json_string_value(text);
+    return without_key(ask, bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
+}
+
+static int64_t token_count(const json_t *usage, const char *name)
+{
+    const json_t *count = json_object_get(usage, name);
+    return json_is_integer(count) && json_integer_value(count) >= 0 ? json_integer_value(count) : -1;
+}
+
+static bool read_reply(const TfyLlmAsk *ask, const json_t *response, const json_t *content, TfyLlmReply *reply)
+{
+    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
+                 *usage = json_object_get(response, "usage");
+    reply->answer = public_text(ask, content, &reply->answer_len);
+    reply->model = public_text(ask, json_object_get(response, "model"), NULL);
+    reply->finish_reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
+    reply->prompt_tokens = token_count(usage, "prompt_tokens");
+    reply->completion_tokens = token_count(usage, "completion_tokens");
+    return reply->answer && reply->model && reply->finish_reason;
+}
+
+static void succeed(TfyLlmAsk *ask, const json_t *response, const json_t *content)
+{
+    TfyLlmReply reply = {0};
+    if (!read_reply(ask, response, content, &reply)) {
+        tfy__llm_reply_clear(&reply);
+        fail(ask, ENOMEM, "memory ran out while the model's answer was read");
+        return;
+    }
+    TfyLlmDone done = ask->done;
+    void *arg = ask->arg;
+    free_ask(ask);
+    done(arg, &reply, 0, NULL);
+    tfy__llm_reply_clear(&reply);
+}
+
+static void take_response(TfyLlmAsk *ask)
+{
+    json_error_t where;
+    json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, &where);
+    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
+    const json_t *content = json_object_get(json_object_get(choice, "message"), "content");
+    char *reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
+    if (!response)
+        fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
+             ask->url, where.line, where.column);
+    else if (json_is_string(content))
+        succeed(ask, response, content);
+    else if (reason && reason[0])
+        fail(ask, EBADMSG, "the model gave no text (finish_reason %.40s) at %s", reason, ask->url);
+    else
+        fail(ask, EBADMSG, "the answer of the model's endpoint %s has no choices[0].message.content", ask->url);
+    free(reason);
+    json_decref(response);
+}
+
+/* What an endpoint says about a refusal: error.message, or error, or message, as the various servers have it. */
+static char *refusal(const TfyLlmAsk *ask)
+{
+    json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
+    const json_t *error = json_object_get(response, "error"), *text = json_object_get(error, "message");
+    if (!text) text = json_is_string(error) ? error : json_object_get(response, "message");
+    char *words = public_text(ask, text, NULL);
+    json_decref(response);
+    return words;
+}
+
+static void fail_status(TfyLlmAsk *ask, long status)
+{
+    char *words = refusal(ask);
+    bool has = words && words[0];
+    if (status >= 300 && status < 400)
+        fail(ask, status,
+             "the model's endpoint %s answered with a redirect (HTTP %ld), which is not followed; set TFY_LLM_URL to "
+             "the final address",
+             ask->url, status);
+    else
+        fail(ask, status, "the model's endpoint %s answered HTTP %ld%s%s%.300s", ask->url, status,
+             ask->tries > 1 ? " again and again" : "", has ? ": " : "", has ? words : "");
+    free(words);
+}
+
+static void fail_transport(TfyLlmAsk *ask, CURLcode result)
+{
+    long os_error = 0;
+    curl_easy_getinfo(ask->easy, CURLINFO_OS_ERRNO, &os_error);
+    if (ask->too_big)
+        fail(ask, EFBIG, "the answer of the model's endpoint %s is longer than %zu bytes", ask->url,
+             ask->http->limits->body_max);
+    else if (ask->answer.failed)
+        fail(ask, ENOMEM, "memory ran out while the model's answer was read");
+    else if (result == CURLE_OPERATION_TIMEDOUT)
+        fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->url);
+    else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR)
+        fail(ask, ECONNRESET, "the model's endpoint %s closed the connection in the middle of its answer", ask->url);
+    else
+        fail(ask, os_error ? os_error : EPROTO, "cannot reach the model's endpoint %s: %s%s%s", ask->url,
+             curl_easy_strerror(result), os_error ? ", " : "", os_error ? strerror((int)os_error) : "");
+}
+
+/* ---- sending ---- */
+
+static void settle(TfyLlmHttp *http);
+
+static bool send_ask(TfyLlmAsk *ask)
+{
+    tfy__buffer_reset(&ask->answer);
+    ask->tries++;
+    ask->in_multi = curl_multi_add_handle(ask->http->multi, ask->easy) == CURLM_OK;
+    return ask->in_multi;
+}
+
+static void try_again(void *arg)
+{
+    TfyLlmAsk *ask = arg;
+    ask->timer = 0;
+    if (!send_ask(ask)) fail(ask, ENOMEM, "memory ran out before the model was asked again");
+}
+
+/* How long to wait after 429 or 5xx: what the endpoint asks for, else a doubling wait; never longer than the limit. */
+static int64_t wait_of(const TfyLlmAsk *ask)
+{
+    const TfyLlmLimits *limits = ask->http->limits;
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(ask->easy, CURLINFO_RETRY_AFTER, &seconds);
+    int64_t ms = seconds <= 0     ? limits->wait_ms << (ask->tries - 1)
+                 : seconds > 3600 ? 3600000
+                                  : (int64_t)seconds * 1000;
+    return ms < limits->wait_max_ms ? ms : limits->wait_max_ms;
+}
+
+static void finish(TfyLlmAsk *ask, CURLcode result)
+{
+    TfyLlmHttp *http = ask->http;
+    long status = 0;
+    curl_multi_remove_handle(http->multi, ask->easy);
+    ask->in_multi = false;
+    curl_easy_getinfo(ask->easy, CURLINFO_RESPONSE_CODE, &status);
+    bool again = result == CURLE_OK && (status == 429 || status >= 500) && ask->tries < http->limits->tries;
+    if (again)
+        ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_of(ask) * 1000000, try_again, ask);
+    else if (result != CURLE_OK)
+        fail_transport(ask, result);
+    else if (status != 200)
+        fail_status(ask, status);
+    else
+        take_response(ask);
+}
+
+/* ---- curl and the poller ---- */
+
+static void drain(TfyLlmHttp *http)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
+        TfyLlmAsk *ask;
+        if (message->msg != CURLMSG_DONE) continue;
+        CURLcode result = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&ask);
+        finish(ask, result);
+    }
+}
+
+static void on_more(void *arg)
+{
+    TfyLlmHttp *http = arg;
+    http->more_timer = 0;
+    settle(http);
+}
+
+/* Calls curl for one socket that is ready now. False: none is. */
+static bool serve_ready(TfyLlmHttp *http)
+{
+    for (Socket *socket = http->sockets; socket; socket = socket->next) {
+        int running;
+        struct pollfd fd = {.fd = socket->fd,
+                            .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) |
+                                              (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
+        if (poll(&fd, 1, 0) <= 0) continue;
+        int mask = (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
+        curl_multi_socket_action(http->multi, socket->fd, mask, &running); /* the list may change: start over */
+        return true;
+    }
+    return false;
+}
+
+static void settle(TfyLlmHttp *http)
+{
+    if (http->settling) return;
+    http->settling = true;
+    int rounds = 0;
+    while (rounds < ROUNDS_PER_TURN && serve_ready(http)) rounds++;
+    drain(http);
+    if (rounds == ROUNDS_PER_TURN && !http->more_timer)
+        http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
+    http->settling = false;
+}
+
+static void on_socket(void *arg, uint32_t events)
+{
+    settle(((Socket *)arg)->http);
+}
+
+static void on_timeout(void *arg)
+{
+    TfyLlmHttp *http = arg;
+    int running;
+    http->timer = 0;
+    curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    settle(http);
+}
+
+static void forget_socket(Socket *socket)
+{
+    TfyLlmHttp *http = socket->http;
+    for (Socket **place = &http->sockets; *place; place = &(*place)->next) {
+        if (*place != socket) continue;
+        *place = socket->next;
+        break;
+    }
+    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    free(socket);
+}
+
+static Socket *remember_socket(TfyLlmHttp *http, int fd)
+{
+    Socket *socket = calloc(1, sizeof *socket);
+    if (!socket) return NULL;
+    *socket = (Socket){.next = http->sockets, .http = http, .fd = fd, .handle = -1};
+    http->sockets = socket;
+    curl_multi_assign(http->multi, fd, socket);
+    return socket;
+}
+
+/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what is ready already. */
+static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
+{
+    TfyLlmHttp *http = arg;
+    Socket *socket = known;
+    uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
+    if (what == CURL_POLL_REMOVE) {
+        if (socket) forget_socket(socket);
+        return 0;
+    }
+    if (!socket) socket = remember_socket(http, fd);
+    if (!socket) return -1;
+    if (socket->events == events && socket->handle >= 0) return 0;
+    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    socket->events = events;
+    socket->handle = tfy__watch_add(http->loop, fd, events, on_socket, socket);
+    return socket->handle < 0 ? -1 : 0;
+}
+
+static int set_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+    TfyLlmHttp *http = arg;
+    if (http->timer) tfy__timer_del(http->loop, http->timer);
+    http->timer = timeout_ms < 0
+                      ? 0
+                      : tfy__timer_add(http->loop, tfy__now_ns(http->loop) + timeout_ms * 1000000, on_timeout, http);
+    return 0;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+{
+    TfyLlmAsk *ask = arg;
+    size_t len = size * count;
+    ask->too_big = ask->answer.len + len > ask->http->limits->body_max;
+    if (ask->too_big) return 0;
+    tfy__buffer_add(&ask->answer, bytes, len);
+    return ask->answer.failed ? 0 : len;
+}
+
+/* ---- the public verbs ---- */
+
+TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
+{
+    TfyLlmHttp *http = calloc(1, sizeof *http);
+    if (!http) return NULL;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        free(http);
+        return NULL;
+    }
+    *http = (TfyLlmHttp){.loop = loop, .limits = limits, .multi = curl_multi_init()};
+    if (!http->multi) {
+        tfy__llm_http_free(http);
+        return NULL;
+    }
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    return http;
+}
+
+void tfy__llm_http_free(TfyLlmHttp *http)
+{
+    if (!http) return;
+    if (http->multi) curl_multi_cleanup(http->multi);
+    while (http->sockets) forget_socket(http->sockets);
+    if (http->timer) tfy__timer_del(http->loop, http->timer);
+    if (http->more_timer) tfy__timer_del(http->loop, http->more_timer);
+    curl_global_cleanup();
+    free(http);
+}
+
+/* "Expect:" keeps curl from waiting for a permission to send that many small servers never give. */
+static bool add_headers(TfyLlmAsk *ask)
+{
+    static const char *const fixed[] = {"Content-Type: application/json", "Accept: application/json", "Expect:"};
+    char bearer[KEY_MAX + 32];
+    snprintf(bearer, sizeof bearer, "Authorization: Bearer %s", ask->key);
+    size_t from = ask->key[0] ? 0 : 1;
+    bool ok = true;
+    for (size_t i = from; ok && i <= sizeof fixed / sizeof *fixed; i++) {
+        struct curl_slist *longer = curl_slist_append(ask->headers, i == 0 ? bearer : fixed[i - 1]);
+        ok = longer != NULL;
+        if (ok) ask->headers = longer;
+    }
+    explicit_bzero(bearer, sizeof bearer);
+    return ok;
+}
+
+static bool set_options(TfyLlmAsk *ask, const char *endpoint)
+{
+    CURL *easy = ask->easy;
+    const TfyLlmLimits *limits = ask->http->limits;
+    return curl_easy_setopt(easy, CURLOPT_URL, endpoint) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PRIVATE, ask) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask->headers) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(ask->body)) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->connect_ms) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)limits->total_ms) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, ask) == CURLE_OK;
+}
+
+/* Fills a new ask. False: error is set. */
+static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t *code, char *error)
+{
+    char *endpoint = tfy__llm_endpoint(url);
+    *code = EINVAL;
+    if (!endpoint) {
+        snprintf(error, TFY_ERROR_TEXT, "TFY_LLM_URL is not an http or https address");
+        return false;
+    }
+    if (!read_key(ask->key, error)) {
+        free(endpoint);
+        return false;
+    }
+    *code = ENOMEM;
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
+    ask->url = public_url(endpoint);
+    ask->body = json_dumps(body, JSON_COMPACT);
+    ask->easy = curl_easy_init();
+    bool ok = ask->url && ask->body && ask->easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
+    free(endpoint);
+    return ok;
+}
+
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmDone done, void *arg,
+                             int64_t *code, char *error)
+{
+    TfyLlmAsk *ask = calloc(1, sizeof *ask);
+    if (!ask) {
+        *code = ENOMEM;
+        snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
+        return NULL;
+    }
+    *ask = (TfyLlmAsk){.http = http, .done = done, .arg = arg};
+    if (prepare(ask, url, body, code, error)) return ask;
+    free_ask(ask);
+    return NULL;
+}

@@ -1,0 +1,187 @@
+/* llm_prompt.c: from a call to the request that is sent, and from the answer's text to a value. */
+#include "llm.h"
+
+#include "value/json.h"
+
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* The texts of one asking, borrowed from the release stack; model and system may be NULL. */
+typedef struct Texts {
+    const TfyString *model;
+    const TfyString *system;
+    const TfyString *user;
+} Texts;
+
+typedef bool (*TextOf)(TfyTask *task, const TfyValue *args, TfyValue *out);
+
+static bool evaluate(TextOf text_of, const TfyCall *call, const TfyString **out)
+{
+    TfyValue text = {.o = NULL};
+    if (text_of && !text_of(call->task, call->args, &text)) return false;
+    *out = (const TfyString *)text.o;
+    return true;
+}
+
+static bool find_texts(const TfyCall *call, Texts *texts)
+{
+    const TfyTool *tool = call->tool;
+    if (tool->family == TFY_F_LLM) { /* llm(prompt, model?, system?) */
+        texts->user = (const TfyString *)call->args[0].o;
+        texts->model = (const TfyString *)call->args[1].o;
+        texts->system = (const TfyString *)call->args[2].o;
+        return true;
+    }
+    return evaluate(tool->model, call, &texts->model) && evaluate(tool->system, call, &texts->system) &&
+           evaluate(tool->user, call, &texts->user);
+}
+
+/* Plain text is what models give by themselves; everything else needs the schema. */
+static bool wants_json(const TfyType *type)
+{
+    return type->kind != TFY_STRING && type->kind != TFY_NOTHING;
+}
+
+/* Takes content (which may be NULL: then nothing is added and memory ran out). */
+static bool add_message(json_t *messages, const char *role, json_t *content)
+{
+    json_t *message = json_object();
+    bool ok = content && message && json_object_set(message, "content", content) == 0 &&
+              json_object_set_new(message, "role", json_string(role)) == 0 && json_array_append(messages, message) == 0;
+    json_decref(content);
+    json_decref(message);
+    return ok;
+}
+
+/* The schema stands in the system text too: many endpoints ignore response_format, and models follow what they read. */
+static json_t *system_text(const TfyString *system, const TfyBuffer *schema)
+{
+    TfyBuffer text = {0};
+    if (system) tfy__buffer_add(&text, system->bytes, system->byte_len);
+    if (schema->len > 0) {
+        if (text.len > 0) tfy__buffer_text(&text, "\n\n");
+        tfy__buffer_text(&text, "Answer with one JSON value and nothing else: no explanation, no code fences. It must "
+                                "fit this JSON Schema: ");
+        tfy__buffer_add(&text, schema->data, schema->len);
+    }
+    json_t *json = text.failed ? NULL : json_stringn(text.len > 0 ? text.data : "", text.len);
+    tfy__buffer_free(&text);
+    return json;
+}
+
+static bool add_misfit(json_t *messages, const TfyLlmMisfit *misfit)
+{
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "That answer does not fit: %s\nAnswer again with the whole JSON value and nothing else.",
+                       misfit->error);
+    bool ok = !text.failed && add_message(messages, "assistant", json_stringn(misfit->answer, misfit->answer_len)) &&
+              add_message(messages, "user", json_string(text.data));
+    tfy__buffer_free(&text);
+    return ok;
+}
+
+static bool add_messages(json_t *messages, const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
+{
+    if ((texts->system || schema->len > 0) && !add_message(messages, "system", system_text(texts->system, schema)))
+        return false;
+    if (!add_message(messages, "user", json_stringn(texts->user->bytes, texts->user->byte_len))) return false;
+    return !misfit || add_misfit(messages, misfit);
+}
+
+static json_t *build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
+{
+    json_t *request = json_object(), *messages = json_array();
+    bool named = texts->model && texts->model->byte_len > 0;
+    json_t *model = named ? json_stringn(texts->model->bytes, texts->model->byte_len) : json_string("default");
+    bool ok = messages && !schema->failed && add_messages(messages, texts, schema, misfit);
+    ok = ok && json_object_set(request, "messages", messages) == 0;
+    ok = json_object_set_new(request, "model", model) == 0 && ok;
+    if (ok && schema->len > 0)
+        ok = json_object_set_new(request, "schema", json_loadb(schema->data, schema->len, JSON_ALLOW_NUL, NULL)) == 0;
+    json_decref(messages);
+    if (ok) return request;
+    json_decref(request);
+    return NULL;
+}
+
+json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit)
+{
+    TfyTask *task = call->task;
+    Texts texts = {NULL, NULL, NULL};
+    TfyBuffer schema = {0};
+    json_t *request = NULL;
+    uint32_t mark = tfy_mark(task);
+    if (find_texts(call, &texts)) {
+        if (wants_json(call->result)) tfy__schema(&schema, call->result);
+        request = build(&texts, &schema, misfit);
+        if (!request) tfy__out_of_memory(task);
+    }
+    tfy__buffer_free(&schema);
+    tfy_cut(task, mark);
+    return request;
+}
+
+uint64_t tfy__llm_digest(const json_t *request)
+{
+    TfyBuffer text = {0};
+    uint64_t digest = tfy__encode_json(&text, request) ? XXH3_64bits(text.data, text.len) : 0;
+    tfy__buffer_free(&text);
+    return digest;
+}
+
+/* Endpoints take only objects at a schema's root; for the other types the line in the system text has to do. */
+static json_t *response_format(const json_t *schema, const char *name)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    if (!type || strcmp(type, "object") != 0) return NULL;
+    return json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name", name, "schema", schema);
+}
+
+json_t *tfy__llm_body(const json_t *request, const char *model, const char *name)
+{
+    json_t *body =
+        json_pack("{s:s, s:O, s:b}", "model", model, "messages", json_object_get(request, "messages"), "stream", 0);
+    json_t *format = response_format(json_object_get(request, "schema"), name);
+    if (body && format) json_object_set(body, "response_format", format);
+    json_decref(format);
+    return body;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static void trim(const char **text, size_t *len)
+{
+    while (*len > 0 && is_space(**text)) {
+        ++*text;
+        --*len;
+    }
+    while (*len > 0 && is_space((*text)[*len - 1])) --*len;
+}
+
+/* ```json … ``` around the whole answer is tolerated: models trained on chats find it hard to leave out. */
+static void unfence(const char **text, size_t *len)
+{
+    trim(text, len);
+    if (*len < 6 || memcmp(*text, "```", 3) != 0 || memcmp(*text + *len - 3, "```", 3) != 0) return;
+    const char *line = memchr(*text, '\n', *len - 3);
+    if (!line) return;
+    *len -= (size_t)(line + 1 - *text) + 3;
+    *text = line + 1;
+    trim(text, len);
+}
+
+bool tfy__llm_decode(TfyTask *task, const TfyType *type, const char *answer, size_t len, TfyValue *out, char *error)
+{
+    if (wants_json(type)) {
+        unfence(&answer, &len);
+        return tfy__decode_text(task, type, answer, len, out, error);
+    }
+    out->o = type->kind == TFY_STRING ? tfy_string_of(task, answer, len) : NULL;
+    if (type->kind == TFY_NOTHING || out->o) return true;
+    strcpy(error, "memory ran out");
+    return false;
+}
