@@ -3,6 +3,7 @@
 #ifndef DSL_ARENA_H
 #define DSL_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@ void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t
 
 /* A NUL-terminated copy. */
 char *arena_strndup(Arena *arena, const char *text, size_t len);
-char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
+char *arena_vprintf(Arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0), nonnull(2)));
 
 #define arena_new(arena, Type) ((Type *)arena_alloc((arena), sizeof(Type)))
 

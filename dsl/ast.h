@@ -34,6 +34,7 @@ typedef enum TypeExprKind {
 
 typedef struct TypeExpr {
     TypeExprKind kind;
+    uint32_t height; /* nodes on the longest way down, at most AST_HEIGHT_MAX */
     Span span;
     Name qualifier; /* module alias or absent */
     Name name;
@@ -69,6 +70,8 @@ typedef enum ExprKind {
     EX_RACE,     /* race { bodies } */
     EX_PARALLEL_FOR, /* parallel for vars in range limit n { block } */
 } ExprKind;
+
+enum { AST_HEIGHT_MAX = 500 };
 
 typedef enum Op {
     OP_NONE, OP_OR, OP_AND, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_COALESCE,
@@ -121,6 +124,7 @@ typedef enum CallKind {
 
 struct Expr {
     ExprKind kind;
+    uint32_t height;       /* nodes on the longest way down; the parser refuses more than AST_HEIGHT_MAX, so passes may recurse */
     Span span;
     Expr *left, *right, *cond;
     Name name;

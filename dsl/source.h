@@ -28,11 +28,14 @@ typedef struct Source {
     struct Source *next;
 } Source;
 
+typedef struct NameTable NameTable; /* name.h */
+
 /* All files of one compilation. */
 typedef struct SourceSet {
     Arena *arena;
     Source *first, *last;
     uint32_t next_base;
+    NameTable *names; /* the interned names of all files; made on first use */
 } SourceSet;
 
 /* A position as people write it. Columns count code points, both start at 1. */

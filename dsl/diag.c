@@ -1,0 +1,264 @@
+/* diag.c: collecting and printing what the compiler tells people. */
+#include "diag.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { DEFAULT_LIMIT = 50, TAB_WIDTH = 4, NAME_MAX_LEN = 64 };
+
+void diag_init(DiagList *list, Arena *arena, const SourceSet *sources)
+{
+    *list = (DiagList){.arena = arena, .sources = sources, .limit = DEFAULT_LIMIT};
+}
+
+/* Above the limit the record is made, so callers may decorate it, but not kept. */
+Diag *diag_error(DiagList *list, Span span, const char *format, ...)
+{
+    Diag *diag = arena_new(list->arena, Diag);
+    va_list args;
+    va_start(args, format);
+    diag->message = arena_vprintf(list->arena, format, args);
+    va_end(args);
+    diag->span = span;
+    if (list->errors++ >= list->limit) return diag;
+    if (list->last) {
+        list->last->next = diag;
+    } else {
+        list->first = diag;
+    }
+    list->last = diag;
+    return diag;
+}
+
+void diag_hint(DiagList *list, Diag *diag, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag->hint = arena_vprintf(list->arena, format, args);
+    va_end(args);
+}
+
+void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag->other_message = arena_vprintf(list->arena, format, args);
+    va_end(args);
+    diag->has_other = true;
+    diag->other = span;
+}
+
+void diag_not_yet(DiagList *list, Span span, const char *what)
+{
+    diag_error(list, span, "%s is not supported yet", what);
+}
+
+/* ---- suggestions ---- */
+
+/* Optimal string alignment: a swap of neighbours counts as one mistake, because it is the commonest. */
+static uint32_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    uint32_t rows[3][NAME_MAX_LEN + 1];
+    uint32_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_len; j++) above[j] = (uint32_t)j;
+    for (size_t i = 1; i <= a_len; i++) {
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= b_len; j++) {
+            uint32_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        uint32_t *free_row = before;
+        before = above, above = row, row = free_row;
+    }
+    return above[b_len];
+}
+
+/* Twice the distance, one less for a common beginning; UINT32_MAX when too far to suggest. */
+static uint32_t score_candidate(const char *name, size_t len, const char *candidate)
+{
+    size_t other_len = strlen(candidate);
+    if (other_len > NAME_MAX_LEN || other_len == 0) return UINT32_MAX;
+    size_t shorter = len < other_len ? len : other_len;
+    if (len == other_len && strncasecmp(name, candidate, len) == 0) return 0;
+    uint32_t distance = edit_distance(name, len, candidate, other_len);
+    bool prefix = shorter >= 3 && strncasecmp(name, candidate, shorter) == 0;
+    uint32_t allowed = len <= 2 ? 1 : len <= 5 ? 2 : 3;
+    if (distance > allowed && !(prefix && distance <= 4)) return UINT32_MAX;
+    if (distance >= len) return UINT32_MAX;
+    return distance * 2 - prefix;
+}
+
+const char *diag_nearest(const char *name, size_t len, const char *const *candidates, size_t count)
+{
+    if (len == 0 || len > NAME_MAX_LEN) return NULL;
+    const char *best = NULL;
+    uint32_t best_score = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t score = score_candidate(name, len, candidates[i]);
+        if (score >= best_score) continue;
+        best = candidates[i];
+        best_score = score;
+    }
+    return best;
+}
+
+/* ---- printing ---- */
+
+static int compare_position(const void *left, const void *right)
+{
+    const Diag *a = *(const Diag *const *)left, *b = *(const Diag *const *)right;
+    if (a->span.off != b->span.off) return a->span.off < b->span.off ? -1 : 1;
+    return 0;
+}
+
+/* The kept ones in source order; *count gets how many. A merge would do, but there are at most `limit`. */
+static const Diag **sort_diags(const DiagList *list, size_t *count)
+{
+    size_t total = 0;
+    for (const Diag *diag = list->first; diag; diag = diag->next) total++;
+    const Diag **sorted = arena_alloc(list->arena, (total + 1) * sizeof *sorted);
+    size_t n = 0;
+    for (const Diag *diag = list->first; diag; diag = diag->next) sorted[n++] = diag;
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = i; j > 0 && compare_position(&sorted[j - 1], &sorted[j]) > 0; j--) {
+            const Diag *later = sorted[j - 1];
+            sorted[j - 1] = sorted[j];
+            sorted[j] = later;
+        }
+    *count = n;
+    return sorted;
+}
+
+/* Decodes one code point of text that may be broken; a broken byte counts as one. */
+static uint32_t decode_point(const char *text, uint32_t len, uint32_t *size)
+{
+    unsigned char lead = (unsigned char)text[0];
+    uint32_t want = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    *size = 1;
+    if (want == 1 || want > len) return lead;
+    uint32_t point = lead & (0xffu >> (want + 1));
+    for (uint32_t i = 1; i < want; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return lead;
+        point = point << 6 | ((unsigned char)text[i] & 0x3fu);
+    }
+    *size = want;
+    return point;
+}
+
+/* Columns a terminal gives a code point: none for combining marks, two for East Asian wide text and pictures. */
+static uint32_t point_width(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last, width;
+    } ranges[] = {
+        {0x300, 0x36f, 0},   {0x200b, 0x200f, 0},   {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},   {0x2e80, 0x303e, 2},
+        {0x3041, 0xa4cf, 2}, {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},
+        {0xffe0, 0xffe6, 2}, {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (point >= ranges[i].first && point <= ranges[i].last) return ranges[i].width;
+    return 1;
+}
+
+/* What one code point of the source line looks like on screen: tabs are spread, control and broken bytes shown as '?'. */
+static uint32_t print_point(FILE *out, const char *text, uint32_t size, uint32_t point, uint32_t column)
+{
+    if (point == '\t') {
+        uint32_t width = TAB_WIDTH - column % TAB_WIDTH;
+        if (out) fprintf(out, "%*s", (int)width, "");
+        return width;
+    }
+    bool broken = point < 0x20 || point == 0x7f || (size == 1 && point >= 0x80) || (point >= 0x202a && point <= 0x202e);
+    if (out && broken) fputc('?', out);
+    if (out && !broken) fwrite(text, 1, size, out);
+    return broken ? 1 : point_width(point);
+}
+
+enum { LINE_SHOWN_MAX = 160 };
+
+/* The part of a long line that is shown: it begins a little before the caret. */
+static uint32_t choose_window(const char *line, uint32_t len, uint32_t at)
+{
+    if (len <= LINE_SHOWN_MAX || at < LINE_SHOWN_MAX / 2) return 0;
+    uint32_t start = at - LINE_SHOWN_MAX / 2;
+    while (start < len && ((unsigned char)line[start] & 0xc0) == 0x80) start++;
+    return start;
+}
+
+static void print_excerpt(FILE *out, const LineCol *where, Span span, const char *on, const char *off)
+{
+    uint32_t len;
+    const char *line = source_line(where->source, where->line, &len);
+    uint32_t at = span.off - where->source->base - (uint32_t)(line - where->source->text);
+    uint32_t end = at + span.len < len ? at + span.len : len;
+    uint32_t start = choose_window(line, len, at);
+    uint32_t stop = len - start > LINE_SHOWN_MAX ? start + LINE_SHOWN_MAX : len;
+    uint32_t column = 0, caret = 0, width = 0, size;
+    fprintf(out, "    %s", start ? "..." : "");
+    for (uint32_t i = start; i < stop; i += size) {
+        uint32_t point = decode_point(line + i, len - i, &size);
+        uint32_t drawn = print_point(out, line + i, size, point, column);
+        if (i < at) caret += drawn;
+        if (i >= at && i < end) width += drawn;
+        column += drawn;
+    }
+    fprintf(out, "%s\n    %*s%s^", stop < len ? "..." : "", (int)(caret + (start ? 3 : 0)), "", on);
+    for (uint32_t i = 1; i < width; i++) fputc('~', out);
+    fprintf(out, "%s\n", off);
+}
+
+static void print_place(const DiagList *list, FILE *out, Span span, const char *kind, const char *message, bool colour)
+{
+    LineCol where = source_line_col(list->sources, span.off);
+    const char *bold = colour ? "\033[1m" : "", *strong = !colour ? "" : kind[0] == 'e' ? "\033[1;31m" : "\033[1;36m";
+    const char *plain = colour ? "\033[0m" : "";
+    fprintf(out, "%s%s:%u:%u:%s %s%s:%s %s\n", bold, where.source ? where.source->name : "?", where.line, where.col,
+            plain, strong, kind, plain, message);
+    if (where.source) print_excerpt(out, &where, span, strong, plain);
+}
+
+void diag_print(const DiagList *list, FILE *out, bool colour)
+{
+    size_t count;
+    const Diag **sorted = sort_diags(list, &count);
+    for (size_t i = 0; i < count; i++) {
+        const Diag *diag = sorted[i];
+        print_place(list, out, diag->span, diag->level == DIAG_ERROR ? "error" : "warning", diag->message, colour);
+        if (diag->hint) fprintf(out, "    hint: %s\n", diag->hint);
+        if (diag->has_other) print_place(list, out, diag->other, "note", diag->other_message, colour);
+    }
+    if (list->errors > list->limit) fprintf(out, "%u more errors not shown\n", list->errors - list->limit);
+}
+
+static json_t *place_to_json(const DiagList *list, Span span, const char *message)
+{
+    LineCol from = source_line_col(list->sources, span.off), to = source_line_col(list->sources, span.off + span.len);
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:s}", "file", from.source ? from.source->name : "?", "line",
+                     (int)from.line, "col", (int)from.col, "end_line", (int)to.line, "end_col", (int)to.col, "message",
+                     message);
+}
+
+void diag_print_json(const DiagList *list, FILE *out)
+{
+    size_t count;
+    const Diag **sorted = sort_diags(list, &count);
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const Diag *diag = sorted[i];
+        json_t *object = place_to_json(list, diag->span, diag->message);
+        json_object_set_new(object, "level", json_string(diag->level == DIAG_ERROR ? "error" : "warning"));
+        if (diag->hint) json_object_set_new(object, "hint", json_string(diag->hint));
+        if (diag->has_other)
+            json_object_set_new(object, "other", place_to_json(list, diag->other, diag->other_message));
+        json_array_append_new(array, object);
+    }
+    json_dumpf(array, out, JSON_INDENT(2));
+    fputc('\n', out);
+    json_decref(array);
+}
