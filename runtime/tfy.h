@@ -142,6 +142,7 @@ typedef struct TfyHeap {
     uint32_t temp_count, temp_cap;
     uint32_t fn_depth;     /* nesting of fn calls; at most TFY_FN_DEPTH */
     int64_t fn_fuel;       /* what a fn called from a workflow may still spend; refilled when a task is resumed */
+    bool fn_spent;         /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
     void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
     void *alloc_state;
     size_t in_use;         /* bytes in live objects */
@@ -507,7 +508,11 @@ bool tfy_fn_fuel(TfyTask *task, uint32_t line);  /* refills the slice from the f
 bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
 static inline void tfy_fn_leave(TfyTask *task)
 {
-    task->heap->fn_depth--;
+    TfyHeap *heap = task->heap;
+    if (--heap->fn_depth == 0 && heap->fn_spent) {
+        heap->fn_spent = false;
+        task->fuel = 0;
+    }
 }
 
 /* ---- effects, as generated code asks for them ---- */
@@ -576,8 +581,8 @@ static inline TfyValue tfy_take(TfyTask *task)
 /* Throws the answer of an object type away. */
 void tfy_discard(TfyTask *task, const TfyType *type);
 
-/* Pushes a frame for a nested workflow with zeroed slots; the caller stores the (kept) arguments in its first slots and answers
- * TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
+/* Pushes a frame for a nested workflow with zeroed slots and answers the frame itself (its header first); the caller stores the (kept)
+ * arguments in its first slots and answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
  * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
 void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
 

@@ -5,6 +5,7 @@
 #ifndef TFY_VALUE_BUFFER_H
 #define TFY_VALUE_BUFFER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len);
 void tfy__buffer_char(TfyBuffer *buffer, char c);
 void tfy__buffer_text(TfyBuffer *buffer, const char *text); /* NUL-terminated */
 void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args);
 void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */
 
 /* A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */

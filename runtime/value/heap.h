@@ -37,4 +37,18 @@ TfyObj *tfy__map_new(TfyTask *task, const TfyType *type, uint32_t cap);  /* empt
 TfyObj *tfy__record_new(TfyTask *task, const TfyType *type);             /* record or error; fields zero */
 TfyObj *tfy__enum_new(TfyTask *task, const TfyType *type, uint32_t case_index); /* a case with fields; fields zero */
 
+/* The box type that optional scalars of this type live in. */
+const TfyType *tfy__box_type(const TfyType *scalar);
+
+static inline TfyValue tfy__keep_value(const TfyType *type, TfyValue value)
+{
+    if (!type->scalar) tfy_keep(value.o);
+    return value;
+}
+
+static inline void tfy__drop_value(TfyTask *task, const TfyType *type, TfyValue value)
+{
+    if (!type->scalar) tfy_drop(task, value.o);
+}
+
 #endif

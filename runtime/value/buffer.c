@@ -1,0 +1,133 @@
+/* buffer.c: see buffer.h. */
+#include "buffer.h"
+#include "utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for len more bytes and the NUL. */
+static bool reserve(TfyBuffer *buffer, size_t len)
+{
+    if (buffer->failed) return false;
+    if (len < buffer->cap && buffer->len < buffer->cap - len) return true;
+    size_t cap = buffer->cap ? buffer->cap * 2 : 64;
+    if (len > TFY_BUFFER_MAX || buffer->len + len > TFY_BUFFER_MAX) {
+        buffer->failed = true;
+        return false;
+    }
+    if (cap < buffer->len + len + 1) cap = buffer->len + len + 1;
+    char *data = realloc(buffer->data, cap);
+    if (!data) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->cap = cap;
+    return true;
+}
+
+void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len)
+{
+    if (!reserve(buffer, len)) return;
+    if (len) memcpy(buffer->data + buffer->len, bytes, len);
+    buffer->len += len;
+    buffer->data[buffer->len] = '\0';
+}
+
+void tfy__buffer_char(TfyBuffer *buffer, char c)
+{
+    if (!reserve(buffer, 1)) return;
+    buffer->data[buffer->len++] = c;
+    buffer->data[buffer->len] = '\0';
+}
+
+void tfy__buffer_text(TfyBuffer *buffer, const char *text)
+{
+    tfy__buffer_add(buffer, text, strlen(text));
+}
+
+void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(buffer, format, args);
+    va_end(args);
+}
+
+void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    if (len < 0) buffer->failed = true;
+    if (len >= 0 && reserve(buffer, (size_t)len)) {
+        vsnprintf(buffer->data + buffer->len, (size_t)len + 1, format, again);
+        buffer->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+void tfy__buffer_int(TfyBuffer *buffer, int64_t value)
+{
+    char digits[20];
+    char *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) *--at = '-';
+    tfy__buffer_add(buffer, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void add_escaped(TfyBuffer *buffer, unsigned char c)
+{
+    static const char shorts[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    char text[8] = "\\";
+    if (c == '"' || c == '\\') {
+        text[1] = (char)c;
+    } else if (c < sizeof shorts && shorts[c]) {
+        text[1] = shorts[c];
+    } else {
+        snprintf(text, sizeof text, "\\u%04x", c);
+    }
+    tfy__buffer_text(buffer, text);
+}
+
+void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len)
+{
+    const unsigned char *text = (const unsigned char *)bytes;
+    tfy__buffer_char(buffer, '"');
+    size_t start = 0, at = 0; /* text[start..at) goes out as it is */
+    while (at < len) {
+        unsigned char c = text[at];
+        int step = c < 0x80 ? 1 : tfy__utf8_step(text + at, len - at);
+        if (step > 0 && c >= 0x20 && c != '"' && c != '\\') {
+            at += (size_t)step;
+            continue;
+        }
+        tfy__buffer_add(buffer, text + start, at - start);
+        if (step > 0) {
+            add_escaped(buffer, c);
+        } else {
+            tfy__buffer_text(buffer, TFY__REPLACEMENT);
+        }
+        at += (size_t)(step > 0 ? 1 : -step);
+        start = at;
+    }
+    tfy__buffer_add(buffer, text + start, at - start);
+    tfy__buffer_char(buffer, '"');
+}
+
+void tfy__buffer_reset(TfyBuffer *buffer)
+{
+    buffer->len = 0;
+    buffer->failed = false;
+    if (buffer->data) buffer->data[0] = '\0';
+}
+
+void tfy__buffer_free(TfyBuffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (TfyBuffer){0};
+}

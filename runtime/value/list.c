@@ -1,0 +1,211 @@
+/* list.c: lists. Immutable to the program; a place that is the only owner of its list is changed where it lies, so that a loop of
+ * `xs = xs.push(x)` costs amortised constant time. */
+#include "heap.h"
+
+#include <string.h>
+
+#define LIST_MAX (1u << 28) /* items; more panic */
+
+static TfyList *as_list(TfyObj *object)
+{
+    return (TfyList *)object;
+}
+
+static const TfyType *item_type(const TfyObj *list)
+{
+    return list->type->elem;
+}
+
+static size_t size_for(uint64_t cap)
+{
+    return sizeof(TfyList) + cap * sizeof(TfyValue);
+}
+
+TfyObj *tfy__list_new(TfyTask *task, const TfyType *type, uint32_t cap)
+{
+    TfyList *list = as_list(tfy__new_object(task, type, size_for(cap)));
+    if (list) list->cap = cap;
+    return (TfyObj *)list;
+}
+
+/* Copies items behind the list's own, each kept; there is room. */
+static void add_items(TfyObj *list, const TfyValue *items, uint32_t count)
+{
+    TfyValue *out = as_list(list)->items + as_list(list)->len;
+    if (count) memcpy(out, items, count * sizeof *items);
+    if (!item_type(list)->scalar)
+        for (uint32_t i = 0; i < count; i++) tfy_keep(out[i].o);
+    as_list(list)->len += count;
+}
+
+static bool fits(TfyTask *task, uint32_t line, uint64_t len)
+{
+    return len <= LIST_MAX || tfy_panic(task, line, "a list would have more than %u items", LIST_MAX);
+}
+
+/* An owned copy with room for cap items. */
+static TfyObj *copy(TfyTask *task, uint32_t line, TfyObj *list, uint64_t cap)
+{
+    TfyObj *made = fits(task, line, cap) ? tfy__list_new(task, list->type, (uint32_t)cap) : NULL;
+    if (!made) return NULL;
+    tfy_charge(task, as_list(list)->len);
+    add_items(made, as_list(list)->items, as_list(list)->len);
+    return made;
+}
+
+/* Makes *place the only owner's, with room for cap items at least. */
+static bool grow(TfyTask *task, uint32_t line, TfyObj **place, uint64_t cap)
+{
+    TfyList *old = as_list(*place);
+    if (old->head.refs != 1) {
+        TfyObj *made = copy(task, line, *place, cap);
+        if (!made) return false;
+        tfy_drop(task, *place);
+        *place = made;
+        return true;
+    }
+    if (cap <= old->cap) return true;
+    if (!fits(task, line, cap)) return false;
+    if (cap < 4) cap = 4;
+    if (cap < 2 * (uint64_t)old->cap) cap = 2 * (uint64_t)old->cap;
+    TfyObj *moved = tfy__resize_object(task, *place, size_for(old->cap), size_for(cap));
+    if (!moved) return false;
+    as_list(moved)->cap = (uint32_t)cap;
+    *place = moved;
+    return true;
+}
+
+static bool inside(TfyTask *task, uint32_t line, const TfyObj *list, int64_t index)
+{
+    int64_t len = tfy_list_len(list);
+    if (index >= 0 && index < len) return true;
+    return tfy_panic(task, line, "index %lld is outside a list of length %lld", (long long)index, (long long)len);
+}
+
+/* ---- making and reading ---- */
+
+TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items)
+{
+    TfyObj *list = tfy__list_new(task, type, count);
+    if (!list) return NULL;
+    tfy_charge(task, count);
+    add_items(list, items, count);
+    return tfy_temp(task, list);
+}
+
+bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out)
+{
+    if (!inside(task, line, list, index)) return false;
+    *out = as_list(list)->items[index];
+    return true;
+}
+
+bool tfy_list_get(TfyTask *task, const TfyType *optional, TfyObj *list, int64_t index, TfyObj **out)
+{
+    *out = NULL;
+    if (index < 0 || index >= tfy_list_len(list)) return true;
+    TfyValue item = as_list(list)->items[index];
+    *out = item_type(list)->scalar ? tfy_box(task, optional, item) : item.o;
+    return *out || !item_type(list)->scalar;
+}
+
+bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item)
+{
+    int64_t len = tfy_list_len(list);
+    tfy_charge(task, (uint64_t)len);
+    for (int64_t i = 0; i < len; i++)
+        if (tfy_equal(item_type(list), tfy_list_item(list, i), item)) return true;
+    return false;
+}
+
+/* ---- changing a place ---- */
+
+bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place, TfyValue item)
+{
+    /* when the item holds the list itself, the list is shared and grow copies it: no cycle can arise */
+    if (!grow(task, line, place, (uint64_t)as_list(*place)->len + 1)) return false;
+    add_items(*place, &item, 1);
+    return true;
+}
+
+bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other)
+{
+    uint32_t count = as_list(other)->len;
+    bool same = other == *place; /* xs += xs: read from where the place went */
+    if (!count) return true;
+    tfy_charge(task, count);
+    if (!grow(task, line, place, (uint64_t)as_list(*place)->len + count)) return false;
+    add_items(*place, as_list(same ? *place : other)->items, count);
+    return true;
+}
+
+bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item)
+{
+    tfy__keep_value(item_type(*place), item); /* before the old item goes: it may hold this one */
+    TfyValue *at = tfy_own_item(task, line, place, index);
+    tfy__drop_value(task, item_type(*place), at ? *at : item);
+    if (at) *at = item;
+    return at != NULL;
+}
+
+TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index)
+{
+    if (!inside(task, line, *place, index) || !grow(task, line, place, as_list(*place)->len)) return NULL;
+    return &as_list(*place)->items[index];
+}
+
+/* ---- new lists ---- */
+
+TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item)
+{
+    TfyObj *made = copy(task, line, list, (uint64_t)as_list(list)->len + 1);
+    if (!made) return NULL;
+    add_items(made, &item, 1);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other)
+{
+    TfyObj *made = copy(task, line, list, (uint64_t)as_list(list)->len + as_list(other)->len);
+    if (!made) return NULL;
+    tfy_charge(task, as_list(other)->len);
+    add_items(made, as_list(other)->items, as_list(other)->len);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item)
+{
+    if (!inside(task, line, list, index)) return NULL;
+    TfyObj *made = copy(task, line, list, as_list(list)->len);
+    if (!made) return NULL;
+    TfyValue *at = &as_list(made)->items[index];
+    tfy__keep_value(item_type(list), item);
+    tfy__drop_value(task, item_type(list), *at);
+    *at = item;
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to)
+{
+    if (from < 0) from = 0;
+    if (to > tfy_list_len(list)) to = tfy_list_len(list);
+    if (to < from) to = from;
+    uint32_t count = (uint32_t)(to - from);
+    if (count == as_list(list)->len) return tfy_temp(task, tfy_keep(list));
+    return tfy_list_of(task, list->type, count, count ? as_list(list)->items + from : NULL);
+}
+
+TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator)
+{
+    uint32_t len = as_list(list)->len, count = len ? 2 * len - 1 : 0;
+    TfyHeap *heap = task->heap;
+    TfyObj **parts = tfy__alloc(heap, (count + 1) * sizeof *parts);
+    if (!parts) {
+        tfy__out_of_memory(task);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) parts[i] = i % 2 ? separator : as_list(list)->items[i / 2].o;
+    TfyObj *joined = tfy_concat(task, line, count, parts);
+    tfy__free(heap, parts, (count + 1) * sizeof *parts);
+    return joined;
+}

@@ -1,0 +1,29 @@
+/* names.h: field names in JSON. Enum cases and errors put words of their own (`case`; `error`, `line`) among their fields; a declared
+ * field of such a name gets one underscore more, and so does one that already ends in underscores: nothing can collide. */
+#ifndef TFY_VALUE_NAMES_H
+#define TFY_VALUE_NAMES_H
+
+#include "../tfy.h"
+#include "buffer.h"
+
+#include <string.h>
+
+static inline bool tfy__field_name_taken(uint8_t kind, const char *name)
+{
+    size_t len = strlen(name);
+    while (len && name[len - 1] == '_') len--;
+    if (kind == TFY_ENUM) return len == 4 && memcmp(name, "case", 4) == 0;
+    return kind == TFY_ERROR &&
+           ((len == 5 && memcmp(name, "error", 5) == 0) || (len == 4 && memcmp(name, "line", 4) == 0));
+}
+
+/* The name with its quotes; kind is that of the type whose field it is. */
+static inline void tfy__write_field_name(TfyBuffer *out, uint8_t kind, const char *name)
+{
+    tfy__buffer_char(out, '"');
+    tfy__buffer_text(out, name); /* an identifier: nothing to escape */
+    if (tfy__field_name_taken(kind, name)) tfy__buffer_char(out, '_');
+    tfy__buffer_char(out, '"');
+}
+
+#endif

@@ -1,0 +1,289 @@
+/* text.c: how scalars look as text, the same in JSON, in `${...}` and on the screen; and reading that text again. */
+#include "heap.h"
+#include "json.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- floats ---- */
+
+/* A finite double as digits d.ddd * 10^exponent. */
+typedef struct Digits {
+    char text[20]; /* the digits, without point and trailing zeros */
+    int count;     /* how many */
+    int exponent;  /* of the first digit */
+} Digits;
+
+/* Does this scientific notation read back as the value? Takes it apart when it does. The C library may write the point as a comma, by
+ * locale; it reads its own writing, and the point is skipped. */
+static bool take_apart(const char *text, double value, Digits *out)
+{
+    if (strtod(text, NULL) != value) return false;
+    out->count = 0;
+    for (; *text != 'e'; text++)
+        if (isdigit((unsigned char)*text)) out->text[out->count++] = *text;
+    out->exponent = atoi(text + 1);
+    while (out->count > 1 && out->text[out->count - 1] == '0') out->count--;
+    return true;
+}
+
+/* The shortest digits of a positive value. Up to 15 digits survive the way through a normal double, so rounding to 15 finds all short
+ * ones; numbers below the normal range have fewer. With 16 the nearest decimal may miss where its neighbour hits (powers of two). */
+static void shortest(double value, Digits *out)
+{
+    char text[40];
+    for (int digits = value < 0x1p-1022 ? 1 : 15; digits <= 16; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, value);
+        if (take_apart(text, value, out)) return;
+    }
+    char *last = strchr(text, 'e') - 1; /* of 16 digits; one up or down */
+    for (int change = -1; change <= 1; change += 2) {
+        char digit = (char)(*last + change), was = *last;
+        if (!isdigit((unsigned char)digit)) continue;
+        *last = digit;
+        if (take_apart(text, value, out)) return;
+        *last = was;
+    }
+    snprintf(text, sizeof text, "%.16e", value);
+    take_apart(text, value, out);
+}
+
+void tfy__write_float(TfyBuffer *out, double value)
+{
+    Digits digits = {.text = "0", .count = 1};
+    if (signbit(value)) tfy__buffer_char(out, '-');
+    if (value != 0) shortest(fabs(value), &digits);
+    int before = digits.exponent + 1; /* digits before the point */
+    if (before > 16 || before < -5) {
+        tfy__buffer_char(out, digits.text[0]);
+        if (digits.count > 1) tfy__buffer_char(out, '.');
+        tfy__buffer_add(out, digits.text + 1, (size_t)digits.count - 1);
+        tfy__buffer_printf(out, "e%d", digits.exponent);
+        return;
+    }
+    if (before <= 0) tfy__buffer_add(out, "0.000000", (size_t)(2 - before));
+    for (int i = 0; i < digits.count || i < before; i++) {
+        if (i == before && before > 0) tfy__buffer_char(out, '.');
+        tfy__buffer_char(out, i < digits.count ? digits.text[i] : '0');
+    }
+    if (digits.count <= before) tfy__buffer_text(out, ".0");
+}
+
+/* ---- durations ---- */
+
+static const struct {
+    const char *name; /* as written */
+    int64_t ms;       /* its length */
+} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+
+#define UNIT_COUNT (sizeof units / sizeof units[0])
+
+void tfy__write_duration(TfyBuffer *out, int64_t ms)
+{
+    size_t unit = ms ? 0 : 3;
+    while (ms % units[unit].ms) unit++;
+    tfy__buffer_int(out, ms / units[unit].ms);
+    tfy__buffer_text(out, units[unit].name);
+}
+
+bool tfy__read_duration(const char *text, size_t len, int64_t *ms)
+{
+    size_t at = len && text[0] == '-', start = at;
+    int64_t value = 0;
+    for (; at < len && isdigit((unsigned char)text[at]); at++) {
+        int64_t digit =
+            start ? '0' - text[at] : text[at] - '0'; /* downwards for negative ones: INT64_MIN has no opposite */
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value)) return false;
+    }
+    if (at == start) return false;
+    for (size_t unit = 0; unit < UNIT_COUNT; unit++) {
+        size_t name_len = strlen(units[unit].name);
+        if (len - at == name_len && memcmp(text + at, units[unit].name, name_len) == 0)
+            return !__builtin_mul_overflow(value, units[unit].ms, ms);
+    }
+    return false;
+}
+
+/* ---- times ---- */
+
+#define DAY_MS INT64_C(86400000)
+
+/* Days since 1970-01-01 to a date of the Gregorian calendar and back. Counted in eras of 400 years (146097 days) that begin on March
+ * 1st, so that the leap day is a year's last. */
+static void date_of(int64_t days, int64_t *year, int *month, int *day)
+{
+    days += 719468; /* from 0000-03-01 to 1970-01-01 */
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    int64_t of_era = days - era * 146097;
+    int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
+    int from_march = (int)((5 * of_year + 2) / 153);
+    *day = (int)(of_year - (153 * from_march + 2) / 5) + 1;
+    *month = from_march < 10 ? from_march + 3 : from_march - 9;
+    *year = years + era * 400 + (*month <= 2);
+}
+
+static int64_t days_of(int64_t year, int month, int day)
+{
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400;
+    int64_t of_era = year - era * 400;
+    int64_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+void tfy__write_time(TfyBuffer *out, int64_t ms)
+{
+    int64_t rest = ms % DAY_MS, year;
+    int month, day;
+    if (rest < 0) rest += DAY_MS;
+    date_of(ms / DAY_MS - (ms % DAY_MS < 0), &year, &month, &day);
+    /* four digits where they do; else a sign and six or more, as ISO 8601 extends years */
+    tfy__buffer_printf(out, year >= 0 && year <= 9999 ? "%04" PRId64 : "%+07" PRId64, year);
+    tfy__buffer_printf(out, "-%02d-%02dT%02d:%02d:%02d.%03dZ", month, day, (int)(rest / 3600000),
+                       (int)(rest / 60000 % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
+}
+
+/* Reads a number of min to max digits; moves *at. Negative when there are none. */
+static int64_t read_digits(const char **at, const char *end, int min, int max)
+{
+    int64_t value = 0;
+    int count = 0;
+    for (; count < max && *at < end && isdigit((unsigned char)**at); count++) value = value * 10 + (*(*at)++ - '0');
+    return count >= min ? value : -1;
+}
+
+static bool read_char(const char **at, const char *end, const char *allowed)
+{
+    if (*at == end || !strchr(allowed, **at) || !**at) return false;
+    ++*at;
+    return true;
+}
+
+static bool read_date(const char **at, const char *end, int64_t *days)
+{
+    bool negative = *at < end && **at == '-';
+    bool extended = read_char(at, end, "+-");
+    int64_t year = read_digits(at, end, extended ? 6 : 4, extended ? 9 : 4);
+    if (year < 0 || !read_char(at, end, "-")) return false;
+    if (negative) year = -year;
+    int64_t month = read_digits(at, end, 2, 2);
+    if (month < 1 || month > 12 || !read_char(at, end, "-")) return false;
+    int64_t day = read_digits(at, end, 2, 2), back_year;
+    int back_month, back_day;
+    if (day < 1 || day > 31) return false;
+    *days = days_of(year, (int)month, (int)day);
+    date_of(*days, &back_year, &back_month, &back_day);
+    return back_day == day; /* else the month is shorter */
+}
+
+static bool read_clock(const char **at, const char *end, int64_t *ms)
+{
+    int64_t hour = read_digits(at, end, 2, 2);
+    if (hour < 0 || hour > 23 || !read_char(at, end, ":")) return false;
+    int64_t minute = read_digits(at, end, 2, 2);
+    if (minute < 0 || minute > 59 || !read_char(at, end, ":")) return false;
+    int64_t second = read_digits(at, end, 2, 2);
+    if (second < 0 || second > 60) return false; /* 60: a leap second, the same as the next one's 0 */
+    *ms = hour * 3600000 + minute * 60000 + second * 1000;
+    if (!read_char(at, end, ".")) return true;
+    const char *start = *at;
+    int64_t fraction = read_digits(at, end, 1, 3);
+    if (fraction < 0) return false;
+    for (int64_t digits = *at - start; digits < 3; digits++) fraction *= 10;
+    while (*at < end && isdigit((unsigned char)**at)) ++*at;
+    *ms += fraction;
+    return true;
+}
+
+static bool read_offset(const char **at, const char *end, int64_t *ms)
+{
+    *ms = 0;
+    if (read_char(at, end, "Zz")) return true;
+    int64_t sign = *at < end && **at == '-' ? -1 : 1;
+    if (!read_char(at, end, "+-")) return false;
+    int64_t hour = read_digits(at, end, 2, 2);
+    if (hour < 0 || hour > 23 || !read_char(at, end, ":")) return false;
+    int64_t minute = read_digits(at, end, 2, 2);
+    *ms = sign * (hour * 3600000 + minute * 60000);
+    return minute >= 0 && minute <= 59;
+}
+
+bool tfy__read_time(const char *text, size_t len, int64_t *ms)
+{
+    const char *at = text, *end = text + len;
+    int64_t days, clock, offset;
+    if (!read_date(&at, end, &days) || !read_char(&at, end, "Tt ") || !read_clock(&at, end, &clock) ||
+        !read_offset(&at, end, &offset))
+        return false;
+    return at == end && !__builtin_mul_overflow(days, DAY_MS, ms) && !__builtin_add_overflow(*ms, clock - offset, ms);
+}
+
+/* ---- bytes ---- */
+
+void tfy__write_base64(TfyBuffer *out, const void *bytes, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = bytes;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        uint32_t three = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
+                        left > 2 ? digits[three & 63] : '='};
+        tfy__buffer_add(out, four, 4);
+    }
+}
+
+/* ---- values ---- */
+
+static bool write_error(TfyBuffer *out, const TfyObj *error)
+{
+    const TfyString *message = (const TfyString *)tfy_field(error, 0).o;
+    tfy__buffer_text(out, error->type->name);
+    if (message && message->byte_len) {
+        tfy__buffer_text(out, ": ");
+        tfy__buffer_add(out, message->bytes, message->byte_len);
+    }
+    return !out->failed;
+}
+
+bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value)
+{
+    if (type->kind == TFY_OPTIONAL && value.o) {
+        type = type->elem;
+        if (type->scalar) value = tfy_unbox(value.o);
+    }
+    switch (type->kind) {
+    case TFY_STRING:
+        tfy__buffer_add(out, ((const TfyString *)value.o)->bytes, ((const TfyString *)value.o)->byte_len);
+        break;
+    case TFY_BYTES:
+        tfy__write_base64(out, ((const TfyString *)value.o)->bytes, ((const TfyString *)value.o)->byte_len);
+        break;
+    case TFY_DURATION: tfy__write_duration(out, value.i); break;
+    case TFY_TIME: tfy__write_time(out, value.i); break;
+    case TFY_ERROR:
+    case TFY_ANY_ERROR: return write_error(out, value.o);
+    default: return tfy__encode(out, type, value);
+    }
+    return !out->failed;
+}
+
+TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value)
+{
+    if (type->kind == TFY_STRING) return tfy_temp(task, tfy_keep(value.o));
+    TfyBuffer text = {0};
+    TfyObj *made = NULL;
+    if (tfy__write_text(&text, type, value)) {
+        made = tfy_string_of(task, text.data, text.len);
+        tfy_charge(task, text.len);
+    } else {
+        tfy__out_of_memory(task);
+    }
+    tfy__buffer_free(&text);
+    return made;
+}

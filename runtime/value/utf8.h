@@ -1,0 +1,38 @@
+/* utf8.h: one step through UTF-8, shared by strings and the JSON writer. Strings inside the runtime are always valid; only bytes from
+ * outside need the full check. */
+#ifndef TFY_VALUE_UTF8_H
+#define TFY_VALUE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bytes of the valid sequence at p (1 to 4), or minus the length of the broken one: what a decoder replaces by a single U+FFFD.
+ * left is above 0. */
+static inline int tfy__utf8_step(const unsigned char *p, size_t left)
+{
+    unsigned char lead = p[0], low = 0x80, high = 0xBF;
+    if (lead < 0x80) return 1;
+    if (lead < 0xC2 || lead > 0xF4) return -1;
+    int need = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (lead == 0xE0) low = 0xA0;  /* else overlong */
+    if (lead == 0xED) high = 0x9F; /* else a surrogate */
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F; /* else beyond U+10FFFF */
+    for (int i = 1; i < need; i++) {
+        if ((size_t)i >= left || p[i] < low || p[i] > high) return -i;
+        low = 0x80;
+        high = 0xBF;
+    }
+    return need;
+}
+
+/* The length of the sequence that starts with this byte, in text known to be valid. */
+static inline uint32_t tfy__utf8_len(char lead)
+{
+    unsigned char byte = (unsigned char)lead;
+    return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+#define TFY__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+#endif
