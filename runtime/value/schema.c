@@ -1,0 +1,235 @@
+/* schema.c: types as JSON Schema, for models that are to answer in JSON. Records, enums and errors stand once under "$defs" and are
+ * referred to: types may be recursive, and one that is used twice would otherwise be written out twice, and so on down. The type asked
+ * for stands at the root, where providers want an object, and is "#". */
+#include "json.h"
+#include "names.h"
+
+#include <stdlib.h>
+
+/* The named types that are reached from the root, each once, in the order of finding. */
+typedef struct Defs {
+    const TfyType **types; /* types[0] is the root when the root is a named type */
+    size_t len;            /* how many */
+    size_t cap;            /* room */
+    bool failed;           /* memory ran out */
+    bool root_named;       /* types[0] is written at the root */
+} Defs;
+
+static bool named(const TfyType *type)
+{
+    return type->kind == TFY_RECORD || type->kind == TFY_ENUM || type->kind == TFY_ERROR;
+}
+
+static size_t position(const Defs *defs, const TfyType *type)
+{
+    size_t i = 0;
+    while (i < defs->len && defs->types[i] != type) i++;
+    return i;
+}
+
+/* Notes the named type inside a type; what lies in that one is looked at in its turn. */
+static void find(Defs *defs, const TfyType *type)
+{
+    while (!named(type) && type->elem) type = type->elem;
+    if (!named(type) || defs->failed || position(defs, type) < defs->len) return;
+    if (defs->len == defs->cap) {
+        size_t cap = defs->cap ? 2 * defs->cap : 16;
+        const TfyType **types = realloc(defs->types, cap * sizeof *types);
+        if (!types) {
+            defs->failed = true;
+            return;
+        }
+        defs->types = types;
+        defs->cap = cap;
+    }
+    defs->types[defs->len++] = type;
+}
+
+static void find_all(Defs *defs, const TfyType *root)
+{
+    find(defs, root);
+    for (size_t at = 0; at < defs->len; at++) {
+        const TfyType *type = defs->types[at];
+        for (uint32_t i = 0; i < type->field_count; i++) find(defs, type->fields[i].type);
+        for (uint32_t i = 0; i < type->case_count; i++)
+            for (uint32_t k = 0; k < type->cases[i].field_count; k++) find(defs, type->cases[i].fields[k].type);
+    }
+}
+
+/* Two modules may have a type of one name each: the later ones get a number. */
+static void write_def_name(TfyBuffer *out, const Defs *defs, size_t at)
+{
+    size_t same = 1;
+    for (size_t i = 0; i < at; i++) same += strcmp(defs->types[i]->name, defs->types[at]->name) == 0;
+    tfy__buffer_text(out, defs->types[at]->name);
+    if (same > 1) tfy__buffer_printf(out, "_%zu", same);
+}
+
+static void write_ref(TfyBuffer *out, const Defs *defs, const TfyType *type)
+{
+    size_t at = position(defs, type);
+    tfy__buffer_text(out, "{\"$ref\":\"#");
+    if (at > 0 || !defs->root_named) {
+        tfy__buffer_text(out, "/$defs/");
+        write_def_name(out, defs, at);
+    }
+    tfy__buffer_text(out, "\"}");
+}
+
+static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type);
+
+static void write_case_names(TfyBuffer *out, const TfyType *type)
+{
+    const char *separator = "";
+    tfy__buffer_text(out, "\"enum\":[");
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        if (!type->cases[i].bare) continue;
+        tfy__buffer_printf(out, "%s\"%s\"", separator, type->cases[i].name);
+        separator = ",";
+    }
+    tfy__buffer_char(out, ']');
+}
+
+static void write_map(TfyBuffer *out, const Defs *defs, const TfyType *type)
+{
+    tfy__buffer_text(out, "{\"type\":\"object\",");
+    if (type->key->kind == TFY_INT) tfy__buffer_text(out, "\"propertyNames\":{\"pattern\":\"^-?[0-9]+$\"},");
+    if (type->key->kind == TFY_ENUM) {
+        tfy__buffer_text(out, "\"propertyNames\":{");
+        write_case_names(out, type->key);
+        tfy__buffer_text(out, "},");
+    }
+    tfy__buffer_text(out, "\"additionalProperties\":");
+    write_type(out, defs, type->elem);
+    tfy__buffer_char(out, '}');
+}
+
+/* A type where it is used. Recursive only through list, map and optional: that depth is written in the source. */
+static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
+{
+    switch (type->kind) {
+    case TFY_NOTHING: tfy__buffer_text(out, "{\"type\":\"null\"}"); break;
+    case TFY_BOOL: tfy__buffer_text(out, "{\"type\":\"boolean\"}"); break;
+    case TFY_INT:
+    case TFY_TASK: tfy__buffer_text(out, "{\"type\":\"integer\"}"); break;
+    case TFY_FLOAT: tfy__buffer_text(out, "{\"type\":\"number\"}"); break;
+    case TFY_DURATION: tfy__buffer_text(out, "{\"type\":\"string\",\"pattern\":\"^-?[0-9]+(ms|s|m|h|d)$\"}"); break;
+    case TFY_TIME: tfy__buffer_text(out, "{\"type\":\"string\",\"format\":\"date-time\"}"); break;
+    case TFY_STRING: tfy__buffer_text(out, "{\"type\":\"string\"}"); break;
+    case TFY_BYTES: tfy__buffer_text(out, "{\"type\":\"string\",\"contentEncoding\":\"base64\"}"); break;
+    case TFY_LIST:
+        tfy__buffer_text(out, "{\"type\":\"array\",\"items\":");
+        write_type(out, defs, type->elem);
+        tfy__buffer_char(out, '}');
+        break;
+    case TFY_MAP: write_map(out, defs, type); break;
+    case TFY_OPTIONAL:
+        tfy__buffer_text(out, "{\"anyOf\":[");
+        write_type(out, defs, type->elem);
+        tfy__buffer_text(out, ",{\"type\":\"null\"}]}");
+        break;
+    case TFY_RECORD:
+    case TFY_ENUM:
+    case TFY_ERROR: write_ref(out, defs, type); break;
+    default: tfy__buffer_text(out, "{}"); break; /* json: anything */
+    }
+}
+
+/* An object of fields; word and name, when there, are a first member with a fixed value: "case" or "error". The inside of the braces. */
+static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const TfyField *fields, uint32_t count,
+                         const char *word, const char *name)
+{
+    const char *separator = "";
+    tfy__buffer_text(out, "\"type\":\"object\",\"properties\":{");
+    if (word) tfy__buffer_printf(out, "\"%s\":{\"const\":\"%s\"}", word, name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i || word) tfy__buffer_char(out, ',');
+        tfy__write_field_name(out, kind, fields[i].name);
+        tfy__buffer_char(out, ':');
+        write_type(out, defs, fields[i].type);
+    }
+    tfy__buffer_text(out, "},\"required\":[");
+    if (word) tfy__buffer_printf(out, "\"%s\"", word);
+    if (word) separator = ",";
+    for (uint32_t i = 0; i < count; i++) {
+        if (fields[i].make || fields[i].type->kind == TFY_OPTIONAL) continue;
+        tfy__buffer_text(out, separator);
+        tfy__write_field_name(out, kind, fields[i].name);
+        separator = ",";
+    }
+    tfy__buffer_text(out, "],\"additionalProperties\":false");
+}
+
+/* An enum whose cases have fields: its bare cases as one string type, each other as an object. */
+static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
+{
+    bool bare = false, rich = false;
+    for (uint32_t i = 0; i < type->case_count; i++) *(type->cases[i].bare ? &bare : &rich) = true;
+    if (rich) tfy__buffer_text(out, bare ? "\"anyOf\":[{" : "\"anyOf\":[");
+    if (bare) {
+        tfy__buffer_text(out, "\"type\":\"string\",");
+        write_case_names(out, type);
+    }
+    if (!rich) return;
+    if (bare) tfy__buffer_char(out, '}');
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        const TfyCase *of = &type->cases[i];
+        if (of->bare) continue;
+        tfy__buffer_text(out, bare ? ",{" : "{");
+        bare = true;
+        write_object(out, defs, TFY_ENUM, of->fields, of->field_count, "case", of->name);
+        tfy__buffer_char(out, '}');
+    }
+    tfy__buffer_char(out, ']');
+}
+
+/* A named type's own schema: the inside of the braces. */
+static void write_def(TfyBuffer *out, const Defs *defs, const TfyType *type)
+{
+    if (type->kind == TFY_ENUM) {
+        write_enum(out, defs, type);
+    } else {
+        const char *word = type->kind == TFY_ERROR ? "error" : NULL;
+        write_object(out, defs, type->kind, type->fields, type->field_count, word, type->name);
+    }
+}
+
+static void write_defs(TfyBuffer *out, const Defs *defs)
+{
+    size_t first = defs->root_named;
+    if (defs->len == first) return;
+    tfy__buffer_text(out, ",\"$defs\":{");
+    for (size_t i = first; i < defs->len; i++) {
+        tfy__buffer_text(out, i > first ? ",\"" : "\"");
+        write_def_name(out, defs, i);
+        tfy__buffer_text(out, "\":{");
+        write_def(out, defs, defs->types[i]);
+        tfy__buffer_char(out, '}');
+    }
+    tfy__buffer_char(out, '}');
+}
+
+bool tfy__schema(TfyBuffer *out, const TfyType *type)
+{
+    Defs defs = {.root_named = named(type)};
+    find_all(&defs, type);
+    if (defs.failed) {
+        out->failed = true;
+    } else if (defs.root_named) {
+        tfy__buffer_char(out, '{');
+        write_def(out, &defs, type);
+        write_defs(out, &defs);
+        tfy__buffer_char(out, '}');
+    } else if (defs.len == 0) {
+        write_type(out, &defs, type);
+    } else {
+        /* beside the definitions, the root must be one of several members */
+        tfy__buffer_text(out, "{\"allOf\":[");
+        write_type(out, &defs, type);
+        tfy__buffer_char(out, ']');
+        write_defs(out, &defs);
+        tfy__buffer_char(out, '}');
+    }
+    free(defs.types);
+    return !out->failed;
+}
