@@ -1,0 +1,157 @@
+/* builtin.c: the tables of what the language brings: effects by name, methods by receiver and name. A row is the whole truth about a
+ * built-in for the checker; what it does stands in the runtime. */
+#include <assert.h>
+
+#include "check_internal.h"
+
+#define PARAMS(...)                                                                                                    \
+    (const BuiltinParam[]){__VA_ARGS__}, sizeof((const BuiltinParam[]){__VA_ARGS__}) / sizeof(BuiltinParam)
+#define NO_PARAMS NULL, 0
+#define SUSPENDS  true, true  /* suspends, effect */
+#define AT_ONCE   false, true /* an effect that gives its answer at once */
+#define METHOD(ID, NAME, RECEIVER, RESULT, ...)                                                                        \
+    {                                                                                                                  \
+        ID, NAME, RECEIVER, false, false, REPEAT_PURE, __VA_ARGS__, RESULT                                             \
+    }
+
+static const Builtin effects[] = {
+    {BI_SLEEP, "sleep", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"d", "duration", false}), "nothing"},
+    {BI_SLEEP_UNTIL, "sleep_until", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"t", "time", false}), "nothing"},
+    {BI_JOIN, "join", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"t", "task", false}), "T"},
+    {BI_APPROVE, "approve", TYPE_BAD, SUSPENDS, REPEAT_PURE,
+     PARAMS({"question", "string", false}, {"details", "string?", true}), "bool"},
+    {BI_EXEC, "exec", TYPE_BAD, SUSPENDS, REPEAT_ONCE,
+     PARAMS({"argv", "list<string>", false}, {"stdin", "string?", true}, {"cwd", "string?", true},
+            {"env", "map<string,string>?", true}),
+     "ExecResult"},
+    {BI_READ_FILE, "read_file", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"path", "string", false}), "string"},
+    {BI_WRITE_FILE, "write_file", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT,
+     PARAMS({"path", "string", false}, {"text", "string", false}), "nothing"},
+    {BI_PREVIEW, "preview", TYPE_BAD, SUSPENDS, REPEAT_PURE,
+     PARAMS({"path", "string", false}, {"new_text", "string", false}), "Patch"},
+    {BI_APPLY, "apply", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT, PARAMS({"patch", "Patch", false}), "nothing"},
+    {BI_COMMIT, "commit", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT, PARAMS({"message", "string", false}), "string"},
+    {BI_LLM, "llm", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT,
+     PARAMS({"prompt", "string", false}, {"model", "string?", true}, {"system", "string?", true}), "string"},
+    {BI_KILL, "kill", TYPE_BAD, AT_ONCE, REPEAT_IDEMPOTENT, PARAMS({"t", "task", false}), "nothing"},
+    {BI_SELF, "self", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "string"},
+    {BI_NOW, "now", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "time"},
+    {BI_RANDOM, "random", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "float"},
+    {BI_RANDOM_INT, "random_int", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"a", "int", false}, {"b", "int", false}),
+     "int"},
+    {BI_UUID, "uuid", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "string"},
+    {BI_PRINT, "print", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"text", "string", false}), "nothing"},
+    {BI_LOG, "log", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"text", "string", false}, {"level", "string?", true}),
+     "nothing"},
+    {BI_EMIT, "emit", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"stage", "string", false}, {"text", "string", false}),
+     "nothing"},
+};
+
+static const Builtin methods[] = {
+    METHOD(BI_STRING_LEN, "len", TYPE_STRING, "int", NO_PARAMS),
+    METHOD(BI_STRING_BYTE_LEN, "byte_len", TYPE_STRING, "int", NO_PARAMS),
+    METHOD(BI_STRING_SLICE, "slice", TYPE_STRING, "string", PARAMS({"from", "int", false}, {"to", "int", true})),
+    METHOD(BI_STRING_TRIM, "trim", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_STRING_LINES, "lines", TYPE_STRING, "list<string>", NO_PARAMS),
+    METHOD(BI_STRING_CONTAINS, "contains", TYPE_STRING, "bool", PARAMS({"part", "string", false})),
+    METHOD(BI_LIST_LEN, "len", TYPE_LIST, "int", NO_PARAMS),
+    METHOD(BI_LIST_PUSH, "push", TYPE_LIST, "list<T>", PARAMS({"item", "T", false})),
+    METHOD(BI_LIST_CONCAT, "concat", TYPE_LIST, "list<T>", PARAMS({"other", "list<T>", false})),
+    METHOD(BI_LIST_GET, "get", TYPE_LIST, "T?", PARAMS({"at", "int", false})),
+    METHOD(BI_LIST_SET, "set", TYPE_LIST, "list<T>", PARAMS({"at", "int", false}, {"item", "T", false})),
+    METHOD(BI_LIST_SLICE, "slice", TYPE_LIST, "list<T>", PARAMS({"from", "int", false}, {"to", "int", true})),
+    METHOD(BI_LIST_JOIN, "join", TYPE_LIST, "string", PARAMS({"separator", "string", false})),
+    METHOD(BI_LIST_CONTAINS, "contains", TYPE_LIST, "bool", PARAMS({"item", "T", false})),
+    METHOD(BI_MAP_LEN, "len", TYPE_MAP, "int", NO_PARAMS),
+    METHOD(BI_MAP_GET, "get", TYPE_MAP, "T?", PARAMS({"key", "K", false})),
+    METHOD(BI_MAP_SET, "set", TYPE_MAP, "map<K,T>", PARAMS({"key", "K", false}, {"value", "T", false})),
+    METHOD(BI_MAP_CONTAINS, "contains", TYPE_MAP, "bool", PARAMS({"key", "K", false})),
+    METHOD(BI_TO_INT, "to_int", TYPE_FLOAT, "int", NO_PARAMS),
+    METHOD(BI_TO_FLOAT, "to_float", TYPE_INT, "float", NO_PARAMS),
+    METHOD(BI_TO_STRING, "to_string", TYPE_BAD, "string", NO_PARAMS), /* any printable receiver */
+};
+
+/* Effects of later versions: their names are taken, so that today's programs mean the same tomorrow. */
+static const char *const later_effects[] = {
+    "accept", "ask",       "channel",  "close",  "connect",   "deadline", "http",     "listen", "lock",
+    "read",   "read_line", "readable", "secret", "semaphore", "signal",   "writable", "write",
+};
+
+static const char *const later_methods[] = {
+    "all",         "any",  "day",     "filter",  "find",    "first",  "format",    "hour",        "keys",
+    "last",        "map",  "merge",   "minute",  "month",   "or",     "parse",     "parse_float", "parse_int",
+    "path",        "recv", "remove",  "replace", "reverse", "second", "send",      "sort_by",     "split",
+    "starts_with", "sum",  "to_json", "values",  "weekday", "year",   "ends_with", "matches",     "close",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+const Builtin *builtin_effect(const char *name)
+{
+    for (size_t i = 0; i < COUNT(effects); i++) {
+        if (*effects[i].name == *name && strcmp(effects[i].name, name) == 0) return &effects[i];
+    }
+    return NULL;
+}
+
+static bool can_print_kind(TypeKind kind)
+{
+    return type_is_printable(&(Type){.kind = kind, .elem = &(Type){.kind = TYPE_INT}});
+}
+
+const Builtin *builtin_method(TypeKind receiver, const char *name)
+{
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        if (strcmp(methods[i].name, name) != 0) continue;
+        if (methods[i].receiver == receiver) return &methods[i];
+        if (methods[i].id == BI_TO_STRING && can_print_kind(receiver)) return &methods[i];
+    }
+    return NULL;
+}
+
+const Builtin *builtin_by_id(BuiltinId id)
+{
+    for (size_t i = 0; i < COUNT(effects); i++) {
+        if (effects[i].id == id) return &effects[i];
+    }
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        if (methods[i].id == id) return &methods[i];
+    }
+    assert(!"every BuiltinId has a row");
+    return NULL;
+}
+
+bool builtin_is_later_effect(const char *name)
+{
+    return is_among(name, later_effects, COUNT(later_effects));
+}
+
+bool builtin_is_later_method(const char *name)
+{
+    return is_among(name, later_methods, COUNT(later_methods));
+}
+
+size_t builtin_effect_names(const char **names, size_t cap)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT(effects) && count < cap; i++) names[count++] = effects[i].name;
+    return count;
+}
+
+size_t builtin_method_names(TypeKind receiver, const char **names, size_t cap)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT(methods) && count < cap; i++) {
+        bool fits = methods[i].receiver == receiver || (methods[i].id == BI_TO_STRING && can_print_kind(receiver));
+        if (fits) names[count++] = methods[i].name;
+    }
+    return count;
+}

@@ -1,0 +1,627 @@
+/* check.c: the passes of the checker, in order: names, types, signatures, constants and defaults, tools and prompts, bodies, errors.
+ * Each pass requires only what the ones before it made, so declarations may stand in any order. */
+#include "check_internal.h"
+
+#define CONST_DEPTH_MAX 100 /* constants that use constants declared behind them */
+
+/* ---- tables of names ---- */
+
+static uint32_t hash_name(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash ^ hash >> 13;
+}
+
+bool check_same_name(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+/* The name's slot, or the free one where it would go. Requires: the table is not full. */
+static NameSlot *find_name_slot(const NameTable *table, const char *name)
+{
+    uint32_t at = hash_name(name) & (table->cap - 1);
+    while (table->slots[at].name && !check_same_name(table->slots[at].name, name)) at = (at + 1) & (table->cap - 1);
+    return &table->slots[at];
+}
+
+void *name_table_get(const NameTable *table, const char *name)
+{
+    return table->cap && name ? find_name_slot(table, name)->value : NULL;
+}
+
+static void grow_name_table(Check *c, NameTable *table)
+{
+    NameTable old = *table;
+    table->cap = old.cap ? old.cap * 2 : 8;
+    table->slots = arena_alloc(c->arena, table->cap * sizeof(NameSlot));
+    for (uint32_t i = 0; i < old.cap; i++) {
+        if (old.slots[i].name) *find_name_slot(table, old.slots[i].name) = old.slots[i];
+    }
+}
+
+void name_table_put(Check *c, NameTable *table, const char *name, void *value)
+{
+    if (table->count * 4 >= table->cap * 3) grow_name_table(c, table);
+    NameSlot *slot = find_name_slot(table, name);
+    if (!slot->name) table->count++;
+    slot->name = name;
+    slot->value = value;
+}
+
+/* ---- names of declarations ---- */
+
+Decl *check_find_decl(const Check *c, const char *name)
+{
+    return name_table_get(&c->globals, name);
+}
+
+const char *decl_kind_word(DeclKind kind)
+{
+    static const char *const words[] = {
+        [DECL_BAD] = "a declaration",   [DECL_IMPORT] = "an import", [DECL_CONST] = "a constant",
+        [DECL_TYPE] = "a type",         [DECL_ERROR] = "an error",   [DECL_ENUM] = "an enum",
+        [DECL_TOOL] = "a tool",         [DECL_PROMPT] = "a prompt",  [DECL_FN] = "a fn",
+        [DECL_WORKFLOW] = "a workflow", [DECL_TEST] = "a test",
+    };
+    return words[kind];
+}
+
+typedef struct Candidates {
+    const char **names;
+    uint32_t count, cap;
+} Candidates;
+
+static void add_candidate(Check *c, Candidates *list, const char *name)
+{
+    list->names = arena_grow(c->arena, list->names, &list->cap, list->count + 1, sizeof *list->names);
+    list->names[list->count++] = name;
+}
+
+static bool decl_serves(DeclKind kind, NameUse use)
+{
+    switch (kind) {
+    case DECL_CONST: return use == NAME_VALUE;
+    case DECL_TYPE: return use == NAME_CALL || use == NAME_TYPE;
+    case DECL_ENUM: return use == NAME_VALUE || use == NAME_TYPE;
+    case DECL_ERROR: return use != NAME_VALUE;
+    case DECL_TOOL:
+    case DECL_PROMPT:
+    case DECL_FN:
+    case DECL_WORKFLOW: return use == NAME_CALL;
+    default: return false;
+    }
+}
+
+static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
+{
+    static const char *const types[] = {"bool", "int",  "float", "string", "duration",   "time", "bytes",
+                                        "json", "list", "map",   "task",   "ExecResult", "Patch"};
+    static const char *const errors[] = {"Timeout",  "ToolError", "TaskFailed", "ChannelClosed",
+                                         "BadValue", "Lost",      "Denied"};
+    const char *effects[64];
+    size_t count = use == NAME_CALL ? builtin_effect_names(effects, 64) : 0;
+    for (size_t i = 0; i < count; i++) add_candidate(c, list, effects[i]);
+    for (size_t i = 0; use == NAME_TYPE && i < sizeof types / sizeof *types; i++) add_candidate(c, list, types[i]);
+    for (size_t i = 0; use != NAME_VALUE && i < sizeof errors / sizeof *errors; i++) add_candidate(c, list, errors[i]);
+}
+
+const char *check_nearest_name(Check *c, const char *name, NameUse use)
+{
+    Candidates list = {0};
+    if (c->diags->errors > c->diags->limit) return NULL;
+    for (uint32_t i = 0; use == NAME_VALUE && i < c->undo_count; i++) add_candidate(c, &list, c->undo[i].name);
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        const Decl *decl = c->program->decls[i];
+        if (decl->name.text && decl_serves(decl->kind, use)) add_candidate(c, &list, decl->name.text);
+    }
+    add_builtin_candidates(c, &list, use);
+    return diag_nearest(name, strlen(name), list.names, list.count);
+}
+
+const char *check_nearest_field(Check *c, const char *name, const TypeField *fields, uint32_t count)
+{
+    Candidates list = {0};
+    if (c->diags->errors > c->diags->limit) return NULL;
+    for (uint32_t i = 0; i < count; i++) add_candidate(c, &list, fields[i].name);
+    return diag_nearest(name, strlen(name), list.names, list.count);
+}
+
+/* ---- types as written ---- */
+
+static const Type *report_unknown_type(Check *c, const TypeExpr *written)
+{
+    const char *name = written->name.text;
+    const Decl *decl = check_find_decl(c, name);
+    if (decl) {
+        if (decl->kind == DECL_IMPORT || decl->kind == DECL_BAD) return c->core->bad;
+        Diag *diag = diag_error(c->diags, written->span, "'%s' is %s, not a type", name, decl_kind_word(decl->kind));
+        diag_other(c->diags, diag, decl->name.span, "declared here");
+        return c->core->bad;
+    }
+    const char *near = check_nearest_name(c, name, NAME_TYPE);
+    if (near)
+        diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", name, near);
+    else
+        diag_error(c->diags, written->span, "unknown type '%s'", name);
+    return c->core->bad;
+}
+
+static const Type *resolve_named(Check *c, const TypeExpr *written)
+{
+    const char *name = written->name.text;
+    if (written->qualifier.text) {
+        const Decl *module = check_find_decl(c, written->qualifier.text);
+        if (!module || module->kind != DECL_IMPORT)
+            diag_error(c->diags, written->qualifier.span, "unknown module '%s'", written->qualifier.text);
+        return c->core->bad;
+    }
+    if (!name) return c->core->bad;
+    const Type *core = type_core_named(c, name);
+    if (core) return core;
+    const Decl *decl = check_find_decl(c, name);
+    if (decl && (decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR))
+        return decl->type ? decl->type : c->core->bad;
+    if (strcmp(name, "task") == 0) return type_task(c, c->core->nothing);
+    if (strcmp(name, "list") == 0 || strcmp(name, "map") == 0) {
+        diag_error(c->diags, written->span, "'%s' needs the type of its elements: %s", name,
+                   *name == 'l' ? "list<T>" : "map<K, T>");
+        return c->core->bad;
+    }
+    if (strcmp(name, "channel") == 0) {
+        diag_not_yet(c->diags, written->span, "'channel'");
+        return c->core->bad;
+    }
+    return report_unknown_type(c, written);
+}
+
+static uint32_t count_args(const TypeExpr *written)
+{
+    uint32_t count = 0;
+    for (const TypeExpr *arg = written->args; arg; arg = arg->next) count++;
+    return count;
+}
+
+static bool check_arity(Check *c, const TypeExpr *written, uint32_t want)
+{
+    uint32_t got = count_args(written);
+    if (got == want) return true;
+    diag_error(c->diags, written->span, "'%s' takes %u type%s, got %u", written->name.text, want, want == 1 ? "" : "s",
+               got);
+    return false;
+}
+
+static const Type *resolve_map(Check *c, const TypeExpr *written)
+{
+    const Type *key = check_type_expr(c, written->args), *elem = check_type_expr(c, written->args->next);
+    if (key->kind == TYPE_BAD) return key;
+    if (type_is_key(key)) return type_map(c, key, elem);
+    Diag *diag =
+        diag_error(c->diags, written->args->span, "a map's keys are string, int or an enum, not %s", key->name);
+    if (key->kind == TYPE_ENUM) diag_hint(c->diags, diag, "the cases of a key carry no values");
+    return c->core->bad;
+}
+
+static const Type *resolve_generic(Check *c, const TypeExpr *written)
+{
+    const char *name = written->name.text;
+    if (strcmp(name, "list") == 0)
+        return check_arity(c, written, 1) ? type_list(c, check_type_expr(c, written->args)) : c->core->bad;
+    if (strcmp(name, "map") == 0) return check_arity(c, written, 2) ? resolve_map(c, written) : c->core->bad;
+    if (strcmp(name, "task") == 0)
+        return check_arity(c, written, 1) ? type_task(c, check_type_expr(c, written->args)) : c->core->bad;
+    if (strcmp(name, "channel") == 0)
+        diag_not_yet(c->diags, written->span, "'channel'");
+    else
+        diag_error(c->diags, written->span, "'%s' takes no types; those that do are list<T>, map<K, T> and task<T>",
+                   name);
+    return c->core->bad;
+}
+
+const Type *check_type_expr(Check *c, const TypeExpr *written)
+{
+    c->at = written->span;
+    switch (written->kind) {
+    case TYX_NAME: return resolve_named(c, written);
+    case TYX_GENERIC: return resolve_generic(c, written);
+    case TYX_OPTIONAL: break;
+    }
+    const Type *inner = check_type_expr(c, written->args);
+    if (inner->kind == TYPE_BAD) return inner;
+    if (inner->kind != TYPE_OPTIONAL) return type_optional(c, inner);
+    diag_error(c->diags, written->span, "%s? is not a type; one '?' says all there is to say", inner->name);
+    return c->core->bad;
+}
+
+/* ---- pass 1: names ---- */
+
+static bool is_taken_name(const Check *c, const Decl *decl)
+{
+    static const char *const generics[] = {"list", "map", "task", "channel"};
+    const char *name = decl->name.text;
+    if (type_core_named(c, name) || builtin_effect(name) || builtin_is_later_effect(name)) return true;
+    bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
+    for (size_t i = 0; is_type && i < sizeof generics / sizeof *generics; i++) {
+        if (strcmp(generics[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static void declare_name(Check *c, Decl *decl)
+{
+    if (!decl->name.text) return;
+    const Decl *before = check_find_decl(c, decl->name.text);
+    if (before) {
+        Diag *diag = diag_error(c->diags, decl->name.span, "'%s' is declared twice", decl->name.text);
+        diag_other(c->diags, diag, before->name.span, "first declared here");
+        return;
+    }
+    if (is_taken_name(c, decl)) {
+        diag_error(c->diags, decl->name.span, "'%s' is built in; choose another name", decl->name.text);
+        return;
+    }
+    name_table_put(c, &c->globals, decl->name.text, decl);
+}
+
+/* Only the word at the declaration's head is marked. */
+static void refuse_decl(Check *c, const Decl *decl, const char *word)
+{
+    diag_not_yet(c->diags, (Span){decl->span.off, (uint32_t)strlen(word)}, arena_printf(c->arena, "'%s'", word));
+}
+
+static void collect_decls(Check *c, Module *module)
+{
+    Program *program = c->program;
+    uint32_t cap = 0;
+    for (Decl *decl = module->decls; decl; decl = decl->next) {
+        program->decls = arena_grow(c->arena, program->decls, &cap, program->decl_count + 1, sizeof *program->decls);
+        program->decls[program->decl_count++] = decl;
+        if (decl->kind == DECL_IMPORT) refuse_decl(c, decl, "import");
+        if (decl->kind == DECL_TEST) refuse_decl(c, decl, "test");
+        if (decl->kind != DECL_TEST && decl->kind != DECL_BAD) declare_name(c, decl);
+    }
+}
+
+/* ---- pass 2: types ---- */
+
+static uint32_t count_fields(const Field *fields)
+{
+    uint32_t count = 0;
+    for (; fields; fields = fields->next) count++;
+    return count;
+}
+
+static void declare_types(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        TypeKind kind = decl->kind == DECL_TYPE    ? TYPE_RECORD
+                        : decl->kind == DECL_ERROR ? TYPE_ERROR
+                        : decl->kind == DECL_ENUM  ? TYPE_ENUM
+                                                   : TYPE_BAD;
+        decl->param_count = count_fields(decl->params);
+        if (kind != TYPE_BAD && decl->name.text) decl->type = type_declare(c, kind, decl->name.text, decl);
+    }
+}
+
+static void check_field_name(Check *c, NameTable *seen, const Field *f)
+{
+    if (!f->name.text) return;
+    const Field *before = name_table_get(seen, f->name.text);
+    if (!before) {
+        name_table_put(c, seen, f->name.text, (Field *)f);
+        return;
+    }
+    Diag *diag = diag_error(c->diags, f->name.span, "'%s' is declared twice", f->name.text);
+    diag_other(c->diags, diag, before->name.span, "first declared here");
+}
+
+/* Types of a list of fields or parameters. */
+static void resolve_fields(Check *c, Field *fields)
+{
+    NameTable seen = {0};
+    for (Field *f = fields; f; f = f->next) {
+        check_field_name(c, &seen, f);
+        f->type = f->type_expr ? check_type_expr(c, f->type_expr) : c->core->bad;
+    }
+}
+
+static void copy_fields(TypeField *to, const Field *fields)
+{
+    for (const Field *f = fields; f; f = f->next) {
+        *to++ = (TypeField){f->name.text ? f->name.text : "_", f->type, f->value, f->name.span};
+    }
+}
+
+static void fill_record(Check *c, Decl *decl, Type *type)
+{
+    resolve_fields(c, decl->params);
+    type->field_count = decl->param_count;
+    type->fields = arena_alloc(c->arena, (decl->param_count + 1) * sizeof(TypeField));
+    copy_fields(type->fields, decl->params);
+}
+
+static void fill_error(Check *c, Decl *decl, Type *type)
+{
+    resolve_fields(c, decl->params);
+    type->field_count = decl->param_count + 1;
+    type->fields = arena_alloc(c->arena, (decl->param_count + 1) * sizeof(TypeField));
+    type->fields[0] = type_message_field(c, decl->name.text);
+    copy_fields(type->fields + 1, decl->params);
+    for (const Field *f = decl->params; f; f = f->next) {
+        if (f->name.text && strcmp(f->name.text, "message") == 0)
+            diag_error(c->diags, f->name.span, "every error has 'message' already");
+    }
+}
+
+static void fill_case(Check *c, TypeCase *to, EnumCase *from)
+{
+    resolve_fields(c, from->fields);
+    *to = (TypeCase){
+        .name = from->name.text ? from->name.text : "_", .has_fields = from->has_fields, .span = from->name.span};
+    to->field_count = count_fields(from->fields);
+    to->fields = arena_alloc(c->arena, (to->field_count + 1) * sizeof(TypeField));
+    copy_fields(to->fields, from->fields);
+}
+
+static void fill_enum(Check *c, Decl *decl, Type *type)
+{
+    NameTable seen = {0};
+    uint32_t count = 0;
+    for (const EnumCase *k = decl->cases; k; k = k->next) count++;
+    type->cases = arena_alloc(c->arena, (count + 1) * sizeof(TypeCase));
+    if (!count) diag_error(c->diags, decl->name.span, "an enum needs at least one case");
+    for (EnumCase *k = decl->cases; k; k = k->next) {
+        fill_case(c, &type->cases[type->case_count++], k);
+        if (!k->name.text) continue;
+        const EnumCase *before = name_table_get(&seen, k->name.text);
+        if (before) {
+            Diag *diag = diag_error(c->diags, k->name.span, "'%s' is declared twice", k->name.text);
+            diag_other(c->diags, diag, before->name.span, "first declared here");
+        }
+        name_table_put(c, &seen, k->name.text, k);
+    }
+}
+
+static void fill_types(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        Type *type = (Type *)decl->type;
+        if (!type) continue;
+        if (decl->kind == DECL_TYPE) fill_record(c, decl, type);
+        if (decl->kind == DECL_ERROR) fill_error(c, decl, type);
+        if (decl->kind == DECL_ENUM) fill_enum(c, decl, type);
+    }
+}
+
+/* A value of a record holds its record fields directly, so a circle of them could never be built. */
+typedef enum Visit { VISIT_NEW, VISIT_OPEN, VISIT_DONE } Visit;
+
+typedef struct ContainWalk {
+    Visit *visits; /* by type id */
+    const Type **path;
+    uint32_t *next; /* the field to look at next, for each type of the path */
+    uint32_t depth;
+} ContainWalk;
+
+static bool holds_fields_directly(const Type *type)
+{
+    return (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && type->decl;
+}
+
+static void step_containment(Check *c, ContainWalk *walk)
+{
+    const Type *at = walk->path[walk->depth - 1];
+    if (walk->next[walk->depth - 1] == at->field_count) {
+        walk->visits[at->id] = VISIT_DONE;
+        walk->depth--;
+        return;
+    }
+    TypeField *field = &at->fields[walk->next[walk->depth - 1]++];
+    if (!holds_fields_directly(field->type) || walk->visits[field->type->id] == VISIT_DONE) return;
+    if (walk->visits[field->type->id] == VISIT_OPEN) {
+        Diag *diag = diag_error(c->diags, field->span,
+                                field->type == at ? "'%s' contains itself" : "'%s' contains itself by way of '%s'",
+                                field->type->name, at->name);
+        diag_hint(c->diags, diag, "use %s? or list<%s>", field->type->name, field->type->name);
+        field->type = c->core->bad;
+        return;
+    }
+    walk->visits[field->type->id] = VISIT_OPEN;
+    walk->path[walk->depth] = field->type;
+    walk->next[walk->depth++] = 0;
+}
+
+static void check_containment(Check *c)
+{
+    uint32_t count = c->program->type_count;
+    ContainWalk walk = {.visits = arena_alloc(c->arena, count * sizeof(Visit)),
+                        .path = arena_alloc(c->arena, count * sizeof(Type *)),
+                        .next = arena_alloc(c->arena, count * sizeof(uint32_t))};
+    for (const Type *type = c->program->types; type; type = type->next) {
+        if (!holds_fields_directly(type) || walk.visits[type->id] != VISIT_NEW) continue;
+        walk.visits[type->id] = VISIT_OPEN;
+        walk.path[0] = type;
+        walk.next[0] = 0;
+        walk.depth = 1;
+        while (walk.depth) step_containment(c, &walk);
+    }
+}
+
+/* ---- pass 3: signatures ---- */
+
+static void refuse_handles(Check *c, const Field *params, const TypeExpr *result, const Type *result_type,
+                           const char *where)
+{
+    for (const Field *f = params; f; f = f->next) {
+        if (f->type && type_has_handle(c, f->type))
+            diag_error(c->diags, f->span, "a task cannot be passed to %s", where);
+    }
+    if (result && type_has_handle(c, result_type))
+        diag_error(c->diags, result->span, "a task cannot come out of %s", where);
+}
+
+static const Type *default_result(const Check *c, const Decl *decl)
+{
+    return decl->kind == DECL_PROMPT ? c->core->string
+                                     : c->core->nothing; /* a prompt's answer is text unless it says more */
+}
+
+static void resolve_fails(Check *c, Decl *decl)
+{
+    const ErrorSet *set = errors_empty();
+    for (CatchName *n = decl->fails; n; n = n->next) {
+        n->type = check_error_name(c, n);
+        if (n->type->kind == TYPE_BAD) continue;
+        if (errors_is_checked(c, n->type)) {
+            if (errors_has(set, n->type)) diag_error(c->diags, n->name.span, "'%s' is listed twice", n->name.text);
+            set = errors_add(c, set, n->type);
+            continue;
+        }
+        Diag *diag = diag_error(c->diags, n->name.span, "'%s' is always possible and not listed", n->name.text);
+        diag_hint(c->diags, diag, "'fails' lists declared errors and Denied");
+    }
+    decl->errors = set;
+}
+
+static void register_workflow(Check *c, Decl *decl)
+{
+    WorkflowErrors *errors = arena_new(c->arena, WorkflowErrors);
+    errors->decl = decl;
+    resolve_fails(c, decl);
+    if (c->last_workflow)
+        c->last_workflow->next_declared = errors;
+    else
+        c->first_workflow = errors;
+    c->last_workflow = errors;
+    if (decl->name.text && check_find_decl(c, decl->name.text) == decl)
+        name_table_put(c, &c->workflows, decl->name.text, errors);
+}
+
+static void resolve_signature(Check *c, Decl *decl)
+{
+    resolve_fields(c, decl->params);
+    decl->type = decl->result ? check_type_expr(c, decl->result) : default_result(c, decl);
+    if (decl->kind == DECL_TOOL) refuse_handles(c, decl->params, decl->result, decl->type, "a tool");
+    if (decl->kind == DECL_PROMPT) refuse_handles(c, decl->params, decl->result, decl->type, "a prompt");
+    if (decl->kind != DECL_WORKFLOW) return;
+    register_workflow(c, decl);
+    if (decl->name.text && strcmp(decl->name.text, "main") == 0)
+        refuse_handles(c, decl->params, decl->result, decl->type, "the workflow a run begins with");
+}
+
+static bool has_signature(const Decl *decl)
+{
+    return decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT || decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW;
+}
+
+/* ---- pass 4: constants and defaults ---- */
+
+static const Type *check_const_value(Check *c, Decl *decl)
+{
+    Body body = {.kind = BODY_CONST, .decl = decl}, *outer = c->body;
+    const Type *type = decl->result ? check_type_expr(c, decl->result) : NULL;
+    c->body = &body;
+    if (!decl->value) {
+        type = c->core->bad;
+    } else if (type) {
+        check_expr_to(c, decl->value, type, (Why){"annotated here", decl->result->span});
+    } else {
+        type = check_expr(c, decl->value, NULL);
+        if (type->kind == TYPE_NULL) {
+            diag_error(c->diags, decl->value->span, "the type of '%s' is not known; annotate it", decl->name.text);
+            type = c->core->bad;
+        }
+    }
+    c->body = outer;
+    return type;
+}
+
+/* Checks a constant where it is first needed; a circle is found by meeting one that is still open. */
+const Type *check_const(Check *c, Decl *decl)
+{
+    if (decl->type) return decl->type;
+    if (name_table_get(&c->consts_open, decl->name.text)) {
+        diag_error(c->diags, decl->name.span, "the constant '%s' needs itself", decl->name.text);
+        return decl->type = c->core->bad;
+    }
+    if (c->const_depth == CONST_DEPTH_MAX) {
+        diag_error(c->diags, decl->name.span, "constants use each other more than %d deep; declare them in order",
+                   CONST_DEPTH_MAX);
+        return decl->type = c->core->bad;
+    }
+    c->const_depth++;
+    name_table_put(c, &c->consts_open, decl->name.text, decl);
+    const Type *type = check_const_value(c, decl);
+    name_table_put(c, &c->consts_open, decl->name.text, NULL);
+    c->const_depth--;
+    if (!decl->type) decl->type = type;
+    return decl->type;
+}
+
+static void check_defaults(Check *c, Decl *decl, Field *fields)
+{
+    Body body = {.kind = BODY_CONST, .decl = decl};
+    c->body = &body;
+    for (Field *f = fields; f; f = f->next) {
+        if (f->value) check_expr_to(c, f->value, f->type, (Why){"declared here", f->name.span});
+    }
+    c->body = NULL;
+}
+
+static void check_constants(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        if (decl->kind == DECL_CONST && decl->name.text) check_const(c, decl);
+    }
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        check_defaults(c, decl, decl->params);
+        for (EnumCase *k = decl->cases; k; k = k->next) check_defaults(c, decl, k->fields);
+    }
+}
+
+/* ---- the passes ---- */
+
+static void check_signatures(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        if (has_signature(c->program->decls[i])) resolve_signature(c, c->program->decls[i]);
+    }
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        if (decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT) check_attrs(c, decl);
+    }
+}
+
+static void check_bodies(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = c->program->decls[i];
+        if (decl->kind == DECL_TOOL) check_tool(c, decl);
+        if (decl->kind == DECL_PROMPT) check_prompt(c, decl);
+        if (decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW) check_body(c, decl);
+    }
+}
+
+Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags)
+{
+    Program *program = arena_new(arena, Program);
+    Check check = {.program = program, .arena = arena, .diags = diags, .core = &program->core};
+    program->modules = module;
+    program->sources = sources;
+    program->arena = arena;
+    type_init_core(&check);
+    collect_decls(&check, module);
+    declare_types(&check);
+    fill_types(&check);
+    check_containment(&check);
+    check_signatures(&check);
+    check_constants(&check);
+    check_bodies(&check);
+    errors_solve(&check);
+    return program;
+}

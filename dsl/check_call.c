@@ -1,0 +1,754 @@
+/* check_call.c: calls, in all their forms: fn, workflow, tool, prompt, record, error, enum case, built-in effect, method; with yield and
+ * its policies, and with spawn. Every form ends in the same place: `argv` holds one expression per parameter or field, in the order of
+ * their declaration, defaults filled in. */
+#include "check_internal.h"
+
+typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN } CallMode;
+
+/* What an argument can go to. */
+typedef struct Slot {
+    const char *name;
+    const Type *type;
+    const Expr *value; /* default or NULL */
+    bool optional;     /* may be left out without a default */
+    Span span;         /* where it is declared; len 0 for built-ins */
+} Slot;
+
+typedef enum SlotRule {
+    SLOTS_FREE,       /* positional first, then named */
+    SLOTS_NAMED_ONLY, /* records */
+    SLOTS_ERROR,      /* one positional string, the message, then named */
+} SlotRule;
+
+typedef struct Slots {
+    const char *owner; /* what is called; for messages */
+    const char *noun;  /* "parameter", "field" */
+    Slot *items;
+    uint32_t count;
+    SlotRule rule;
+} Slots;
+
+static void init_slots(Check *c, Slots *slots, const char *owner, const char *noun, uint32_t count)
+{
+    *slots = (Slots){.owner = owner, .noun = noun, .count = count};
+    slots->items = arena_alloc(c->arena, (count + 1) * sizeof(Slot));
+}
+
+static void slots_of_params(Check *c, Slots *slots, const Decl *decl)
+{
+    uint32_t i = 0;
+    init_slots(c, slots, decl->name.text, "parameter", decl->param_count);
+    for (const Field *f = decl->params; f; f = f->next) {
+        const Type *type = f->type ? f->type : c->core->bad;
+        slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span};
+    }
+}
+
+static void slots_of_fields(Check *c, Slots *slots, const char *owner, const TypeField *fields, uint32_t count)
+{
+    init_slots(c, slots, owner, "field", count);
+    for (uint32_t i = 0; i < count; i++) {
+        slots->items[i] = (Slot){fields[i].name, fields[i].type, fields[i].value, false, fields[i].span};
+    }
+}
+
+static void slots_of_builtin(Check *c, Slots *slots, const Builtin *builtin, const Type *receiver)
+{
+    init_slots(c, slots, builtin->name, "parameter", builtin->param_count);
+    for (uint32_t i = 0; i < builtin->param_count; i++) {
+        const BuiltinParam *p = &builtin->params[i];
+        slots->items[i] = (Slot){.name = p->name, .optional = p->optional};
+        slots->items[i].type = type_of_notation(c, p->type, receiver);
+    }
+}
+
+/* ---- binding arguments ---- */
+
+static int find_slot(const Slots *slots, const char *name)
+{
+    for (uint32_t i = 0; i < slots->count; i++) {
+        if (check_same_name(slots->items[i].name, name)) return (int)i;
+    }
+    return -1;
+}
+
+static void report_unknown_slot(Check *c, const Slots *slots, const Arg *arg)
+{
+    const char **names = arena_alloc(c->arena, (slots->count + 1) * sizeof *names);
+    for (uint32_t i = 0; i < slots->count; i++) names[i] = slots->items[i].name;
+    const char *near = diag_nearest(arg->name.text, strlen(arg->name.text), names, slots->count);
+    if (near)
+        diag_error(c->diags, arg->name.span, "no %s '%s' in %s; did you mean '%s'?", slots->noun, arg->name.text,
+                   slots->owner, near);
+    else
+        diag_error(c->diags, arg->name.span, "no %s '%s' in %s", slots->noun, arg->name.text, slots->owner);
+}
+
+typedef struct Binder {
+    const Slots *slots;
+    Expr **argv; /* the part of the call's argv that belongs to the slots */
+    uint32_t at; /* next positional slot */
+    bool named_seen;
+    bool reported; /* one report about the form of the arguments is enough */
+} Binder;
+
+static void report_form(Check *c, Binder *b, const Arg *arg)
+{
+    const Slots *slots = b->slots;
+    if (b->reported) return;
+    b->reported = true;
+    if (b->named_seen) {
+        diag_error(c->diags, arg->value->span, "an argument without a name cannot follow a named one");
+    } else if (slots->rule == SLOTS_NAMED_ONLY && slots->count) {
+        Diag *diag = diag_error(c->diags, arg->value->span, "a record is built by name");
+        diag_hint(c->diags, diag, "write %s(%s: …)", slots->owner, slots->items[0].name);
+    } else if (slots->rule == SLOTS_ERROR && b->at == 1) {
+        Diag *diag = diag_error(c->diags, arg->value->span, "only an error's message stands without a name");
+        if (slots->count > 1) diag_hint(c->diags, diag, "write %s: …", slots->items[1].name);
+    } else {
+        diag_error(c->diags, arg->value->span, "too many arguments: %s takes %u", slots->owner, slots->count);
+    }
+}
+
+/* The slot an argument goes to, or -1 after a report. */
+static int place_arg(Check *c, Binder *b, const Arg *arg)
+{
+    const Slots *slots = b->slots;
+    if (arg->name.text) {
+        b->named_seen = true;
+        int slot = find_slot(slots, arg->name.text);
+        if (slot < 0) report_unknown_slot(c, slots, arg);
+        return slot;
+    }
+    uint32_t limit = slots->rule == SLOTS_FREE ? slots->count : slots->rule == SLOTS_ERROR ? 1 : 0;
+    if (b->named_seen || b->at >= limit) {
+        report_form(c, b, arg);
+        return -1;
+    }
+    return (int)b->at++;
+}
+
+static void bind_arg(Check *c, Binder *b, Arg *arg)
+{
+    int at = place_arg(c, b, arg);
+    if (at < 0) {
+        check_expr(c, arg->value, NULL);
+        b->reported = true;
+        return;
+    }
+    const Slot *slot = &b->slots->items[at];
+    if (b->argv[at]) {
+        Diag *diag =
+            diag_error(c->diags, arg->name.text ? arg->name.span : arg->value->span, "'%s' is given twice", slot->name);
+        diag_other(c->diags, diag, b->argv[at]->span, "first given here");
+        check_expr(c, arg->value, slot->type);
+        return;
+    }
+    b->argv[at] = arg->value;
+    check_expr_to(c, arg->value, slot->type, (Why){slot->span.len ? "declared here" : NULL, slot->span});
+}
+
+static void fill_defaults(Check *c, Binder *b, Span close)
+{
+    for (uint32_t i = 0; i < b->slots->count; i++) {
+        const Slot *slot = &b->slots->items[i];
+        if (b->argv[i] || slot->optional) continue;
+        if (slot->value) {
+            b->argv[i] = (Expr *)slot->value;
+        } else if (!b->reported) {
+            Diag *diag =
+                diag_error(c->diags, close, "%s '%s' of %s is missing", b->slots->noun, slot->name, b->slots->owner);
+            if (slot->span.len) diag_other(c->diags, diag, slot->span, "declared here");
+            b->reported = true;
+        }
+    }
+}
+
+/* Checks the arguments and sets e->argv; `first` is 1 when a receiver comes before them. */
+static void bind_args(Check *c, Expr *e, const Slots *slots, uint32_t first)
+{
+    e->argc = slots->count + first;
+    e->argv = arena_alloc(c->arena, (e->argc + 1) * sizeof *e->argv);
+    Binder binder = {.slots = slots, .argv = e->argv + first};
+    for (Arg *arg = e->args; arg; arg = arg->next) bind_arg(c, &binder, arg);
+    fill_defaults(c, &binder, e->span);
+}
+
+static void check_args_loosely(Check *c, Expr *e)
+{
+    for (Arg *arg = e->args; arg; arg = arg->next) {
+        if (arg->value->kind != EX_LAMBDA) check_expr(c, arg->value, NULL);
+    }
+}
+
+static const Type *give_up(Check *c, Expr *e)
+{
+    check_args_loosely(c, e);
+    return c->core->bad;
+}
+
+/* ---- records, errors, cases ---- */
+
+static const Type *build_fields(Check *c, Expr *e, const Type *type)
+{
+    Slots slots;
+    slots_of_fields(c, &slots, type->name, type->fields, type->field_count);
+    slots.rule = type->kind == TYPE_ERROR ? SLOTS_ERROR : SLOTS_NAMED_ONLY;
+    e->call = CALL_RECORD;
+    e->decl = type->decl;
+    bind_args(c, e, &slots, 0);
+    return type;
+}
+
+/* { name: value } where a record or error is wanted. The entries become named arguments, which only this function looks at. */
+const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
+{
+    Arg *first = NULL, **link = &first;
+    for (MapEntry *entry = e->entries; entry; entry = entry->next) {
+        Arg *arg = arena_new(c->arena, Arg);
+        if (entry->key) {
+            diag_error(c->diags, entry->key->span, "a field of %s is written name: value", type->name);
+            return c->core->bad;
+        }
+        arg->name = entry->name;
+        arg->value = entry->value;
+        *link = arg;
+        link = &arg->next;
+    }
+    Expr call = *e;
+    call.args = first;
+    build_fields(c, &call, type);
+    e->call = call.call;
+    e->decl = call.decl;
+    e->argv = call.argv;
+    e->argc = call.argc;
+    return type;
+}
+
+/* The case of an enum by name, or NULL after a report. */
+static const TypeCase *find_case(Check *c, Expr *e, Name name, Decl *decl)
+{
+    const Type *type = decl->type;
+    if (!type || type->kind != TYPE_ENUM) return NULL;
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        if (!check_same_name(type->cases[i].name, name.text)) continue;
+        e->call = CALL_CASE;
+        e->decl = decl;
+        e->case_index = i;
+        return &type->cases[i];
+    }
+    const char **names = arena_alloc(c->arena, (type->case_count + 1) * sizeof *names);
+    for (uint32_t i = 0; i < type->case_count; i++) names[i] = type->cases[i].name;
+    const char *near = diag_nearest(name.text, strlen(name.text), names, type->case_count);
+    Diag *diag =
+        near ? diag_error(c->diags, name.span, "no case '%s' in %s; did you mean '%s'?", name.text, type->name, near)
+             : diag_error(c->diags, name.span, "no case '%s' in %s", name.text, type->name);
+    diag_other(c->diags, diag, decl->name.span, "declared here");
+    return NULL;
+}
+
+const Type *check_case(Check *c, Expr *e, Decl *decl)
+{
+    const TypeCase *found = find_case(c, e, e->name, decl);
+    if (!found) return c->core->bad;
+    if (!found->has_fields) return decl->type;
+    Diag *diag = diag_error(c->diags, e->span, "the case '%s' carries values", found->name);
+    diag_hint(c->diags, diag, "write %s.%s(…)", decl->name.text, found->name);
+    diag_other(c->diags, diag, found->span, "declared here");
+    return c->core->bad;
+}
+
+static const Type *build_case(Check *c, Expr *e, Decl *decl)
+{
+    Slots slots;
+    const TypeCase *found = find_case(c, e, e->left->name, decl);
+    if (!found) return give_up(c, e);
+    if (!found->has_fields) {
+        Diag *diag = diag_error(c->diags, e->span, "the case '%s' carries no values", found->name);
+        diag_hint(c->diags, diag, "write %s.%s", decl->name.text, found->name);
+        return give_up(c, e);
+    }
+    slots_of_fields(c, &slots, found->name, found->fields, found->field_count);
+    bind_args(c, e, &slots, 0);
+    return decl->type;
+}
+
+/* ---- where what may stand ---- */
+
+static const Type *refuse_idle_yield(Check *c, Expr *e, const char *name)
+{
+    Diag *diag = diag_error(c->diags, e->span, "nothing suspends here; remove 'yield'");
+    diag_hint(c->diags, diag, "'%s' gives its value at once", name);
+    return c->core->bad;
+}
+
+static const Type *refuse_spawn(Check *c, const Expr *e, const char *name, const char *what)
+{
+    Diag *diag = diag_error(c->diags, e->span, "spawn starts a workflow, but '%s' is %s", name, what);
+    diag_hint(c->diags, diag, "call it from a workflow and spawn that");
+    return c->core->bad;
+}
+
+/* Mistakes 16 and 23: a fn, a constant, a tool or a prompt's text takes no steps. */
+static void refuse_effect_here(Check *c, const Expr *e, const char *name, const Builtin *builtin)
+{
+    const Decl *decl = c->body->decl;
+    Diag *diag;
+    if (c->body->kind != BODY_FN) {
+        diag_error(c->diags, e->span, "'%s' cannot be used here: a declaration takes no steps", name);
+        return;
+    }
+    switch (builtin ? builtin->id : BI_COUNT) {
+    case BI_NOW: diag_error(c->diags, e->span, "the clock is not repeatable; pass the time in"); return;
+    case BI_RANDOM:
+    case BI_RANDOM_INT:
+    case BI_UUID: diag_error(c->diags, e->span, "randomness is not repeatable; pass the value in"); return;
+    default: break;
+    }
+    diag = diag_error(c->diags, e->span, "'%s' is an effect and a fn takes no steps; make it a workflow", name);
+    diag_other(c->diags, diag, decl->name.span, "'%s' is a fn", decl->name.text);
+}
+
+/* Mistakes 15 and 17, and what spawn takes. True: the call may stand here. */
+static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool suspends, bool effect,
+                       const Builtin *builtin)
+{
+    if (mode == MODE_SPAWN) {
+        refuse_spawn(c, e, name, builtin ? "a built-in effect" : "not a workflow");
+        return false;
+    }
+    if (effect && c->body->kind != BODY_WORKFLOW) {
+        refuse_effect_here(c, e, name, builtin);
+        return false;
+    }
+    if (suspends && mode == MODE_PLAIN) {
+        Diag *diag = diag_error(c->diags, e->span, "'%s' suspends; write 'yield %s(…)'", name, name);
+        diag_hint(c->diags, diag, "yield stands first in a statement: let x = yield %s(…)", name);
+        return false;
+    }
+    if (!effect && mode == MODE_YIELD) {
+        refuse_idle_yield(c, e, name);
+        return false;
+    }
+    return true;
+}
+
+/* ---- declared callees ---- */
+
+static bool check_spawn_target(Check *c, Expr *e, const Decl *decl)
+{
+    if (decl->kind == DECL_WORKFLOW) return true;
+    refuse_spawn(c, e, decl->name.text, decl_kind_word(decl->kind));
+    return false;
+}
+
+static const Type *call_declared(Check *c, Expr *e, Decl *decl, CallKind kind)
+{
+    Slots slots;
+    e->call = kind;
+    e->decl = decl;
+    slots_of_params(c, &slots, decl);
+    bind_args(c, e, &slots, 0);
+    return decl->type ? decl->type : c->core->bad;
+}
+
+static const Type *call_steps(Check *c, Expr *e, Decl *decl, CallKind kind, CallMode mode)
+{
+    bool ok =
+        mode == MODE_SPAWN ? check_spawn_target(c, e, decl) : check_mode(c, e, mode, decl->name.text, true, true, NULL);
+    const Type *type = call_declared(c, e, decl, kind);
+    return ok ? type : c->core->bad;
+}
+
+static const Type *call_fn(Check *c, Expr *e, Decl *decl, CallMode mode)
+{
+    if (c->body->kind == BODY_CONST) {
+        diag_error(c->diags, e->span,
+                   "a constant is made of literals, operators and other constants; it calls nothing");
+        return give_up(c, e);
+    }
+    bool ok = mode == MODE_SPAWN ? check_spawn_target(c, e, decl)
+                                 : check_mode(c, e, mode, decl->name.text, false, false, NULL);
+    const Type *type = call_declared(c, e, decl, CALL_FN);
+    return ok ? type : c->core->bad;
+}
+
+static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
+{
+    switch (decl->kind) {
+    case DECL_FN: return call_fn(c, e, decl, mode);
+    case DECL_WORKFLOW: return call_steps(c, e, decl, CALL_WORKFLOW, mode);
+    case DECL_TOOL: return call_steps(c, e, decl, CALL_TOOL, mode);
+    case DECL_PROMPT: return call_steps(c, e, decl, CALL_PROMPT, mode);
+    case DECL_TYPE:
+    case DECL_ERROR:
+        if (!decl->type || decl->type->kind == TYPE_BAD) return give_up(c, e);
+        if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
+        return build_fields(c, e, decl->type);
+    case DECL_ENUM: {
+        Diag *diag = diag_error(c->diags, e->span, "'%s' is an enum; name the case", decl->name.text);
+        if (decl->cases) diag_hint(c->diags, diag, "write %s.%s", decl->name.text, decl->cases->name.text);
+        return give_up(c, e);
+    }
+    case DECL_CONST:
+        diag_error(c->diags, e->left->span, "'%s' is a constant and cannot be called", decl->name.text);
+        return give_up(c, e);
+    default: return give_up(c, e);
+    }
+}
+
+/* ---- built-in effects ---- */
+
+/* join and kill take a task of any result, which no notation says. */
+static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
+{
+    Slots slots;
+    init_slots(c, &slots, builtin->name, "parameter", 1);
+    slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->bad};
+    bind_args(c, e, &slots, 0);
+    if (!e->argv[0] || e->argv[0]->type->kind == TYPE_BAD) return c->core->bad;
+    const Type *task = e->argv[0]->type;
+    e->argv[0]->to = task;
+    if (task->kind == TYPE_TASK) return builtin->id == BI_JOIN ? task->elem : c->core->nothing;
+    if (task->kind == TYPE_OPTIONAL)
+        check_null_error(c, e->argv[0]);
+    else
+        diag_error(c->diags, e->argv[0]->span, "%s needs a task, the value of spawn, not %s", builtin->name,
+                   task->name);
+    return c->core->bad;
+}
+
+static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMode mode, const Type *want)
+{
+    Slots slots;
+    bool ok = check_mode(c, e, mode, builtin->name, builtin->suspends, true, builtin);
+    e->call = CALL_BUILTIN;
+    e->builtin = builtin;
+    if (builtin->id == BI_JOIN || builtin->id == BI_KILL) {
+        const Type *type = call_on_task(c, e, builtin);
+        return ok ? type : c->core->bad;
+    }
+    slots_of_builtin(c, &slots, builtin, NULL);
+    bind_args(c, e, &slots, 0);
+    if (!ok) return c->core->bad;
+    want = type_strip(want);
+    if (builtin->id == BI_APPROVE && want && want->kind == TYPE_ENUM) return want;
+    return type_of_notation(c, builtin->result, NULL);
+}
+
+/* ---- methods ---- */
+
+static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
+{
+    Name name = e->left->name;
+    const char *names[32];
+    if (builtin_is_later_method(name.text)) {
+        diag_not_yet(c->diags, name.span, arena_printf(c->arena, "the method '%s'", name.text));
+        return give_up(c, e);
+    }
+    if (type_find_field(receiver->fields, receiver->field_count, name.text) >= 0) {
+        diag_error(c->diags, name.span, "'%s' is a field of %s and cannot be called", name.text, receiver->name);
+        return give_up(c, e);
+    }
+    size_t count = builtin_method_names(receiver->kind, names, 32);
+    const char *near = diag_nearest(name.text, strlen(name.text), names, count);
+    if (near)
+        diag_error(c->diags, name.span, "no method '%s' on %s; did you mean '%s'?", name.text, receiver->name, near);
+    else
+        diag_error(c->diags, name.span, "no method '%s' on %s", name.text, receiver->name);
+    return give_up(c, e);
+}
+
+static bool check_method_fits(Check *c, const Expr *e, const Builtin *builtin, const Type *receiver)
+{
+    const Type *elem = receiver->elem;
+    if (builtin->id == BI_LIST_JOIN && elem->kind != TYPE_STRING) {
+        diag_error(c->diags, e->left->name.span, "join needs list<string>, got %s", receiver->name);
+        return false;
+    }
+    bool gets = builtin->id == BI_LIST_GET || builtin->id == BI_MAP_GET;
+    if (gets && elem->kind == TYPE_OPTIONAL) {
+        Diag *diag = diag_error(c->diags, e->left->name.span, "get on %s would give %s?", receiver->name, elem->name);
+        diag_hint(c->diags, diag, "test first (len, contains), then use [ ]");
+        return false;
+    }
+    if (builtin->id == BI_TO_STRING && !type_is_printable(receiver)) {
+        diag_error(c->diags, e->left->name.span, "%s has no text form", receiver->name);
+        return false;
+    }
+    return true;
+}
+
+static const Type *call_method(Check *c, Expr *e, CallMode mode)
+{
+    Slots slots;
+    const Type *receiver = check_expr(c, e->left->left, NULL);
+    if (receiver->kind == TYPE_BAD) return give_up(c, e);
+    const Builtin *builtin = builtin_method(receiver->kind, e->left->name.text);
+    if (!builtin && receiver->kind == TYPE_OPTIONAL) {
+        check_null_error(c, e->left->left);
+        return give_up(c, e);
+    }
+    if (!builtin) return report_no_method(c, e, receiver);
+    if (c->body->kind == BODY_CONST) {
+        diag_error(c->diags, e->span,
+                   "a constant is made of literals, operators and other constants; it calls nothing");
+        return give_up(c, e);
+    }
+    if (!check_method_fits(c, e, builtin, receiver)) return give_up(c, e);
+    if (!check_mode(c, e, mode, builtin->name, false, false, NULL)) return give_up(c, e);
+    e->call = CALL_METHOD;
+    e->builtin = builtin;
+    slots_of_builtin(c, &slots, builtin, receiver);
+    bind_args(c, e, &slots, 1);
+    e->argv[0] = e->left->left;
+    return type_of_notation(c, builtin->result, receiver);
+}
+
+/* ---- which of them ---- */
+
+static const Type *report_unknown_callee(Check *c, Expr *e)
+{
+    const Expr *callee = e->left;
+    const char *name = callee->name.text;
+    if (builtin_is_later_effect(name)) {
+        diag_not_yet(c->diags, callee->span, arena_printf(c->arena, "'%s'", name));
+        return give_up(c, e);
+    }
+    const Variable *variable = name_table_get(&c->locals, name);
+    if (variable) {
+        Diag *diag =
+            diag_error(c->diags, callee->span, "'%s' is a %s and cannot be called", name, variable->type->name);
+        diag_other(c->diags, diag, variable->span, "declared here");
+        return give_up(c, e);
+    }
+    const char *near = check_nearest_name(c, name, NAME_CALL);
+    if (near)
+        diag_error(c->diags, callee->span, "unknown name '%s'; did you mean '%s'?", name, near);
+    else
+        diag_error(c->diags, callee->span, "unknown name '%s'", name);
+    return give_up(c, e);
+}
+
+static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want)
+{
+    const char *name = e->left->name.text;
+    Decl *decl = check_find_decl(c, name);
+    if (decl) return call_decl(c, e, decl, mode);
+    const Builtin *builtin = builtin_effect(name);
+    if (builtin) return call_effect(c, e, builtin, mode, want);
+    const Type *type = type_core_named(c, name);
+    if (type && type->fields) {
+        if (mode != MODE_PLAIN && !check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);
+        return build_fields(c, e, type);
+    }
+    return report_unknown_callee(c, e);
+}
+
+/* Enum.case(…), module.name(…) or value.method(…). */
+static const Type *call_dotted(Check *c, Expr *e, CallMode mode)
+{
+    const Expr *left = e->left->left;
+    if (left->kind == EX_NAME && !name_table_get(&c->locals, left->name.text)) {
+        Decl *decl = check_find_decl(c, left->name.text);
+        if (decl && decl->kind == DECL_IMPORT) return give_up(c, e);
+        if (decl && decl->kind == DECL_ENUM) {
+            if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL))
+                return give_up(c, e);
+            return build_case(c, e, decl);
+        }
+    }
+    return call_method(c, e, mode);
+}
+
+static const Type *call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want)
+{
+    switch (e->left->kind) {
+    case EX_BAD: return give_up(c, e);
+    case EX_NAME: return call_named(c, e, mode, want);
+    case EX_FIELD: return call_dotted(c, e, mode);
+    default:
+        if (check_expr(c, e->left, NULL)->kind != TYPE_BAD)
+            diag_error(c->diags, e->left->span, "this cannot be called");
+        return give_up(c, e);
+    }
+}
+
+const Type *check_call(Check *c, Expr *e, const Type *want)
+{
+    return call_in_mode(c, e, MODE_PLAIN, want);
+}
+
+/* ---- yield and its policies ---- */
+
+void check_label(Check *c, Name label)
+{
+    if (!label.text || !c->body) return;
+    const Span *before = name_table_get(&c->body->labels, label.text);
+    if (before) {
+        Diag *diag = diag_error(c->diags, label.span, "two points with the label \"%s\"", label.text);
+        diag_other(c->diags, diag, *before, "the first one");
+        return;
+    }
+    Span *span = arena_new(c->arena, Span);
+    *span = label.span;
+    name_table_put(c, &c->body->labels, label.text, span);
+}
+
+static void check_label_policy(Check *c, const Policy *policy)
+{
+    const Expr *part = policy->value->parts;
+    const char *text = part && part->kind == EX_TEXT ? arena_strndup(c->arena, part->text, part->text_len) : "";
+    check_label(c, (Name){text, policy->value->span});
+}
+
+static const char *policy_word(PolicyKind kind)
+{
+    static const char *const words[] = {
+        [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
+        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve"};
+    return words[kind];
+}
+
+/* Checked after the call: an else value must have its type. Answers the type of the whole yield. */
+static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy, const Type *type)
+{
+    if (type->kind == TYPE_BAD) {
+        check_expr(c, policy->value, NULL);
+        return type;
+    }
+    if (type->kind == TYPE_NOTHING) {
+        Diag *diag = diag_error(c->diags, policy->span, "this call gives no value, so 'else' has none to replace");
+        diag_hint(c->diags, diag, "use try { … } catch e { … }");
+        return type;
+    }
+    check_expr(c, policy->value, type);
+    if (policy->value->type->kind == TYPE_NULL) type = type_optional(c, type);
+    if (!check_coerce(c, policy->value, type))
+        check_mismatch(c, policy->value, type, (Why){"to stand in for this", call->span});
+    return type;
+}
+
+static void check_policy(Check *c, const Policy *policy)
+{
+    const CoreTypes *core = c->core;
+    switch (policy->kind) {
+    case POL_RETRY: check_expr_to(c, policy->value, core->integer, (Why){0}); break;
+    case POL_BACKOFF:
+    case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
+    case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
+    case POL_AS: check_label_policy(c, policy); break;
+    case POL_UNDO: diag_not_yet(c->diags, policy->span, "'undo'"); break;
+    case POL_APPROVE: diag_not_yet(c->diags, policy->span, "the policy 'approve'"); break;
+    case POL_ELSE: break; /* check_else_policy */
+    }
+}
+
+static RepeatClass repeat_class_of(const Expr *call)
+{
+    switch (call->call) {
+    case CALL_TOOL: return call->decl->repeat;
+    case CALL_BUILTIN: return call->builtin->repeat;
+    default: return REPEAT_IDEMPOTENT; /* prompts; a workflow's steps look after themselves */
+    }
+}
+
+/* Mistake 26, and policies that say nothing. seen: by PolicyKind. */
+static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
+{
+    const Expr *call = e->left;
+    if (seen[POL_RETRY] && !seen[POL_KEY] && repeat_class_of(call) == REPEAT_ONCE) {
+        const char *name = call->decl ? call->decl->name.text : call->builtin->name;
+        Diag *diag = diag_error(c->diags, seen[POL_RETRY]->span, "'retry' on a 'once' step without 'key'");
+        diag_hint(c->diags, diag, "'%s' is never repeated silently; give the step a key, or declare it idempotent",
+                  name);
+        if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
+    }
+    if (seen[POL_BACKOFF] && !seen[POL_RETRY])
+        diag_error(c->diags, seen[POL_BACKOFF]->span, "'backoff' is the pause of a 'retry', and there is none");
+}
+
+static const Type *check_policies(Check *c, Expr *e, const Type *type)
+{
+    const Policy *seen[POL_APPROVE + 1] = {0};
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (seen[policy->kind]) {
+            Diag *diag = diag_error(c->diags, policy->span, "'%s' is given twice", policy_word(policy->kind));
+            diag_other(c->diags, diag, seen[policy->kind]->span, "first given here");
+            continue;
+        }
+        seen[policy->kind] = policy;
+        check_policy(c, policy);
+        if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
+    }
+    if (e->left->call == CALL_BUILTIN && !e->left->builtin->suspends && e->policies) {
+        diag_error(c->diags, e->policies->span, "'%s' answers at once, so it takes no policies",
+                   e->left->builtin->name);
+    } else if (e->left->call != CALL_NONE && type->kind != TYPE_BAD) {
+        check_policy_set(c, e, seen);
+    }
+    return type;
+}
+
+static bool has_policy(const Expr *e, PolicyKind kind)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->kind == kind) return true;
+    }
+    return false;
+}
+
+static bool is_effect_call(const Expr *call)
+{
+    return call->call == CALL_WORKFLOW || call->call == CALL_TOOL || call->call == CALL_PROMPT ||
+           call->call == CALL_BUILTIN;
+}
+
+/* Mistake 16: said once per yield, whatever it calls. */
+static bool refuse_yield_in_fn(Check *c, Expr *e)
+{
+    const Decl *decl = c->body->decl;
+    if (c->body->kind == BODY_WORKFLOW) return false;
+    Diag *diag;
+    if (c->body->kind == BODY_FN)
+        diag = diag_error(c->diags, e->span, "'yield' in a fn; make it a workflow");
+    else
+        diag = diag_error(c->diags, e->span, "'yield' stands only in a workflow");
+    diag_other(c->diags, diag, decl->name.span, "'%s' is %s", decl->name.text, decl_kind_word(decl->kind));
+    return true;
+}
+
+const Type *check_yield(Check *c, Expr *e, const Type *want)
+{
+    Expr *call = e->left;
+    e->errors = errors_empty();
+    if (refuse_yield_in_fn(c, e) || call->kind != EX_CALL) return c->core->bad;
+    const Type *type = call_in_mode(c, call, MODE_YIELD, want);
+    call->type = call->to = type;
+    type = check_policies(c, e, type);
+    if (call->call == CALL_WORKFLOW) {
+        ErrorSource *source = errors_note(c, e->span);
+        source->callee = call->decl;
+        source->yield = e;
+        source->only_denied = has_policy(e, POL_ELSE);
+    }
+    if (is_effect_call(call) && type->kind != call->type->kind && call->type->kind != TYPE_BAD) call->to = type;
+    return type;
+}
+
+const Type *check_spawn(Check *c, Expr *e)
+{
+    Expr *call = e->left;
+    if (c->body->kind != BODY_WORKFLOW) {
+        Diag *diag = diag_error(c->diags, e->span, "'spawn' stands only in a workflow");
+        diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is %s", c->body->decl->name.text,
+                   decl_kind_word(c->body->decl->kind));
+        return c->core->bad;
+    }
+    if (call->kind != EX_CALL) return c->core->bad;
+    if (e->detached) diag_not_yet(c->diags, e->span, "'spawn detached'");
+    if (e->has_with) diag_not_yet(c->diags, e->span, "spawn's 'with'");
+    const Type *type = call_in_mode(c, call, MODE_SPAWN, NULL);
+    call->type = call->to = type;
+    return type->kind == TYPE_BAD ? type : type_task(c, type);
+}

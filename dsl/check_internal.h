@@ -1,0 +1,245 @@
+/* check_internal.h: what the files of the checker share.
+ *
+ * The checker walks the declarations in passes (check.c): names, types, signatures, constants, bodies, errors. Each body is walked once,
+ * in source order; facts about null travel along with the walk (check_flow.c), and what can fail is only noted down on the way and
+ * solved for the whole program at the end (check_errors.c). One mistake gives one error: whatever an error covers gets the type `bad`,
+ * which fits everything. */
+#ifndef DSL_CHECK_INTERNAL_H
+#define DSL_CHECK_INTERNAL_H
+
+#include <string.h>
+
+#include "type.h"
+
+/* ---- tables of names ---- */
+
+typedef struct NameSlot {
+    const char *name; /* interned: compared by address */
+    void *value;      /* NULL: not bound at the moment */
+} NameSlot;
+
+/* Open addressing, power-of-two capacity; entries are cleared, never removed. */
+typedef struct NameTable {
+    NameSlot *slots;
+    uint32_t cap;   /* slots */
+    uint32_t count; /* slots with a name */
+} NameTable;
+
+/* ---- facts about null ---- */
+
+/* One thing known at a place: the path `variable.field.field` has `type` (the T of a declared T?, or the one kind of an error). The
+ * facts of a place are an immutable list, so branches share what they have in common. */
+typedef struct Fact {
+    const Variable *variable;
+    const uint32_t *path; /* field indexes, path_len of them */
+    uint32_t path_len;
+    const Type *type;
+    const struct Fact *next;
+    uint32_t depth; /* length of the list from here on; two lists are compared by it */
+} Fact;
+
+/* ---- what can fail ---- */
+
+/* One `catch` and what reaches it; solved anew each time its workflow is evaluated. */
+typedef struct Clause {
+    const Catch *catch;
+    const ErrorSet *caught;
+    struct Clause *next; /* the next catch of the same try */
+} Clause;
+
+/* The inside of a `try` block. */
+typedef struct TryScope {
+    Clause *clauses;
+    struct TryScope *parent;
+} TryScope;
+
+/* One place that can fail: exactly one of type, callee and again is set. */
+typedef struct ErrorSource {
+    const Type *type; /* fail of this error */
+    Decl *callee;     /* a call of this workflow */
+    Clause *again;    /* fail of what this catch took */
+    Expr *yield;      /* the call's yield, which gets its error set; NULL otherwise */
+    bool only_denied; /* an else value replaces all but Denied */
+    Span span;
+    TryScope *scope; /* innermost try block around it */
+    struct ErrorSource *next;
+} ErrorSource;
+
+/* What the solver knows of one workflow. */
+typedef struct WorkflowErrors {
+    Decl *decl;
+    ErrorSource *first, *last;
+    struct CallerLink *callers;
+    bool queued;
+    struct WorkflowErrors *next;          /* in the queue */
+    struct WorkflowErrors *next_declared; /* in source order */
+} WorkflowErrors;
+
+typedef struct CallerLink {
+    WorkflowErrors *caller;
+    struct CallerLink *next;
+} CallerLink;
+
+/* ---- bodies ---- */
+
+typedef enum BodyKind { BODY_CONST, BODY_TOOL, BODY_PROMPT, BODY_FN, BODY_WORKFLOW } BodyKind;
+
+typedef struct Loop {
+    const Fact *break_facts; /* what holds at every break so far */
+    bool has_break;
+    struct Loop *outer;
+} Loop;
+
+typedef struct CatchVariable { /* the catch that binds an error of unknown kind */
+    const Variable *variable;
+    Clause *clause;
+    struct CatchVariable *next;
+} CatchVariable;
+
+typedef struct Body {
+    BodyKind kind;
+    Decl *decl;
+    const Type *result; /* what return must give */
+    Variable *last_variable;
+    Loop *loop;
+    const Stmt *finally_of; /* the try whose finally we are in */
+    TryScope *scope;
+    CatchVariable *catch_variables;
+    WorkflowErrors *errors; /* workflows only */
+    NameTable labels;       /* label → Span * of the point that has it */
+} Body;
+
+typedef struct LocalUndo {
+    const char *name;
+    void *before; /* what the name meant outside */
+} LocalUndo;
+
+typedef struct Check {
+    Program *program;
+    Arena *arena;
+    DiagList *diags;
+    CoreTypes *core;
+    NameTable globals; /* name → Decl */
+    NameTable locals;  /* name → Variable */
+    LocalUndo *undo;   /* open scopes' names, newest last */
+    uint32_t undo_count, undo_cap;
+    void **type_slots; /* hash of composite types */
+    uint32_t type_cap, type_used;
+    Type *last_type;
+    bool has_task_types; /* some task<T> exists, so types must be searched for handles where handles may not go */
+    Span at;             /* the statement being checked; where limits are reported */
+    const Fact *facts;
+    bool unreachable;     /* control cannot get here; facts say nothing */
+    bool allow_any_error; /* the next name may be an error of unknown kind */
+    Body *body;
+    NameTable workflows; /* name → WorkflowErrors */
+    WorkflowErrors *first_workflow, *last_workflow;
+    uint32_t const_depth;  /* constants being checked, one inside the other */
+    NameTable consts_open; /* name → Decl, while that constant is being checked */
+} Check;
+
+/* The second place of a mismatch: why this type is wanted. */
+typedef struct Why {
+    const char *text; /* "annotated here"; NULL: no second place */
+    Span span;
+} Why;
+
+/* ---- type.c ---- */
+void type_init_core(Check *c);
+TypeField type_message_field(Check *c, const char *error_name);
+Type *type_declare(Check *c, TypeKind kind, const char *name, Decl *decl);
+const Type *type_list(Check *c, const Type *elem);
+const Type *type_map(Check *c, const Type *key, const Type *elem);
+const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
+const Type *type_task(Check *c, const Type *elem);
+const Type *type_core_named(const Check *c, const char *name);
+const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
+bool type_is_printable(const Type *type);
+bool type_is_ordered(const Type *type);
+bool type_is_key(const Type *type);
+bool type_has_handle(Check *c, const Type *type);
+int type_find_field(const TypeField *fields, uint32_t count, const char *name);
+/* Reads the notation of BuiltinParam.type; T, K and V come from the receiver. */
+const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
+
+/* ---- builtin.c ---- */
+bool builtin_is_later_effect(const char *name);
+bool builtin_is_later_method(const char *name);
+size_t builtin_effect_names(const char **names, size_t cap);
+size_t builtin_method_names(TypeKind receiver, const char **names, size_t cap);
+
+/* ---- check.c ---- */
+void *name_table_get(const NameTable *table, const char *name);
+void name_table_put(Check *c, NameTable *table, const char *name, void *value);
+const Type *check_type_expr(Check *c, const TypeExpr *written);
+const Type *check_const(Check *c, Decl *decl);
+Decl *check_find_decl(const Check *c, const char *name);
+bool check_same_name(const char *a, const char *b);
+/* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs no more. */
+typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
+const char *check_nearest_name(Check *c, const char *name, NameUse use);
+const char *check_nearest_field(Check *c, const char *name, const TypeField *fields, uint32_t count);
+const char *decl_kind_word(DeclKind kind); /* "a tool", "an enum" … */
+
+/* ---- check_expr.c ---- */
+/* Gives e its type; `want` is a hint (literals, empty lists, records from braces) or NULL. */
+const Type *check_expr(Check *c, Expr *e, const Type *want);
+/* The same, for places where nothing is fine too. */
+const Type *check_expr_or_nothing(Check *c, Expr *e, const Type *want);
+/* Checks e and makes it fit `want`, or reports. */
+bool check_expr_to(Check *c, Expr *e, const Type *want, Why why);
+bool check_coerce(Check *c, Expr *e, const Type *want);
+void check_mismatch(Check *c, const Expr *e, const Type *want, Why why);
+/* One type both can have, both made to fit it; NULL when there is none. */
+const Type *check_unify(Check *c, Expr *a, Expr *b);
+const Type *check_binary_type(Check *c, Expr *e, Expr *left, Expr *right);
+void check_null_error(Check *c, const Expr *e);
+Expr *expr_strip(Expr *e); /* without parentheses */
+
+/* ---- check_call.c ---- */
+const Type *check_call(Check *c, Expr *e, const Type *want);
+const Type *check_yield(Check *c, Expr *e, const Type *want);
+const Type *check_spawn(Check *c, Expr *e);
+const Type *check_case(Check *c, Expr *e, Decl *decl); /* Enum.case without values */
+const Type *check_build_from_braces(Check *c, Expr *e, const Type *type);
+void check_label(Check *c, Name label);
+
+/* ---- check_stmt.c ---- */
+void check_body(Check *c, Decl *decl);
+bool check_block(Check *c, Block *block);          /* true: control can reach its end */
+bool check_block_in_scope(Check *c, Block *block); /* the caller opened the scope */
+uint32_t check_scope_enter(Check *c);
+void check_scope_leave(Check *c, uint32_t mark);
+Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_mutable);
+void check_params(Check *c, Decl *decl);
+
+/* ---- check_tool.c ---- */
+void check_attrs(Check *c, Decl *decl);
+void check_tool(Check *c, Decl *decl);
+void check_prompt(Check *c, Decl *decl);
+
+/* ---- check_match.c ---- */
+bool check_match(Check *c, Stmt *s);
+
+/* ---- check_flow.c ---- */
+void flow_learn(Check *c, const Expr *path, const Type *type);
+const Type *flow_known(const Check *c, const Expr *path);
+void flow_forget_path(Check *c, const Expr *path);
+void flow_forget_assigned(Check *c, const Block *block);
+void flow_forget_variable(Check *c, const Variable *variable);
+/* What a condition teaches when it came out as `outcome`. */
+void flow_assume(Check *c, const Expr *cond, bool outcome);
+const Fact *flow_join(Check *c, const Fact *a, const Fact *b);
+/* Undoes narrowing on a path whose declared type matters (x == null, x ?? y). */
+void flow_widen(Expr *path);
+
+/* ---- check_errors.c ---- */
+const ErrorSet *errors_empty(void);
+const ErrorSet *errors_add(Check *c, const ErrorSet *set, const Type *type);
+bool errors_has(const ErrorSet *set, const Type *type);
+bool errors_is_checked(const Check *c, const Type *type);
+ErrorSource *errors_note(Check *c, Span span);
+void errors_solve(Check *c);
+const Type *check_error_name(Check *c, CatchName *name);
+
+#endif

@@ -1,0 +1,220 @@
+/* check_tool.c: tools and prompts: attributes, providers with their options, probes, rows. */
+#include "check_internal.h"
+
+/* ---- attributes ---- */
+
+static const char *const class_words[] = {[ATTR_PURE] = "pure", [ATTR_IDEMPOTENT] = "idempotent", [ATTR_ONCE] = "once"};
+
+static void check_class_attr(Check *c, Decl *decl, const Attr *attr, const Attr **seen)
+{
+    if (decl->kind == DECL_PROMPT) {
+        diag_error(c->diags, attr->span, "a prompt is always idempotent; remove '%s'", class_words[attr->kind]);
+        return;
+    }
+    if (*seen) {
+        Diag *diag = diag_error(c->diags, attr->span, "a tool has one repeat class");
+        diag_other(c->diags, diag, (*seen)->span, "it is '%s' already", class_words[(*seen)->kind]);
+        return;
+    }
+    *seen = attr;
+    decl->repeat = attr->kind == ATTR_PURE         ? REPEAT_PURE
+                   : attr->kind == ATTR_IDEMPOTENT ? REPEAT_IDEMPOTENT
+                                                   : REPEAT_ONCE;
+}
+
+void check_attrs(Check *c, Decl *decl)
+{
+    const Attr *class = NULL;
+    decl->repeat = decl->kind == DECL_PROMPT ? REPEAT_IDEMPOTENT : REPEAT_ONCE;
+    for (const Attr *attr = decl->attrs; attr; attr = attr->next) {
+        switch (attr->kind) {
+        case ATTR_PURE:
+        case ATTR_IDEMPOTENT:
+        case ATTR_ONCE: check_class_attr(c, decl, attr, &class); break;
+        case ATTR_DANGEROUS: diag_not_yet(c->diags, attr->span, "'dangerous'"); break;
+        case ATTR_LIMIT: diag_not_yet(c->diags, attr->span, "'limit'"); break;
+        case ATTR_RATE: diag_not_yet(c->diags, attr->span, "'rate'"); break;
+        }
+    }
+}
+
+/* ---- probes ---- */
+
+static Diag *report_probe(Check *c, const Expr *e, const Decl *tool, const Decl *probe)
+{
+    Diag *diag = diag_error(c->diags, e->span, "the probe of '%s' takes the same parameters and then key: string",
+                            tool->name.text);
+    diag_other(c->diags, diag, probe->name.span, "'%s' is declared here", probe->name.text);
+    return diag;
+}
+
+static bool check_probe_params(Check *c, const Expr *e, const Decl *tool, const Decl *probe)
+{
+    const Field *want = tool->params, *got = probe->params;
+    for (; want && got; want = want->next, got = got->next) {
+        if (want->type == got->type && check_same_name(want->name.text, got->name.text)) continue;
+        report_probe(c, e, tool, probe);
+        return false;
+    }
+    bool has_key = !want && got && !got->next && got->type == c->core->string && check_same_name(got->name.text, "key");
+    if (!has_key) report_probe(c, e, tool, probe);
+    return has_key;
+}
+
+/* The probe answers null (not done) or the result (done); a tool without a result is told by any optional one. */
+static bool check_probe_result(Check *c, const Expr *e, const Decl *tool, const Decl *probe)
+{
+    const Type *got = probe->type, *want = tool->type;
+    if (got->kind == TYPE_BAD || want->kind == TYPE_BAD) return true;
+    if (got->kind == TYPE_OPTIONAL && (want->kind == TYPE_NOTHING || got == type_optional(c, want))) return true;
+    Diag *diag =
+        diag_error(c->diags, e->span, "the probe of '%s' gives %s%s", tool->name.text,
+                   want->kind == TYPE_NOTHING ? "a T?" : type_strip(want)->name, want->kind == TYPE_NOTHING ? "" : "?");
+    diag_hint(c->diags, diag, "null says the step was not done");
+    diag_other(c->diags, diag, probe->result ? probe->result->span : probe->name.span, "this gives %s", got->name);
+    return false;
+}
+
+static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
+{
+    const Expr *e = option->value;
+    if (e->kind != EX_NAME) {
+        if (e->kind != EX_BAD) diag_error(c->diags, e->span, "'probe' names a tool");
+        return;
+    }
+    Decl *probe = check_find_decl(c, e->name.text);
+    if (!probe || probe->kind != DECL_TOOL) {
+        Diag *diag = diag_error(c->diags, e->span, probe ? "'%s' is %s, not a tool" : "unknown tool '%s'", e->name.text,
+                                probe ? decl_kind_word(probe->kind) : "");
+        const char *near = probe ? NULL : check_nearest_name(c, e->name.text, NAME_CALL);
+        if (near) diag_hint(c->diags, diag, "did you mean '%s'?", near);
+        return;
+    }
+    if (decl->repeat != REPEAT_ONCE) {
+        diag_error(c->diags, option->name.span, "only a 'once' tool needs a probe: this one can be repeated");
+        return;
+    }
+    if (check_probe_params(c, e, decl, probe) && check_probe_result(c, e, decl, probe)) decl->probe = probe;
+}
+
+/* ---- providers ---- */
+
+static const Type *option_type(Check *c, const Decl *decl, const char *name)
+{
+    if (decl->provider != PROV_EXEC) return NULL;
+    if (strcmp(name, "stdin") == 0 || strcmp(name, "cwd") == 0) return type_of_notation(c, "string?", NULL);
+    if (strcmp(name, "env") == 0) return type_of_notation(c, "map<string,string>?", NULL);
+    return NULL;
+}
+
+static void report_unknown_option(Check *c, const Decl *decl, const ProviderOption *option)
+{
+    static const char *const names[] = {"probe", "stdin", "cwd", "env"};
+    const char *name = option->name.text;
+    const char *near = diag_nearest(name, strlen(name), names, decl->provider == PROV_EXEC ? 4 : 1);
+    if (near)
+        diag_error(c->diags, option->name.span, "unknown option '%s'; did you mean '%s'?", name, near);
+    else
+        diag_error(c->diags, option->name.span, "unknown option '%s'", name);
+}
+
+static void check_options(Check *c, Decl *decl)
+{
+    NameTable seen = {0};
+    for (ProviderOption *option = decl->options; option; option = option->next) {
+        const char *name = option->name.text;
+        if (!name) continue;
+        if (name_table_get(&seen, name)) diag_error(c->diags, option->name.span, "'%s' is given twice", name);
+        name_table_put(c, &seen, name, option);
+        if (strcmp(name, "probe") == 0) {
+            check_probe(c, decl, option);
+            continue;
+        }
+        const Type *type = option_type(c, decl, name);
+        if (type)
+            check_expr_to(c, option->value, type, (Why){0});
+        else
+            report_unknown_option(c, decl, option);
+    }
+}
+
+static bool is_c_name(const char *text, uint32_t len)
+{
+    if (!len || (*text >= '0' && *text <= '9')) return false;
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= len;
+}
+
+static void check_extern_name(Check *c, Expr *e)
+{
+    const Expr *part = e->parts;
+    e->type = e->to = c->core->string;
+    if (e->kind != EX_STRING) return;
+    if (!part || part->next || part->kind != EX_TEXT || !is_c_name(part->text, part->text_len))
+        diag_error(c->diags, e->span, "extern needs the name of a C function");
+}
+
+void check_tool(Check *c, Decl *decl)
+{
+    Body body = {.kind = BODY_TOOL, .decl = decl};
+    uint32_t scope = check_scope_enter(c);
+    c->body = &body;
+    c->facts = NULL;
+    check_params(c, decl);
+    Span head = decl->provider_value ? decl->provider_value->span : decl->name.span;
+    switch (decl->provider) {
+    case PROV_EXEC:
+        if (decl->provider_value) check_expr_to(c, decl->provider_value, type_list(c, c->core->string), (Why){0});
+        break;
+    case PROV_EXTERN:
+        if (decl->provider_value) check_extern_name(c, decl->provider_value);
+        break;
+    case PROV_HTTP: diag_not_yet(c->diags, head, "an http tool"); break;
+    case PROV_MCP: diag_not_yet(c->diags, head, "an mcp tool"); break;
+    }
+    if (decl->provider == PROV_EXEC || decl->provider == PROV_EXTERN) check_options(c, decl);
+    check_scope_leave(c, scope);
+    c->body = NULL;
+}
+
+/* ---- prompts ---- */
+
+static void check_row(Check *c, PromptRow *row)
+{
+    static const char *const names[] = {"model", "system", "user", "retry"};
+    const char *name = row->name.text;
+    if (strcmp(name, "retry") == 0) {
+        check_expr_to(c, row->value, c->core->integer, (Why){0});
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        check_expr_to(c, row->value, c->core->string, (Why){0});
+        return;
+    }
+    const char *near = diag_nearest(name, strlen(name), names, 4);
+    if (near)
+        diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near);
+    else
+        diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user and retry", name);
+}
+
+void check_prompt(Check *c, Decl *decl)
+{
+    Body body = {.kind = BODY_PROMPT, .decl = decl};
+    NameTable seen = {0};
+    uint32_t scope = check_scope_enter(c);
+    c->body = &body;
+    c->facts = NULL;
+    check_params(c, decl);
+    for (PromptRow *row = decl->rows; row; row = row->next) {
+        if (!row->name.text) continue;
+        if (name_table_get(&seen, row->name.text))
+            diag_error(c->diags, row->name.span, "'%s' is given twice", row->name.text);
+        name_table_put(c, &seen, row->name.text, row);
+        check_row(c, row);
+    }
+    if (!name_table_get(&seen, "user"))
+        diag_error(c->diags, decl->name.span, "the prompt '%s' needs a row 'user'", decl->name.text);
+    check_scope_leave(c, scope);
+    c->body = NULL;
+}

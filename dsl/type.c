@@ -1,0 +1,384 @@
+/* type.c: the types of one program. Composite types are interned through a hash, so equal types are one pointer; declared types are
+ * made once per declaration. Ids count up in order of creation, which keeps the generated code the same from run to run. */
+#include "check_internal.h"
+
+#define TYPE_DEPTH_MAX 64 /* list<list<…>>: nobody writes this, and names of types grow with it */
+
+typedef struct TypeNode {
+    Type type; /* first: a Type pointer is a TypeNode pointer */
+    uint32_t depth;
+    struct TypeNode *hash_next;
+} TypeNode;
+
+static uint32_t depth_of(const Type *type)
+{
+    return type ? ((const TypeNode *)type)->depth : 0;
+}
+
+static Type *new_type(Check *c, TypeKind kind, const char *name)
+{
+    TypeNode *node = arena_new(c->arena, TypeNode);
+    Type *type = &node->type;
+    type->kind = kind;
+    type->name = name;
+    type->id = c->program->type_count++;
+    if (c->last_type)
+        c->last_type->next = type;
+    else
+        c->program->types = type;
+    c->last_type = type;
+    return type;
+}
+
+Type *type_declare(Check *c, TypeKind kind, const char *name, Decl *decl)
+{
+    Type *type = new_type(c, kind, name);
+    type->decl = decl;
+    return type;
+}
+
+static bool is_scalar_kind(TypeKind kind)
+{
+    switch (kind) {
+    case TYPE_BOOL:
+    case TYPE_INT:
+    case TYPE_FLOAT:
+    case TYPE_DURATION:
+    case TYPE_TIME:
+    case TYPE_TASK: return true;
+    default: return false;
+    }
+}
+
+/* ---- interning ---- */
+
+static uint32_t hash_composite(TypeKind kind, const Type *key, const Type *elem)
+{
+    uint32_t hash = (uint32_t)kind * 0x9e3779b1u;
+    hash = (hash ^ elem->id) * 0x85ebca6bu;
+    hash = (hash ^ (key ? key->id + 1 : 0)) * 0xc2b2ae35u;
+    return hash ^ hash >> 15;
+}
+
+static void grow_type_slots(Check *c)
+{
+    uint32_t cap = c->type_cap ? c->type_cap * 2 : 64;
+    TypeNode **slots = arena_alloc(c->arena, cap * sizeof(TypeNode *));
+    for (uint32_t i = 0; i < c->type_cap; i++) {
+        for (TypeNode *node = c->type_slots[i], *next; node; node = next) {
+            uint32_t at = hash_composite(node->type.kind, node->type.key, node->type.elem) & (cap - 1);
+            next = node->hash_next;
+            node->hash_next = slots[at];
+            slots[at] = node;
+        }
+    }
+    c->type_slots = (void **)slots;
+    c->type_cap = cap;
+}
+
+static const char *name_composite(Check *c, TypeKind kind, const Type *key, const Type *elem)
+{
+    switch (kind) {
+    case TYPE_LIST: return arena_printf(c->arena, "list<%s>", elem->name);
+    case TYPE_MAP: return arena_printf(c->arena, "map<%s, %s>", key->name, elem->name);
+    case TYPE_TASK: return elem->kind == TYPE_NOTHING ? "task" : arena_printf(c->arena, "task<%s>", elem->name);
+    default: return arena_printf(c->arena, "%s?", elem->name);
+    }
+}
+
+static const Type *intern(Check *c, TypeKind kind, const Type *key, const Type *elem)
+{
+    if (elem->kind == TYPE_BAD || (key && key->kind == TYPE_BAD)) return c->core->bad;
+    uint32_t depth = 1 + (depth_of(elem) > depth_of(key) ? depth_of(elem) : depth_of(key));
+    if (depth > TYPE_DEPTH_MAX) {
+        diag_error(c->diags, c->at, "this type is nested more than %d levels deep", TYPE_DEPTH_MAX);
+        return c->core->bad;
+    }
+    if (c->type_used >= c->type_cap) grow_type_slots(c);
+    uint32_t at = hash_composite(kind, key, elem) & (c->type_cap - 1);
+    for (TypeNode *node = c->type_slots[at]; node; node = node->hash_next) {
+        if (node->type.kind == kind && node->type.key == key && node->type.elem == elem) return &node->type;
+    }
+    Type *type = new_type(c, kind, name_composite(c, kind, key, elem));
+    type->key = key;
+    type->elem = elem;
+    type->scalar = is_scalar_kind(kind);
+    TypeNode *node = (TypeNode *)type;
+    node->depth = depth;
+    node->hash_next = c->type_slots[at];
+    c->type_slots[at] = node;
+    c->type_used++;
+    return type;
+}
+
+const Type *type_list(Check *c, const Type *elem)
+{
+    return intern(c, TYPE_LIST, NULL, elem);
+}
+
+const Type *type_map(Check *c, const Type *key, const Type *elem)
+{
+    return intern(c, TYPE_MAP, key, elem);
+}
+
+const Type *type_optional(Check *c, const Type *elem)
+{
+    if (elem->kind == TYPE_OPTIONAL || elem->kind == TYPE_NULL) return elem;
+    return intern(c, TYPE_OPTIONAL, NULL, elem);
+}
+
+const Type *type_task(Check *c, const Type *elem)
+{
+    c->has_task_types = true;
+    return intern(c, TYPE_TASK, NULL, elem);
+}
+
+/* ---- the types that are always there ---- */
+
+static const Type *new_core(Check *c, TypeKind kind, const char *name)
+{
+    Type *type = new_type(c, kind, name);
+    type->scalar = is_scalar_kind(kind);
+    return type;
+}
+
+static Expr *new_default(Check *c, ExprKind kind, const Type *type)
+{
+    Expr *e = arena_new(c->arena, Expr);
+    e->kind = kind;
+    e->type = e->to = type;
+    return e;
+}
+
+/* A string default that holds `text`; spans are empty because nobody wrote it. */
+static Expr *new_text_default(Check *c, const char *text)
+{
+    Expr *e = new_default(c, EX_STRING, c->core->string);
+    if (*text) {
+        Expr *part = new_default(c, EX_TEXT, c->core->string);
+        part->text = text;
+        part->text_len = (uint32_t)strlen(text);
+        e->parts = part;
+    }
+    return e;
+}
+
+TypeField type_message_field(Check *c, const char *error_name)
+{
+    return (TypeField){.name = "message", .type = c->core->string, .value = new_text_default(c, error_name)};
+}
+
+static const Expr *core_default(Check *c, const Type *type)
+{
+    if (type->kind == TYPE_STRING) return new_text_default(c, "");
+    return new_default(c, type->kind == TYPE_BOOL ? EX_BOOL : EX_INT, type);
+}
+
+/* A built-in record or error; `extra` are the fields behind `message`. */
+static const Type *new_core_fields(Check *c, TypeKind kind, const char *name, const TypeField *extra, uint32_t count)
+{
+    bool is_error = kind == TYPE_ERROR;
+    Type *type = new_type(c, kind, name);
+    type->field_count = count + is_error;
+    type->fields = arena_alloc(c->arena, (count + 1) * sizeof(TypeField));
+    if (is_error) type->fields[0] = type_message_field(c, name);
+    for (uint32_t i = 0; i < count; i++) {
+        TypeField *field = &type->fields[i + is_error];
+        *field = extra[i];
+        if (is_error) field->value = core_default(c, field->type);
+    }
+    return type;
+}
+
+static void init_core_records(Check *c, CoreTypes *core)
+{
+    TypeField exec[] = {{.name = "code", .type = core->integer},
+                        {.name = "out", .type = core->string},
+                        {.name = "err", .type = core->string},
+                        {.name = "truncated", .type = core->boolean},
+                        {.name = "lossy", .type = core->boolean}};
+    TypeField patch[] = {{.name = "path", .type = core->string}, {.name = "diff", .type = core->string}};
+    core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", exec, 5);
+    core->patch = new_core_fields(c, TYPE_RECORD, "Patch", patch, 2);
+}
+
+static void init_core_errors(Check *c, CoreTypes *core)
+{
+    TypeField timeout[] = {{.name = "in_doubt", .type = core->boolean}};
+    TypeField tool[] = {{.name = "tool", .type = core->string}, {.name = "code", .type = core->integer}};
+    TypeField task[] = {{.name = "task", .type = core->string}, {.name = "kind", .type = core->string}};
+    TypeField value[] = {{.name = "path", .type = core->string}};
+    core->timeout = new_core_fields(c, TYPE_ERROR, "Timeout", timeout, 1);
+    core->tool_error = new_core_fields(c, TYPE_ERROR, "ToolError", tool, 2);
+    core->task_failed = new_core_fields(c, TYPE_ERROR, "TaskFailed", task, 2);
+    core->channel_closed = new_core_fields(c, TYPE_ERROR, "ChannelClosed", NULL, 0);
+    core->bad_value = new_core_fields(c, TYPE_ERROR, "BadValue", value, 1);
+    core->lost = new_core_fields(c, TYPE_ERROR, "Lost", NULL, 0);
+    core->denied = new_core_fields(c, TYPE_ERROR, "Denied", NULL, 0);
+}
+
+void type_init_core(Check *c)
+{
+    CoreTypes *core = c->core;
+    core->bad = new_core(c, TYPE_BAD, "bad");
+    core->nothing = new_core(c, TYPE_NOTHING, "nothing");
+    core->null = new_core(c, TYPE_NULL, "null");
+    core->boolean = new_core(c, TYPE_BOOL, "bool");
+    core->integer = new_core(c, TYPE_INT, "int");
+    core->floating = new_core(c, TYPE_FLOAT, "float");
+    core->duration = new_core(c, TYPE_DURATION, "duration");
+    core->time = new_core(c, TYPE_TIME, "time");
+    core->string = new_core(c, TYPE_STRING, "string");
+    core->bytes = new_core(c, TYPE_BYTES, "bytes");
+    core->json = new_core(c, TYPE_JSON, "json");
+    core->any_error = new_core(c, TYPE_ANY_ERROR, "error");
+    init_core_records(c, core);
+    init_core_errors(c, core);
+}
+
+const Type *type_core_named(const Check *c, const char *name)
+{
+    const CoreTypes *core = c->core;
+    const Type *named[] = {core->boolean, core->integer,    core->floating,    core->duration,       core->time,
+                           core->string,  core->bytes,      core->json,        core->exec_result,    core->patch,
+                           core->timeout, core->tool_error, core->task_failed, core->channel_closed, core->bad_value,
+                           core->lost,    core->denied};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        if (strcmp(named[i]->name, name) == 0) return named[i];
+    }
+    return NULL;
+}
+
+/* ---- questions ---- */
+
+const Type *type_strip(const Type *type)
+{
+    return type && type->kind == TYPE_OPTIONAL ? type->elem : type;
+}
+
+/* Errors and handles are left out on purpose: `${e.message}` says more, and a handle has no text that would survive a resume. */
+bool type_is_printable(const Type *type)
+{
+    switch (type->kind) {
+    case TYPE_BAD:
+    case TYPE_BOOL:
+    case TYPE_INT:
+    case TYPE_FLOAT:
+    case TYPE_DURATION:
+    case TYPE_TIME:
+    case TYPE_STRING:
+    case TYPE_JSON:
+    case TYPE_RECORD:
+    case TYPE_ENUM: return true;
+    case TYPE_LIST:
+    case TYPE_MAP: return type_is_printable(type_strip(type->elem));
+    default: return false;
+    }
+}
+
+bool type_is_ordered(const Type *type)
+{
+    switch (type->kind) {
+    case TYPE_INT:
+    case TYPE_FLOAT:
+    case TYPE_STRING:
+    case TYPE_TIME:
+    case TYPE_DURATION: return true;
+    default: return false;
+    }
+}
+
+/* An enum whose cases carry values has no text that could be a JSON key. */
+bool type_is_key(const Type *type)
+{
+    if (type->kind == TYPE_STRING || type->kind == TYPE_INT || type->kind == TYPE_BAD) return true;
+    if (type->kind != TYPE_ENUM) return false;
+    for (const EnumCase *k = type->decl->cases; k; k = k->next) {
+        if (k->has_fields) return false;
+    }
+    return true;
+}
+
+typedef struct TypeWalk {
+    const Type **todo;
+    uint32_t count, cap;
+    bool *seen; /* by type id */
+} TypeWalk;
+
+static void walk_push(Check *c, TypeWalk *walk, const Type *type)
+{
+    if (!type || walk->seen[type->id]) return;
+    walk->seen[type->id] = true;
+    walk->todo = arena_grow(c->arena, walk->todo, &walk->cap, walk->count + 1, sizeof *walk->todo);
+    walk->todo[walk->count++] = type;
+}
+
+static void walk_push_fields(Check *c, TypeWalk *walk, const TypeField *fields, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) walk_push(c, walk, fields[i].type);
+}
+
+bool type_has_handle(Check *c, const Type *type)
+{
+    if (!c->has_task_types) return false;
+    TypeWalk walk = {.seen = arena_alloc(c->arena, c->program->type_count)};
+    walk_push(c, &walk, type);
+    while (walk.count) {
+        const Type *at = walk.todo[--walk.count];
+        if (at->kind == TYPE_TASK || at->kind == TYPE_CHANNEL) return true;
+        walk_push(c, &walk, at->key);
+        walk_push(c, &walk, at->elem);
+        walk_push_fields(c, &walk, at->fields, at->field_count);
+        for (uint32_t i = 0; i < at->case_count; i++) {
+            walk_push_fields(c, &walk, at->cases[i].fields, at->cases[i].field_count);
+        }
+    }
+    return false;
+}
+
+int type_find_field(const TypeField *fields, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (check_same_name(fields[i].name, name)) return (int)i;
+    }
+    return -1;
+}
+
+/* ---- the notation of the tables in builtin.c ---- */
+
+static const Type *read_notation(Check *c, const char **text, const Type *receiver)
+{
+    const char *start = *text;
+    size_t len = strspn(start, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    const Type *type;
+    *text += len;
+    if (len == 1) {
+        type = *start == 'K' ? receiver->key : receiver->elem;
+    } else if (strncmp(start, "list<", 5) == 0) {
+        ++*text;
+        type = type_list(c, read_notation(c, text, receiver));
+        ++*text;
+    } else if (strncmp(start, "map<", 4) == 0) {
+        ++*text;
+        const Type *key = read_notation(c, text, receiver);
+        ++*text;
+        type = type_map(c, key, read_notation(c, text, receiver));
+        ++*text;
+    } else if (strncmp(start, "nothing", len) == 0) {
+        type = c->core->nothing;
+    } else {
+        char name[32] = {0};
+        memcpy(name, start, len < sizeof name ? len : sizeof name - 1);
+        type = type_core_named(c, name);
+    }
+    if (**text == '?') {
+        ++*text;
+        type = type_optional(c, type);
+    }
+    return type;
+}
+
+const Type *type_of_notation(Check *c, const char *text, const Type *receiver)
+{
+    return read_notation(c, &text, receiver);
+}
