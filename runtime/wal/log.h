@@ -37,6 +37,7 @@ typedef struct TfyLogTask {
     int state, wait;       /* TfyTaskState; what it waits for (record type or 0): for the task row */
     bool dirty;            /* changed since the last mark */
     struct TfyLogTask *next_dirty;
+    struct TfyLogTask **dirty_link; /* what points at this task in that list, so that it leaves at once */
 } TfyLogTask;
 
 typedef struct TfyLogOptions {
@@ -47,6 +48,8 @@ typedef struct TfyLogOptions {
     int64_t (*wall_ms)(void *state); /* the clock for ts */
     void *clock_state;
     uint32_t mark_every;   /* records between marks; 0: 16384 */
+    int (*fault)(void *state, int call); /* tests: asked before each TfyStoreCall (store.h); 0, or the code to fail with */
+    void *fault_state;
 } TfyLogOptions;
 
 /* Opens or creates. Checks application_id, user_version, the newest mark and the tail's chains; refuses what is not ours, newer, damaged or held, with one
@@ -80,6 +83,7 @@ int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
 int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */
+void tfy__log_error_text(TfyLog *log, char *error_text); /* its sentence, with the last durable lsn (TFY_ERROR_TEXT bytes) */
 bool tfy__log_full(const TfyLog *log);       /* the disk is full: the writer keeps what is queued and tries again; runs pause */
 
 /* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */

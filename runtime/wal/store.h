@@ -2,8 +2,8 @@
  * (store_memory.c: tests, simulation, scheduler benches). The log above is the same for both, and so are its tests.
  *
  * Writing: begin, any number of puts, commit (all durable) or rollback (none happened). One caller at a time; the log guards that.
- * Reading: rows that were committed. Strings and payloads of a row read stay valid until the next call on the store, or until a
- * visitor returns. Every row but wal's carries `sum`, a hash of its columns, that is written by put and checked when it is read.
+ * Reading: between look and look_away, rows that were committed. Strings and payloads of a row read stay valid until the next look-up of
+ * that kind or look_away, or until a visitor returns. Every row but wal's carries `sum`, a hash of its columns, that is written by put and checked when it is read.
  *
  * Each call passes a fault seam first: a test can make any of them fail, or die there. */
 #ifndef WAL_STORE_H
@@ -16,31 +16,31 @@
 
 /* The one row of table meta: about the file as a whole, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
-    uint8_t db[16];      /* the database's id, made at its creation */
-    int64_t epoch;       /* number of write openings so far */
-    char owner[64];      /* "pid 123 (name)" of the last one */
-    int64_t dev, ino;    /* the file as that opening saw it: a copy shows */
-    int64_t clean;       /* 1: it was closed cleanly, so mark is the newest record */
-    int64_t next_lsn;    /* as of mark */
-    int64_t next_tid;    /* as of mark */
-    int64_t mark;        /* lsn of the newest mark */
+    uint8_t db[16];   /* the database's id, made at its creation */
+    int64_t epoch;    /* number of write openings so far */
+    char owner[64];   /* "pid 123 (name)" of the last one */
+    int64_t dev, ino; /* the file as that opening saw it: a copy shows */
+    int64_t clean;    /* 1: it was closed cleanly, so mark is the newest record */
+    int64_t next_lsn; /* as of mark */
+    int64_t next_tid; /* as of mark */
+    int64_t mark;     /* lsn of the newest mark */
 } TfyStoreMeta;
 
 /* A row of table mark: a checkpoint of all heads, and a seal on the records since the mark before. */
 typedef struct TfyStoreMark {
-    int64_t lsn;         /* the last record it covers; 0: the one a new file starts with */
-    int64_t epoch;       /* who wrote it */
-    int64_t rows;        /* records in its segment */
-    uint64_t sum;        /* over (lsn, tid, prev, chain) of each of them */
-    uint64_t chain;      /* over the previous mark's chain and this row */
+    int64_t lsn;    /* the last record it covers; 0: the one a new file starts with */
+    int64_t epoch;  /* who wrote it */
+    int64_t rows;   /* records in its segment */
+    uint64_t sum;   /* over (lsn, tid, prev, chain) of each of them */
+    uint64_t chain; /* over the previous mark's chain and this row */
 } TfyStoreMark;
 
 typedef struct TfyStoreProgram {
-    int64_t id;          /* row id */
-    uint8_t hash[16];    /* of the source and the compiler's version */
-    const char *tfyc;    /* the compiler's version */
-    const char *source;  /* text of all its modules */
-    const char *layout;  /* JSON: points and frames */
+    int64_t id;         /* row id */
+    uint8_t hash[16];   /* of the source and the compiler's version */
+    const char *tfyc;   /* the compiler's version */
+    const char *source; /* text of all its modules */
+    const char *layout; /* JSON: points and frames */
 } TfyStoreProgram;
 
 typedef struct TfyStoreTask {
@@ -59,7 +59,12 @@ typedef struct TfyStoreTask {
 
 /* The calls a test can make fail. */
 typedef enum TfyStoreCall {
-    TFY_CALL_BEGIN, TFY_CALL_PUT, TFY_CALL_COMMIT, TFY_CALL_COMMITTED, TFY_CALL_CHECKPOINT, TFY_CALL_READ,
+    TFY_CALL_BEGIN,
+    TFY_CALL_PUT,
+    TFY_CALL_COMMIT,
+    TFY_CALL_COMMITTED,
+    TFY_CALL_CHECKPOINT,
+    TFY_CALL_READ,
 } TfyStoreCall;
 
 typedef struct TfyStore TfyStore;
@@ -89,11 +94,12 @@ typedef struct TfyStoreOps {
     int (*get_record)(TfyStore *store, int64_t lsn, TfyLogRecord *record);
     int (*get_task)(TfyStore *store, int64_t tid, TfyStoreTask *task);
     int (*get_run)(TfyStore *store, int64_t id, TfyLogRun *run);
-    int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program); /* by hash unless NULL */
+    int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16],
+                       TfyStoreProgram *program);                                           /* by hash unless NULL */
     int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
-    int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid);         /* greatest of each; 0: none */
+    int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
     void (*close)(TfyStore *store, bool clean); /* clean: what is committed is moved to the main file */
 } TfyStoreOps;
 
@@ -101,11 +107,13 @@ struct TfyStore {
     const TfyStoreOps *ops;
     int (*fault)(void *state, int call); /* NULL, or asked before each call: 0, or the code to fail with */
     void *fault_state;
-    char error[160];                     /* what went wrong last, for messages */
+    char error[160]; /* what went wrong last, for messages */
 };
 
 /* Opens an existing file or creates it (write only; the writer lock must be held). error_text gets one sentence. */
 typedef enum TfyStoreMode { TFY_STORE_READ, TFY_STORE_WRITE, TFY_STORE_CREATE } TfyStoreMode;
+/* 0: ours and of this format; TFY_E_ABSENT: no such file; else why not, with a sentence. Changes and creates nothing. */
+int tfy__store_identify(const char *path, char *error_text);
 int tfy__store_open_sqlite(TfyStore **store, const char *path, TfyStoreMode mode, char *error_text);
 int tfy__store_open_memory(TfyStore **store);
 
@@ -130,7 +138,7 @@ static inline int tfy__store_ask(TfyStore *store, TfyStoreCall call)
 }
 
 /* Calls through the seam: TFY_STORE(store, TFY_CALL_READ, get_meta, &meta). */
-#define TFY_STORE(store_, call_, verb_, ...) \
+#define TFY_STORE(store_, call_, verb_, ...)                                                                           \
     (tfy__store_ask(store_, call_) ?: (store_)->ops->verb_((store_)__VA_OPT__(, ) __VA_ARGS__))
 
 #endif

@@ -1,0 +1,153 @@
+/* batch.c: packing rows and handing them to a store. */
+#include "batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Head {
+    uint64_t kind; /* TfyBatchKind */
+    uint64_t size; /* of the head, the row and its bytes, rounded up to 16 */
+} Head;
+
+enum { FIRST_ROOM = 16 << 10, KEPT_ROOM = 8 << 20 };
+
+TfyBatch *tfy__batch_new(void)
+{
+    TfyBatch *batch = calloc(1, sizeof *batch);
+    if (batch) tfy__batch_clear(batch);
+    return batch;
+}
+
+void tfy__batch_free(TfyBatch *batch)
+{
+    if (!batch) return;
+    free(batch->bytes);
+    free(batch);
+}
+
+void tfy__batch_clear(TfyBatch *batch)
+{
+    /* One burst must not hold its memory for ever. */
+    if (batch->room > KEPT_ROOM) {
+        free(batch->bytes);
+        batch->bytes = NULL;
+        batch->room = 0;
+    }
+    batch->next = NULL;
+    batch->len = 0;
+    batch->last_lsn = batch->tid = 0;
+    batch->records = 0;
+    batch->one_task = true;
+    batch->has_mark = false;
+}
+
+static int grow(TfyBatch *batch, size_t need)
+{
+    size_t room = batch->room ? batch->room : FIRST_ROOM;
+    while (room < need) room *= 2;
+    char *bytes = realloc(batch->bytes, room);
+    if (!bytes) return TFY_E_NOMEM;
+    batch->bytes = bytes;
+    batch->room = room;
+    return 0;
+}
+
+/* Copies a row; answers where its `extra` bytes go. */
+static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row_size, size_t extra)
+{
+    const size_t size = (sizeof(Head) + row_size + extra + 15) & ~(size_t)15;
+    if (batch->len + size > batch->room && grow(batch, batch->len + size) != 0) return NULL;
+    char *at = batch->bytes + batch->len;
+    *(Head *)at = (Head){.kind = kind, .size = size};
+    memcpy(at + sizeof(Head), row, row_size);
+    batch->len += size;
+    return at + sizeof(Head) + row_size;
+}
+
+int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
+{
+    char *payload = add(batch, TFY_B_RECORD, record, sizeof *record, record->payload_len);
+    if (!payload) return TFY_E_NOMEM;
+    if (record->payload_len) memcpy(payload, record->payload, record->payload_len);
+    if (batch->records && record->tid != batch->tid) batch->one_task = false;
+    batch->tid = record->tid;
+    batch->last_lsn = record->lsn;
+    batch->records++;
+    return 0;
+}
+
+int tfy__batch_add_task(TfyBatch *batch, const TfyStoreTask *task, bool birth)
+{
+    const size_t size = strlen(task->path) + 1;
+    char *path = add(batch, birth ? TFY_B_TASK_BIRTH : TFY_B_TASK, task, sizeof *task, size);
+    if (!path) return TFY_E_NOMEM;
+    memcpy(path, task->path, size);
+    return 0;
+}
+
+int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, bool birth)
+{
+    return add(batch, birth ? TFY_B_RUN_BIRTH : TFY_B_RUN, run, sizeof *run, 0) ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program)
+{
+    const size_t tfyc = strlen(program->tfyc) + 1, source = strlen(program->source) + 1,
+                 layout = strlen(program->layout) + 1;
+    char *at = add(batch, TFY_B_PROGRAM, program, sizeof *program, tfyc + source + layout);
+    if (!at) return TFY_E_NOMEM;
+    memcpy(at, program->tfyc, tfyc);
+    memcpy(at + tfyc, program->source, source);
+    memcpy(at + tfyc + source, program->layout, layout);
+    return 0;
+}
+
+int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark)
+{
+    batch->has_mark = true;
+    return add(batch, TFY_B_MARK, mark, sizeof *mark, 0) ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta)
+{
+    return add(batch, TFY_B_META, meta, sizeof *meta, 0) ? 0 : TFY_E_NOMEM;
+}
+
+static int put_row(TfyStore *store, TfyBatchKind kind, const char *row)
+{
+    if (kind == TFY_B_RECORD) {
+        TfyLogRecord record;
+        memcpy(&record, row, sizeof record);
+        record.payload = row + sizeof record;
+        return store->ops->put_record(store, &record);
+    }
+    if (kind == TFY_B_TASK_BIRTH || kind == TFY_B_TASK) {
+        TfyStoreTask task;
+        memcpy(&task, row, sizeof task);
+        task.path = row + sizeof task;
+        return store->ops->put_task(store, &task, kind == TFY_B_TASK_BIRTH);
+    }
+    if (kind == TFY_B_PROGRAM) {
+        TfyStoreProgram program;
+        memcpy(&program, row, sizeof program);
+        program.tfyc = row + sizeof program;
+        program.source = program.tfyc + strlen(program.tfyc) + 1;
+        program.layout = program.source + strlen(program.source) + 1;
+        return store->ops->put_program(store, &program);
+    }
+    if (kind == TFY_B_MARK) return store->ops->put_mark(store, (const TfyStoreMark *)row);
+    if (kind == TFY_B_META) return store->ops->put_meta(store, (const TfyStoreMeta *)row);
+    return store->ops->put_run(store, (const TfyLogRun *)row, kind == TFY_B_RUN_BIRTH);
+}
+
+int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
+{
+    int code = 0;
+    for (size_t at = 0; !code && at < batch->len;) {
+        const Head *head = (const Head *)(batch->bytes + at);
+        code = tfy__store_ask(store, TFY_CALL_PUT);
+        if (!code) code = put_row(store, (TfyBatchKind)head->kind, (const char *)(head + 1));
+        at += head->size;
+    }
+    return code;
+}

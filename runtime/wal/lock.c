@@ -1,0 +1,87 @@
+/* lock.c: the writer lock, as an open file description lock of fcntl. */
+#include "lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store.h"
+
+void tfy__lock_owner(char *text, size_t size)
+{
+    char name[32] = "tfy";
+    const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t got = read(fd, name, sizeof name - 1);
+        if (got > 0) name[strcspn((name[got] = '\0', name), "\n")] = '\0';
+        close(fd);
+    }
+    snprintf(text, size, "pid %ld (%s)", (long)getpid(), name);
+}
+
+/* The directory is only for its owner: the log holds what models and tools said. */
+static void make_directory(const char *path)
+{
+    char *directory = strdup(path);
+    char *slash = directory ? strrchr(directory, '/') : NULL;
+    if (slash && slash != directory) {
+        *slash = '\0';
+        mkdir(directory, 0700);
+    }
+    free(directory);
+}
+
+static int refuse_held(const char *db_path, int fd, char *error_text)
+{
+    char owner[128] = "";
+    const ssize_t got = pread(fd, owner, sizeof owner - 1, 0);
+    if (got > 0) owner[strcspn((owner[got] = '\0', owner), "\n")] = '\0';
+    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s; wait until it ends, or stop it", db_path,
+                           owner[0] ? owner : "another process");
+}
+
+static void write_owner(int fd)
+{
+    char owner[96];
+    tfy__lock_owner(owner, sizeof owner - 1);
+    strcat(owner, "\n");
+    /* Only the message to a second writer hangs on this text, so a failure here is no reason to stop. */
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, owner, strlen(owner), 0) < 0) return;
+}
+
+int tfy__lock_take(const char *db_path, char *error_text)
+{
+    char name[4096];
+    if (snprintf(name, sizeof name, "%s-tfy", db_path) >= (int)sizeof name) {
+        return tfy__log_refuse(error_text, TFY_E_INVALID, "the name of the database is too long");
+    }
+    make_directory(db_path);
+    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be opened (%s); check the directory", name,
+                               strerror(errno));
+    }
+    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+        write_owner(fd);
+        return fd;
+    }
+    int code;
+    if (errno == EAGAIN || errno == EACCES) {
+        code = refuse_held(db_path, fd, error_text);
+    } else {
+        code = tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be locked (%s); put the database on a local disk", name,
+                               strerror(errno));
+    }
+    close(fd);
+    return code;
+}
+
+void tfy__lock_drop(int fd)
+{
+    if (fd >= 0) close(fd);
+}

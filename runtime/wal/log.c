@@ -1,0 +1,351 @@
+/* log.c: the loop's side of the log: opening, appending, rows of runs, tasks and programs, handing over. */
+#include "log_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lock.h"
+
+enum { MARK_EVERY = 16384, PAYLOAD_MAX = 900 << 20 };
+
+static int64_t real_ms(void *state)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- opening and closing ---- */
+
+static void init_threads(TfyLog *log)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&log->mutex, NULL);
+    pthread_mutex_init(&log->store_mutex, NULL);
+    pthread_cond_init(&log->wake, &monotonic);
+    pthread_cond_init(&log->rest, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    log->queue_end = &log->queue;
+    log->event_fd = log->lock_fd = -1;
+}
+
+static void free_batches(TfyBatch *batch)
+{
+    while (batch) {
+        TfyBatch *next = batch->next;
+        tfy__batch_free(batch);
+        batch = next;
+    }
+}
+
+static void free_log(TfyLog *log, bool clean)
+{
+    if (log->store) log->store->ops->close(log->store, clean);
+    /* The lock goes last: whoever comes next finds the store closed. */
+    tfy__lock_drop(log->lock_fd);
+    if (log->event_fd >= 0) close(log->event_fd);
+    free_batches(log->queue);
+    free_batches(log->empty);
+    tfy__batch_free(log->filling);
+    tfy__heads_clear(&log->heads);
+    pthread_cond_destroy(&log->wake);
+    pthread_cond_destroy(&log->rest);
+    pthread_mutex_destroy(&log->mutex);
+    pthread_mutex_destroy(&log->store_mutex);
+    free(log->programs);
+    free(log->path);
+    free(log);
+}
+
+static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_text)
+{
+    if (!log->path) {
+        const int code = tfy__store_open_memory(&log->store);
+        return code ? tfy__log_refuse(error_text, code, "no memory for a log") : 0;
+    }
+    TfyStoreMode mode = TFY_STORE_READ;
+    if (!log->read_only) {
+        /* First look, then lock: beside a file that is not ours nothing is left behind. */
+        mode = options->existing ? TFY_STORE_WRITE : TFY_STORE_CREATE;
+        const int code = tfy__store_identify(log->path, error_text);
+        if (code && code != TFY_E_ABSENT) return code;
+        if (!code || mode == TFY_STORE_CREATE) {
+            log->lock_fd = tfy__lock_take(log->path, error_text);
+            if (log->lock_fd < 0) return log->lock_fd;
+        }
+    }
+    return tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
+}
+
+/* This opening's number, owner and file; they are written with the first commit, which also takes the `clean` of the last close back. */
+static int begin_epoch(TfyLog *log, char *error_text)
+{
+    struct stat status;
+    log->meta.epoch++;
+    log->meta.clean = 0;
+    tfy__lock_owner(log->meta.owner, sizeof log->meta.owner);
+    if (log->path && stat(log->path, &status) == 0) {
+        log->meta.dev = (int64_t)status.st_dev;
+        log->meta.ino = (int64_t)status.st_ino;
+    }
+    log->filling = tfy__batch_new();
+    if (!log->filling || tfy__batch_add_meta(log->filling, &log->meta) != 0) {
+        return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
+    }
+    if (log->inline_only) return 0;
+    log->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return log->event_fd >= 0 ? 0 : tfy__log_refuse(error_text, TFY_E_IO, "no descriptor is left for the log");
+}
+
+int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_text)
+{
+    *result = NULL;
+    TfyLog *log = calloc(1, sizeof *log);
+    if (!log) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
+    init_threads(log);
+    log->read_only = options->read_only;
+    log->inline_only = options->no_thread || !options->path;
+    log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
+    log->clock_state = options->clock_state;
+    log->mark_every = options->mark_every ? options->mark_every : MARK_EVERY;
+    if (options->path) log->path = strdup(options->path);
+    int code = options->path && !log->path ? TFY_E_NOMEM : open_store(log, options, error_text);
+    if (!code) {
+        log->store->fault = options->fault;
+        log->store->fault_state = options->fault_state;
+        code = tfy__recover(log, error_text);
+    }
+    if (!code && !log->read_only) code = begin_epoch(log, error_text);
+    if (code) {
+        free_log(log, false);
+        return code;
+    }
+    *result = log;
+    return 0;
+}
+
+int tfy__log_close(TfyLog *log, bool clean)
+{
+    if (!log) return 0;
+    if (log->read_only) {
+        free_log(log, false);
+        return 0;
+    }
+    tfy__log_flush(log);
+    tfy__writer_stop(log);
+    if (clean && !tfy__log_error(log) && !tfy__log_full(log)) {
+        if (tfy__mark_add(log, true) != 0) tfy__writer_fail(log, TFY_E_NOMEM, "memory ran out");
+        tfy__writer_hand_over(log);
+    }
+    const int code = tfy__log_full(log) ? TFY_E_IO : tfy__log_error(log);
+    free_log(log, clean && !code);
+    return code;
+}
+
+int64_t tfy__log_epoch(const TfyLog *log)
+{
+    return log->meta.epoch;
+}
+
+const uint8_t *tfy__log_uuid(const TfyLog *log)
+{
+    return log->meta.db;
+}
+
+TfyLogTask *tfy__log_self(TfyLog *log)
+{
+    return &log->self;
+}
+
+/* ---- rows ---- */
+
+/* Whether rows may be queued now: 0 or why not. */
+static int writable(const TfyLog *log)
+{
+    return log->read_only ? TFY_E_STATE : tfy__log_error(log);
+}
+
+/* A row that could not even be copied leaves the log without it for ever: that is a failure like a failed write. */
+static int queued(TfyLog *log, int code)
+{
+    if (code) tfy__writer_fail(log, code, "memory ran out");
+    return code;
+}
+
+static int remember_program(TfyLog *log, const uint8_t hash[16], int64_t id)
+{
+    TfyLogProgram *programs = realloc(log->programs, (log->program_count + 1) * sizeof *programs);
+    if (!programs) return TFY_E_NOMEM;
+    log->programs = programs;
+    memcpy(programs[log->program_count].hash, hash, 16);
+    programs[log->program_count++].id = id;
+    return 0;
+}
+
+static int find_program(TfyLog *log, const uint8_t hash[16], int64_t *id)
+{
+    TfyStoreProgram program;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_program, 0, hash, &program);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (!code) *id = program.id;
+    return code;
+}
+
+int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, const char *source, const char *layout)
+{
+    for (size_t i = 0; i < log->program_count; i++) {
+        if (memcmp(log->programs[i].hash, hash, 16) == 0) return log->programs[i].id;
+    }
+    int64_t id = 0;
+    int code = find_program(log, hash, &id);
+    if (code == TFY_E_ABSENT) {
+        if ((code = writable(log))) return code;
+        TfyStoreProgram program = {.id = log->next_program, .tfyc = tfyc, .source = source, .layout = layout};
+        memcpy(program.hash, hash, 16);
+        if ((code = queued(log, tfy__batch_add_program(log->filling, &program)))) return code;
+        id = log->next_program++;
+    }
+    if (!code) code = remember_program(log, hash, id);
+    return code ? code : id;
+}
+
+int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
+{
+    const int code = writable(log);
+    if (code) return code;
+    run->id = log->next_run++;
+    run->state = TFY_TASK_READY;
+    return queued(log, tfy__batch_add_run(log->filling, run, true));
+}
+
+int tfy__log_end_run(TfyLog *log, TfyLogRun *run)
+{
+    const int code = writable(log);
+    return code ? code : queued(log, tfy__batch_add_run(log->filling, run, false));
+}
+
+int64_t tfy__log_next_tid(TfyLog *log)
+{
+    return log->next_tid++;
+}
+
+void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
+{
+    if (writable(log) != 0) return;
+    TfyStoreTask row;
+    tfy__mark_task_row(task, &row);
+    row.head = task->head = row.base;
+    row.chain = task->chain = row.base_chain;
+    queued(log, tfy__batch_add_task(log->filling, &row, true));
+}
+
+void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
+{
+    if (!task->dirty) return;
+    tfy__mark_untouch(task);
+    if (writable(log) != 0) return;
+    TfyStoreTask row;
+    tfy__mark_task_row(task, &row);
+    queued(log, tfy__batch_add_task(log->filling, &row, false));
+}
+
+/* ---- records ---- */
+
+int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                        const char *payload, size_t payload_len)
+{
+    int code = writable(log);
+    if (code) return code;
+    if (payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    TfyLogRecord record = {.lsn = log->last + 1,
+                           .tid = task->tid,
+                           .prev = task->head,
+                           .ts_ms = log->wall_ms(log->clock_state),
+                           .step = step,
+                           .point = point,
+                           .v = TFY_RECORD_V,
+                           .type = (uint8_t)type,
+                           .payload_len = (uint32_t)payload_len,
+                           .payload = payload};
+    record.chain = tfy__chain_next(task->chain, &record);
+    if ((code = queued(log, tfy__batch_add_record(log->filling, &record)))) return code;
+    log->last = record.lsn;
+    task->head = record.lsn;
+    task->chain = record.chain;
+    if (step > task->step) task->step = step;
+    tfy__mark_count(log, &record);
+    tfy__mark_touch(log, task);
+    return record.lsn;
+}
+
+int64_t tfy__log_last(const TfyLog *log)
+{
+    return log->last;
+}
+
+int64_t tfy__log_durable(const TfyLog *log)
+{
+    return atomic_load(&((TfyLog *)log)->durable);
+}
+
+int tfy__log_error(const TfyLog *log)
+{
+    return atomic_load(&((TfyLog *)log)->error);
+}
+
+void tfy__log_error_text(TfyLog *log, char *error_text)
+{
+    pthread_mutex_lock(&log->mutex);
+    const bool full = tfy__log_full(log) && !tfy__log_error(log);
+    tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
+                    log->path ? log->path : "in memory", full ? "the disk is full" : log->error_text,
+                    tfy__log_durable(log));
+    pthread_mutex_unlock(&log->mutex);
+}
+
+bool tfy__log_full(const TfyLog *log)
+{
+    return atomic_load(&((TfyLog *)log)->full);
+}
+
+/* ---- handing over ---- */
+
+void tfy__log_flush(TfyLog *log)
+{
+    if (writable(log) != 0) return;
+    if (log->segment_rows >= log->mark_every && queued(log, tfy__mark_add(log, false)) != 0) return;
+    if (log->filling->len || tfy__log_full(log)) tfy__writer_hand_over(log);
+}
+
+int tfy__log_event_fd(const TfyLog *log)
+{
+    return log->event_fd;
+}
+
+void tfy__log_event_clear(TfyLog *log)
+{
+    uint64_t count;
+    /* Nothing to read is as good: another event cleared it. */
+    if (log->event_fd >= 0 && read(log->event_fd, &count, sizeof count) < 0) return;
+}
+
+int tfy__log_sync(TfyLog *log)
+{
+    const int code = writable(log);
+    if (code) return code;
+    tfy__log_flush(log);
+    return tfy__writer_wait(log);
+}

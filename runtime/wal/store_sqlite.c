@@ -1,0 +1,515 @@
+/* store_sqlite.c: rows of the log in SQLite: one prepared statement each, bound and stepped without copies. */
+#include "store_sqlite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,sum"
+#define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
+#define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
+
+static const char *const texts[S_COUNT] = {
+    [S_BEGIN] = "BEGIN IMMEDIATE",
+    [S_COMMIT] = "COMMIT",
+    [S_ROLLBACK] = "ROLLBACK",
+    [S_LOOK] = "BEGIN",
+    [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ",snap,parked) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,0,0)",
+    [S_PUT_TASK] = "UPDATE task SET (" TASK_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8) WHERE id=?1",
+    [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
+    [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
+    [S_PUT_META] = "INSERT OR REPLACE INTO meta(id,epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner) "
+                   "VALUES(1,?,?,?,?,?,?,?,?,?,?)",
+    [S_GET_META] = "SELECT epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner FROM meta",
+    [S_GET_MARK] = "SELECT lsn,epoch,rows,sum,chain FROM mark WHERE lsn<? ORDER BY lsn DESC LIMIT 1",
+    [S_GET_RECORD] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn=?",
+    [S_GET_TASK] = "SELECT " TASK_COLUMNS " FROM task WHERE tid=?",
+    [S_GET_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE id=?",
+    [S_GET_PROGRAM] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE id=?",
+    [S_GET_PROGRAM_BY_HASH] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE hash=?",
+    [S_SEE_RECORDS] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn>=? ORDER BY lsn",
+    [S_SEE_TASKS] = "SELECT " TASK_COLUMNS " FROM task WHERE run=? ORDER BY tid",
+    [S_SEE_RUNS] = "SELECT " RUN_COLUMNS " FROM run ORDER BY id",
+    [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<8 ORDER BY id",
+    [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
+};
+
+static SqliteStore *inside(TfyStore *store)
+{
+    return (SqliteStore *)store;
+}
+
+/* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure of the disk. */
+static int answer(SqliteStore *store, int code)
+{
+    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return 0;
+    snprintf(store->base.error, sizeof store->base.error, "%s", sqlite3_errmsg(store->db));
+    const int extended = sqlite3_extended_errcode(store->db);
+    /* The -shm file could not grow: nothing of the transaction was written, so it is a lack of room like any other. */
+    if ((code & 255) == SQLITE_FULL || extended == SQLITE_IOERR_SHMSIZE) return TFY_STORE_FULL;
+    switch (code & 255) {
+    case SQLITE_NOMEM: return TFY_E_NOMEM;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_SCHEMA:
+    case SQLITE_ERROR:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH: return TFY_E_DATA;
+    default: return TFY_E_IO;
+    }
+}
+
+static int prepared(SqliteStore *store, Statement which, sqlite3_stmt **statement)
+{
+    int code = SQLITE_OK;
+    if (!store->statements[which]) {
+        code =
+            sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[which], NULL);
+    }
+    *statement = store->statements[which];
+    return answer(store, code);
+}
+
+/* Steps a statement that gives no rows, and makes it ready for the next time. */
+static int finish(SqliteStore *store, sqlite3_stmt *statement)
+{
+    const int code = answer(store, sqlite3_step(statement));
+    sqlite3_reset(statement);
+    return code;
+}
+
+static int execute(SqliteStore *store, Statement which)
+{
+    sqlite3_stmt *statement;
+    const int code = prepared(store, which, &statement);
+    return code ? code : finish(store, statement);
+}
+
+/* ---- writing ---- */
+
+static int begin(TfyStore *store)
+{
+    return execute(inside(store), S_BEGIN);
+}
+
+static int commit(TfyStore *store)
+{
+    return execute(inside(store), S_COMMIT);
+}
+
+static void rollback(TfyStore *store)
+{
+    /* After some failures SQLite has rolled back by itself; asking again would only cover the message that matters. */
+    SqliteStore *self = inside(store);
+    if (sqlite3_get_autocommit(self->db)) return;
+    char kept[sizeof store->error];
+    memcpy(kept, store->error, sizeof kept);
+    execute(self, S_ROLLBACK);
+    memcpy(store->error, kept, sizeof kept);
+}
+
+static int put_record(TfyStore *store, const TfyLogRecord *record)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_RECORD, &to);
+    if (code) return code;
+    sqlite3_bind_int64(to, 1, record->lsn);
+    sqlite3_bind_int64(to, 2, record->tid);
+    sqlite3_bind_int64(to, 3, record->prev);
+    sqlite3_bind_int(to, 4, record->v);
+    sqlite3_bind_int64(to, 5, record->ts_ms);
+    sqlite3_bind_int(to, 6, record->type);
+    sqlite3_bind_int64(to, 7, record->step);
+    sqlite3_bind_int64(to, 8, record->point);
+    sqlite3_bind_text64(to, 9, record->payload, record->payload_len, SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_int64(to, 10, (int64_t)record->chain);
+    return finish(inside(store), to);
+}
+
+static void bind_words(sqlite3_stmt *to, int first, const int64_t *words, int count)
+{
+    for (int i = 0; i < count; i++) sqlite3_bind_int64(to, first + i, words[i]);
+}
+#define BIND(to, first, ...)                                                                                           \
+    bind_words(to, first, (const int64_t[]){__VA_ARGS__},                                                              \
+               (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+static void bind_text(sqlite3_stmt *to, int place, const char *text)
+{
+    sqlite3_bind_text(to, place, text, -1, SQLITE_STATIC);
+}
+
+static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), birth ? S_BEAR_TASK : S_PUT_TASK, &to);
+    if (code) return code;
+    BIND(to, 1, task->tid, task->run);
+    bind_text(to, 3, task->path);
+    BIND(to, 4, task->program, task->born, task->base, (int64_t)task->base_chain, task->head, (int64_t)task->chain,
+         task->step, task->state, task->wait, (int64_t)tfy__store_sum_task(task));
+    return finish(inside(store), to);
+}
+
+static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), birth ? S_BEAR_RUN : S_PUT_RUN, &to);
+    if (code) return code;
+    BIND(to, 1, run->id);
+    sqlite3_bind_blob(to, 2, run->uuid, 16, SQLITE_STATIC);
+    BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, (int64_t)tfy__store_sum_run(run));
+    return finish(inside(store), to);
+}
+
+static int put_program(TfyStore *store, const TfyStoreProgram *program)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_PROGRAM, &to);
+    if (code) return code;
+    BIND(to, 1, program->id);
+    sqlite3_bind_blob(to, 2, program->hash, 16, SQLITE_STATIC);
+    bind_text(to, 3, program->tfyc);
+    bind_text(to, 4, program->source);
+    bind_text(to, 5, program->layout);
+    BIND(to, 6, (int64_t)tfy__store_sum_program(program));
+    return finish(inside(store), to);
+}
+
+static int put_mark(TfyStore *store, const TfyStoreMark *mark)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_MARK, &to);
+    if (code) return code;
+    BIND(to, 1, mark->lsn, mark->epoch, mark->rows, (int64_t)mark->sum, (int64_t)mark->chain);
+    return finish(inside(store), to);
+}
+
+static int put_meta(TfyStore *store, const TfyStoreMeta *meta)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_META, &to);
+    if (code) return code;
+    BIND(to, 1, meta->epoch, meta->dev, meta->ino, meta->clean, meta->next_lsn, meta->next_tid, meta->mark,
+         (int64_t)tfy__store_sum_meta(meta));
+    sqlite3_bind_blob(to, 9, meta->db, 16, SQLITE_STATIC);
+    bind_text(to, 10, meta->owner);
+    return finish(inside(store), to);
+}
+
+static bool checkpoint_due(TfyStore *store)
+{
+    return inside(store)->wal_pages >= CHECKPOINT_PAGES;
+}
+
+static int checkpoint(TfyStore *store)
+{
+    SqliteStore *self = inside(store);
+    self->wal_pages = 0;
+    const int code = sqlite3_wal_checkpoint_v2(self->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they are safe too. */
+    if ((code & 255) == SQLITE_BUSY || (code & 255) == SQLITE_LOCKED || (code & 255) == SQLITE_FULL) return 0;
+    return answer(self, code);
+}
+
+/* ---- reading ---- */
+
+static int look(TfyStore *store)
+{
+    return execute(inside(store), S_LOOK);
+}
+
+/* A look-up's statement stays on its row for whoever reads its strings; here ends the last use, and with it the hold on the -wal file. */
+static void look_away(TfyStore *store)
+{
+    for (int i = S_GET_META; i < S_COUNT; i++) sqlite3_reset(inside(store)->statements[i]);
+    rollback(store);
+}
+
+static int damaged(SqliteStore *store, const char *what, int64_t id)
+{
+    snprintf(store->base.error, sizeof store->base.error, "%s %lld was changed since it was written", what,
+             (long long)id);
+    return TFY_E_DATA;
+}
+
+static const char *text_at(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+static bool id_at(sqlite3_stmt *row, int column, uint8_t id[16])
+{
+    const void *blob = sqlite3_column_blob(row, column);
+    if (!blob || sqlite3_column_bytes(row, column) != 16) return false;
+    memcpy(id, blob, 16);
+    return true;
+}
+
+static int64_t word_at(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_int64(row, column);
+}
+
+/* Columns wider than their field would be cut and could then pass for another row; such a record is damaged. */
+static int read_record(SqliteStore *store, sqlite3_stmt *row, TfyLogRecord *record)
+{
+    const int64_t v = word_at(row, 3), type = word_at(row, 5), point = word_at(row, 7);
+    *record = (TfyLogRecord){.lsn = word_at(row, 0),
+                             .tid = word_at(row, 1),
+                             .prev = word_at(row, 2),
+                             .v = (uint8_t)v,
+                             .ts_ms = word_at(row, 4),
+                             .type = (uint8_t)type,
+                             .step = word_at(row, 6),
+                             .point = (uint32_t)point,
+                             .payload = text_at(row, 8),
+                             .chain = (uint64_t)word_at(row, 9)};
+    record->payload_len = (uint32_t)sqlite3_column_bytes(row, 8);
+    if (v != record->v || type != record->type || point != record->point) return damaged(store, "record", record->lsn);
+    return 0;
+}
+
+static int read_task(SqliteStore *store, sqlite3_stmt *row, TfyStoreTask *task)
+{
+    *task = (TfyStoreTask){.tid = word_at(row, 0),
+                           .run = word_at(row, 1),
+                           .path = text_at(row, 2),
+                           .program = word_at(row, 3),
+                           .born = word_at(row, 4),
+                           .base = word_at(row, 5),
+                           .base_chain = (uint64_t)word_at(row, 6),
+                           .head = word_at(row, 7),
+                           .chain = (uint64_t)word_at(row, 8),
+                           .step = word_at(row, 9),
+                           .state = word_at(row, 10),
+                           .wait = word_at(row, 11)};
+    return (uint64_t)word_at(row, 12) == tfy__store_sum_task(task) ? 0 : damaged(store, "task", task->tid);
+}
+
+static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
+{
+    *run = (TfyLogRun){.id = word_at(row, 0),
+                       .program = word_at(row, 2),
+                       .root = word_at(row, 3),
+                       .state = (int)word_at(row, 4),
+                       .started_ms = word_at(row, 5),
+                       .ended_ms = word_at(row, 6)};
+    if (!id_at(row, 1, run->uuid) || (uint64_t)word_at(row, 7) != tfy__store_sum_run(run))
+        return damaged(store, "run", run->id);
+    return 0;
+}
+
+/* Steps to the one row of a look-up. The statement stays on it until the next look-up or look_away. */
+static int look_up(SqliteStore *store, sqlite3_stmt *statement)
+{
+    const int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) return 0;
+    const int why = code == SQLITE_DONE ? TFY_E_ABSENT : answer(store, code);
+    sqlite3_reset(statement);
+    return why;
+}
+
+static int prepared_again(SqliteStore *store, Statement which, sqlite3_stmt **statement)
+{
+    const int code = prepared(store, which, statement);
+    if (!code) sqlite3_reset(*statement);
+    return code;
+}
+
+static int get_meta(TfyStore *store, TfyStoreMeta *meta)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_META, &row);
+    if (!code) code = look_up(self, row);
+    if (code) return code;
+    *meta = (TfyStoreMeta){.epoch = word_at(row, 0),
+                           .dev = word_at(row, 1),
+                           .ino = word_at(row, 2),
+                           .clean = word_at(row, 3),
+                           .next_lsn = word_at(row, 4),
+                           .next_tid = word_at(row, 5),
+                           .mark = word_at(row, 6)};
+    snprintf(meta->owner, sizeof meta->owner, "%s", text_at(row, 9));
+    const bool sound = id_at(row, 8, meta->db) && (uint64_t)word_at(row, 7) == tfy__store_sum_meta(meta);
+    sqlite3_reset(row);
+    return sound ? 0 : damaged(self, "the row of meta", 1);
+}
+
+static int get_mark(TfyStore *store, int64_t below, TfyStoreMark *mark)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_MARK, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, below);
+    if ((code = look_up(self, row))) return code;
+    *mark = (TfyStoreMark){.lsn = word_at(row, 0),
+                           .epoch = word_at(row, 1),
+                           .rows = word_at(row, 2),
+                           .sum = (uint64_t)word_at(row, 3),
+                           .chain = (uint64_t)word_at(row, 4)};
+    sqlite3_reset(row);
+    return 0;
+}
+
+static int get_record(TfyStore *store, int64_t lsn, TfyLogRecord *record)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_RECORD, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, lsn);
+    return (code = look_up(self, row)) ? code : read_record(self, row, record);
+}
+
+static int get_task(TfyStore *store, int64_t tid, TfyStoreTask *task)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_TASK, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, tid);
+    return (code = look_up(self, row)) ? code : read_task(self, row, task);
+}
+
+static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_RUN, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, id);
+    if ((code = look_up(self, row))) return code;
+    code = read_run(self, row, run);
+    sqlite3_reset(row);
+    return code;
+}
+
+static int get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, hash ? S_GET_PROGRAM_BY_HASH : S_GET_PROGRAM, &row);
+    if (code) return code;
+    if (hash) {
+        sqlite3_bind_blob(row, 1, hash, 16, SQLITE_TRANSIENT);
+    } else {
+        sqlite3_bind_int64(row, 1, id);
+    }
+    if ((code = look_up(self, row))) return code;
+    *program = (TfyStoreProgram){
+        .id = word_at(row, 0), .tfyc = text_at(row, 2), .source = text_at(row, 3), .layout = text_at(row, 4)};
+    const bool sound = id_at(row, 1, program->hash) && (uint64_t)word_at(row, 5) == tfy__store_sum_program(program);
+    return sound ? 0 : damaged(self, "program", program->id);
+}
+
+static int see_records(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_SEE_RECORDS, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, from);
+    int stepped = SQLITE_DONE;
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        TfyLogRecord record;
+        code = read_record(self, row, &record);
+        if (!code) code = see(state, &record);
+    }
+    if (!code) code = answer(self, stepped);
+    sqlite3_reset(row);
+    return code;
+}
+
+static int see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_SEE_TASKS, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, run);
+    int stepped = SQLITE_DONE;
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        TfyStoreTask task;
+        code = read_task(self, row, &task);
+        if (!code) code = see(state, &task);
+    }
+    if (!code) code = answer(self, stepped);
+    sqlite3_reset(row);
+    return code;
+}
+
+static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, unfinished ? S_SEE_UNFINISHED : S_SEE_RUNS, &row);
+    if (code) return code;
+    int stepped = SQLITE_DONE;
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        TfyLogRun run;
+        code = read_run(self, row, &run);
+        if (!code) code = see(state, &run);
+    }
+    if (!code) code = answer(self, stepped);
+    sqlite3_reset(row);
+    return code;
+}
+
+static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_LAST_IDS, &row);
+    if (!code) code = look_up(self, row);
+    if (code) return code;
+    *run = word_at(row, 0);
+    *program = word_at(row, 1);
+    *tid = word_at(row, 2);
+    sqlite3_reset(row);
+    return 0;
+}
+
+static void close_store(TfyStore *store, bool clean)
+{
+    SqliteStore *self = inside(store);
+    for (int i = 0; i < S_COUNT; i++) sqlite3_finalize(self->statements[i]);
+    if (clean) sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    sqlite3_close(self->db);
+    free(self->path);
+    free(self);
+}
+
+const TfyStoreOps tfy__store_sqlite_ops = {
+    .begin = begin,
+    .put_record = put_record,
+    .put_task = put_task,
+    .put_run = put_run,
+    .put_program = put_program,
+    .put_mark = put_mark,
+    .put_meta = put_meta,
+    .commit = commit,
+    .rollback = rollback,
+    .checkpoint_due = checkpoint_due,
+    .checkpoint = checkpoint,
+    .look = look,
+    .look_away = look_away,
+    .get_meta = get_meta,
+    .get_mark = get_mark,
+    .get_record = get_record,
+    .get_task = get_task,
+    .get_run = get_run,
+    .get_program = get_program,
+    .see_records = see_records,
+    .see_tasks = see_tasks,
+    .see_runs = see_runs,
+    .last_ids = last_ids,
+    .close = close_store,
+};

@@ -1,0 +1,52 @@
+/* store_sqlite.h: the SQLite store's inside, shared by its opening (sqlite_open.c) and its rows (store_sqlite.c).
+ *
+ * One connection. A writer's checkpoints are made by hand: SQLite's automatic ones throw their errors away, and a checkpoint that could not
+ * sync must stop the process. The -wal file is kept between openings and overwritten, never truncated while work goes on. */
+#ifndef WAL_STORE_SQLITE_H
+#define WAL_STORE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "store.h"
+
+typedef enum Statement {
+    S_BEGIN,
+    S_COMMIT,
+    S_ROLLBACK,
+    S_LOOK,
+    S_PUT_RECORD,
+    S_BEAR_TASK,
+    S_PUT_TASK,
+    S_BEAR_RUN,
+    S_PUT_RUN,
+    S_PUT_PROGRAM,
+    S_PUT_MARK,
+    S_PUT_META,
+    S_GET_META,
+    S_GET_MARK,
+    S_GET_RECORD,
+    S_GET_TASK,
+    S_GET_RUN,
+    S_GET_PROGRAM,
+    S_GET_PROGRAM_BY_HASH,
+    S_SEE_RECORDS,
+    S_SEE_TASKS,
+    S_SEE_RUNS,
+    S_SEE_UNFINISHED,
+    S_LAST_IDS,
+    S_COUNT
+} Statement;
+
+typedef struct SqliteStore {
+    TfyStore base;                     /* must be first */
+    sqlite3 *db;                       /* the one connection */
+    sqlite3_stmt *statements[S_COUNT]; /* prepared at first use */
+    int wal_pages;                     /* pages in the -wal file after the last commit; reset by a checkpoint */
+    char *path;                        /* as given, for messages */
+} SqliteStore;
+
+enum { CHECKPOINT_PAGES = 3000 };
+
+extern const TfyStoreOps tfy__store_sqlite_ops;
+
+#endif

@@ -1,0 +1,150 @@
+/* wal_log.c: the log over both stores: what is appended is there after a reopening, in order, with chains; marks, locks, failures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "tfy.h"
+#include "wal/log.h"
+#include "wal/store.h"
+
+typedef struct Place {
+    char directory[64]; /* a fresh one */
+    char db[96];        /* a database in it */
+    char error[TFY_ERROR_TEXT];
+} Place;
+
+static int64_t clock_ms(void *state)
+{
+    return 1767225600000;
+}
+
+static int make_place(void **state)
+{
+    Place *place = calloc(1, sizeof *place);
+    strcpy(place->directory, "/tmp/tfy-wal-XXXXXX");
+    if (!mkdtemp(place->directory)) return -1;
+    snprintf(place->db, sizeof place->db, "%s/.tfy/runs.db", place->directory);
+    *state = place;
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    Place *place = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", place->directory);
+    const int code = system(command);
+    free(place);
+    return code;
+}
+
+/* A root task and its run in a log. */
+typedef struct Work {
+    TfyLogRun run;
+    TfyLogTask root, child;
+} Work;
+
+static void begin_work(TfyLog *log, Work *work, uint8_t number)
+{
+    static const uint8_t hash[16] = {1, 2, 3};
+    *work = (Work){.run = {.program = tfy__log_program(log, hash, "0.1.0", "workflow main() { }", "{}")}};
+    assert_true(work->run.program > 0);
+    memset(work->run.uuid, number, 16);
+    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
+    work->run.root = work->root.tid;
+    assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
+    work->root.born = tfy__log_last(log) + 1;
+    tfy__log_add_task(log, &work->root);
+    const char *start = "{\"workflow\":\"main\"}";
+    assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, start, strlen(start)) > 0);
+}
+
+static void begin_child(TfyLog *log, Work *work)
+{
+    const char *spawn = "{\"workflow\":\"other\"}";
+    work->child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1.1"};
+    work->child.born = tfy__log_append(log, &work->root, TFY_R_TASK_SPAWN, 1, 0, spawn, strlen(spawn));
+    assert_true(work->child.born > 0);
+    tfy__log_add_task(log, &work->child);
+}
+
+static void append_values(TfyLog *log, TfyLogTask *task, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char payload[64];
+        snprintf(payload, sizeof payload, "{\"now\":%d}", i);
+        assert_true(tfy__log_append(log, task, TFY_R_VALUE, task->step + 1, 1, payload, strlen(payload)) > 0);
+    }
+}
+
+static TfyLog *open_log(Place *place, const char *path, TfyLogOptions options)
+{
+    TfyLog *log = NULL;
+    options.path = path;
+    options.wall_ms = clock_ms;
+    const int code = tfy__log_open(&log, &options, place->error);
+    if (code) fail_msg("open: %s", place->error);
+    return log;
+}
+
+/* The same work on either store. */
+static void work_through(Place *place, const char *path)
+{
+    TfyLog *log = open_log(place, path, (TfyLogOptions){.mark_every = 100});
+    Work work;
+    begin_work(log, &work, 7);
+    begin_child(log, &work);
+    for (int i = 0; i < 50; i++) {
+        append_values(log, &work.root, 3);
+        append_values(log, &work.child, 10);
+        tfy__log_flush(log);
+    }
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_int_equal(tfy__log_last(log), 2 + 50 * 13);
+    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    tfy__log_forget_task(log, &work.child);
+    tfy__log_forget_task(log, &work.root);
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
+static void test_memory(void **state)
+{
+    work_through(*state, NULL);
+}
+
+static void test_reopen(void **state)
+{
+    Place *place = *state;
+    work_through(place, place->db);
+    TfyLog *log = open_log(place, place->db, (TfyLogOptions){.existing = true});
+    assert_int_equal(tfy__log_last(log), 652);
+    assert_int_equal(tfy__log_durable(log), 652);
+    assert_int_equal(tfy__log_epoch(log), 2);
+    Work work;
+    begin_work(log, &work, 8);
+    assert_int_equal(work.run.id, 2);
+    assert_int_equal(work.run.program, 1);
+    assert_int_equal(work.root.tid, 3);
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_int_equal(tfy__log_close(log, false), 0);
+    struct stat status;
+    assert_int_equal(stat(place->db, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_memory, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_reopen, make_place, remove_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
