@@ -1,0 +1,713 @@
+/* process.c: the runtime's side of the watcher: which processes wait, run and die, and what they printed.
+ *
+ * Life of a process:
+ *
+ *   waiting ──SPAWN──▶ asked ──STARTED──▶ running ──EXITED, outputs at their end or LINGER over──▶ handler, FORGET
+ *      ▲                 └──────abort──────┴──▶ dying ──GONE──▶ freed
+ *      └ too many at once, the socket is full, or an aborted process of the same key still dies
+ *
+ * A watcher that was killed ends everything asked, running or dying; those that wait get a new one. */
+#include "effects/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/world.h"
+#include "effects/watcher.h"
+#include "value/utf8.h"
+
+#define READ_CHUNK      ((size_t)1 << 16)
+#define READS_PER_TURN  32 /* chunks of one output read in a row before the loop looks at others */
+#define DEFAULT_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define NS_PER_MS       INT64_C(1000000)
+
+extern char **environ;
+
+typedef enum State { WAITING, ASKED, RUNNING, DYING } State;
+
+typedef struct Pool Pool;
+
+/* One of a process's two outputs. */
+typedef struct Stream {
+    TfyProcess *process;
+    int fd;           /* read end; -1: closed */
+    int64_t watch;    /* handle of the loop's watch; valid while fd is open */
+    uint64_t again;   /* timer that continues a long read in the next turn; 0: none */
+    TfyBuffer *kept;  /* the first bytes */
+    bool *cut;        /* set when there were more */
+} Stream;
+
+struct TfyProcess {
+    Pool *pool;
+    TfyProcess *prev, *next; /* in the pool's list, oldest first */
+    TfyProcessHandler handler; /* NULL once aborted */
+    void *arg;
+    State state;
+    uint32_t id;             /* the watcher's name for it */
+    pid_t pid;               /* 0 until it started */
+    bool exited;
+    bool lost;               /* its watcher was killed */
+    uint64_t linger;         /* timer: end of the wait for outputs that stay open; 0: none */
+    size_t output_cap;
+    char *name;              /* argv[0], for messages */
+    char *key;
+    TfyWatcherRequest request;
+    TfyBuffer blob;          /* what the watcher gets; until it is sent */
+    char *input;             /* stdin, until it is sent; NULL: none */
+    size_t input_len;
+    int cwd_fd;              /* until it is sent; -1: the working root */
+    Stream streams[2];       /* stdout, stderr */
+    TfyProcessEnd end;       /* what the handler will get */
+};
+
+struct Pool {
+    TfyLoop *loop;
+    int socket;         /* to the watcher; -1: there is none */
+    int64_t watch;      /* of the socket */
+    pid_t watcher;
+    uint32_t last_id;
+    uint32_t at_once;   /* processes asked or running */
+    TfyProcess *first, *last;
+    uint64_t begin;     /* timer: look for processes to start in the next turn; 0: none */
+    TfyBuffer requests; /* KILL and FORGET messages that did not fit into the socket yet */
+};
+
+/* ---- the pool ---- */
+
+static Pool *pool_of(TfyLoop *loop)
+{
+    Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS);
+    if (*place) return *place;
+    *place = calloc(1, sizeof **place);
+    if (*place) **place = (Pool){.loop = loop, .socket = -1};
+    return *place;
+}
+
+static void link_process(Pool *pool, TfyProcess *process)
+{
+    process->pool = pool;
+    process->prev = pool->last;
+    *(pool->last ? &pool->last->next : &pool->first) = process;
+    pool->last = process;
+}
+
+static void unlink_process(TfyProcess *process)
+{
+    Pool *pool = process->pool;
+    *(process->prev ? &process->prev->next : &pool->first) = process->next;
+    *(process->next ? &process->next->prev : &pool->last) = process->prev;
+}
+
+static TfyProcess *find_process(Pool *pool, uint32_t id)
+{
+    TfyProcess *process = pool->first;
+    while (process && (process->state == WAITING || process->id != id)) process = process->next;
+    return process;
+}
+
+static void close_stream(Stream *stream)
+{
+    TfyLoop *loop = stream->process->pool->loop;
+    if (stream->fd < 0) return;
+    if (stream->again) tfy__timer_del(loop, stream->again);
+    stream->again = 0;
+    tfy__watch_del(loop, stream->watch);
+    close(stream->fd);
+    stream->fd = -1;
+}
+
+/* What only the start needs: the texts for the watcher and the directory. */
+static void drop_start(TfyProcess *process)
+{
+    tfy__buffer_free(&process->blob);
+    free(process->input);
+    process->input = NULL;
+    if (process->cwd_fd >= 0) close(process->cwd_fd);
+    process->cwd_fd = -1;
+}
+
+/* Lets go of everything but the struct itself, and takes it off the list. */
+static void release_process(TfyProcess *process)
+{
+    if (process->state == ASKED || process->state == RUNNING) process->pool->at_once--;
+    close_stream(&process->streams[0]);
+    close_stream(&process->streams[1]);
+    if (process->linger) tfy__timer_del(process->pool->loop, process->linger);
+    drop_start(process);
+    unlink_process(process);
+}
+
+static void free_process(TfyProcess *process)
+{
+    tfy__buffer_free(&process->end.out);
+    tfy__buffer_free(&process->end.err);
+    free(process->name);
+    free(process->key);
+    free(process);
+}
+
+static void on_begin(void *arg);
+
+/* Starts what waits, from the loop: never from inside a handler or a caller's start, and never one inside the other. */
+static void begin_soon(Pool *pool)
+{
+    if (!pool->begin && pool->first) pool->begin = tfy__timer_add(pool->loop, tfy__now_ns(pool->loop), on_begin, pool);
+}
+
+/* The one way a process that was not aborted ends. It has left the pool before the handler runs. */
+static void finish(TfyProcess *process)
+{
+    Pool *pool = process->pool;
+    release_process(process);
+    process->handler(process->arg, &process->end);
+    free_process(process);
+    begin_soon(pool);
+}
+
+static void fail(TfyProcess *process, int error)
+{
+    TfyProcessEnd *end = &process->end;
+    const char *name = process->name;
+    bool is_path = strchr(name, '/');
+    end->error = error;
+    if (error == ENOENT && !is_path) {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': not found in PATH", name);
+    } else if (error == ENOENT) {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': no such file (or the interpreter it names)", name);
+    } else if (error == EACCES) {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': it is not executable", name);
+    } else if (error == ENOEXEC) {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': not a program; a script needs a first line '#!…'", name);
+    } else if (error == E2BIG) {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': arguments and environment are too long", name);
+    } else {
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': %s", name, strerror(error));
+    }
+    finish(process);
+}
+
+/* ---- requests without descriptors ---- */
+
+static void flush_requests(Pool *pool)
+{
+    size_t sent = 0, size = sizeof(TfyWatcherRequest);
+    while (pool->socket >= 0 && sent < pool->requests.len) {
+        if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0) break; /* full, or dead and soon reported */
+        sent += size;
+    }
+    if (!sent) return;
+    memmove(pool->requests.data, pool->requests.data + sent, pool->requests.len - sent);
+    pool->requests.len -= sent;
+}
+
+static void request(TfyProcess *process, uint32_t kind)
+{
+    TfyWatcherRequest message = {.kind = kind, .id = process->id};
+    tfy__buffer_add(&process->pool->requests, &message, sizeof message);
+    flush_requests(process->pool);
+}
+
+/* ---- outputs ---- */
+
+static bool outputs_ended(const TfyProcess *process)
+{
+    return process->streams[0].fd < 0 && process->streams[1].fd < 0;
+}
+
+static void complete(TfyProcess *process)
+{
+    request(process, TFY_W_FORGET);
+    finish(process);
+}
+
+static void keep_output(Stream *stream, const char *bytes, size_t len)
+{
+    size_t room = stream->process->output_cap - stream->kept->len;
+    if (len > room) {
+        *stream->cut = true;
+        len = room;
+    }
+    if (len) tfy__buffer_add(stream->kept, bytes, len);
+    if (stream->kept->failed) *stream->cut = true;
+}
+
+static void read_again(void *arg);
+
+/* Reads what is there, but only so much in a row: an endless printer must not stop the loop. Closes the stream at its end. */
+static void read_stream(Stream *stream)
+{
+    char chunk[READ_CHUNK];
+    for (int i = 0; i < READS_PER_TURN; i++) {
+        ssize_t len = read(stream->fd, chunk, sizeof chunk);
+        if (len < 0 && errno == EINTR) continue;
+        if (len < 0 && errno == EAGAIN) return;
+        if (len <= 0) {
+            close_stream(stream);
+            return;
+        }
+        keep_output(stream, chunk, (size_t)len);
+    }
+    TfyLoop *loop = stream->process->pool->loop;
+    if (!stream->again) stream->again = tfy__timer_add(loop, tfy__now_ns(loop), read_again, stream);
+}
+
+static void read_some(Stream *stream)
+{
+    TfyProcess *process = stream->process;
+    if (stream->fd >= 0) read_stream(stream);
+    if (process->exited && outputs_ended(process)) complete(process);
+}
+
+static void read_again(void *arg)
+{
+    Stream *stream = arg;
+    stream->again = 0;
+    read_some(stream);
+}
+
+static void on_output(void *arg, uint32_t events)
+{
+    read_some(arg);
+}
+
+/* The tool ended, something it left behind still holds its outputs: what was printed until now is all there is. */
+static void on_linger(void *arg)
+{
+    TfyProcess *process = arg;
+    process->linger = 0;
+    for (int i = 0; i < 2; i++) {
+        if (process->streams[i].fd >= 0) read_stream(&process->streams[i]);
+        close_stream(&process->streams[i]);
+    }
+    complete(process);
+}
+
+/* ---- reports of the watcher ---- */
+
+static void note_end(TfyProcess *process, int status)
+{
+    TfyLoop *loop = process->pool->loop;
+    process->exited = true;
+    process->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    process->end.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    for (int i = 0; i < 2; i++) {
+        if (process->streams[i].fd >= 0) read_stream(&process->streams[i]);
+    }
+    if (outputs_ended(process)) {
+        complete(process);
+        return;
+    }
+    process->linger = tfy__timer_add(loop, tfy__now_ns(loop) + TFY_PROCESS_LINGER_MS * NS_PER_MS, on_linger, process);
+}
+
+static void on_report(Pool *pool, const TfyWatcherReport *report)
+{
+    TfyProcess *process = find_process(pool, report->id);
+    if (!process) return;
+    if (process->state == DYING) {
+        if (report->kind == TFY_W_STARTED) process->pid = report->pid;
+        if (report->kind != TFY_W_GONE) return;
+        release_process(process);
+        free_process(process);
+        begin_soon(pool);
+    } else if (report->kind == TFY_W_STARTED && report->value) {
+        fail(process, report->value);
+    } else if (report->kind == TFY_W_STARTED) {
+        process->state = RUNNING;
+        process->pid = report->pid;
+    } else if (report->kind == TFY_W_EXITED) {
+        note_end(process, report->value);
+    }
+}
+
+/* ---- the watcher's own end ---- */
+
+static void close_watcher(Pool *pool, bool kill_it)
+{
+    tfy__watch_del(pool->loop, pool->watch);
+    close(pool->socket); /* a living watcher now ends everything, then itself */
+    pool->socket = -1;
+    tfy__buffer_reset(&pool->requests);
+    if (kill_it) kill(pool->watcher, SIGKILL);
+    while (waitpid(pool->watcher, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+static TfyProcess *first_lost(Pool *pool)
+{
+    TfyProcess *process = pool->first;
+    while (process && !process->lost) process = process->next;
+    return process;
+}
+
+/* Its children died with it; what those had started gets its end here. */
+static void on_watcher_death(Pool *pool)
+{
+    close_watcher(pool, true);
+    for (TfyProcess *process = pool->first; process; process = process->next) {
+        if (process->pid) kill(-process->pid, SIGKILL);
+        process->lost = process->state != WAITING;
+    }
+    for (TfyProcess *process; (process = first_lost(pool));) {
+        process->end.error = -1;
+        snprintf(process->end.message, sizeof process->end.message, "the process watcher was killed");
+        if (process->handler) {
+            finish(process);
+        } else {
+            release_process(process);
+            free_process(process);
+        }
+    }
+    begin_soon(pool);
+}
+
+static void on_socket(void *arg, uint32_t events)
+{
+    Pool *pool = arg;
+    TfyWatcherReport report;
+    ssize_t len;
+    while (pool->socket >= 0 && (len = recv(pool->socket, &report, sizeof report, 0)) != -1) {
+        if (len == 0) {
+            on_watcher_death(pool);
+            return;
+        }
+        on_report(pool, &report);
+    }
+    if (pool->socket >= 0 && errno != EAGAIN && errno != EINTR) {
+        on_watcher_death(pool);
+        return;
+    }
+    flush_requests(pool);
+    begin_soon(pool);
+}
+
+/* 0 or an errno value. */
+static int open_watcher(Pool *pool)
+{
+    if (pool->socket >= 0) return 0;
+    int socket = tfy__watcher_start(tfy__lock_path(pool->loop), &pool->watcher);
+    if (socket < 0) return -socket;
+    pool->socket = socket;
+    pool->watch = tfy__watch_add(pool->loop, socket, TFY_FD_READ | TFY_FD_WRITE, on_socket, pool);
+    if (pool->watch >= 0) return 0;
+    close(socket);
+    pool->socket = -1;
+    waitpid(pool->watcher, NULL, 0);
+    return ENOMEM;
+}
+
+/* ---- starting ---- */
+
+/* An unnamed file with these bytes that nobody can change any more; -1 with errno. */
+static int sealed_file(const char *name, const char *bytes, size_t len)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t done = 0;
+    while (fd >= 0 && done < len) {
+        ssize_t n = write(fd, bytes + done, len - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            int error = errno;
+            close(fd);
+            errno = error;
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    if (fd >= 0) fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+    if (fd >= 0) lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static int open_stream(Stream *stream, int *child_end)
+{
+    int pair[2];
+    TfyLoop *loop = stream->process->pool->loop;
+    if (pipe2(pair, O_CLOEXEC) < 0) return errno;
+    *child_end = pair[1];
+    fcntl(pair[0], F_SETFL, O_NONBLOCK); /* of our end only: the tool's must block */
+    stream->watch = tfy__watch_add(loop, pair[0], TFY_FD_READ, on_output, stream);
+    if (stream->watch < 0) {
+        close(pair[0]);
+        return ENOMEM;
+    }
+    stream->fd = pair[0];
+    return 0;
+}
+
+/* Opens all descriptors of a SPAWN. 0 or an errno value; what was opened stands in fds either way. */
+static int open_fds(TfyProcess *process, int *fds)
+{
+    int root = tfy__root_fd(process->pool->loop);
+    fds[TFY_W_FD_CWD] = fcntl(process->cwd_fd >= 0 ? process->cwd_fd : root, F_DUPFD_CLOEXEC, 0);
+    if (fds[TFY_W_FD_CWD] < 0) return errno;
+    fds[TFY_W_FD_BLOB] = sealed_file("tfy-spawn", process->blob.data, process->blob.len);
+    if (fds[TFY_W_FD_BLOB] < 0) return errno;
+    fds[TFY_W_FD_STDIN] = process->input ? sealed_file("tfy-stdin", process->input, process->input_len)
+                                         : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fds[TFY_W_FD_STDIN] < 0) return errno;
+    int error = open_stream(&process->streams[0], &fds[TFY_W_FD_STDOUT]);
+    return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
+}
+
+static int send_spawn(TfyProcess *process, const int *fds)
+{
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(TFY_W_FD_COUNT * sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {.iov_base = &process->request, .iov_len = sizeof process->request};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(TFY_W_FD_COUNT * sizeof(int));
+    memcpy(CMSG_DATA(head), fds, TFY_W_FD_COUNT * sizeof(int));
+    return sendmsg(process->pool->socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+/* Asks the watcher for it. 0, EAGAIN when the socket is full (nothing has changed), or the errno value of what went wrong. */
+static int launch(TfyProcess *process)
+{
+    int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
+    if (!error) error = open_fds(process, fds);
+    if (!error) error = send_spawn(process, fds);
+    if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead; on_socket will say so and begin anew */
+    if (error) {
+        close_stream(&process->streams[0]);
+        close_stream(&process->streams[1]);
+    }
+    for (int i = 0; i < TFY_W_FD_COUNT; i++) {
+        if (fds[i] >= 0) close(fds[i]);
+    }
+    return error;
+}
+
+static bool is_blocked(const TfyProcess *process)
+{
+    for (const TfyProcess *other = process->pool->first; other; other = other->next) {
+        if (other->state == DYING && strcmp(other->key, process->key) == 0) return true;
+    }
+    return false;
+}
+
+static TfyProcess *next_waiting(Pool *pool)
+{
+    if (pool->at_once >= TFY_PROCESS_AT_ONCE) return NULL;
+    TfyProcess *process = pool->first;
+    while (process && (process->state != WAITING || is_blocked(process))) process = process->next;
+    return process;
+}
+
+static void start_waiting(Pool *pool)
+{
+    for (TfyProcess *process; (process = next_waiting(pool));) {
+        int error = launch(process);
+        if (error == EAGAIN && pool->socket >= 0) return; /* the socket reports when there is room, or a new watcher to be had */
+        process->state = ASKED;
+        pool->at_once++;
+        drop_start(process);
+        if (error) fail(process, error);
+    }
+}
+
+/* ---- what a tool is given ---- */
+
+static const char *const passed_on[] = {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER",
+                                        "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
+
+static bool is_passed_on(const char *entry)
+{
+    if (strncmp(entry, "LC_", 3) == 0 && strchr(entry, '=')) return true;
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+        size_t len = strlen(passed_on[i]);
+        if (strncmp(entry, passed_on[i], len) == 0 && entry[len] == '=') return true;
+    }
+    return false;
+}
+
+/* The entry of the same name in given, or NULL. */
+static const char *find_given(const char *const *given, const char *entry)
+{
+    size_t len = (size_t)(strchr(entry, '=') - entry) + 1;
+    for (; given && *given; given++) {
+        if (strncmp(*given, entry, len) == 0) return *given;
+    }
+    return NULL;
+}
+
+static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
+{
+    tfy__buffer_add(blob, text, strlen(text) + 1);
+    ++*count;
+}
+
+static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
+{
+    TfyWatcherRequest *wanted = &process->request;
+    tfy__buffer_text(&process->blob, "TFY_KEY=");
+    add_string(&process->blob, &wanted->envc, spec->key);
+    for (char **entry = environ; entry && *entry; entry++) {
+        if (is_passed_on(*entry) && !find_given(spec->env, *entry)) add_string(&process->blob, &wanted->envc, *entry);
+    }
+    for (const char *const *entry = spec->env; entry && *entry; entry++) {
+        if (strncmp(*entry, "TFY_KEY=", 8) != 0) add_string(&process->blob, &wanted->envc, *entry);
+    }
+}
+
+static const char *search_path(const TfyProcessSpec *spec)
+{
+    const char *given = find_given(spec->env, "PATH="), *own = getenv("PATH");
+    return given ? given + strlen("PATH=") : own && *own ? own : DEFAULT_PATH;
+}
+
+/* The files to try. Relative and empty directories of the PATH are left out: the working root is full of other people's files. */
+static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec)
+{
+    const char *name = spec->argv[0];
+    if (strchr(name, '/')) {
+        add_string(&process->blob, &process->request.candidates, name);
+        return;
+    }
+    for (const char *at = search_path(spec); *name && *at;) {
+        size_t len = strcspn(at, ":");
+        if (*at == '/') {
+            tfy__buffer_add(&process->blob, at, len);
+            tfy__buffer_char(&process->blob, '/');
+            add_string(&process->blob, &process->request.candidates, name);
+        }
+        at += len + (at[len] == ':');
+    }
+}
+
+static bool fill_request(TfyProcess *process, const TfyProcessSpec *spec)
+{
+    add_candidates(process, spec);
+    for (const char *const *arg = spec->argv; *arg; arg++) add_string(&process->blob, &process->request.argc, *arg);
+    add_environment(process, spec);
+    process->request.kind = TFY_W_SPAWN;
+    process->request.id = process->id;
+    process->request.blob_len = (uint32_t)process->blob.len;
+    return !process->blob.failed && process->blob.len <= UINT32_MAX;
+}
+
+static bool copy_input(TfyProcess *process, const TfyProcessSpec *spec)
+{
+    if (!spec->input) return true;
+    process->input = malloc(spec->input_len + 1);
+    process->input_len = spec->input_len;
+    if (process->input) memcpy(process->input, spec->input, spec->input_len);
+    return process->input;
+}
+
+static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
+{
+    TfyProcess *process = calloc(1, sizeof *process);
+    if (!process) return NULL;
+    if (++pool->last_id == 0) pool->last_id = 1;
+    process->id = pool->last_id;
+    process->name = strdup(spec->argv[0]);
+    process->key = strdup(spec->key);
+    process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
+    process->output_cap = spec->output_cap ? spec->output_cap : TFY_PROCESS_OUTPUT_CAP;
+    process->streams[0] = (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};
+    process->streams[1] = (Stream){.process = process, .fd = -1, .kept = &process->end.err, .cut = &process->end.err_cut};
+    link_process(pool, process);
+    bool has_cwd = spec->cwd_fd < 0 || process->cwd_fd >= 0;
+    if (process->name && process->key && has_cwd && copy_input(process, spec) && fill_request(process, spec)) return process;
+    release_process(process);
+    free_process(process);
+    return NULL;
+}
+
+static void on_begin(void *arg)
+{
+    Pool *pool = arg;
+    pool->begin = 0;
+    start_waiting(pool);
+}
+
+TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyProcessHandler handler, void *arg)
+{
+    Pool *pool = pool_of(loop);
+    TfyProcess *process = pool ? new_process(pool, spec) : NULL;
+    if (!process) return NULL;
+    process->handler = handler;
+    process->arg = arg;
+    begin_soon(pool);
+    return process;
+}
+
+void tfy__process_abort(TfyProcess *process)
+{
+    Pool *pool = process->pool;
+    if (process->state == WAITING) {
+        release_process(process);
+        free_process(process);
+        return;
+    }
+    if (process->linger) tfy__timer_del(pool->loop, process->linger);
+    process->linger = 0;
+    close_stream(&process->streams[0]);
+    close_stream(&process->streams[1]);
+    process->state = DYING;
+    process->handler = NULL;
+    pool->at_once--;
+    request(process, TFY_W_KILL);
+}
+
+void tfy__process_close(TfyLoop *loop)
+{
+    Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS), *pool = *place;
+    if (!pool) return;
+    if (pool->begin) tfy__timer_del(loop, pool->begin);
+    if (pool->socket >= 0) close_watcher(pool, false);
+    while (pool->first) {
+        TfyProcess *process = pool->first;
+        release_process(process);
+        free_process(process);
+    }
+    tfy__buffer_free(&pool->requests);
+    free(pool);
+    *place = NULL;
+}
+
+/* ---- text ---- */
+
+/* Bytes of an incomplete character at the end. */
+static size_t torn_tail(const char *bytes, size_t len)
+{
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        unsigned char byte = (unsigned char)bytes[len - back];
+        if (byte < 0x80) return 0;
+        if (byte >= 0xC0) return tfy__utf8_len((char)byte) > back ? back : 0;
+    }
+    return 0;
+}
+
+static bool is_utf8(const char *bytes, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        int step = tfy__utf8_step((const unsigned char *)bytes + at, len - at);
+        if (step < 0) return false;
+        at += (size_t)step;
+    }
+    return true;
+}
+
+TfyObj *tfy__process_text(TfyTask *task, const TfyBuffer *output, bool cut, bool *lossy)
+{
+    const char *bytes = output->data ? output->data : "";
+    size_t len = output->len;
+    if (cut) len -= torn_tail(bytes, len);
+    if (!is_utf8(bytes, len)) *lossy = true;
+    return tfy_string_of(task, bytes, len);
+}
