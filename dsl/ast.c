@@ -548,7 +548,7 @@ Expr *ast_binary(Build *b, Expr *left, Token op, Expr *right)
 
 Expr *ast_unary(Build *b, Token op, Expr *value)
 {
-    if (op.kind == TOK_MINUS && literal_is_least_int(b, value)) return literal_negate(b, token_span(op), value);
+    if (op.kind == TOK_MINUS && literal_is_least_int(value)) return literal_negate(b, token_span(op), value);
     Expr *expr = new_expr(b, EX_UNARY, token_span(op));
     expr->op = op.kind == TOK_MINUS ? OP_NEG : OP_NOT;
     expr->op_span = token_span(op);

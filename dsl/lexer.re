@@ -17,6 +17,7 @@ typedef struct Nest {
     Span opened;     /* the "${" */
     Span string;     /* the quotes its string began with */
     uint32_t braces; /* '{' open inside it */
+    uint32_t tokens; /* how many tokens there were behind its INTERP_BEG */
     bool block;      /* its string is a """ block */
 } Nest;
 
@@ -29,6 +30,7 @@ typedef struct Lexer {
     const unsigned char *line; /* where the present line begins */
     Nest nests[NEST_MAX];
     uint32_t nest_count;
+    const unsigned char *stray_line; /* the line a stray character was last reported on */
     bool fresh;     /* no token yet on this line */
     uint32_t undoc; /* doc lines below this index know their token */
     bool stopped;   /* nothing sensible can follow */
@@ -91,9 +93,10 @@ static void push_bad(Lexer *lx, const unsigned char *at)
 static void report_number(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
     const unsigned char *unit = from;
+    if (to - from >= 2 && from[0] == '0' && from[1] == 'x') unit = to;
     while (unit < to && ((*unit >= '0' && *unit <= '9') || *unit == '_')) unit++;
     int unit_len = (int)(to - unit);
-    bool word = unit > from && unit[-1] != '_';
+    bool word = unit > from && unit < to && unit[-1] != '_';
     for (const unsigned char *c = unit; c < to; c++) word &= (*c | 0x20) >= 'a' && (*c | 0x20) <= 'z';
     if (word) {
         diag_error(lx->diags, span_between(lx, from, to), "unknown duration unit '%.*s'; units are ms, s, m, h, d", unit_len,
@@ -133,11 +136,13 @@ static void unwind(Lexer *lx)
     while (lx->nest_count && !lx->nests[--lx->nest_count].block) {}
 }
 
+/* What was read behind the "${" was read as code and need not be; it is forgotten, so that it gives no errors of its own. */
 static void report_open_nest(Lexer *lx, const unsigned char *at)
 {
     const Nest *nest = &lx->nests[lx->nest_count - 1];
     Diag *diag = diag_error(lx->diags, nest->opened, "unclosed '${' in a string");
     diag_hint(lx->diags, diag, nest->block ? "close it with '}' before the string ends" : "close it with '}' on the same line");
+    lx->out->count = nest->tokens;
     push_bad(lx, at);
 }
 
@@ -193,7 +198,7 @@ static void enter_nest(Lexer *lx, const unsigned char *from, const unsigned char
         return;
     }
     push(lx, TOK_INTERP_BEG, from, to, 0);
-    lx->nests[lx->nest_count++] = (Nest){span_between(lx, from, to), string, 0, block};
+    lx->nests[lx->nest_count++] = (Nest){span_between(lx, from, to), string, 0, lx->out->count, block};
 }
 
 /* The inside of a string up to its end or its next "${". `opened` are its quotes. */
@@ -295,12 +300,16 @@ static void lex_open_string(Lexer *lx, const unsigned char *from, const unsigned
     lex_string(lx, span_between(lx, from, to), block);
 }
 
+/* Reported once a line: where one such character stands there are often more. */
 static void lex_stray(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
+    push(lx, TOK_BAD, from, to, 0);
+    if (lx->stray_line == lx->line) return;
+    lx->stray_line = lx->line;
     Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "unexpected character '%.*s'", (int)(to - from < 40 ? to - from : 40),
                             (const char *)from);
     if (*from >= 0x80) diag_hint(lx->diags, diag, "names are made of the letters A to Z, digits and '_'");
-    push(lx, TOK_BAD, from, to, 0);
+    if (*from == '#') diag_hint(lx->diags, diag, "comments begin with '//'");
 }
 
 static void lex_end(Lexer *lx, const unsigned char *at)

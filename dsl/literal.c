@@ -104,9 +104,8 @@ void literal_fill(Build *b, Expr *expr, Token token)
     expr->text_len = token.len;
 }
 
-bool literal_is_least_int(Build *b, const Expr *expr)
+bool literal_is_least_int(const Expr *expr)
 {
-    (void)b;
     return expr->kind == EX_INT && expr->int_value == INT64_MIN && expr->text[0] != '-';
 }
 

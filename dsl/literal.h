@@ -12,7 +12,7 @@ int64_t literal_duration(Build *b, Token token);
 void literal_fill(Build *b, Expr *expr, Token token);
 
 /* 9223372036854775808 has a meaning only behind a minus. */
-bool literal_is_least_int(Build *b, const Expr *expr);
+bool literal_is_least_int(const Expr *expr);
 Expr *literal_negate(Build *b, Span minus, Expr *literal);
 
 /* Takes the common indentation out of the raw parts of a """ block, with its first and last line when they are blank. */

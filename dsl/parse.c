@@ -64,11 +64,11 @@ static void feed(Parser *p, Token token)
     }
     grammar_(p->automaton, token.kind, token);
     if (token.kind != TOK_NL && token.kind != 0) p->build.last_end = token.off + token.len;
-    p->fed++;
-    if (is_opener(token.kind)) p->opens[p->open_count++] = (Open){p->at, grammar_depth(p->automaton) - 1};
+    bool list = token.kind == TOK_LBRACE && wants(p, TOK_NL);
+    if (is_opener(token.kind)) p->opens[p->open_count++] = (Open){p->at, grammar_depth(p->automaton) - 1, list};
     if (is_closer(token.kind) && p->open_count) p->open_count--;
     /* With its list on the stack, an error directly behind the '{' is caught inside these braces and not outside. */
-    if (token.kind == TOK_LBRACE && wants(p, TOK_NL)) feed_newline(p);
+    if (list) feed_newline(p);
 }
 
 /* ---- the newline rule ---- */
@@ -251,9 +251,8 @@ static void recover(Parser *p)
 
 static void fail(Parser *p)
 {
-    bool same = p->failed_once && p->fed == p->fed_at_error;
-    if (!same && token_at(p, p->at)->kind != TOK_BAD) parse_report(p);
-    p->fed_at_error = p->fed;
+    bool reported = p->failed_once && p->last_recovery == p->at;
+    if (!reported && token_at(p, p->at)->kind != TOK_BAD) parse_report(p);
     recover(p);
 }
 
@@ -271,26 +270,21 @@ static void close_braces(Parser *p)
     if (!takes(p, 0)) p->stopped = true;
 }
 
-static bool inside_braces(const Parser *p)
-{
-    return p->open_count && token_at(p, p->opens[0].token)->kind == TOK_LBRACE;
-}
-
 /* A declaration at the left edge inside braces, or the end of the file there: a '}' is missing before it. */
 static bool brace_is_missing(const Parser *p)
 {
-    if (!inside_braces(p)) return false;
+    if (!p->open_count || !p->opens[0].list) return false;
     Token token = *token_at(p, p->at);
-    if (token.kind == 0) return token_at(p, p->opens[p->open_count - 1].token)->kind == TOK_LBRACE && wants(p, TOK_NL);
+    if (token.kind == 0) return p->opens[p->open_count - 1].list && wants(p, TOK_NL);
     return token.flags & TOKEN_FIRST && parse_begins_declaration(p, p->at) &&
            parse_indent_of(p, p->at) <= parse_indent_of(p, p->opens[0].token);
 }
 
 static void close_missing_braces(Parser *p)
 {
-    bool same = p->failed_once && p->fed == p->fed_at_error;
-    if (!same) parse_report_unclosed(p);
-    p->fed_at_error = p->fed;
+    bool reported = p->failed_once && p->last_recovery == p->at;
+    if (!reported) parse_report_unclosed(p);
+    p->last_recovery = p->at;
     p->failed_once = true;
     close_braces(p);
 }
@@ -332,8 +326,8 @@ static void run(Parser *p)
 {
     feed_newline(p);
     while (!p->stopped && step(p)) {
-        if (token_at(p, p->at)->kind != 0 || p->fed != p->fed_at_error || !p->failed_once) continue;
-        if (!takes(p, 0)) close_braces(p);
+        bool stuck = token_at(p, p->at)->kind == 0 && p->failed_once && !takes(p, 0);
+        if (stuck) close_braces(p);
     }
 }
 

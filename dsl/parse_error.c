@@ -116,7 +116,14 @@ static void collapse_followers(Expected *expected)
 {
     const bool *kinds = expected->kinds;
     bool operators = kinds[TOK_OR];
+    static const int postfix[] = {TOK_DOT, TOK_LSQ, TOK_LP, 0}, argument_marks[] = {TOK_COLON, TOK_FATARROW, 0};
+    static const int type_marks[] = {TOK_QUEST, TOK_LT, TOK_DOT, 0};
     if (operators) drop_kinds(expected, infix);
+    if (kinds[TOK_NL] || kinds[TOK_GT] || kinds[TOK_FATARROW]) drop_kinds(expected, postfix);
+    if (kinds[TOK_DOT] && kinds[TOK_LSQ] && kinds[TOK_LP]) expected->kinds[TOK_DOT] = expected->kinds[TOK_LSQ] = false;
+    if (kinds[TOK_QUEST] && (kinds[TOK_ASSIGN] || kinds[TOK_GT] || kinds[TOK_COMMA] || kinds[TOK_NL]))
+        drop_kinds(expected, type_marks);
+    if (kinds[TOK_COMMA] && kinds[TOK_RP]) drop_kinds(expected, argument_marks);
     if (kinds[TOK_BACKOFF] && kinds[TOK_KEY]) {
         name_class(expected, "a policy");
         drop_kinds(expected, policies);
@@ -206,7 +213,7 @@ static const Open *find_open_bracket(const Parser *p, Token found)
     if (!p->open_count) return NULL;
     const Open *open = &p->opens[p->open_count - 1];
     Token bracket = token_at(p, open->token);
-    if (bracket.kind == TOK_LBRACE && wants(p, TOK_NL)) return NULL;
+    if (open->list) return NULL;
     bool closer = found.kind == TOK_RBRACE || found.kind == TOK_RP || found.kind == TOK_RSQ || found.kind == 0;
     uint32_t line = source_line_col(p->build.sources, bracket.off).line;
     return closer || source_line_col(p->build.sources, found.off).line > line ? open : NULL;
@@ -263,11 +270,18 @@ static bool report_assign(Parser *p, Token found)
     return true;
 }
 
+static bool is_root_word(int kind)
+{
+    return kind == TOK_YIELD || kind == TOK_SPAWN || kind == TOK_PARALLEL || kind == TOK_RACE;
+}
+
+/* In arguments and maps the word itself was taken, as a name before a ':'. */
 static bool report_inner_yield(Parser *p, Token found)
 {
-    bool root =
-        found.kind == TOK_YIELD || found.kind == TOK_SPAWN || found.kind == TOK_PARALLEL || found.kind == TOK_RACE;
-    if (!root || !takes(p, TOK_INT)) return false;
+    bool as_name =
+        p->at > 0 && is_root_word(token_at(p, p->at - 1).kind) && wants(p, TOK_COLON) && !wants(p, TOK_ASSIGN);
+    if (as_name) found = token_at(p, p->at - 1);
+    if (!as_name && !(is_root_word(found.kind) && takes(p, TOK_INT))) return false;
     const char *word = token_kind_name(found.kind);
     Diag *diag = diag_error(p->build.diags, token_span(found),
                             "'%s' stands only at the root of a statement; bind it first", word);
@@ -308,18 +322,22 @@ static const char *const statement_words[] = {"let",   "var",    "if",       "wh
 static const char *const declaration_words[] = {"import", "const",  "type", "error",    "enum",
                                                 "tool",   "prompt", "fn",   "workflow", "test"};
 
-/* Words of other languages, in pairs. */
-static const char *const foreign_words[] = {"switch", "match", "throw", "fail",    "raise",    "fail",  "await",
-                                            "yield",  "def",   "fn",    "func",    "function", "fn",    "struct",
-                                            "type",   "class", "type",  "elif",    "else if",  "const", "let",
-                                            "until",  "while", "async", "workflow"};
+/* Words of other languages, and ours. */
+static const struct {
+    const char *theirs, *ours;
+} foreign_words[] = {
+    {"switch", "match"}, {"throw", "fail"},   {"raise", "fail"},  {"await", "yield"},
+    {"def", "fn"},       {"func", "fn"},      {"function", "fn"}, {"struct", "type"},
+    {"class", "type"},   {"elif", "else if"}, {"until", "while"}, {"async", "workflow"},
+};
 
 static const char *suggest_word(const Parser *p, Token token, const char *const *words, size_t count)
 {
     const char *text = text_of(p, token);
-    for (size_t i = 0; i + 1 < sizeof foreign_words / sizeof foreign_words[0]; i += 2)
-        if (strlen(foreign_words[i]) == token.len && memcmp(foreign_words[i], text, token.len) == 0)
-            return foreign_words[i + 1];
+    for (size_t i = 0; i < sizeof foreign_words / sizeof foreign_words[0]; i++) {
+        const char *theirs = foreign_words[i].theirs;
+        if (strlen(theirs) == token.len && memcmp(theirs, text, token.len) == 0) return foreign_words[i].ours;
+    }
     return diag_nearest(text, token.len, words, count);
 }
 
@@ -437,6 +455,7 @@ static void report_unexpected(Parser *p, Token found)
     Diag *diag = diag_error(p->build.diags, token_span(found), "unexpected %s%s%s%s", describe(p, found),
                             known ? "; expected " : "", expected->text, tail);
     if (open) diag_other(p->build.diags, diag, bracket, "opened here");
+    if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
 }
 
 void parse_report(Parser *p)

@@ -15,6 +15,7 @@ enum {
 typedef struct Open {
     uint32_t token; /* its index */
     uint32_t depth; /* how many symbols lay under it on the automaton's stack */
+    bool list;      /* a '{' around lines: statements, fields, arms, bodies */
 } Open;
 
 typedef struct Parser {
@@ -24,9 +25,8 @@ typedef struct Parser {
     uint32_t at; /* index of the next token */
     Open opens[BRACKET_MAX];
     uint32_t open_count;
-    uint32_t fed;           /* tokens the automaton has taken */
-    uint32_t fed_at_error;  /* `fed` when the last error was reported: nothing taken since means the same mistake */
-    uint32_t last_recovery; /* index of the token recovery last began at */
+    uint32_t
+        last_recovery; /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
     bool failed_once;
     bool stopped; /* a limit was passed; nothing more is read */
 } Parser;

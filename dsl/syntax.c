@@ -1,8 +1,182 @@
-/* syntax.c: what is wrong with a tree that fits the grammar. */
+/* syntax.c: what is wrong with a tree that fits the grammar, as far as no names or types are needed to see it.
+ *
+ * What is reported becomes EX_BAD, so later passes say nothing about it. The walk recurses: the parser has bounded the height of
+ * expressions and the nesting of blocks. */
 #include "parse_internal.h"
+
+#include <string.h>
+
+#include "literal.h"
+
+static void check_expr(const Build *b, Expr *expr);
+static void check_block(const Build *b, Block *block);
+
+static void make_bad(Expr *expr)
+{
+    expr->kind = EX_BAD;
+}
+
+static bool compares(const Expr *expr)
+{
+    return expr->kind == EX_BINARY && expr->op >= OP_EQ && expr->op <= OP_GE;
+}
+
+static const char *text_of(const Build *b, Span span)
+{
+    return arena_printf(b->arena, "%.*s", (int)span.len, source_text(b->sources, span));
+}
+
+static bool is_short(const Build *b, Span span)
+{
+    return span.len <= 60 && !memchr(source_text(b->sources, span), '\n', span.len);
+}
+
+/* `a == b == c`: only the innermost pair is looked at, so a longer chain is one mistake. */
+static bool report_chain(const Build *b, Expr *expr)
+{
+    const Expr *left = expr->left;
+    if (!compares(expr) || !compares(left)) return false;
+    while (compares(left->left)) expr = expr->left, left = expr->left;
+    const char *first = text_of(b, left->op_span), *second = text_of(b, expr->op_span);
+    if (is_short(b, expr->span)) {
+        const char *middle = text_of(b, left->right->span);
+        diag_error(b->diags, expr->op_span, "comparisons cannot be chained; write `%s %s %s && %s %s %s`",
+                   text_of(b, left->left->span), first, middle, middle, second, text_of(b, expr->right->span));
+    } else {
+        diag_error(b->diags, expr->op_span, "comparisons cannot be chained; write `a %s b && b %s c`", first, second);
+    }
+    return true;
+}
+
+static void check_binary(const Build *b, Expr *expr)
+{
+    if (report_chain(b, expr)) {
+        make_bad(expr);
+        return;
+    }
+    check_expr(b, expr->left);
+    check_expr(b, expr->right);
+}
+
+static void check_int(const Build *b, Expr *expr)
+{
+    if (!literal_is_least_int(expr)) return;
+    diag_error(b->diags, expr->span, "%.*s does not fit into an int of 64 bits", (int)expr->text_len, expr->text);
+    make_bad(expr);
+}
+
+static void check_lambda(const Build *b, Expr *expr)
+{
+    Diag *diag = diag_error(b->diags, expr->span, "an inline function stands only as an argument of a method");
+    diag_hint(b->diags, diag, "as in xs.map(x => x.name)");
+    make_bad(expr);
+}
+
+static void check_args(const Build *b, Arg *args, bool of_method)
+{
+    for (Arg *arg = args; arg; arg = arg->next) {
+        bool allowed = of_method && arg->value->kind == EX_LAMBDA;
+        check_expr(b, allowed ? arg->value->left : arg->value);
+    }
+}
+
+static void check_list(const Build *b, Expr *expr)
+{
+    const Arg *named = expr->args;
+    while (named && !named->name.text) named = named->next;
+    if (named) {
+        Diag *diag = diag_error(b->diags, named->name.span, "the elements of a list have no names");
+        diag_hint(b->diags, diag, "a map is written { %s: … }", named->name.text);
+        make_bad(expr);
+        return;
+    }
+    check_args(b, expr->args, false);
+}
+
+static void check_parallel(const Build *b, Expr *expr)
+{
+    for (ParallelBody *body = expr->bodies; body; body = body->next) {
+        check_expr(b, body->yield);
+        check_block(b, body->block);
+    }
+    check_expr(b, expr->range);
+    check_expr(b, expr->range_end);
+    check_expr(b, expr->limit);
+    check_block(b, expr->block);
+}
+
+static void check_children(const Build *b, Expr *expr)
+{
+    check_expr(b, expr->cond);
+    check_expr(b, expr->left);
+    check_expr(b, expr->right);
+    check_args(b, expr->args, expr->kind == EX_CALL && expr->left->kind == EX_FIELD);
+    for (Expr *part = expr->parts; part; part = part->next) check_expr(b, part);
+    for (MapEntry *entry = expr->entries; entry; entry = entry->next) {
+        check_expr(b, entry->key);
+        check_expr(b, entry->value);
+    }
+    for (Policy *policy = expr->policies; policy; policy = policy->next) {
+        check_expr(b, policy->value);
+        check_block(b, policy->block);
+    }
+}
+
+static void check_expr(const Build *b, Expr *expr)
+{
+    if (!expr) return;
+    switch (expr->kind) {
+    case EX_BAD: return;
+    case EX_INT: check_int(b, expr); return;
+    case EX_BINARY: check_binary(b, expr); return;
+    case EX_LAMBDA: check_lambda(b, expr); return;
+    case EX_LIST: check_list(b, expr); return;
+    case EX_PARALLEL:
+    case EX_RACE:
+    case EX_PARALLEL_FOR: check_parallel(b, expr); return;
+    default: check_children(b, expr);
+    }
+}
+
+static void check_stmt(const Build *b, Stmt *stmt)
+{
+    check_expr(b, stmt->target);
+    check_expr(b, stmt->value);
+    check_expr(b, stmt->range_end);
+    check_expr(b, stmt->timeout);
+    check_args(b, stmt->args, false);
+    check_block(b, stmt->block);
+    check_block(b, stmt->else_block);
+    for (Arm *arm = stmt->arms; arm; arm = arm->next) {
+        for (Pattern *pattern = arm->patterns; pattern; pattern = pattern->next) check_expr(b, pattern->literal);
+        check_expr(b, arm->guard);
+        check_block(b, arm->block);
+    }
+    for (Catch *clause = stmt->catches; clause; clause = clause->next) check_block(b, clause->block);
+    check_block(b, stmt->finally);
+}
+
+static void check_block(const Build *b, Block *block)
+{
+    if (!block) return;
+    for (Stmt *stmt = block->stmts; stmt; stmt = stmt->next) check_stmt(b, stmt);
+}
+
+static void check_fields(const Build *b, Field *fields)
+{
+    for (Field *field = fields; field; field = field->next) check_expr(b, field->value);
+}
 
 void syntax_check(const Build *b, const Module *module)
 {
-    (void)b;
-    (void)module;
+    for (Decl *decl = module->decls; decl; decl = decl->next) {
+        check_fields(b, decl->params);
+        for (EnumCase *item = decl->cases; item; item = item->next) check_fields(b, item->fields);
+        check_expr(b, decl->value);
+        check_expr(b, decl->provider_value);
+        check_expr(b, decl->provider_value2);
+        for (ProviderOption *option = decl->options; option; option = option->next) check_expr(b, option->value);
+        for (PromptRow *row = decl->rows; row; row = row->next) check_expr(b, row->value);
+        check_block(b, decl->block);
+    }
 }

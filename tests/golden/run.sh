@@ -1,0 +1,54 @@
+#!/bin/sh
+# Usage: run.sh TFYC [DIRECTORY…]
+# Runs the compiler on every NAME.tfy below this directory and compares with what stands beside it:
+#   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
+#   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
+#   NAME.tokens    the same with tokens
+# Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
+set -u
+case ${1:?usage: run.sh TFYC} in */*) tfyc=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) tfyc=$1 ;; esac
+shift
+cd "$(dirname "$0")" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT INT TERM
+passed=0
+failed=0
+
+report() { # NAME, EXPECTED FILE, ACTUAL FILE, PROBLEM
+    if [ "${UPDATE:-}" = 1 ]; then
+        cp "$3" "$2"
+        return
+    fi
+    if [ -z "$4" ] && cmp -s "$2" "$3"; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "not ok - $1${4:+: $4}"
+    diff -u "$2" "$3" | sed 's/^/#   /'
+}
+
+check() {
+    "$tfyc" --check "$1.tfy" >"$work/out" 2>"$work/err"
+    status=$?
+    wanted=0
+    [ -s "$1.expected" ] && wanted=65
+    problem=
+    [ $status -eq $wanted ] || problem="exit status $status instead of $wanted"
+    report "$1" "$1.expected" "$work/err" "$problem"
+}
+
+dump() {
+    "$tfyc" --dump "$2" "$1.tfy" >"$work/out" 2>"$work/err"
+    report "$1 ($2)" "$1.$2" "$work/out" ""
+}
+
+[ $# -gt 0 ] || set -- .
+for file in $(find "$@" -name '*.tfy' | sed 's|^\./||' | sort); do
+    name=${file%.tfy}
+    [ -e "$name.expected" ] && check "$name"
+    [ -e "$name.ast" ] && dump "$name" ast
+    [ -e "$name.tokens" ] && dump "$name" tokens
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
