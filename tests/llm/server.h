@@ -1,0 +1,327 @@
+/* server.h: an OpenAI-compatible server on loopback that says what a script tells it to, for tests and for recording sessions.
+ *
+ * A script is a file of JSON lines. The first line not used up whose "match" occurs in the request's user texts answers:
+ *
+ *   {"match": "substring of a user text",   absent: any request
+ *    "answer": "text",                      or any other JSON value: then its text is the answer
+ *    "times": 2,                            how often it may be used; 1 when absent
+ *    "fault": "NAME",                       instead of a good answer, one of the faults below
+ *    "retry_after": 1}                      seconds, a header of the fault 429 and of statuses
+ *
+ * Faults: "429", "500", "503" and "302" (statuses), "hang" (no answer until the client goes), "truncate" (half a body), "invalid" (a body
+ * that is no JSON), "empty" (JSON without choices), "drip" (the good answer one byte at a time), "large" (a body without end),
+ * "echo" (401 that quotes the Authorization header), "silent" (closes without a byte), "linger" (the good answer in
+ * one piece, then neither a byte nor a close).
+ *
+ * All functions are static: each program that needs a server includes this file once. A thread per connection; no keep-alive. */
+#ifndef TESTS_LLM_SERVER_H
+#define TESTS_LLM_SERVER_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define REQUEST_MAX ((size_t)16 << 20)
+
+typedef struct Server {
+    int fd;        /* listens */
+    int port;      /* on 127.0.0.1 */
+    json_t *lines; /* array of the script's lines; "times" counts down */
+    FILE *log;     /* every request's head and body, or NULL */
+    pthread_mutex_t lock;
+} Server;
+
+/* One connection and what was read from it. */
+typedef struct Client {
+    Server *server;
+    int fd;
+    char *request;   /* head and body, NUL-terminated */
+    size_t len, cap; /* bytes */
+    size_t body;     /* where the body begins */
+} Client;
+
+/* ---- the script ---- */
+
+static bool server_add(Server *server, const char *line, size_t len)
+{
+    json_t *entry = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(entry)) {
+        json_decref(entry);
+        return false;
+    }
+    if (!json_object_get(entry, "times")) json_object_set_new(entry, "times", json_integer(1));
+    return json_array_append_new(server->lines, entry) == 0;
+}
+
+static bool server_read(Server *server, const char *script)
+{
+    for (size_t number = 1; *script; number++) {
+        size_t len = strcspn(script, "\n");
+        if (len > 0 && !server_add(server, script, len)) {
+            fprintf(stderr, "script line %zu is no JSON object\n", number);
+            return false;
+        }
+        script += len + (script[len] == '\n');
+    }
+    return true;
+}
+
+static bool matches(const json_t *line, const json_t *request)
+{
+    const char *match = json_string_value(json_object_get(line, "match"));
+    const json_t *message;
+    size_t i;
+    if (!match) return true;
+    json_array_foreach(json_object_get(request, "messages"), i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        const char *content = json_string_value(json_object_get(message, "content"));
+        if (role && content && strcmp(role, "user") == 0 && strstr(content, match)) return true;
+    }
+    return false;
+}
+
+/* Takes one use of the line that answers; NULL: none does. The caller owns a reference. */
+static json_t *choose(Server *server, const json_t *request)
+{
+    json_t *line, *chosen = NULL;
+    size_t i;
+    pthread_mutex_lock(&server->lock);
+    json_array_foreach(server->lines, i, line)
+    {
+        json_int_t times = json_integer_value(json_object_get(line, "times"));
+        if (times <= 0 || !matches(line, request)) continue;
+        json_object_set_new(line, "times", json_integer(times - 1));
+        chosen = json_incref(line);
+        break;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return chosen;
+}
+
+/* ---- sending ---- */
+
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (n <= 0) return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static bool send_head(const Client *client, int status, size_t len, const char *more)
+{
+    char head[1024];
+    int n = snprintf(
+        head, sizeof head,
+        "HTTP/1.1 %d Scripted\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
+        status, len, more);
+    return send_all(client->fd, head, (size_t)n);
+}
+
+static void send_status(const Client *client, int status, const json_t *line, const char *words)
+{
+    char more[128] = "";
+    const json_t *after = json_object_get(line, "retry_after");
+    if (status == 302) snprintf(more, sizeof more, "Location: http://127.0.0.1:%d/elsewhere\r\n", client->server->port);
+    if (after) snprintf(more, sizeof more, "Retry-After: %d\r\n", (int)json_integer_value(after));
+    json_t *body = json_pack("{s:{s:s}}", "error", "message", words);
+    char *text = json_dumps(body, JSON_COMPACT);
+    if (send_head(client, status, strlen(text), more)) send_all(client->fd, text, strlen(text));
+    free(text);
+    json_decref(body);
+}
+
+static char *response_of(const json_t *line)
+{
+    const json_t *answer = json_object_get(line, "answer");
+    char *text = answer && !json_is_string(answer) ? json_dumps(answer, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const char *bytes = text ? text : json_string_value(answer);
+    size_t len = text ? strlen(text) : json_string_length(answer);
+    json_t *response = json_pack("{s:s, s:s, s:[{s:i, s:s, s:{s:s, s:s%}}], s:{s:i, s:i}}", "object", "chat.completion",
+                                 "model", "scripted", "choices", "index", 0, "finish_reason", "stop", "message", "role",
+                                 "assistant", "content", bytes ? bytes : "", bytes ? len : (size_t)0, "usage",
+                                 "prompt_tokens", 10, "completion_tokens", (int)(len / 4 + 1));
+    char *dump = json_dumps(response, JSON_COMPACT);
+    json_decref(response);
+    free(text);
+    return dump;
+}
+
+static void drip(const Client *client, const char *text, size_t len)
+{
+    int on = 1;
+    setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    for (size_t i = 0; i < len && send_all(client->fd, text + i, 1); i++) {}
+}
+
+static void wait_for_close(const Client *client)
+{
+    struct pollfd fd = {.fd = client->fd, .events = POLLRDHUP};
+    poll(&fd, 1, 60000);
+}
+
+static void send_large(const Client *client)
+{
+    char spaces[8192];
+    memset(spaces, ' ', sizeof spaces);
+    if (!send_head(client, 200, (size_t)1 << 30, "")) return;
+    while (send_all(client->fd, spaces, sizeof spaces)) {}
+}
+
+static void send_echo(const Client *client)
+{
+    const char *header = strcasestr(client->request, "authorization: ");
+    char words[512];
+    snprintf(words, sizeof words, "I do not know %.*s", header ? (int)strcspn(header, "\r\n") : 0,
+             header ? header : "");
+    send_status(client, 401, NULL, words);
+}
+
+static void answer(const Client *client, const json_t *line)
+{
+    const char *fault = json_string_value(json_object_get(line, "fault"));
+    char *text = response_of(line);
+    size_t len = strlen(text);
+    if (!fault)
+        (void)(send_head(client, 200, len, "") && send_all(client->fd, text, len));
+    else if (strspn(fault, "0123456789") == 3)
+        send_status(client, atoi(fault), line, "scripted refusal");
+    else if (strcmp(fault, "hang") == 0)
+        wait_for_close(client);
+    else if (strcmp(fault, "truncate") == 0)
+        (void)(send_head(client, 200, len, "") && send_all(client->fd, text, len / 2));
+    else if (strcmp(fault, "invalid") == 0)
+        (void)(send_head(client, 200, 8, "") && send_all(client->fd, "{\"choic\xff", 8));
+    else if (strcmp(fault, "empty") == 0)
+        (void)(send_head(client, 200, 2, "") && send_all(client->fd, "{}", 2));
+    else if (strcmp(fault, "drip") == 0 && send_head(client, 200, len, ""))
+        drip(client, text, len);
+    else if (strcmp(fault, "linger") == 0 && send_head(client, 200, len, "") && send_all(client->fd, text, len))
+        wait_for_close(client);
+    else if (strcmp(fault, "large") == 0)
+        send_large(client);
+    else if (strcmp(fault, "echo") == 0)
+        send_echo(client);
+    free(text);
+}
+
+/* ---- receiving ---- */
+
+static bool read_more(Client *client)
+{
+    if (client->cap - client->len < 2) {
+        size_t cap = client->cap ? 2 * client->cap : 8192;
+        char *bigger = cap > REQUEST_MAX ? NULL : realloc(client->request, cap);
+        if (!bigger) return false;
+        client->request = bigger;
+        client->cap = cap;
+    }
+    ssize_t n = recv(client->fd, client->request + client->len, client->cap - client->len - 1, 0);
+    if (n <= 0) return false;
+    client->len += (size_t)n;
+    client->request[client->len] = '\0';
+    return true;
+}
+
+static bool read_request(Client *client)
+{
+    const char *end, *length;
+    do {
+        if (!read_more(client)) return false;
+    } while (!(end = strstr(client->request, "\r\n\r\n")));
+    client->body = (size_t)(end - client->request) + 4;
+    length = strcasestr(client->request, "content-length:");
+    size_t want = length && length < end ? strtoul(length + 15, NULL, 10) : 0;
+    while (client->len < client->body + want)
+        if (!read_more(client)) return false;
+    return true;
+}
+
+static void write_log(const Client *client)
+{
+    FILE *log = client->server->log;
+    if (!log) return;
+    pthread_mutex_lock(&client->server->lock);
+    fwrite(client->request, 1, client->len, log);
+    fputc('\n', log);
+    fflush(log);
+    pthread_mutex_unlock(&client->server->lock);
+}
+
+static void serve(Client *client)
+{
+    if (!read_request(client)) return;
+    write_log(client);
+    json_t *request = json_loadb(client->request + client->body, client->len - client->body, JSON_ALLOW_NUL, NULL);
+    json_t *line = choose(client->server, request);
+    if (strncmp(client->request, "POST ", 5) != 0 || !strstr(client->request, "/chat/completions "))
+        send_status(client, 404, NULL, "only POST /chat/completions is here");
+    else if (line)
+        answer(client, line);
+    else
+        send_status(client, 404, NULL, "the script has no answer left for this request");
+    json_decref(line);
+    json_decref(request);
+}
+
+static void *serve_thread(void *arg)
+{
+    Client *client = arg;
+    serve(client);
+    shutdown(client->fd, SHUT_WR);
+    close(client->fd);
+    free(client->request);
+    free(client);
+    return NULL;
+}
+
+/* ---- the server ---- */
+
+/* port 0: any. False: errno tells. */
+static bool server_open(Server *server, int port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int on = 1;
+    *server = (Server){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .lines = json_array()};
+    pthread_mutex_init(&server->lock, NULL);
+    setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(server->fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(server->fd, 64) != 0) return false;
+    getsockname(server->fd, (struct sockaddr *)&address, &len);
+    server->port = ntohs(address.sin_port);
+    return true;
+}
+
+/* Serves for ever. */
+static void server_run(Server *server)
+{
+    for (;;) {
+        pthread_t thread;
+        Client *client = calloc(1, sizeof *client);
+        if (!client) return;
+        *client = (Client){.server = server, .fd = accept(server->fd, NULL, NULL)};
+        if (client->fd < 0 || pthread_create(&thread, NULL, serve_thread, client) != 0) {
+            free(client);
+            return;
+        }
+        pthread_detach(thread);
+    }
+}
+
+#endif

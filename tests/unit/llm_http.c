@@ -1,0 +1,435 @@
+/* llm_http.c: models over HTTP, against a loopback server that misbehaves in every way we know. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "effects/llm.h"
+#include "wal/record.h"
+
+#include "../llm/fake_loop.h"
+#include "../llm/server.h"
+#include "../llm/sites.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static const char KEY[] = "sk-secret-0123456789";
+
+/* A server process with a script, and a loop that asks it. */
+typedef struct World {
+    TfyLoop loop;
+    pid_t server;
+    char log_path[64]; /* every request the server has read */
+    FakeCall fake;
+} World;
+
+static void world_open(World *world, const char *script)
+{
+    Server server;
+    char url[64];
+    strcpy(world->log_path, "/tmp/tfy_llm_XXXXXX");
+    close(mkstemp(world->log_path));
+    assert_true(server_open(&server, 0));
+    world->server = fork();
+    assert_true(world->server >= 0);
+    if (world->server == 0) {
+        server.log = fopen(world->log_path, "a");
+        if (server_read(&server, script)) server_run(&server);
+        _exit(1);
+    }
+    close(server.fd);
+    json_decref(server.lines);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
+    setenv("TFY_LLM_URL", url, 1);
+    setenv("TFY_LLM_KEY", KEY, 1);
+    setenv("TFY_LLM_MODEL", "local-model", 1);
+    setenv("no_proxy", "*", 1);
+    fake_open(&world->loop, NULL);
+    tfy__llm_limits(&world->loop)->wait_ms = 10;
+}
+
+static void world_close(World *world)
+{
+    fake_close(&world->loop);
+    kill(world->server, SIGKILL);
+    waitpid(world->server, NULL, 0);
+    unlink(world->log_path);
+    unsetenv("TFY_LLM_KEY_FILE");
+}
+
+static char *requests(const World *world)
+{
+    FILE *file = fopen(world->log_path, "r");
+    char *text = NULL;
+    size_t cap = 0;
+    if (getdelim(&text, &cap, '\0', file) < 0) {
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}
+
+/* The key may stand in nothing that is recorded or shown. */
+static void assert_no_key(const FakeCall *fake)
+{
+    assert_null(strstr(fake->message, KEY));
+    if (fake->call.extra.data) assert_null(strstr(fake->call.extra.data, KEY));
+    if (fake->value) assert_null(strstr(fake->value, KEY));
+}
+
+static void wait_end(World *world, int64_t ms)
+{
+    fake_wait(&world->loop, &world->fake, ms);
+    assert_int_equal(world->fake.ended, 1);
+    assert_null(world->fake.call.state);
+    assert_no_key(&world->fake);
+}
+
+static void ask(World *world, const TfySite *site, const char *text)
+{
+    fake_init(&world->fake, &world->loop, site, (const char *const[]){text, NULL});
+    tfy__perform_llm.start(&world->fake.call);
+    wait_end(world, 20000);
+    assert_int_equal(world->fake.call.record_type, TFY_R_LLM_PLAN);
+}
+
+static void done(World *world)
+{
+    assert_int_equal(fake_free(&world->fake), 0);
+}
+
+static void expect_failure(const char *script, int64_t code, const char *words)
+{
+    World world;
+    world_open(&world, script);
+    ask(&world, &site_llm, "hello");
+    assert_false(world.fake.ok);
+    assert_ptr_equal(world.fake.error, &tfy_type_tool_error);
+    assert_int_equal(world.fake.code, code);
+    if (!strstr(world.fake.message, words)) fail_msg("'%s' has no '%s'", world.fake.message, words);
+    done(&world);
+    world_close(&world);
+}
+
+/* ---- good answers ---- */
+
+static void a_plain_question(void **state)
+{
+    World world;
+    world_open(&world, "{\"match\": \"hello\", \"answer\": \"good day\"}");
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, "\"good day\"");
+    assert_true(world.fake.call.value_in_extra);
+    assert_non_null(strstr(
+        world.fake.call.extra.data,
+        ",\"model\":\"scripted\",\"prompt_tokens\":10,\"completion_tokens\":3,\"finish_reason\":\"stop\",\"ms\":"));
+    assert_non_null(strstr(world.fake.call.extra.data, ",\"occurrence\":1,\"answer\":\"good day\""));
+    assert_int_equal(world.loop.activities, 1);
+    char *sent = requests(&world);
+    assert_non_null(strstr(sent, "POST /v1/chat/completions HTTP/1.1"));
+    assert_non_null(strstr(sent, "Authorization: Bearer sk-secret-0123456789\r\n"));
+    assert_non_null(strstr(sent, "\"model\":\"local-model\""));
+    assert_null(strstr(sent, "response_format"));
+    free(sent);
+    done(&world);
+    world_close(&world);
+}
+
+static void a_typed_prompt_sends_its_schema(void **state)
+{
+    World world;
+    world_open(&world, "{\"answer\": \"```json\\n{\\\"title\\\": \\\"t\\\", \\\"steps\\\": [\\\"a\\\"]}\\n```\"}");
+    ask(&world, &site_plan, "build it");
+    assert_string_equal(world.fake.value, "{\"title\":\"t\",\"steps\":[\"a\"]}");
+    char *sent = requests(&world);
+    assert_non_null(strstr(sent, "\"response_format\""));
+    assert_non_null(strstr(sent, "\"name\":\"plan\""));
+    assert_non_null(strstr(sent, "You plan.\\n\\nAnswer with one JSON value"));
+    free(sent);
+    done(&world);
+    world_close(&world);
+}
+
+static void a_misfit_is_told_to_the_model(void **state)
+{
+    World world;
+    world_open(&world, "{\"answer\": {\"title\": 3, \"steps\": []}}\n{\"match\": \"That answer does not fit\", "
+                       "\"answer\": {\"title\": \"t\", \"steps\": []}}\n"
+                       "{\"answer\": {\"title\": \"fresh\", \"steps\": []}}");
+    ask(&world, &site_plan, "build it");
+    assert_ptr_equal(world.fake.error, &tfy_type_bad_value);
+    assert_string_equal(world.fake.at, "$.title");
+    assert_non_null(strstr(world.fake.call.extra.data, "\"answer\":\"{\\\"title\\\":3"));
+    fake_again(&world.fake);
+    tfy__perform_llm.start(&world.fake.call);
+    wait_end(&world, 5000);
+    assert_true(world.fake.ok);
+    char *sent = requests(&world);
+    assert_non_null(strstr(sent, "{\"content\":\"{\\\"title\\\":3,\\\"steps\\\":[]}\",\"role\":\"assistant\"}"));
+    free(sent);
+    fake_again(&world.fake); /* after a success nothing is remembered */
+    tfy__perform_llm.start(&world.fake.call);
+    wait_end(&world, 5000);
+    assert_string_equal(world.fake.value, "{\"title\":\"fresh\",\"steps\":[]}");
+    done(&world);
+    world_close(&world);
+}
+
+/* An answer of a mebibyte, sent in the way the fault names. */
+static void send_megabyte(const char *fault)
+{
+    size_t len = 1 << 20;
+    char *script = malloc(len + 64);
+    World world;
+    size_t head = (size_t)sprintf(script, "{\"fault\": \"%s\", \"answer\": \"", fault);
+    memset(script + head, 'x', len);
+    strcpy(script + head + len, "\"}");
+    world_open(&world, script);
+    ask(&world, &site_llm, "hello");
+    if (!world.fake.ok) fail_msg("%s", world.fake.message);
+    assert_int_equal(strlen(world.fake.value), len + 2);
+    free(script);
+    done(&world);
+    world_close(&world);
+}
+
+static void a_megabyte_in_single_bytes(void **state)
+{
+    send_megabyte("drip");
+}
+
+/* All of it is there at once and nothing comes after it: whoever stops reading before the end gets no further edge. */
+static void a_megabyte_in_one_piece(void **state)
+{
+    send_megabyte("linger");
+}
+
+static void many_at_once(void **state)
+{
+    World world;
+    static FakeCall fakes[40];
+    world_open(&world, "{\"answer\": \"yes\", \"times\": 40}");
+    for (int i = 0; i < 40; i++) {
+        fake_init(&fakes[i], &world.loop, &site_llm, (const char *const[]){"hello", NULL});
+        tfy__perform_llm.start(&fakes[i].call);
+    }
+    for (int i = 0; i < 40; i++) {
+        fake_wait(&world.loop, &fakes[i], 10000);
+        assert_int_equal(fakes[i].ended, 1);
+        assert_true(fakes[i].ok);
+    }
+    for (int i = 0; i < 40; i++) assert_int_equal(fake_free(&fakes[i]), 0);
+    world_close(&world);
+}
+
+/* ---- faults ---- */
+
+static void retry_after_is_honoured(void **state)
+{
+    World world;
+    int64_t from = mono_ns();
+    world_open(&world, "{\"fault\": \"429\", \"retry_after\": 1}\n{\"fault\": \"503\"}\n{\"answer\": \"at last\"}");
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, "\"at last\"");
+    assert_true(mono_ns() - from >= INT64_C(1000000000));
+    done(&world);
+    world_close(&world);
+}
+
+static void the_wait_is_bounded(void **state)
+{
+    World world;
+    int64_t from = mono_ns();
+    world_open(&world, "{\"fault\": \"429\", \"retry_after\": 3000, \"times\": 9}");
+    tfy__llm_limits(&world.loop)->wait_max_ms = 20;
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, 429);
+    assert_true(mono_ns() - from < INT64_C(5000000000));
+    done(&world);
+    world_close(&world);
+}
+
+static void refusals(void **state)
+{
+    expect_failure("{\"fault\": \"500\", \"times\": 9}", 500, "HTTP 500 again and again: scripted refusal");
+    expect_failure("{\"fault\": \"302\"}", 302, "redirect");
+    expect_failure("{\"match\": \"nothing like it\"}", 404, "no answer left");
+}
+
+static void broken_answers(void **state)
+{
+    expect_failure("{\"fault\": \"truncate\", \"answer\": \"0123456789\"}", ECONNRESET, "in the middle of its answer");
+    expect_failure("{\"fault\": \"silent\"}", ECONNRESET, "closed the connection");
+    expect_failure("{\"fault\": \"invalid\"}", EBADMSG, "not JSON");
+    expect_failure("{\"fault\": \"empty\"}", EBADMSG, "choices[0].message.content");
+    expect_failure("{\"fault\": \"large\"}", EFBIG, "longer than 8388608 bytes");
+}
+
+static void a_hang_times_out(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"hang\"}\n{\"answer\": \"next\"}");
+    tfy__llm_limits(&world.loop)->total_ms = 200;
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, ETIMEDOUT);
+    done(&world);
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, "\"next\"");
+    done(&world);
+    world_close(&world);
+}
+
+static void an_abort_in_flight_ends_silently(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"hang\"}\n{\"fault\": \"429\", \"retry_after\": 20}");
+    for (int round = 0; round < 2; round++) { /* first while the server is silent, then between two tries */
+        fake_init(&world.fake, &world.loop, &site_llm, (const char *const[]){"hello", NULL});
+        tfy__perform_llm.start(&world.fake.call);
+        fake_wait(&world.loop, &world.fake, 300);
+        assert_int_equal(world.fake.ended, 0);
+        tfy__perform_llm.abort(&world.fake.call);
+        fake_wait(&world.loop, &world.fake, 50);
+        assert_int_equal(world.fake.ended, 0);
+        assert_null(world.fake.call.state);
+        done(&world);
+    }
+    world_close(&world);
+}
+
+static void nobody_listens(void **state)
+{
+    World world;
+    world_open(&world, "{}");
+    setenv("TFY_LLM_URL", "http://127.0.0.1:1/v1", 1);
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, ECONNREFUSED);
+    assert_non_null(strstr(world.fake.message, "http://127.0.0.1:1/v1/chat/completions"));
+    done(&world);
+    world_close(&world);
+}
+
+/* ---- settings ---- */
+
+static void the_key_never_leaks(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"echo\"}\n{\"answer\": \"your key is sk-secret-0123456789, is it not?\"}");
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, 401);
+    assert_non_null(strstr(world.fake.message, "Bearer [key]"));
+    done(&world);
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, "\"your key is [key], is it not?\"");
+    done(&world);
+    world_close(&world);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    fputs(text, file);
+    fclose(file);
+}
+
+static void the_key_file_is_read_at_use(void **state)
+{
+    World world;
+    char path[] = "/tmp/tfy_key_XXXXXX";
+    close(mkstemp(path));
+    world_open(&world, "{\"answer\": \"a\", \"times\": 2}");
+    setenv("TFY_LLM_KEY_FILE", path, 1);
+    write_text(path, "first-key-of-all\n");
+    ask(&world, &site_llm, "hello");
+    done(&world);
+    write_text(path, "second-key-of-all\n");
+    ask(&world, &site_llm, "hello");
+    done(&world);
+    char *sent = requests(&world);
+    assert_non_null(strstr(sent, "Bearer first-key-of-all\r\n"));
+    assert_non_null(strstr(sent, "Bearer second-key-of-all\r\n"));
+    free(sent);
+    write_text(path, "no\r\nInjected: header\n");
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, EINVAL);
+    assert_null(strstr(world.fake.message, "Injected"));
+    done(&world);
+    unlink(path);
+    ask(&world, &site_llm, "hello");
+    assert_non_null(strstr(world.fake.message, path));
+    done(&world);
+    world_close(&world);
+}
+
+static void no_endpoint(void **state)
+{
+    World world;
+    world_open(&world, "{}");
+    unsetenv("TFY_LLM_URL");
+    ask(&world, &site_llm, "hello");
+    assert_non_null(strstr(world.fake.message, "TFY_LLM_URL"));
+    done(&world);
+    setenv("TFY_LLM_URL", "ftp://example.invalid", 1);
+    ask(&world, &site_llm, "hello");
+    assert_non_null(strstr(world.fake.message, "not an http or https address"));
+    done(&world);
+    world_close(&world);
+}
+
+static void addresses(void **state)
+{
+    static const char *const cases[][2] = {
+        {"http://h:8", "http://h:8/v1/chat/completions"},
+        {"http://h:8/", "http://h:8/v1/chat/completions"},
+        {"https://h/v1", "https://h/v1/chat/completions"},
+        {"https://h/v1/", "https://h/v1/chat/completions"},
+        {"https://h/v1/chat/completions", "https://h/v1/chat/completions"},
+        {"https://h/x/openai?api=2", "https://h/x/openai/chat/completions?api=2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *endpoint = tfy__llm_endpoint(cases[i][0]);
+        assert_string_equal(endpoint, cases[i][1]);
+        free(endpoint);
+    }
+    assert_null(tfy__llm_endpoint("file:///etc/passwd"));
+    assert_null(tfy__llm_endpoint("no address"));
+}
+
+static void a_panic_in_a_text_fails_the_call(void **state)
+{
+    World world;
+    world_open(&world, "{}");
+    ask(&world, &site_broken, "hello");
+    assert_ptr_equal(world.fake.error, &tfy_type_panic);
+    assert_string_equal(world.fake.message, "index 3 is outside");
+    done(&world);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_question),
+        cmocka_unit_test(a_typed_prompt_sends_its_schema),
+        cmocka_unit_test(a_misfit_is_told_to_the_model),
+        cmocka_unit_test(a_megabyte_in_single_bytes),
+        cmocka_unit_test(a_megabyte_in_one_piece),
+        cmocka_unit_test(many_at_once),
+        cmocka_unit_test(retry_after_is_honoured),
+        cmocka_unit_test(the_wait_is_bounded),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(broken_answers),
+        cmocka_unit_test(a_hang_times_out),
+        cmocka_unit_test(an_abort_in_flight_ends_silently),
+        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(the_key_never_leaks),
+        cmocka_unit_test(the_key_file_is_read_at_use),
+        cmocka_unit_test(no_endpoint),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(a_panic_in_a_text_fails_the_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
