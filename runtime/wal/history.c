@@ -1,0 +1,456 @@
+/* history.c: reading runs back: which there are, and one of them whole.
+ *
+ * A run's tasks are found by their rows, each task's records by walking `prev` from its head (its row's, or the tail's if that is newer) down to
+ * where its chain begins. Then the chain is computed forward again: every record that is handed out was checked. What a history shows is
+ * what is durable. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "log_state.h"
+
+typedef struct Found {
+    TfyLogRecord record; /* payload owned */
+    uint32_t task;       /* index into tasks */
+} Found;
+
+/* What is being read. */
+typedef struct Reading {
+    TfyLog *log;
+    TfyHistory *history;
+    uint32_t task_room;
+    int64_t *bases;        /* per task: where its walk ends */
+    uint64_t *base_chains; /* per task: the chain there */
+    Found *found;          /* records in the order they were met */
+    size_t found_count, found_room;
+    char *error_text;
+} Reading;
+
+static int refuse(Reading *reading, int code, const char *what, int64_t id, const char *how)
+{
+    return tfy__log_refuse(reading->error_text, code, "%s is damaged: %s %" PRId64 " %s; restore it from a copy",
+                           reading->log->path ? reading->log->path : "the log", what, id, how);
+}
+
+static int no_memory(Reading *reading)
+{
+    return tfy__log_refuse(reading->error_text, TFY_E_NOMEM, "no memory to read the run");
+}
+
+static int refuse_store(Reading *reading, int code)
+{
+    TfyLog *log = reading->log;
+    return tfy__log_refuse(reading->error_text, code, "%s cannot be read (%s)", log->path ? log->path : "the log",
+                           code == TFY_E_ABSENT ? "a row is missing" : log->store->error);
+}
+
+/* ---- finding a run ---- */
+
+typedef struct Search {
+    const char *text; /* what was given */
+    size_t len;
+    TfyLogRun run; /* the one that matches */
+    int matches;
+} Search;
+
+static int match_run(void *state, const TfyLogRun *run)
+{
+    Search *search = state;
+    char text[37];
+    tfy__uuid_text(run->uuid, text);
+    if (strncasecmp(text, search->text, search->len) != 0) return 0;
+    search->run = *run;
+    search->matches++;
+    return 0;
+}
+
+/* A number is a row id; ids begin with 0 for thousands of years to come, so the two do not meet. */
+static int64_t row_id(TfyLog *log, const char *text)
+{
+    int64_t run = 0, program, tid;
+    if (strcmp(text, "last") == 0) {
+        if (TFY_STORE(log->store, TFY_CALL_READ, last_ids, &run, &program, &tid) != 0) return 0;
+        return run;
+    }
+    for (const char *at = text; *at; at++) {
+        if (!isdigit((unsigned char)*at) || at - text > 15) return 0;
+    }
+    return text[0] == '0' ? 0 : strtoll(text, NULL, 10);
+}
+
+static int find_run(Reading *reading, const char *text)
+{
+    TfyLog *log = reading->log;
+    const char *path = log->path ? log->path : "the log";
+    const int64_t id = row_id(log, text);
+    int code = id > 0 ? TFY_STORE(log->store, TFY_CALL_READ, get_run, id, &reading->history->run) : TFY_E_ABSENT;
+    if (!code) return 0;
+    if (code != TFY_E_ABSENT) return refuse_store(reading, code);
+    if (strcmp(text, "last") == 0)
+        return tfy__log_refuse(reading->error_text, TFY_E_ABSENT, "%s has no runs yet", path);
+    Search search = {.text = text, .len = strlen(text)};
+    if (search.len >= 4) code = TFY_STORE(log->store, TFY_CALL_READ, see_runs, false, match_run, &search);
+    if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
+    if (search.matches == 1) {
+        reading->history->run = search.run;
+        return 0;
+    }
+    if (search.matches > 1) {
+        return tfy__log_refuse(reading->error_text, TFY_E_INVALID, "%d runs of %s begin with '%s'; write more of it",
+                               search.matches, path, text);
+    }
+    return tfy__log_refuse(reading->error_text, TFY_E_ABSENT, "%s has no run '%.60s'; 'tfy ps' lists its runs", path,
+                           text);
+}
+
+/* ---- tasks ---- */
+
+static int widen_tasks(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    const uint32_t room = reading->task_room ? 2 * reading->task_room : 16;
+    TfyLogTask *tasks = realloc(history->tasks, room * sizeof *tasks);
+    if (tasks) history->tasks = tasks;
+    int64_t *bases = realloc(reading->bases, room * sizeof *bases);
+    if (bases) reading->bases = bases;
+    uint64_t *chains = realloc(reading->base_chains, room * sizeof *chains);
+    if (chains) reading->base_chains = chains;
+    if (!tasks || !bases || !chains) return TFY_E_NOMEM;
+    reading->task_room = room;
+    return 0;
+}
+
+static int take_task(void *state, const TfyStoreTask *row)
+{
+    Reading *reading = state;
+    TfyHistory *history = reading->history;
+    if (history->task_count == reading->task_room && widen_tasks(reading) != 0) return no_memory(reading);
+    if (tfy__chain_seed(history->run.uuid, row->path) != row->base_chain)
+        return refuse(reading, TFY_E_DATA, "task", row->tid, "was changed");
+    char *path = strdup(row->path);
+    if (!path) return no_memory(reading);
+    const uint32_t index = history->task_count++;
+    reading->bases[index] = row->base;
+    reading->base_chains[index] = row->base_chain;
+    history->tasks[index] = (TfyLogTask){.tid = row->tid,
+                                         .run = &history->run,
+                                         .path = path,
+                                         .born = row->born,
+                                         .head = row->head,
+                                         .chain = row->chain,
+                                         .step = row->step,
+                                         .state = (int)row->state,
+                                         .wait = (int)row->wait};
+    const TfyHead *head = tfy__heads_find(&reading->log->heads, row->tid);
+    if (head && head->lsn > row->head) {
+        history->tasks[index].head = head->lsn;
+        history->tasks[index].chain = head->chain;
+        if (head->step > row->step) history->tasks[index].step = head->step;
+    }
+    return 0;
+}
+
+/* ---- records ---- */
+
+static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *record)
+{
+    if (reading->found_count == reading->found_room) {
+        const size_t room = reading->found_room ? 2 * reading->found_room : 256;
+        Found *found = realloc(reading->found, room * sizeof *found);
+        if (!found) return no_memory(reading);
+        reading->found = found;
+        reading->found_room = room;
+    }
+    char *payload = malloc((size_t)record->payload_len + 1);
+    if (!payload) return no_memory(reading);
+    memcpy(payload, record->payload, record->payload_len);
+    payload[record->payload_len] = '\0';
+    Found *place = &reading->found[reading->found_count++];
+    *place = (Found){.record = *record, .task = task};
+    place->record.payload = payload;
+    return 0;
+}
+
+/* From the head down; each step must lead to a smaller lsn of the same task, so damage cannot make it endless. */
+static int walk_task(Reading *reading, uint32_t index)
+{
+    TfyStore *store = reading->log->store;
+    const TfyLogTask *task = &reading->history->tasks[index];
+    const size_t first = reading->found_count;
+    for (int64_t lsn = task->head, above = INT64_MAX; lsn != reading->bases[index];) {
+        TfyLogRecord record;
+        int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, lsn, &record) : TFY_E_ABSENT;
+        if (code == TFY_E_ABSENT) return refuse(reading, TFY_E_DATA, "record", lsn, "is missing");
+        if (code) return refuse_store(reading, code);
+        if (record.tid != task->tid) return refuse(reading, TFY_E_DATA, "record", lsn, "is not of its task");
+        if ((code = keep_record(reading, index, &record))) return code;
+        above = lsn;
+        lsn = record.prev;
+    }
+    uint64_t chain = reading->base_chains[index];
+    for (size_t i = reading->found_count; i > first; i--) {
+        const TfyLogRecord *record = &reading->found[i - 1].record;
+        chain = tfy__chain_next(chain, record);
+        if (chain != record->chain)
+            return refuse(reading, TFY_E_DATA, "record", record->lsn, "was changed since it was written");
+    }
+    return chain == task->chain ? 0 : refuse(reading, TFY_E_DATA, "task", task->tid, "does not fit its newest record");
+}
+
+static int by_lsn(const void *left, const void *right)
+{
+    const int64_t a = ((const Found *)left)->record.lsn, b = ((const Found *)right)->record.lsn;
+    return (a > b) - (a < b);
+}
+
+static int order_records(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    const size_t count = reading->found_count;
+    if (count) qsort(reading->found, count, sizeof *reading->found, by_lsn);
+    history->records = malloc((count + 1) * sizeof *history->records);
+    history->record_tasks = malloc((count + 1) * sizeof *history->record_tasks);
+    if (!history->records || !history->record_tasks) return no_memory(reading);
+    for (size_t i = 0; i < count; i++) {
+        history->records[i] = reading->found[i].record;
+        history->record_tasks[i] = reading->found[i].task;
+    }
+    history->record_count = (uint32_t)count;
+    reading->found_count = 0; /* the payloads are the history's now */
+    return 0;
+}
+
+/* ---- what the records say about the tasks ---- */
+
+static const TfyLogRecord *record_at(const TfyHistory *history, int64_t lsn, uint32_t *index)
+{
+    uint32_t low = 0, high = history->record_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (history->records[middle].lsn < lsn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index = low;
+    return low < history->record_count && history->records[low].lsn == lsn ? &history->records[low] : NULL;
+}
+
+static char *workflow_of(const TfyLogRecord *record)
+{
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const char *name = json_string_value(json_object_get(payload, "workflow"));
+    char *copy = strdup(name ? name : "?");
+    json_decref(payload);
+    return copy;
+}
+
+/* Every task was born by a record of this history, and every such record has its task: none was lost or slipped in. */
+static int name_tasks(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    uint32_t births = 0, place;
+    for (uint32_t i = 0; i < history->record_count; i++) births += history->records[i].type == TFY_R_TASK_SPAWN;
+    history->task_workflows = calloc(history->task_count, sizeof *history->task_workflows);
+    if (!history->task_workflows) return no_memory(reading);
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        const TfyLogTask *task = &history->tasks[i];
+        const TfyLogRecord *birth = record_at(history, task->born, &place);
+        const int type = task->tid == history->run.root ? TFY_R_INSTRUCTION_START : TFY_R_TASK_SPAWN;
+        if (!birth || birth->type != type) return refuse(reading, TFY_E_DATA, "task", task->tid, "has no beginning");
+        history->task_workflows[i] = workflow_of(birth);
+        if (!history->task_workflows[i]) return no_memory(reading);
+        if (task->tid == history->run.root) history->workflow = history->task_workflows[i];
+    }
+    if (history->workflow && births + 1 == history->task_count) return 0;
+    return refuse(reading, TFY_E_DATA, "run", history->run.id, "lacks a task");
+}
+
+/* A task row is as old as the last mark; its last record says more. */
+static void refresh_states(TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        TfyLogTask *task = &history->tasks[i];
+        uint32_t place;
+        const TfyLogRecord *last = record_at(history, task->head, &place);
+        if (!last || last->tid != task->tid) continue;
+        if (last->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
+        if (last->type == TFY_R_TASK_COMPLETE) task->state = history->run.state;
+        if (last->type == TFY_R_TASK_ABORT) {
+            task->state = strncmp(last->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
+        }
+    }
+}
+
+static int take_program(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    TfyStoreProgram program;
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, history->run.program, NULL, &program);
+    if (code) return refuse_store(reading, code);
+    memcpy(history->program_hash, program.hash, 16);
+    history->program_source = strdup(program.source);
+    history->program_layout = strdup(program.layout);
+    history->program_tfyc = strdup(program.tfyc);
+    return history->program_source && history->program_layout && history->program_tfyc ? 0 : no_memory(reading);
+}
+
+static int read_run(Reading *reading, const char *run)
+{
+    TfyHistory *history = reading->history;
+    int code = tfy__recover_tail(reading->log, reading->error_text);
+    if (!code) code = find_run(reading, run);
+    if (!code) code = take_program(reading);
+    if (code) return code;
+    code = TFY_STORE(reading->log->store, TFY_CALL_READ, see_tasks, history->run.id, take_task, reading);
+    if (code) return reading->error_text && reading->error_text[0] ? code : refuse_store(reading, code);
+    for (uint32_t i = 0; !code && i < history->task_count; i++) code = walk_task(reading, i);
+    if (!code) code = order_records(reading);
+    if (!code) code = name_tasks(reading);
+    if (!code) refresh_states(history);
+    return code;
+}
+
+static void free_reading(Reading *reading)
+{
+    for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
+    free(reading->found);
+    free(reading->bases);
+    free(reading->base_chains);
+}
+
+int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+{
+    char text[TFY_ERROR_TEXT] = "";
+    Reading reading = {.log = log, .history = calloc(1, sizeof(TfyHistory)), .error_text = text};
+    *result = NULL;
+    if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (code) refuse_store(&reading, code);
+    if (!code) {
+        code = read_run(&reading, run);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    free_reading(&reading);
+    if (code) {
+        tfy__history_free(reading.history);
+        return tfy__log_refuse(error_text, code, "%s", text);
+    }
+    *result = reading.history;
+    return 0;
+}
+
+void tfy__history_free(TfyHistory *history)
+{
+    if (!history) return;
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        free(history->tasks[i].path);
+        if (history->task_workflows) free(history->task_workflows[i]);
+    }
+    for (uint32_t i = 0; i < history->record_count; i++) free((char *)history->records[i].payload);
+    free(history->tasks);
+    free(history->task_workflows);
+    free(history->records);
+    free(history->record_tasks);
+    free(history->program_source);
+    free(history->program_layout);
+    free(history->program_tfyc);
+    free(history);
+}
+
+/* ---- lists of runs ---- */
+
+typedef struct Listing {
+    TfyLog *log;
+    TfyLogRun *runs;
+    char **names; /* of their root workflows, where named */
+    uint32_t count, room;
+    bool named;
+} Listing;
+
+static int list_run(void *state, const TfyLogRun *run)
+{
+    Listing *listing = state;
+    if (listing->count == listing->room) {
+        const uint32_t room = listing->room ? 2 * listing->room : 64;
+        TfyLogRun *runs = realloc(listing->runs, room * sizeof *runs);
+        if (runs) listing->runs = runs;
+        char **names = realloc(listing->names, room * sizeof *names);
+        if (names) listing->names = names;
+        if (!runs || !names) return TFY_E_NOMEM;
+        listing->room = room;
+    }
+    listing->runs[listing->count] = *run;
+    listing->names[listing->count] = NULL;
+    if (listing->named) {
+        TfyStoreTask root;
+        TfyLogRecord birth;
+        TfyStore *store = listing->log->store;
+        int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->root, &root);
+        if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, root.born, &birth);
+        if (code) return code == TFY_E_ABSENT ? TFY_E_DATA : code;
+        if (!(listing->names[listing->count] = workflow_of(&birth))) return TFY_E_NOMEM;
+    }
+    listing->count++;
+    return 0;
+}
+
+static int list_runs(Listing *listing, bool unfinished)
+{
+    TfyStore *store = listing->log->store;
+    pthread_mutex_lock(&listing->log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(store, TFY_CALL_READ, see_runs, unfinished, list_run, listing);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&listing->log->store_mutex);
+    if (!code) return 0;
+    for (uint32_t i = 0; i < listing->count; i++) free(listing->names[i]);
+    free(listing->names);
+    free(listing->runs);
+    return code;
+}
+
+int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
+{
+    Listing listing = {.log = log};
+    *ids = NULL;
+    *count = 0;
+    const int code = list_runs(&listing, true);
+    if (code) return code;
+    *ids = malloc((listing.count + 1) * sizeof **ids);
+    for (uint32_t i = 0; *ids && i < listing.count; i++) (*ids)[i] = listing.runs[i].id;
+    *count = listing.count;
+    free(listing.runs);
+    free(listing.names);
+    return *ids ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
+{
+    Listing listing = {.log = log, .named = true};
+    *runs = NULL;
+    *names = NULL;
+    *count = 0;
+    const int code = list_runs(&listing, false);
+    if (code) return code;
+    for (uint32_t i = 0, j = listing.count; i + 1 < j; i++) {
+        j--;
+        const TfyLogRun run = listing.runs[i];
+        char *name = listing.names[i];
+        listing.runs[i] = listing.runs[j];
+        listing.names[i] = listing.names[j];
+        listing.runs[j] = run;
+        listing.names[j] = name;
+    }
+    *runs = listing.runs;
+    *names = listing.names;
+    *count = listing.count;
+    return 0;
+}
