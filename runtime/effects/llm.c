@@ -47,6 +47,7 @@ typedef struct Llm {
     Count *counts;
     size_t count_used, count_cap; /* count_cap is a power of two, 0 at first */
     Memory *memories;             /* few: one per task whose prompt is being asked again */
+    bool prepared;                /* the source was chosen; a replay never needs one and opens nothing */
     int status;                   /* of prepare: TFY_OK or why no call can work */
     char why[TFY_ERROR_TEXT];
 } Llm;
@@ -91,13 +92,14 @@ static Llm *find_llm(TfyLoop *loop)
                                  .wait_max_ms = 30000,
                                  .tries = 3,
                                  .body_max = (size_t)8 << 20};
-    llm->status = choose_source(llm);
     return *place = llm;
 }
 
 int tfy__llm_prepare(TfyLoop *loop, char *error)
 {
-    const Llm *llm = find_llm(loop);
+    Llm *llm = find_llm(loop);
+    if (llm && !llm->prepared) llm->status = choose_source(llm);
+    if (llm) llm->prepared = true;
     snprintf(error, TFY_ERROR_TEXT, "%s", llm ? llm->why : "memory ran out");
     return llm ? llm->status : TFY_E_NOMEM;
 }
@@ -258,13 +260,6 @@ static const char *split_path(char *error, const char **path)
     return colon + 2;
 }
 
-static void fail_with_pending(TfyCall *call)
-{
-    TfyObj *error = tfy_take_error(call->task);
-    tfy__call_fail(call, error->type, ((const TfyRecord *)error)->fields);
-    tfy_drop(call->task, error);
-}
-
 static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 {
     TfyTask *task = call->task;
@@ -276,7 +271,7 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
         forget(llm, task);
         tfy__call_done(call, value);
     } else if (task->error) {
-        fail_with_pending(call);
+        tfy__call_panicked(call);
     } else {
         remember(llm, task, call->site, reply->answer, reply->answer_len, error);
         message = split_path(error, &path);
@@ -298,6 +293,9 @@ static void take_reply(Asking *asking, const TfyLlmReply *reply)
     call->occurrence = occurrence;
     if (kept) write_extra(asking, reply, occurrence);
     free_asking(asking);
+    if (reply->completion_tokens >= 0)
+        tfy__activity(call->task, "Tokens", "%s: %lld in, %lld out", call->tool->name, (long long)reply->prompt_tokens,
+                      (long long)reply->completion_tokens);
     if (kept)
         complete(llm, call, reply);
     else
@@ -404,18 +402,19 @@ static Asking *make_asking(Llm *llm, TfyCall *call)
 
 static void start(TfyCall *call)
 {
-    Llm *llm = find_llm(call->loop);
+    char error[TFY_ERROR_TEXT];
+    int status = tfy__llm_prepare(call->loop, error);
     call->record_type = TFY_R_LLM_PLAN;
-    if (!llm || llm->status != TFY_OK) {
-        tfy__call_tool_error(call, llm ? EINVAL : ENOMEM, "%s", llm ? llm->why : "memory ran out");
+    if (status != TFY_OK) {
+        tfy__call_tool_error(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, "%s", error);
         return;
     }
+    Llm *llm = find_llm(call->loop);
     Asking *asking = make_asking(llm, call);
     if (!asking) {
-        fail_with_pending(call);
+        tfy__call_panicked(call);
         return;
     }
-    tfy__activity(call->task, "WaitingForLLM", "%s", call->tool->name);
     if (llm->mode == MODE_CASSETTE)
         ask_cassette(asking);
     else

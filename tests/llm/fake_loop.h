@@ -177,6 +177,14 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     va_end(args);
 }
 
+void tfy__call_panicked(TfyCall *call)
+{
+    FakeCall *fake = fake_of(call->task);
+    fake->ended++;
+    fake->error = call->task->error->type;
+    snprintf(fake->message, sizeof fake->message, "%s", bytes_of(tfy_field(call->task->error, 0)));
+}
+
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
 {
     FakeCall *fake = fake_of(call->task);
