@@ -163,7 +163,6 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
     const Decl *decl = check_find_decl(c, name);
     if (decl && (decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR))
         return decl->type ? decl->type : c->core->bad;
-    if (strcmp(name, "task") == 0) return type_task(c, c->core->nothing);
     if (strcmp(name, "list") == 0 || strcmp(name, "map") == 0) {
         diag_error(c->diags, written->span, "'%s' needs the type of its elements: %s", name,
                    *name == 'l' ? "list<T>" : "map<K, T>");
@@ -203,14 +202,22 @@ static const Type *resolve_map(Check *c, const TypeExpr *written)
     return c->core->bad;
 }
 
+/* task<nothing> is the task of a workflow without a result; nothing is no type anywhere else. */
+static const Type *resolve_task(Check *c, const TypeExpr *written)
+{
+    const TypeExpr *arg = written->args;
+    bool nothing =
+        arg->kind == TYX_NAME && arg->name.text && !arg->qualifier.text && strcmp(arg->name.text, "nothing") == 0;
+    return type_task(c, nothing ? c->core->nothing : check_type_expr(c, arg));
+}
+
 static const Type *resolve_generic(Check *c, const TypeExpr *written)
 {
     const char *name = written->name.text;
     if (strcmp(name, "list") == 0)
         return check_arity(c, written, 1) ? type_list(c, check_type_expr(c, written->args)) : c->core->bad;
     if (strcmp(name, "map") == 0) return check_arity(c, written, 2) ? resolve_map(c, written) : c->core->bad;
-    if (strcmp(name, "task") == 0)
-        return check_arity(c, written, 1) ? type_task(c, check_type_expr(c, written->args)) : c->core->bad;
+    if (strcmp(name, "task") == 0) return check_arity(c, written, 1) ? resolve_task(c, written) : c->core->bad;
     if (strcmp(name, "channel") == 0)
         diag_not_yet(c->diags, written->span, "'channel'");
     else
@@ -259,7 +266,6 @@ static void declare_name(Check *c, Decl *decl)
     }
     if (is_taken_name(c, decl)) {
         diag_error(c->diags, decl->name.span, "'%s' is built in; choose another name", decl->name.text);
-        return;
     }
     name_table_put(c, &c->globals, decl->name.text, decl);
 }

@@ -275,9 +275,10 @@ static const Type *build_case(Check *c, Expr *e, Decl *decl)
 
 /* ---- where what may stand ---- */
 
-static const Type *refuse_idle_yield(Check *c, Expr *e, const char *name)
+/* Mistake 17. */
+static const Type *refuse_idle_yield(Check *c, const char *name)
 {
-    Diag *diag = diag_error(c->diags, e->span, "nothing suspends here; remove 'yield'");
+    Diag *diag = diag_error(c->diags, c->yield_word, "nothing suspends here; remove 'yield'");
     diag_hint(c->diags, diag, "'%s' gives its value at once", name);
     return c->core->bad;
 }
@@ -327,7 +328,7 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
         return false;
     }
     if (!effect && mode == MODE_YIELD) {
-        refuse_idle_yield(c, e, name);
+        refuse_idle_yield(c, name);
         return false;
     }
     return true;
@@ -723,6 +724,7 @@ const Type *check_yield(Check *c, Expr *e, const Type *want)
     Expr *call = e->left;
     e->errors = errors_empty();
     if (refuse_yield_in_fn(c, e) || call->kind != EX_CALL) return c->core->bad;
+    c->yield_word = (Span){e->span.off, sizeof "yield" - 1};
     const Type *type = call_in_mode(c, call, MODE_YIELD, want);
     call->type = call->to = type;
     type = check_policies(c, e, type);

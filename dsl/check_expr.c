@@ -66,10 +66,8 @@ bool check_coerce(Check *c, Expr *e, const Type *want)
 static void hint_mismatch(Check *c, Diag *diag, const Expr *e, const Type *want)
 {
     const Type *got = e->type;
-    if (got->kind == TYPE_OPTIONAL && got->elem == want) {
-        diag_hint(c->diags, diag, "the value may be null; use ?? or test it");
-    } else if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
-        diag_hint(c->diags, diag, "did you mean %ss?", e->text ? e->text : "3");
+    if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
+        diag_hint(c->diags, diag, "did you mean %llds?", (long long)e->int_value);
     } else if (want->kind == TYPE_STRING && type_is_printable(got)) {
         diag_hint(c->diags, diag, "write \"${…}\" or .to_string()");
     } else if (want->kind == TYPE_FLOAT && got->kind == TYPE_INT) {
@@ -85,6 +83,10 @@ void check_mismatch(Check *c, const Expr *e, const Type *want, Why why)
 {
     Diag *diag;
     if (e->type->kind == TYPE_BAD || want->kind == TYPE_BAD) return;
+    if (e->type->kind == TYPE_OPTIONAL && e->type->elem == want) {
+        check_null_error(c, e);
+        return;
+    }
     if (e->type->kind == TYPE_NOTHING)
         diag = diag_error(c->diags, e->span, "expected %s, but this gives no value", want->name);
     else
@@ -192,10 +194,10 @@ void check_null_error(Check *c, const Expr *e)
     Diag *diag = diag_error(c->diags, e->span, "this may be null; use ?? or test it");
     const Type *type = e->type;
     if (at->kind == EX_NAME && at->variable) {
-        diag_other(c->diags, diag, at->variable->span, "'%s' is a %s", at->name.text, type->name);
+        diag_other(c->diags, diag, at->variable->span, "declared as %s here", type->name);
     } else if (at->kind == EX_FIELD && at->left->type && at->left->type->fields) {
         const TypeField *field = &at->left->type->fields[at->field_index];
-        if (field->span.len) diag_other(c->diags, diag, field->span, "'%s' is a %s", field->name, type->name);
+        if (field->span.len) diag_other(c->diags, diag, field->span, "declared as %s here", type->name);
     }
 }
 
@@ -603,9 +605,10 @@ static const Type *infer_paren(Check *c, Expr *e, const Type *want)
     return type;
 }
 
-static const Type *refuse(Check *c, const Expr *e, const char *what)
+/* Only the word at its head is marked: the rest may go over many lines. */
+static const Type *refuse(Check *c, const Expr *e, const char *word)
 {
-    diag_not_yet(c->diags, e->span, what);
+    diag_not_yet(c->diags, (Span){e->span.off, (uint32_t)strlen(word)}, arena_printf(c->arena, "'%s'", word));
     return c->core->bad;
 }
 
@@ -633,10 +636,10 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     case EX_PAREN: return infer_paren(c, e, want);
     case EX_YIELD: return check_yield(c, e, want);
     case EX_SPAWN: return check_spawn(c, e);
-    case EX_LAMBDA: return refuse(c, e, "an inline function");
+    case EX_LAMBDA: diag_not_yet(c->diags, e->span, "an inline function"); return core->bad;
     case EX_PARALLEL:
-    case EX_PARALLEL_FOR: return refuse(c, e, "'parallel'");
-    case EX_RACE: return refuse(c, e, "'race'");
+    case EX_PARALLEL_FOR: return refuse(c, e, "parallel");
+    case EX_RACE: return refuse(c, e, "race");
     }
     return core->bad;
 }

@@ -106,6 +106,7 @@ typedef struct Body {
     TryScope *scope;
     CatchVariable *catch_variables;
     WorkflowErrors *errors; /* workflows only */
+    bool incomplete;        /* a match that misses cases was reported, so ends of the body say nothing */
     NameTable labels;       /* label → Span * of the point that has it */
 } Body;
 
@@ -127,6 +128,7 @@ typedef struct Check {
     uint32_t type_cap, type_used;
     Type *last_type;
     bool has_task_types; /* some task<T> exists, so types must be searched for handles where handles may not go */
+    Span yield_word;     /* of the yield whose call is being checked */
     Span at;             /* the statement being checked; where limits are reported */
     const Fact *facts;
     bool unreachable;     /* control cannot get here; facts say nothing */

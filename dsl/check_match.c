@@ -277,25 +277,32 @@ static bool find_missing(const Cover *cover, Missing *missing)
     }
 }
 
-static void report_missing(Check *c, const Stmt *s, const Cover *cover)
+static const char *list_missing(Check *c, const Missing *missing)
+{
+    const char *list = arena_printf(c->arena, "'%s'", missing->names[0]);
+    for (uint32_t i = 1; i < missing->count && i < MISSING_MAX; i++) {
+        list = arena_printf(c->arena, "%s%s'%s'", list, i + 1 == missing->count ? " and " : ", ", missing->names[i]);
+    }
+    return missing->count <= MISSING_MAX ? list
+                                         : arena_printf(c->arena, "%s and %u more", list, missing->count - MISSING_MAX);
+}
+
+/* Mistake 21. True: every value has an arm. */
+static bool check_complete(Check *c, const Stmt *s, const Cover *cover)
 {
     Missing missing = {0};
     Span span = s->keyword.len ? span_join(s->keyword, s->value->span) : s->value->span;
-    if (cover->else_span.len || cover->base->kind == TYPE_BAD) return;
+    if (cover->else_span.len || cover->base->kind == TYPE_BAD) return true;
     if (!find_missing(cover, &missing)) {
         const char *what = cover->base->kind == TYPE_ANY_ERROR ? "an error" : cover->subject->name;
         diag_error(c->diags, span, "a match on %s needs 'else'", what);
-        return;
+        return false;
     }
-    if (!missing.count) return;
-    const char *list = arena_printf(c->arena, "'%s'", missing.names[0]);
-    for (uint32_t i = 1; i < missing.count && i < MISSING_MAX; i++) {
-        list = arena_printf(c->arena, "%s%s'%s'", list, i + 1 == missing.count ? " and " : ", ", missing.names[i]);
-    }
-    if (missing.count > MISSING_MAX) list = arena_printf(c->arena, "%s and %u more", list, missing.count - MISSING_MAX);
-    Diag *diag = diag_error(c->diags, span, "this match misses %s", list);
+    if (!missing.count) return true;
+    Diag *diag = diag_error(c->diags, span, "this match misses %s", list_missing(c, &missing));
     diag_hint(c->diags, diag, "add an arm for it, or 'else'");
     if (cover->base->decl) diag_other(c->diags, diag, cover->base->decl->name.span, "declared here");
+    return false;
 }
 
 static const Clause *clause_of_subject(const Body *body, const Expr *subject)
@@ -344,6 +351,7 @@ bool check_match(Check *c, Stmt *s)
         falls = true;
     }
     c->facts = falls ? after : before;
-    report_missing(c, s, &cover);
-    return falls || !s->arms;
+    if (check_complete(c, s, &cover)) return falls || !s->arms;
+    c->body->incomplete = true;
+    return true;
 }

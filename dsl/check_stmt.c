@@ -70,7 +70,10 @@ Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_muta
 void check_params(Check *c, Decl *decl)
 {
     for (Field *f = decl->params; f; f = f->next) {
-        f->variable = check_add_variable(c, f->name, f->type ? f->type : c->core->bad, false);
+        Name name = f->name;
+        if (name_table_get(&c->locals, name.text))
+            name.text = "_"; /* a parameter declared twice was reported with the signature */
+        f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
         f->variable->param = true;
     }
 }
@@ -260,6 +263,13 @@ static Range check_int_range(Check *c, Stmt *s)
     return (Range){c->core->integer, c->core->bad};
 }
 
+static void report_no_range(Check *c, const Expr *e)
+{
+    Diag *diag = diag_error(c->diags, e->span, "'for' needs a list, a map or a range, got %s", e->type->name);
+    if (e->type->kind == TYPE_INT) diag_hint(c->diags, diag, "write 0..n");
+    if (e->type->kind == TYPE_STRING) diag_hint(c->diags, diag, "go through its .lines()");
+}
+
 static Range check_range(Check *c, Stmt *s)
 {
     const Type *bad = c->core->bad;
@@ -274,14 +284,7 @@ static Range check_range(Check *c, Stmt *s)
         break;
     case TYPE_BAD: break;
     case TYPE_OPTIONAL: check_null_error(c, s->value); break;
-    case TYPE_INT:
-        diag_hint(c->diags, diag_error(c->diags, s->value->span, "int is not something to go through"), "write 0..n");
-        break;
-    case TYPE_STRING:
-        diag_hint(c->diags, diag_error(c->diags, s->value->span, "string is not something to go through"),
-                  "go through its .lines()");
-        break;
-    default: diag_error(c->diags, s->value->span, "%s is not something to go through", type->name);
+    default: report_no_range(c, s->value);
     }
     return (Range){bad, bad};
 }
@@ -603,6 +606,7 @@ void check_body(Check *c, Decl *decl)
     check_params(c, decl);
     bool falls = check_block_in_scope(c, decl->block);
     check_scope_leave(c, scope);
-    if (falls && decl->type->kind != TYPE_NOTHING && decl->type->kind != TYPE_BAD) report_missing_return(c, decl);
+    if (falls && !body.incomplete && decl->type->kind != TYPE_NOTHING && decl->type->kind != TYPE_BAD)
+        report_missing_return(c, decl);
     c->body = NULL;
 }

@@ -81,7 +81,7 @@ static const char *name_composite(Check *c, TypeKind kind, const Type *key, cons
     switch (kind) {
     case TYPE_LIST: return arena_printf(c->arena, "list<%s>", elem->name);
     case TYPE_MAP: return arena_printf(c->arena, "map<%s, %s>", key->name, elem->name);
-    case TYPE_TASK: return elem->kind == TYPE_NOTHING ? "task" : arena_printf(c->arena, "task<%s>", elem->name);
+    case TYPE_TASK: return arena_printf(c->arena, "task<%s>", elem->name);
     default: return arena_printf(c->arena, "%s?", elem->name);
     }
 }

@@ -4,6 +4,7 @@
 #   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens    the same with tokens
+#   NAME.program the same with the checked program
 # Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
 set -u
 case ${1:?usage: run.sh TFYC} in */*) tfyc=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) tfyc=$1 ;; esac
@@ -49,6 +50,7 @@ for file in $(find "$@" -name '*.tfy' | sed 's|^\./||' | sort); do
     [ -e "$name.expected" ] && check "$name"
     [ -e "$name.ast" ] && dump "$name" ast
     [ -e "$name.tokens" ] && dump "$name" tokens
+    [ -e "$name.program" ] && dump "$name" program
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
