@@ -72,11 +72,15 @@ typedef struct TfyArgs {
 int tfy__args_parse(int argc, char **argv, TfyArgs *args);
 void tfy__args_free(TfyArgs *args);
 
+/* How many words an option of a command takes in argv, its value included: 1 or 2; 0: the command has no such option. */
+int tfy__option_words(const TfyCommandInfo *command, const char *text);
+
 /* The rows of the tables, for help and dispatch. */
 const TfyCommandInfo *tfy__command_find(const char *name);
 void tfy__command_usage(const TfyCommandInfo *command,
                         void *file);              /* the usage line and the options; file is a FILE * */
 const TfyCommandInfo *tfy__command_at(int index); /* NULL: behind the last */
+const char *tfy__option_name(int option);         /* without dashes */
 
 /* Which of the candidates was probably meant: the nearest within a third of the word's length; NULL: none. */
 typedef const char *(*TfyCandidate)(const void *state, int index); /* NULL ends the list */

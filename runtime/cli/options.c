@@ -169,6 +169,21 @@ static int find_option(const char *name, size_t len)
     return -1;
 }
 
+const char *tfy__option_name(int option)
+{
+    return OPTIONS[option].name;
+}
+
+int tfy__option_words(const TfyCommandInfo *command, const char *text)
+{
+    bool long_form = text[1] == '-';
+    const char *name = text + (long_form ? 2 : 1);
+    size_t len = strcspn(name, "=");
+    int option = find_option(name, len);
+    if (option < 0 || !takes(command, option) || long_form == (len == 1)) return 0;
+    return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
+}
+
 static int refuse_option(const TfyCommandInfo *command, const char *text, const char *name)
 {
     const char *meant = tfy__nearest(name, option_candidate, command);
@@ -212,8 +227,8 @@ static bool take_option(Reader *reader)
     bool long_form = text[1] == '-';
     const char *name = text + (long_form ? 2 : 1);
     size_t len = strcspn(name, "=");
-    int option = find_option(name, len);
-    if (option < 0 || !takes(args->command, option) || long_form == (len == 1)) {
+    int option = tfy__option_words(args->command, text) ? find_option(name, len) : -1;
+    if (option < 0) {
         if (is_run(args->command) && long_form) return take_param(reader);
         return refuse(reader, refuse_option(args->command, text, name));
     }

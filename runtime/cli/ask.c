@@ -1,0 +1,200 @@
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "core/effect.h"
+#include "core/world.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A question that was not answered on the terminal yet. */
+typedef struct Question {
+    char run[37];
+    char *task, *text, *answers; /* owned */
+    int64_t step;
+    struct Question *next;
+} Question;
+
+struct TfyAsker {
+    TfyLoop *loop;
+    bool terminal;
+    char *command;          /* owned */
+    int64_t watch;          /* of standard input; -1: none */
+    Question *first, *last; /* first is the one on the screen */
+    char line[512];         /* what was typed so far */
+    size_t line_len;
+};
+
+static void free_question(Question *question)
+{
+    free(question->task);
+    free(question->text);
+    free(question->answers);
+    free(question);
+}
+
+static void show(const TfyAsker *asker)
+{
+    if (asker->first) fprintf(stderr, "%s\n(%s) > ", asker->first->text, asker->first->answers);
+}
+
+static void next_question(TfyAsker *asker)
+{
+    Question *done = asker->first;
+    asker->first = done->next;
+    if (!asker->first) asker->last = NULL;
+    free_question(done);
+    show(asker);
+}
+
+/* "y" and "n" are understood where yes and no are. */
+static const char *in_full(const Question *question, const char *typed)
+{
+    if (strstr(question->answers, "yes")) {
+        if (strcmp(typed, "y") == 0 || strcmp(typed, "Y") == 0) return "yes";
+        if (strcmp(typed, "n") == 0 || strcmp(typed, "N") == 0) return "no";
+    }
+    return typed;
+}
+
+static void take_line(TfyAsker *asker)
+{
+    char error[TFY_ERROR_TEXT];
+    Question *question = asker->first;
+    char *typed = asker->line;
+    asker->line[asker->line_len] = '\0';
+    asker->line_len = 0;
+    while (*typed == ' ' || *typed == '\t') typed++;
+    for (size_t len = strlen(typed); len > 0 && strchr(" \t\r", typed[len - 1]); len--) typed[len - 1] = '\0';
+    if (!question) return;
+    if (!*typed) {
+        show(asker);
+        return;
+    }
+    int code = tfy__arrive_approval(asker->loop, question->run, question->task, question->step,
+                                    in_full(question, typed), "terminal", error);
+    if (code == TFY_E_INVALID) {
+        fprintf(stderr, "%s\n(%s) > ", error, question->answers);
+        return;
+    }
+    if (code != TFY_OK) tfy__say("%s", error); /* somebody else was faster, or the task is gone */
+    next_question(asker);
+}
+
+static void typed_bytes(TfyAsker *asker, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (bytes[i] == '\n') {
+            take_line(asker);
+        } else if (asker->line_len + 1 < sizeof asker->line) {
+            asker->line[asker->line_len++] = bytes[i];
+        }
+    }
+}
+
+static void stop_reading(TfyAsker *asker)
+{
+    if (asker->watch >= 0) tfy__watch_del(asker->loop, asker->watch);
+    asker->watch = -1;
+}
+
+/* The descriptor may be shared with other processes, so it is not made nonblocking: poll says whether a read would wait. */
+static void on_input(void *arg, uint32_t events)
+{
+    TfyAsker *asker = arg;
+    (void)events;
+    for (;;) {
+        char bytes[256];
+        struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&ready, 1, 0) <= 0) return;
+        ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (got <= 0) {
+            stop_reading(asker);
+            if (asker->first)
+                fprintf(stderr, "\nanswer with: %s approve %s --yes or --no\n", asker->command, asker->first->run);
+            return;
+        }
+        typed_bytes(asker, bytes, (size_t)got);
+    }
+}
+
+static char *text_of(const TfyQuestion *asked)
+{
+    char *text = NULL;
+    const char *details = asked->details ? asked->details : "";
+    if (asprintf(&text, "%s, line %u asks: %s%s%s", asked->workflow, asked->line, asked->question, *details ? "\n" : "",
+                 details) < 0)
+        return NULL;
+    return text;
+}
+
+static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
+{
+    Question *question = calloc(1, sizeof *question);
+    if (!question) return;
+    snprintf(question->run, sizeof question->run, "%s", asked->run);
+    question->task = strdup(asked->task);
+    question->text = text_of(asked);
+    question->answers = strdup(asked->answers);
+    question->step = asked->step;
+    if (!question->task || !question->text || !question->answers) {
+        free_question(question);
+        return;
+    }
+    if (asker->last) {
+        asker->last->next = question;
+    } else {
+        asker->first = question;
+    }
+    asker->last = question;
+    if (asker->first == question) show(asker);
+}
+
+static void on_question(void *state, const TfyQuestion *asked)
+{
+    TfyAsker *asker = state;
+    if (asker->terminal && asker->watch >= 0) {
+        enqueue(asker, asked);
+        return;
+    }
+    char *text = text_of(asked);
+    bool plain = strcmp(asked->answers, "yes, no") == 0;
+    fprintf(stderr, "%s\nanswer with: %s approve %s --task %s --step %lld %s\n", text ? text : asked->question,
+            asker->command, asked->run, asked->task, (long long)asked->step,
+            plain ? "--yes (or --no)" : "--answer CASE");
+    if (!plain) fprintf(stderr, "  where CASE is one of: %s\n", asked->answers);
+    free(text);
+}
+
+TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command)
+{
+    TfyAsker *asker = calloc(1, sizeof *asker);
+    if (!asker) return NULL;
+    asker->loop = loop;
+    asker->terminal = terminal;
+    asker->command = strdup(command);
+    asker->watch = -1;
+    if (!asker->command) {
+        free(asker);
+        return NULL;
+    }
+    if (terminal) asker->watch = tfy__watch_add(loop, STDIN_FILENO, TFY_FD_READ, on_input, asker);
+    tfy__on_question(loop, on_question, asker);
+    return asker;
+}
+
+void tfy__ask_stop(TfyAsker *asker)
+{
+    if (!asker) return;
+    tfy__on_question(asker->loop, NULL, NULL);
+    stop_reading(asker);
+    while (asker->first) {
+        Question *question = asker->first;
+        asker->first = question->next;
+        free_question(question);
+    }
+    free(asker->command);
+    free(asker);
+}

@@ -1,0 +1,147 @@
+/* cmd_answer.c: tfy approve, deny, kill and resolve: what people have to say about a run. To its live process where there is one, else into
+ * its log. */
+#include "cli/cli.h"
+#include "cli/offline.h"
+#include "cli/owner.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Who answers, for the log. */
+static void own_name(char *out, size_t size)
+{
+    struct passwd *user = getpwuid(geteuid());
+    if (user) {
+        snprintf(out, size, "%s", user->pw_name);
+    } else {
+        snprintf(out, size, "uid %u", (unsigned)geteuid());
+    }
+}
+
+/* Delivers a request and says what it did: "done" names it, in the words that follow "run R". */
+static int deliver(const TfyArgs *args, const json_t *request, const char *done)
+{
+    char error[TFY_ERROR_TEXT] = "", by[64], run[37] = "";
+    bool live = false;
+    const char *db_path = tfy__db_path(args);
+    int code = tfy__owner_request(db_path, request, &live, error);
+    if (!live) {
+        own_name(by, sizeof by);
+        code = tfy__offline_request(db_path, request, by, run, error);
+    }
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    if (live) {
+        tfy__say("%s", done);
+    } else {
+        tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(db_path), run);
+    }
+    return EXIT_DONE;
+}
+
+static json_t *new_request(const TfyArgs *args, const char *what)
+{
+    json_t *request = json_pack("{s:s,s:s}", "do", what, "run", args->words[0]);
+    if (args->option[OPT_TASK]) json_object_set_new(request, "task", json_string(args->option[OPT_TASK]));
+    return request;
+}
+
+/* A step's number; false after a message. */
+static bool set_step(json_t *request, const char *text)
+{
+    char *end;
+    long long step = strtoll(text, &end, 10);
+    if (*end || end == text || step <= 0) {
+        tfy__say("a step is a number from 1, not '%s'", text);
+        return false;
+    }
+    json_object_set_new(request, "step", json_integer(step));
+    return true;
+}
+
+static int answer(const TfyArgs *args, const char *word)
+{
+    int status = EXIT_USAGE;
+    char done[128];
+    json_t *request = new_request(args, "approve");
+    json_object_set_new(request, "answer", json_string(word));
+    if (!args->option[OPT_STEP] || set_step(request, args->option[OPT_STEP])) {
+        snprintf(done, sizeof done, "answered with %.60s", word);
+        status = deliver(args, request, done);
+    }
+    json_decref(request);
+    return status;
+}
+
+int tfy__cmd_approve(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        int answers = !!args.option[OPT_YES] + !!args.option[OPT_NO] + !!args.option[OPT_ANSWER];
+        const char *word = args.option[OPT_ANSWER] ? args.option[OPT_ANSWER] : args.option[OPT_NO] ? "no" : "yes";
+        status = answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no and --answer") : answer(&args, word);
+    }
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_deny(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = answer(&args, "no");
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_kill(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = new_request(&args, "kill");
+        json_object_set_new(request, "force", json_boolean(args.option[OPT_FORCE] != NULL));
+        status = deliver(&args, request, "killed");
+        json_decref(request);
+    }
+    tfy__args_free(&args);
+    return status;
+}
+
+/* --done JSON, --retry or --fail: exactly one. False after a message. */
+static bool set_outcome(json_t *request, const TfyArgs *args)
+{
+    const char *done = args->option[OPT_DONE];
+    json_error_t error;
+    if (!!done + !!args->option[OPT_RETRY] + !!args->option[OPT_FAIL] != 1) {
+        tfy__say("say what became of the step: --done JSON with its result, --retry if it was not done, or --fail");
+        return false;
+    }
+    json_object_set_new(request, "how", json_string(done ? "done" : args->option[OPT_RETRY] ? "retry" : "fail"));
+    if (!done) return true;
+    json_t *value = json_loads(done, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!value) {
+        tfy__say("--done takes the step's result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
+        return false;
+    }
+    json_object_set_new(request, "value", value);
+    return true;
+}
+
+int tfy__cmd_resolve(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = new_request(&args, "resolve");
+        status = EXIT_USAGE;
+        if (set_step(request, args.words[1]) && set_outcome(request, &args))
+            status = deliver(&args, request, "resolved");
+        json_decref(request);
+    }
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's source, so a run can be
+ * taken up or looked at with exactly the code it began with, whatever became of the file. */
+#include "cli/cli.h"
+#include "cli/compile.h"
+#include "tfy.h"
+#include "wal/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The operands of resume and replay: a run, then extern C files. */
+static const char *run_of(const TfyArgs *args)
+{
+    size_t len = args->word_count ? strlen(args->words[0]) : 0;
+    return len == 0 || (len > 2 && strcmp(args->words[0] + len - 2, ".c") == 0) ? "last" : args->words[0];
+}
+
+static int first_extra(const TfyArgs *args)
+{
+    return args->word_count && run_of(args) == args->words[0] ? 1 : 0;
+}
+
+static int open_log(const TfyArgs *args, TfyLog **log)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLogOptions options = {.path = tfy__db_path(args), .read_only = true, .existing = true};
+    int code = tfy__log_open(log, &options, error);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+static int read_run(TfyLog *log, const char *run, TfyHistory **history)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int code = tfy__history_read(log, run, history, error);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* The program of a history, compiled. */
+static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s.tfy", history->workflow && *history->workflow ? history->workflow : "program");
+    int from = first_extra(args);
+    TfyCompile what = {.name = name,
+                       .source = history->program_source,
+                       .extras = args->words + from,
+                       .extra_count = args->word_count - from};
+    return tfy__compile(&what, program);
+}
+
+/* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on failure. */
+static int exec_with(const TfyArgs *args, const char *program, const char *command, const char *run)
+{
+    char *words[OPT_COUNT + 2] = {NULL};
+    int count = 0;
+    if (*run) words[count++] = strdup(run);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const char *value = i == OPT_DB ? tfy__db_path(args) : args->option[i];
+        if (!value || i == OPT_PROGRAM) continue;
+        if (asprintf(&words[count++], "--%s%s%s", tfy__option_name(i), *value ? "=" : "", value) < 0) {
+            return tfy__fail(EXIT_BUG, "memory ran out");
+        }
+    }
+    int status = tfy__exec_program(program, command, words, count);
+    while (count > 0) free(words[--count]);
+    return status;
+}
+
+/* Takes up the unfinished runs of one program in a process of their own; the status it ended with. */
+static int resume_program(const TfyArgs *args, const TfyHistory *history)
+{
+    char *program = NULL;
+    int status = compile_recorded(args, history, &program);
+    if (status != EXIT_DONE) return status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) _exit(exec_with(args, program, "resume", ""));
+    free(program);
+    if (child < 0) return tfy__fail(EXIT_BUG, "no process can be started");
+    while (waitpid(child, &status, 0) < 0) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Every unfinished run, program by program: one process at a time may write the database. */
+static int resume_all(const TfyArgs *args)
+{
+    TfyLog *log = NULL;
+    int64_t *ids = NULL;
+    uint32_t count = 0;
+    int status = open_log(args, &log);
+    if (status != EXIT_DONE) return status;
+    if (tfy__log_unfinished(log, &ids, &count) != TFY_OK) count = 0;
+    TfyHistory **histories = calloc(count + 1, sizeof *histories);
+    for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
+        status = read_run(log, id, &histories[i]);
+    }
+    tfy__log_close(log, false);
+    for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
+        bool seen = false;
+        for (uint32_t j = 0; j < i; j++)
+            seen |= memcmp(histories[j]->program_hash, histories[i]->program_hash, 16) == 0;
+        if (!seen) {
+            int one = resume_program(args, histories[i]);
+            if (one > status) status = one;
+        }
+    }
+    for (uint32_t i = 0; histories && i < count; i++) tfy__history_free(histories[i]);
+    free(histories);
+    free(ids);
+    return status;
+}
+
+/* Reads the run, finds or compiles the program, and becomes it. */
+static int continue_as(const TfyArgs *args, const char *command)
+{
+    TfyLog *log = NULL;
+    TfyHistory *history = NULL;
+    char run[37], *program = NULL;
+    int status = open_log(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = read_run(log, run_of(args), &history);
+    tfy__log_close(log, false);
+    if (status != EXIT_DONE) return status;
+    tfy__uuid_text(history->run.uuid, run);
+    if (args->option[OPT_PROGRAM]) {
+        int from = first_extra(args);
+        TfyCompile what = {.name = args->option[OPT_PROGRAM],
+                           .path = args->option[OPT_PROGRAM],
+                           .extras = args->words + from,
+                           .extra_count = args->word_count - from};
+        status = tfy__compile(&what, &program);
+    } else {
+        status = compile_recorded(args, history, &program);
+    }
+    tfy__history_free(history);
+    if (status == EXIT_DONE) status = exec_with(args, program, command, run);
+    free(program);
+    return status;
+}
+
+int tfy__cmd_resume(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = args.option[OPT_ALL] ? resume_all(&args) : continue_as(&args, "resume");
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_replay(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = continue_as(&args, "replay");
+    tfy__args_free(&args);
+    return status;
+}

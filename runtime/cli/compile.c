@@ -1,0 +1,460 @@
+#include "cli/compile.h"
+#include "cli/cli.h"
+#include "value/buffer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define ARGV_MAX 256 /* words of one command line that is run here */
+
+/* Where the parts stand that a compilation needs. */
+typedef struct Toolchain {
+    char tfyc[PATH_MAX];    /* the compiler of .tfy files */
+    char include[PATH_MAX]; /* directory of tfy.h */
+    char library[PATH_MAX]; /* libtfy.a */
+    char cc[PATH_MAX];      /* the C compiler */
+    const char *flags;      /* $CFLAGS or "" */
+} Toolchain;
+
+static const char *const LIBRARIES[] = {"-lsqlite3", "-ljansson", "-lxxhash", "-lcurl", "-lpthread", "-lm"};
+#define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
+/* -O1: the time of -O2 grows beyond all measure on long workflows. */
+static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-g"};
+#define CC_FLAG_COUNT ((int)(sizeof CC_FLAGS / sizeof *CC_FLAGS))
+
+/* ---- finding the parts ---- */
+
+/* The directory this executable lies in. */
+static bool own_dir(char out[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (len <= 0) return false;
+    out[len] = '\0';
+    *strrchr(out, '/') = '\0';
+    return true;
+}
+
+static bool join_path(char out[PATH_MAX], const char *dir, const char *name)
+{
+    return snprintf(out, PATH_MAX, "%s/%s", dir, name) < PATH_MAX;
+}
+
+static bool find_in_path(const char *name, char out[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/')) return snprintf(out, PATH_MAX, "%s", name) < PATH_MAX && access(out, X_OK) == 0;
+    for (const char *dir = path ? path : "/usr/bin:/bin"; dir;) {
+        size_t len = strcspn(dir, ":");
+        int n = snprintf(out, PATH_MAX, "%.*s/%s", (int)len, len ? dir : ".", name);
+        if (n < PATH_MAX && access(out, X_OK) == 0) return true;
+        dir = dir[len] ? dir + len + 1 : NULL;
+    }
+    return false;
+}
+
+static bool find_tfyc(char out[PATH_MAX])
+{
+    char dir[PATH_MAX];
+    if (own_dir(dir) && join_path(out, dir, "tfyc") && access(out, X_OK) == 0) return true;
+    return find_in_path("tfyc", out);
+}
+
+/* The library and its header stand in the build tree (runtime/ beside this executable) or in the installed prefix. */
+static bool find_library(Toolchain *tools)
+{
+    static const char *const PLACES[][2] = {{"runtime", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
+    char dir[PATH_MAX], header[PATH_MAX];
+    if (!own_dir(dir)) return false;
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        if (join_path(tools->include, dir, PLACES[i][0]) && join_path(tools->library, dir, PLACES[i][1]) &&
+            join_path(header, tools->include, "tfy.h") && access(header, R_OK) == 0 &&
+            access(tools->library, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool find_cc(char out[PATH_MAX])
+{
+    const char *chosen = getenv("CC");
+    if (chosen && *chosen) return find_in_path(chosen, out);
+    return find_in_path("cc", out) || find_in_path("gcc", out) || find_in_path("clang", out);
+}
+
+static int no_tfyc(void)
+{
+    return tfy__fail(
+        EXIT_MISSING,
+        "tfyc, the compiler of .tfy files, is neither beside this program nor in PATH; build or install it");
+}
+
+static int find_parts(Toolchain *tools)
+{
+    const char *flags = getenv("CFLAGS");
+    tools->flags = flags ? flags : "";
+    if (!find_tfyc(tools->tfyc)) return no_tfyc();
+    if (!find_library(tools)) {
+        return tfy__fail(EXIT_MISSING, "libtfy.a and tfy.h are not found beside this program; build or install them");
+    }
+    if (!find_cc(tools->cc)) {
+        return tfy__fail(
+            EXIT_MISSING,
+            "no C compiler is found, and running a .tfy program needs one; install the package gcc, or name "
+            "one in $CC");
+    }
+    return EXIT_DONE;
+}
+
+/* ---- running commands ---- */
+
+typedef struct Command {
+    const char *words[ARGV_MAX + 1];
+    int count;
+} Command;
+
+static void add_word(Command *command, const char *word)
+{
+    if (command->count < ARGV_MAX) command->words[command->count++] = word;
+    command->words[command->count] = NULL;
+}
+
+/* Words of $CFLAGS, cut at blanks in place. */
+static void add_flags(Command *command, char *flags)
+{
+    char *rest = NULL;
+    for (char *word = strtok_r(flags, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+        add_word(command, word);
+}
+
+/* Runs a command and waits. stderr_fd: where its messages go; -1: where ours go. Its exit status, 128 + signal, or -1. */
+static int run_command(const Command *command, int stderr_fd)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) return -1;
+    if (child == 0) {
+        if (stderr_fd >= 0) dup2(stderr_fd, STDERR_FILENO);
+        execv(command->words[0], (char *const *)command->words);
+        _exit(127);
+    }
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR) return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int tfy__run_tfyc(const char *const *arguments, int count)
+{
+    char tfyc[PATH_MAX];
+    Command command = {0};
+    if (!find_tfyc(tfyc)) return no_tfyc();
+    add_word(&command, tfyc);
+    for (int i = 0; i < count; i++) add_word(&command, arguments[i]);
+    int status = run_command(&command, -1);
+    return status < 0 || status >= 127 ? tfy__fail(EXIT_BUG, "%s did not end in order (status %d)", tfyc, status)
+                                       : status;
+}
+
+/* ---- the key ---- */
+
+static void hash_text(XXH3_state_t *state, const char *text)
+{
+    XXH3_128bits_update(state, text, strlen(text) + 1);
+}
+
+/* The content of a file, with its length, so that two neighbours cannot pass for two others. */
+static bool hash_file(XXH3_state_t *state, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    bool fine = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (!fine) errno = EISDIR;
+    uint64_t size = fine ? (uint64_t)st.st_size : 0;
+    void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (bytes == MAP_FAILED) fine = false;
+    int reason = errno;
+    if (fine) {
+        XXH3_128bits_update(state, &size, sizeof size);
+        XXH3_128bits_update(state, bytes, size);
+    }
+    if (bytes && bytes != MAP_FAILED) munmap(bytes, size);
+    close(fd);
+    errno = reason;
+    return fine;
+}
+
+/* The C compiler is known by its path, size and time: reading all of it would take longer than the rest of a start. */
+static void hash_cc(XXH3_state_t *state, const char *path)
+{
+    struct stat st = {0};
+    (void)!stat(path, &st);
+    int64_t facts[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    hash_text(state, path);
+    XXH3_128bits_update(state, facts, sizeof facts);
+}
+
+static int unreadable(const char *path)
+{
+    return tfy__fail(EXIT_MISSING, "cannot read %s: %s", path, errno == EISDIR ? "not a file" : strerror(errno));
+}
+
+static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33])
+{
+    XXH3_state_t *state = XXH3_createState();
+    const char *bad = NULL;
+    char header[PATH_MAX + 8];
+    if (!state) return tfy__fail(EXIT_BUG, "memory ran out");
+    XXH3_128bits_reset(state);
+    hash_text(state, what->name);
+    if (!what->path) {
+        hash_text(state, what->source);
+    } else if (!hash_file(state, what->path)) {
+        bad = what->path;
+    }
+    for (int i = 0; i < what->extra_count && !bad; i++) {
+        hash_text(state, what->extras[i]);
+        if (!hash_file(state, what->extras[i])) bad = what->extras[i];
+    }
+    snprintf(header, sizeof header, "%s/tfy.h", tools->include);
+    const char *parts[] = {tools->tfyc, tools->library, header};
+    for (size_t i = 0; i < 3 && !bad; i++) {
+        if (!hash_file(state, parts[i])) bad = parts[i];
+    }
+    for (int i = 0; i < CC_FLAG_COUNT; i++) hash_text(state, CC_FLAGS[i]);
+    hash_text(state, tools->flags);
+    hash_cc(state, tools->cc);
+    XXH128_hash_t hash = XXH3_128bits_digest(state);
+    int status = bad ? unreadable(bad) : EXIT_DONE;
+    XXH3_freeState(state);
+    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    return status;
+}
+
+/* ---- the cache ---- */
+
+/* Makes a directory and those above it, for the owner only. */
+static bool make_dirs(const char *path)
+{
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s", path) >= PATH_MAX) return false;
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)!mkdir(part, 0700);
+        *slash = '/';
+    }
+    return mkdir(part, 0700) == 0 || errno == EEXIST;
+}
+
+/* The first of the three places that can be written. */
+static bool cache_dir(char out[PATH_MAX])
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (xdg && *xdg == '/' && join_path(out, xdg, "tfy") && make_dirs(out) && access(out, W_OK) == 0) return true;
+    if (home && *home == '/' && join_path(out, home, ".cache/tfy") && make_dirs(out) && access(out, W_OK) == 0)
+        return true;
+    return join_path(out, ".tfy", "cache") && make_dirs(out) && access(out, W_OK) == 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *place)
+{
+    (void)st;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- compiling ---- */
+
+/* The program's name without directory and ".tfy": what the executable is called. */
+static void stem_of(const char *name, char out[NAME_MAX])
+{
+    const char *slash = strrchr(name, '/');
+    snprintf(out, NAME_MAX, "%s", slash ? slash + 1 : name);
+    size_t len = strlen(out);
+    if (len > 4 && strcmp(out + len - 4, ".tfy") == 0) out[len - 4] = '\0';
+    if (!*out) snprintf(out, NAME_MAX, "program");
+}
+
+static bool write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    bool fine = fputs(text, file) >= 0;
+    return (fclose(file) == 0) && fine;
+}
+
+/* tfyc: the program to C. Its messages are for people, about their program. */
+static int make_c(const TfyCompile *what, const Toolchain *tools, const char *dir, const char *c_file)
+{
+    char stored[PATH_MAX], base[NAME_MAX];
+    Command command = {0};
+    const char *from = what->path;
+    if (!from) {
+        stem_of(what->name, base);
+        if (snprintf(stored, sizeof stored, "%s/%s.tfy", dir, base) >= PATH_MAX || !write_file(stored, what->source)) {
+            return tfy__fail(EXIT_MISSING, "cannot write %s: %s", stored, strerror(errno));
+        }
+        from = stored;
+    }
+    add_word(&command, tools->tfyc);
+    add_word(&command, from);
+    add_word(&command, "-o");
+    add_word(&command, c_file);
+    int status = run_command(&command, -1);
+    if (status == EXIT_DONE || status == EXIT_DATA || status == EXIT_USAGE) return status;
+    if (status == EXIT_MISSING || status == EXIT_LOG) return status;
+    return tfy__fail(EXIT_BUG, "tfyc ended with status %d on %s", status, what->name);
+}
+
+/* What the C compiler said tells whose fault it is. */
+static int explain_cc(const TfyCompile *what, FILE *messages)
+{
+    char line[1024];
+    bool missing = false;
+    rewind(messages);
+    while (fgets(line, sizeof line, messages)) {
+        missing |= strstr(line, "cannot find -l") != NULL || strstr(line, "unable to find library -l") != NULL;
+        fputs(line, stderr);
+    }
+    if (missing) {
+        return tfy__fail(EXIT_MISSING,
+                         "a library is missing; install libsqlite3-dev, libjansson-dev, libxxhash-dev and "
+                         "libcurl4-openssl-dev");
+    }
+    if (what->extra_count)
+        return tfy__fail(EXIT_DATA, "the C compiler refused %s with its C files; see its messages above", what->name);
+    return tfy__fail(EXIT_BUG, "the C compiler refused what tfyc made of %s: a mistake in tfyc, or in $CFLAGS",
+                     what->name);
+}
+
+static int make_executable(const TfyCompile *what, const Toolchain *tools, const char *c_file, const char *program)
+{
+    Command command = {0};
+    char *flags = strdup(tools->flags);
+    FILE *messages = tmpfile();
+    int status = EXIT_BUG;
+    if (!flags || !messages) {
+        tfy__say("the C compiler cannot be run: %s", strerror(errno));
+        goto done;
+    }
+    add_word(&command, tools->cc);
+    for (int i = 0; i < CC_FLAG_COUNT; i++) add_word(&command, CC_FLAGS[i]);
+    add_word(&command, "-I");
+    add_word(&command, tools->include);
+    add_word(&command, c_file);
+    for (int i = 0; i < what->extra_count; i++) add_word(&command, what->extras[i]);
+    add_word(&command, tools->library);
+    for (int i = 0; i < LIBRARY_COUNT; i++) add_word(&command, LIBRARIES[i]);
+    add_flags(&command, flags);
+    add_word(&command, "-o");
+    add_word(&command, program);
+    if (command.count == ARGV_MAX) {
+        status = tfy__fail(EXIT_USAGE, "too many C files or flags");
+    } else {
+        status = run_command(&command, fileno(messages)) == 0 ? EXIT_DONE : explain_cc(what, messages);
+    }
+done:
+    free(flags);
+    if (messages) fclose(messages);
+    return status;
+}
+
+/* Both stages into one directory: the C file stays beside the executable for those who want to read it. */
+static int make_entry(const TfyCompile *what, const Toolchain *tools, const char *dir, const char *stem)
+{
+    char c_file[PATH_MAX], program[PATH_MAX];
+    if (snprintf(c_file, sizeof c_file, "%s/%s.c", dir, stem) >= PATH_MAX || !join_path(program, dir, stem)) {
+        return tfy__fail(EXIT_MISSING, "the path of the cache is too long");
+    }
+    int status = make_c(what, tools, dir, c_file);
+    return status == EXIT_DONE ? make_executable(what, tools, c_file, program) : status;
+}
+
+/* Makes the entry aside and renames it into place. Losing that race is fine: the winner's entry is equal. */
+static int fill_cache(const TfyCompile *what, const Toolchain *tools, const char *entry, const char *stem)
+{
+    char aside[PATH_MAX];
+    if (snprintf(aside, sizeof aside, "%s.XXXXXX", entry) >= PATH_MAX || !mkdtemp(aside)) {
+        return tfy__fail(EXIT_MISSING, "cannot write to the cache beside %s: %s", entry, strerror(errno));
+    }
+    int status = make_entry(what, tools, aside, stem);
+    if (status == EXIT_DONE && rename(aside, entry) != 0 && errno != EEXIST && errno != ENOTEMPTY) {
+        status = tfy__fail(EXIT_MISSING, "cannot write to the cache: %s: %s", entry, strerror(errno));
+    }
+    remove_tree(aside);
+    return status;
+}
+
+/* Copies the executable to where it was asked for, whole or not at all. */
+static int copy_program(const char *from, const char *to)
+{
+    char aside[PATH_MAX], block[65536];
+    if (snprintf(aside, sizeof aside, "%s.XXXXXX", to) >= PATH_MAX)
+        return tfy__fail(EXIT_USAGE, "the path %s is too long", to);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = mkstemp(aside);
+    bool fine = in >= 0 && out >= 0;
+    while (fine) {
+        ssize_t got = read(in, block, sizeof block);
+        if (got == 0) break;
+        fine = got > 0 && write(out, block, (size_t)got) == got;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    fine = fine && fchmod(out, 0777 & ~mask) == 0 && rename(aside, to) == 0;
+    int reason = errno;
+    if (in >= 0) close(in);
+    if (out >= 0) close(out);
+    if (!fine && out >= 0) unlink(aside);
+    return fine ? EXIT_DONE : tfy__fail(EXIT_MISSING, "cannot write %s: %s", to, strerror(reason));
+}
+
+int tfy__compile(const TfyCompile *what, char **program)
+{
+    Toolchain tools;
+    char key[33], cache[PATH_MAX], entry[PATH_MAX], stem[NAME_MAX], path[PATH_MAX];
+    int status = find_parts(&tools);
+    if (status == EXIT_DONE) status = make_key(what, &tools, key);
+    if (status != EXIT_DONE) return status;
+    stem_of(what->name, stem);
+    if (!cache_dir(cache))
+        return tfy__fail(EXIT_MISSING, "no directory can be written for compiled programs; set XDG_CACHE_HOME");
+    if (!join_path(entry, cache, key) || !join_path(path, entry, stem))
+        return tfy__fail(EXIT_MISSING, "the path of the cache is too long");
+    if (access(path, X_OK) != 0) status = fill_cache(what, &tools, entry, stem);
+    if (status == EXIT_DONE && what->output) status = copy_program(path, what->output);
+    if (status != EXIT_DONE) return status;
+    *program = strdup(what->output ? what->output : path);
+    return *program ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+int tfy__exec_program(const char *program, const char *command, char **arguments, int count)
+{
+    char **words = calloc((size_t)count + 3, sizeof *words);
+    char name[] = "tfy";
+    if (!words) return tfy__fail(EXIT_BUG, "memory ran out");
+    words[0] = name;
+    words[1] = (char *)(uintptr_t)command; /* execv does not write to its words */
+    memcpy(words + 2, arguments, (size_t)count * sizeof *words);
+    execv(program, words);
+    int status = tfy__fail(EXIT_BUG, "cannot start %s: %s", program, strerror(errno));
+    free(words);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* compile.h: from FILE.tfy to a program that can be run, with the system's C compiler, at most once per content.
+ *
+ * What was compiled lies in a cache ($XDG_CACHE_HOME/tfy, else ~/.cache/tfy, else .tfy/cache), one directory per key. The key is a hash of
+ * everything that decides the result: source, extern C files, tfyc, tfy.h, the library, the C compiler and its flags. An entry is made
+ * aside and renamed into place whole, so a reader never sees half of one and two builders cannot disturb each other. */
+#ifndef TFY_CLI_COMPILE_H
+#define TFY_CLI_COMPILE_H
+
+#include <stdbool.h>
+
+/* What is to be compiled. */
+typedef struct TfyCompile {
+    const char *name;          /* file name of the program, for messages and #line */
+    const char *path;          /* where it lies; NULL: its text is in source */
+    const char *source;        /* its text, as the database holds it; used when path is NULL */
+    const char *const *extras; /* extern C files */
+    int extra_count;
+    const char *output; /* NULL: into the cache; else the executable is put there */
+} TfyCompile;
+
+/* Compiles unless that was done before; *program (malloc'ed) is the executable's path. Answers EXIT_DONE, or the status to exit with
+ * after a message: EXIT_DATA for a program with mistakes, EXIT_MISSING without tfyc, C compiler or library. */
+int tfy__compile(const TfyCompile *what, char **program);
+
+/* Runs the tfyc that stands beside this executable (else the one in PATH) with these arguments behind its name; the status it ended with. */
+int tfy__run_tfyc(const char *const *arguments, int count);
+
+/* Replaces this process by a compiled program: `tfy COMMAND ARGUMENTS…`. Only returns, with a status, when that fails. */
+int tfy__exec_program(const char *program, const char *command, char **arguments, int count);
+
+#endif

@@ -1,0 +1,85 @@
+/* main.c: tfy, the one command people type. One file per command; this one only chooses. */
+#include "cli/cli.h"
+#include "tfy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Entry {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} Entry;
+
+static const Entry ENTRIES[] = {
+    {"run", tfy__cmd_run},
+    {"build", tfy__cmd_build},
+    {"check", tfy__cmd_check},
+    {"ps", tfy__cmd_ps},
+    {"inspect", tfy__cmd_inspect},
+    {"resume", tfy__cmd_resume},
+    {"replay", tfy__cmd_replay},
+    {"output", tfy__cmd_output},
+    {"approve", tfy__cmd_approve},
+    {"deny", tfy__cmd_deny},
+    {"kill", tfy__cmd_kill},
+    {"resolve", tfy__cmd_resolve},
+    {"wal export", tfy__cmd_wal_export},
+};
+#define ENTRY_COUNT (sizeof ENTRIES / sizeof *ENTRIES)
+
+static void usage(FILE *file)
+{
+    fprintf(file, "usage: tfy COMMAND ...\n");
+    for (int i = 0; tfy__command_at(i); i++)
+        fprintf(file, "  %-12s %s\n", tfy__command_at(i)->name, tfy__command_at(i)->summary);
+    fprintf(file, "RUN is a run's id, the beginning of one, or 'last'. 'tfy COMMAND --help' says more.\n"
+                  "exit status: 0 done, 1 the run failed, 64 usage, 65 bad program or data, 69 something is missing, "
+                  "70 internal,\n"
+                  "74 the log cannot be written, 75 held by another process or waiting for people, 130 interrupted\n");
+}
+
+static const char *command_candidate(const void *state, int index)
+{
+    (void)state;
+    return tfy__command_at(index) ? tfy__command_at(index)->name : NULL;
+}
+
+static int unknown(const char *word)
+{
+    const char *meant = tfy__nearest(word, command_candidate, NULL);
+    if (strcmp(word, "wal") == 0) meant = "wal export";
+    if (meant) return tfy__fail(EXIT_USAGE, "there is no command '%s'; did you mean '%s'?", word, meant);
+    return tfy__fail(EXIT_USAGE, "there is no command '%s'; 'tfy --help' lists them", word);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    char wal_export[] = "wal export";
+    if (argc > 1 && strcmp(argv[0], "wal") == 0 && strcmp(argv[1], "export") == 0) {
+        argv[1] = wal_export;
+        return tfy__cmd_wal_export(argc - 1, argv + 1);
+    }
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        if (strcmp(argv[0], ENTRIES[i].name) == 0) return ENTRIES[i].run(argc, argv);
+    }
+    return unknown(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+    tfy__standard_files();
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tfy %s\n", tfy_version());
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    return dispatch(argc - 1, argv + 1);
+}

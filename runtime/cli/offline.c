@@ -1,0 +1,213 @@
+#include "cli/offline.h"
+#include "cli/cli.h"
+#include "tfy.h"
+#include "value/buffer.h"
+#include "wal/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What an answer is appended to. */
+typedef struct Target {
+    TfyLogTask *task;
+    const TfyLogRecord *record; /* the question, or the InDoubt; NULL for a kill */
+    uint32_t count;             /* how many there are to choose from */
+} Target;
+
+static const char *text_member(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+static json_t *payload_of(const TfyLogRecord *record)
+{
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    return json ? json : json_object();
+}
+
+static bool is_question(const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_STEP_START) return false;
+    json_t *json = payload_of(record);
+    bool asks = text_member(json, "question") != NULL;
+    json_decref(json);
+    return asks;
+}
+
+/* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
+static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
+{
+    const TfyLogRecord *open = NULL;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (history->record_tasks[i] != task) continue;
+        bool opens = doubt ? record->type == TFY_R_IN_DOUBT : is_question(record);
+        open = opens ? record : NULL;
+    }
+    return open;
+}
+
+static int fail(char *error_text, int code, const char *format, const char *a, const char *b)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, format, a, b);
+    return code;
+}
+
+static int find_open(const TfyHistory *history, const json_t *request, bool doubt, const char *run, Target *target,
+                     char *error_text)
+{
+    const char *path = text_member(request, "task");
+    int64_t step = json_integer_value(json_object_get(request, "step"));
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        const TfyLogRecord *record = open_record(history, i, doubt);
+        if (!record || (path && strcmp(history->tasks[i].path, path) != 0) || (step && record->step != step)) continue;
+        target->task = &history->tasks[i];
+        target->record = record;
+        target->count++;
+    }
+    if (target->count == 1) return TFY_OK;
+    if (target->count > 1) {
+        return fail(error_text, TFY_E_INVALID, "several tasks of run %s wait for a person: name one with --task PATH%s",
+                    run, "");
+    }
+    return fail(error_text, TFY_E_STATE,
+                doubt ? "no step of run %s that this could mean is in doubt%s"
+                      : "run %s asks nothing that this could answer%s",
+                run, doubt ? "; 'tfy resume' finds out which steps are" : ", or it was already answered");
+}
+
+/* ---- the three answers ---- */
+
+/* "yes" and "no", or one of the cases that the question names. */
+static bool fits_question(const json_t *type, const char *answer, TfyBuffer *choices)
+{
+    size_t i;
+    const json_t *one;
+    bool fits = false;
+    if (!json_is_array(type)) {
+        tfy__buffer_text(choices, "yes, no");
+        return strcmp(answer, "yes") == 0 || strcmp(answer, "no") == 0;
+    }
+    json_array_foreach(type, i, one)
+    {
+        tfy__buffer_printf(choices, "%s%s", i ? ", " : "", json_string_value(one));
+        fits |= strcmp(json_string_value(one) ? json_string_value(one) : "", answer) == 0;
+    }
+    return fits;
+}
+
+static int append(TfyLog *log, const Target *target, TfyRecordType type, json_t *payload)
+{
+    char *text = json_dumps(payload, JSON_COMPACT | JSON_ENCODE_ANY);
+    const TfyLogRecord *record = target->record;
+    if (!text) return TFY_E_NOMEM;
+    int64_t lsn = tfy__log_append(log, target->task, type, record ? record->step : target->task->step,
+                                  record ? record->point : 0, text, strlen(text));
+    free(text);
+    return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+}
+
+static int answer_question(TfyLog *log, const Target *target, const char *answer, const char *by, char *error_text)
+{
+    TfyBuffer choices = {0};
+    json_t *asked = payload_of(target->record);
+    int code = TFY_E_INVALID;
+    if (!fits_question(json_object_get(asked, "type"), answer, &choices)) {
+        fail(error_text, code, "'%.60s' is no answer to this question; it takes one of: %.400s", answer,
+             choices.data ? choices.data : "");
+    } else {
+        json_t *payload = json_pack("{s:O?,s:O?,s:s,s:s}", "id", json_object_get(asked, "id"), "digest",
+                                    json_object_get(asked, "digest"), "answer", answer, "by", by);
+        code = payload ? append(log, target, TFY_R_APPROVAL, payload) : TFY_E_NOMEM;
+        json_decref(payload);
+    }
+    tfy__buffer_free(&choices);
+    json_decref(asked);
+    return code;
+}
+
+static int resolve_step(TfyLog *log, const Target *target, const json_t *request, const char *by)
+{
+    json_t *payload = json_pack("{s:s}", "how", text_member(request, "how"));
+    json_t *value = json_object_get(request, "value");
+    if (value) json_object_set(payload, "value", value);
+    json_object_set_new(payload, "by", json_string(by));
+    int code = append(log, target, TFY_R_RESOLVED, payload);
+    json_decref(payload);
+    return code;
+}
+
+static bool has_ended(const TfyHistory *history, uint32_t task)
+{
+    bool ended = false;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        int type = history->records[i].type;
+        ended |= history->record_tasks[i] == task && (type == TFY_R_TASK_EXIT || type == TFY_R_TASK_ABORT);
+    }
+    return ended;
+}
+
+/* No "passages": nobody is there to count them. The kill is delivered as soon as the task has taken up what stands before it. */
+static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
+                     char *error_text)
+{
+    const char *path = text_member(request, "task") ? text_member(request, "task") : "1";
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        if (strcmp(history->tasks[i].path, path) != 0) continue;
+        if (has_ended(history, i))
+            return fail(error_text, TFY_E_STATE, "task %s of run %s has already ended", path, run);
+        json_t *payload = json_pack("{s:s,s:b,s:s,s:s}", "name", "kill", "force",
+                                    json_is_true(json_object_get(request, "force")), "why", "killed", "by", by);
+        int code = append(log, &(Target){.task = &history->tasks[i]}, TFY_R_SIGNAL, payload);
+        json_decref(payload);
+        return code;
+    }
+    return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
+}
+
+static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
+                char *error_text)
+{
+    Target target = {0};
+    const char *what = text_member(request, "do");
+    if (history->run.state >= TFY_TASK_COMPLETED)
+        return fail(error_text, TFY_E_STATE, "run %s has already ended%s", run, "");
+    if (strcmp(what, "kill") == 0) return kill_task(log, history, request, run, by, error_text);
+    bool doubt = strcmp(what, "resolve") == 0;
+    int code = find_open(history, request, doubt, run, &target, error_text);
+    if (code != TFY_OK) return code;
+    return doubt ? resolve_step(log, &target, request, by)
+                 : answer_question(log, &target, text_member(request, "answer"), by, error_text);
+}
+
+/* An opening for writing leaves its trace, whoever it is. */
+static int record_opening(TfyLog *log)
+{
+    char text[160];
+    int len = snprintf(text, sizeof text, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}",
+                       (long long)tfy__log_epoch(log), (long)getpid(), tfy_version());
+    int64_t lsn = tfy__log_append(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, text, (size_t)len);
+    return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+}
+
+int tfy__offline_request(const char *db_path, const json_t *request, const char *by, char run[37], char *error_text)
+{
+    TfyLog *log = NULL;
+    TfyHistory *history = NULL;
+    TfyLogOptions options = {.path = db_path, .existing = true, .no_thread = true};
+    int code = tfy__log_open(&log, &options, error_text);
+    if (code != TFY_OK) return code;
+    code = tfy__history_read(log, text_member(request, "run"), &history, error_text);
+    if (code == TFY_OK) {
+        tfy__uuid_text(history->run.uuid, run);
+        snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
+        code = record_opening(log);
+        if (code == TFY_OK) code = obey(log, history, request, run, by, error_text);
+        for (uint32_t i = 0; i < history->task_count; i++) tfy__log_forget_task(log, &history->tasks[i]);
+    }
+    int closed = tfy__log_close(log, true);
+    tfy__history_free(history);
+    return code == TFY_OK ? closed : code;
+}

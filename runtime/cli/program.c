@@ -1,0 +1,408 @@
+/* program.c: the command line of a compiled program: run, resume, replay.
+ *
+ * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy", so messages and usage
+ * name what was typed. */
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/owner.h"
+#include "cli/params.h"
+#include "core/loop.h"
+#include "tfy.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Everything that one invocation holds open. */
+typedef struct Session {
+    const TfyProgram *program;
+    const TfyArgs *args;
+    const char *db_path;
+    const char *command; /* what people type: "tfy", with --db where needed */
+    bool stdout_open;
+    TfyLoop *loop;
+    TfyOwner *owner;
+    TfyAsker *asker;
+} Session;
+
+/* ---- signals ---- */
+
+/* The one loop that a signal stops. A handler has no argument of its own. */
+static TfyLoop *volatile signalled_loop;
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    if (signalled_loop) tfy__interrupt(signalled_loop);
+}
+
+/* The first signal stops in order; a second one finds the default action and ends the process at once, which loses nothing durable. */
+static void catch_signals(TfyLoop *loop)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    signalled_loop = loop;
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
+        struct sigaction old;
+        if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGNALS[i], &action, NULL);
+    }
+}
+
+/* ---- opening and closing ---- */
+
+static void print_event(void *state, const char *json, size_t len)
+{
+    (void)state;
+    fprintf(stderr, "%.*s\n", (int)len, json);
+}
+
+static int open_session(Session *session)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const TfyArgs *args = session->args;
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YES];
+    TfyOptions options = {
+        .db_path = session->db_path,
+        .root = args->option[OPT_ROOT],
+        .llm = args->option[OPT_LLM],
+        .approve_all = args->option[OPT_YES] != NULL,
+        .ask_terminal = terminal,
+        .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
+        .quiet = !session->stdout_open,
+    };
+    int code = tfy_open(&session->loop, session->program, &options, error);
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    session->owner = tfy__owner_start(session->loop, session->db_path);
+    session->asker = tfy__ask_start(session->loop, terminal, session->command);
+    catch_signals(session->loop);
+    return EXIT_DONE;
+}
+
+static int close_session(Session *session, int status)
+{
+    tfy__ask_stop(session->asker);
+    tfy__owner_stop(session->owner);
+    signalled_loop = NULL;
+    if (session->loop) {
+        int code = tfy_close(session->loop);
+        if (code != TFY_OK && status == EXIT_DONE)
+            status = tfy__fail(tfy__exit_status(code), "the log could not be closed in order");
+    }
+    session->loop = NULL;
+    return status;
+}
+
+/* ---- how it ended ---- */
+
+static int report_failure(Session *session, int64_t tid, const char *run)
+{
+    const char *error = tfy_task_error(session->loop, tid);
+    if (tfy_task_state(session->loop, tid) == TFY_TASK_CANCELLED)
+        return tfy__fail(EXIT_RUN_FAILED, "run %s was cancelled", run);
+    return tfy__fail(EXIT_RUN_FAILED, "%s", error ? error : "the run failed");
+}
+
+static int report_result(Session *session, int64_t tid)
+{
+    const char *result = tfy_task_result(session->loop, tid);
+    if (!result) return EXIT_DONE;
+    if (!session->stdout_open) return tfy__fail(EXIT_LOG, "standard output is closed; the result is in the log");
+    puts(result);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+static int report_waiting(Session *session)
+{
+    char *text = NULL;
+    uint32_t count = tfy__waiting_for_people(session->loop, &text);
+    if (count) tfy__say("waiting for people:\n%s", text ? text : "");
+    free(text);
+    return count ? EXIT_WAITING
+                 : tfy__fail(EXIT_BUG, "the run stopped without an end; look with '%s inspect last'", session->command);
+}
+
+/* What became of one run. */
+static int report_run(Session *session, int64_t tid, const char *run)
+{
+    switch (tfy_task_state(session->loop, tid)) {
+    case TFY_TASK_COMPLETED: return report_result(session, tid);
+    case TFY_TASK_FAILED:
+    case TFY_TASK_CANCELLED: return report_failure(session, tid, run);
+    default: return report_waiting(session);
+    }
+}
+
+/* Why the loop stopped before its runs had ended. */
+static int report_stop(Session *session, int code, const char *run)
+{
+    switch (code) {
+    case TFY_E_STATE:
+        return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
+    case TFY_E_IO:
+        return tfy__fail(
+            EXIT_LOG, "the log cannot be written any more; the last record on disk is %lld; go on with: %s resume %s",
+            (long long)tfy__log_durable(tfy__loop_log(session->loop)), session->command, run);
+    default:
+        return tfy__fail(tfy__exit_status(code), "run %s stopped; look with: %s inspect %s", run, session->command,
+                         run);
+    }
+}
+
+/* ---- run ---- */
+
+static const char *workflow_candidate(const void *state, int index)
+{
+    const TfyProgram *program = state;
+    return (uint32_t)index < program->workflow_count ? program->workflows[index]->name : NULL;
+}
+
+static const TfyWorkflow *choose_workflow(const TfyProgram *program, const char *name)
+{
+    if (name) {
+        for (uint32_t i = 0; i < program->workflow_count; i++) {
+            if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
+        }
+        const char *meant = tfy__nearest(name, workflow_candidate, program);
+        tfy__say("%s has no workflow '%s'%s%s%s", program->name, name, meant ? "; did you mean " : "",
+                 meant ? meant : "", meant ? "?" : "");
+        return NULL;
+    }
+    if (program->main != UINT32_MAX) return program->workflows[program->main];
+    if (!program->workflow_count) {
+        tfy__say("%s has no workflow", program->name);
+        return NULL;
+    }
+    tfy__say("%s has several workflows and none is called main; choose one with --workflow:", program->name);
+    for (uint32_t i = 0; i < program->workflow_count; i++) fprintf(stderr, "  %s\n", program->workflows[i]->name);
+    return NULL;
+}
+
+static int refuse_params(const TfyProgram *program, const TfyWorkflow *workflow)
+{
+    tfy__params_usage(program, workflow, stderr);
+    return EXIT_USAGE;
+}
+
+static int run_workflow(Session *session, const TfyWorkflow *workflow, const char *params)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int64_t tid = 0;
+    int status = open_session(session);
+    if (status != EXIT_DONE) return status;
+    int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
+    if (code != TFY_OK) {
+        tfy__say("%s", error);
+        return close_session(session, code == TFY_E_INVALID ? refuse_params(session->program, workflow)
+                                                            : tfy__exit_status(code));
+    }
+    char run[37];
+    const char *uuid = tfy__run_of(session->loop, tid);
+    snprintf(run, sizeof run, "%s", uuid ? uuid : "last");
+    code = tfy_run(session->loop);
+    return close_session(session, code == TFY_OK ? report_run(session, tid, run) : report_stop(session, code, run));
+}
+
+static int command_run(Session *session)
+{
+    const TfyProgram *program = session->program;
+    const TfyWorkflow *workflow = choose_workflow(program, session->args->option[OPT_WORKFLOW]);
+    if (!workflow) return EXIT_USAGE;
+    if (session->args->option[OPT_HELP]) {
+        tfy__params_usage(program, workflow, stdout);
+        printf("\n");
+        tfy__command_usage(session->args->command, stdout);
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    if (session->args->word_count) {
+        tfy__say("unexpected '%s'; parameters are written --NAME VALUE", session->args->words[0]);
+        return refuse_params(program, workflow);
+    }
+    TfyBuffer params = {0};
+    int status = EXIT_BUG;
+    if (!tfy__params_json(workflow, session->args, &params)) {
+        status = refuse_params(program, workflow);
+    } else if (!params.failed) {
+        status = run_workflow(session, workflow, params.data);
+    }
+    tfy__buffer_free(&params);
+    return status;
+}
+
+/* ---- resume ---- */
+
+/* What a resume or replay must know of a run before its program begins. */
+static int read_history(const char *db_path, const char *run, TfyHistory **history)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log = NULL;
+    TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
+    int code = tfy__log_open(&log, &options, error);
+    if (code == TFY_OK) {
+        code = tfy__history_read(log, run, history, error);
+        tfy__log_close(log, false);
+    }
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+static int already_ended(const TfyHistory *history, const char *run)
+{
+    bool done = history->run.state == TFY_TASK_COMPLETED;
+    return tfy__fail(done ? EXIT_DONE : EXIT_RUN_FAILED, "run %s has already ended: it %s", run,
+                     done                                       ? "completed"
+                     : history->run.state == TFY_TASK_CANCELLED ? "was cancelled"
+                                                                : "failed");
+}
+
+static int resume_one(Session *session, const char *name)
+{
+    TfyHistory *history = NULL;
+    char run[37], error[TFY_ERROR_TEXT] = "";
+    int status = read_history(session->db_path, name, &history);
+    if (status != EXIT_DONE) return status;
+    tfy__uuid_text(history->run.uuid, run);
+    int64_t root = history->run.root;
+    if (history->run.state >= TFY_TASK_COMPLETED) {
+        status = already_ended(history, run);
+        tfy__history_free(history);
+        return status;
+    }
+    tfy__history_free(history);
+    status = open_session(session);
+    if (status != EXIT_DONE) return status;
+    int code = tfy__resume(session->loop, run, error);
+    if (code != TFY_OK) {
+        tfy__say("%s", error);
+        return close_session(session, tfy__exit_status(code));
+    }
+    code = tfy_run(session->loop);
+    return close_session(session, code == TFY_OK ? report_run(session, root, run) : report_stop(session, code, run));
+}
+
+static int resume_all(Session *session)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int status = open_session(session);
+    if (status != EXIT_DONE) return status;
+    int code = tfy__resume_all(session->loop, error);
+    if (code != TFY_OK) {
+        tfy__say("%s", error);
+        return close_session(session, tfy__exit_status(code));
+    }
+    code = tfy_run(session->loop);
+    if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
+    char *text = NULL;
+    uint32_t waiting = tfy__waiting_for_people(session->loop, &text);
+    if (waiting) tfy__say("waiting for people:\n%s", text ? text : "");
+    free(text);
+    return close_session(session, waiting ? EXIT_WAITING : EXIT_DONE);
+}
+
+static int command_resume(Session *session)
+{
+    if (session->args->option[OPT_ALL]) return resume_all(session);
+    if (session->args->word_count > 1)
+        return tfy__fail(EXIT_USAGE, "resume takes one run, not '%s' too", session->args->words[1]);
+    return resume_one(session, session->args->word_count ? session->args->words[0] : "last");
+}
+
+/* ---- replay ---- */
+
+static void print_report_json(const char *run, const TfyReplayReport *report)
+{
+    json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s}", "run", run, "steps", (json_int_t)report->steps, "divergences",
+                             (json_int_t)report->divergences, "performed", (json_int_t)report->performed, "finished",
+                             report->finished, "text", report->text);
+    char *text = json_dumps(json, JSON_COMPACT);
+    puts(text ? text : "{}");
+    free(text);
+    json_decref(json);
+}
+
+static void print_report(const char *run, const TfyReplayReport *report)
+{
+    printf("run %s: %lld steps compared, %lld divergences, %lld effects performed\n", run, (long long)report->steps,
+           (long long)report->divergences, (long long)report->performed);
+    if (report->divergences && *report->text) printf("%s\n", report->text);
+    if (!report->divergences && !report->finished) printf("the history ends before the run does: it can be resumed\n");
+}
+
+static int command_replay(Session *session)
+{
+    TfyHistory *history = NULL;
+    TfyReplayReport report = {0};
+    TfyOptions options = {.quiet = true};
+    char run[37];
+    if (session->args->word_count > 1)
+        return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", session->args->words[1]);
+    int status = read_history(session->db_path, session->args->word_count ? session->args->words[0] : "last", &history);
+    if (status != EXIT_DONE) return status;
+    tfy__uuid_text(history->run.uuid, run);
+    int code = tfy__replay(session->program, history, &options, &report);
+    tfy__history_free(history);
+    if (code != TFY_OK && !report.divergences) {
+        return tfy__fail(tfy__exit_status(code), "run %s cannot be replayed: %s", run,
+                         *report.text ? report.text : "unknown reason");
+    }
+    if (session->args->option[OPT_JSON]) {
+        print_report_json(run, &report);
+    } else {
+        print_report(run, &report);
+    }
+    return tfy__flush_stdout(report.divergences ? EXIT_DATA : EXIT_DONE);
+}
+
+/* ---- the entry ---- */
+
+static const char *const OWN_COMMANDS[] = {"run", "resume", "replay"};
+
+/* Without a command word a program runs. */
+static const char *command_of(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof OWN_COMMANDS / sizeof *OWN_COMMANDS; i++) {
+        if (strcmp(argv[1], OWN_COMMANDS[i]) == 0) return OWN_COMMANDS[i];
+    }
+    return NULL;
+}
+
+static int dispatch(Session *session)
+{
+    switch (session->args->command->name[2]) {
+    case 'n': return command_run(session);
+    case 's': return command_resume(session);
+    default: return command_replay(session);
+    }
+}
+
+int tfy_main(int argc, char **argv, const TfyProgram *program)
+{
+    bool stdout_open = tfy__standard_files();
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    tfy__set_program_name(slash ? slash + 1 : argc ? argv[0] : program->name);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("%s (tfyc %s, runtime %s)\n", program->name, program->tfyc, tfy_version());
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    const char *command = command_of(argc, argv);
+    /* The arguments from the command's own word on; a program that simply runs lends its first word to it. */
+    int skip = command ? 1 : 0;
+    char **words = argv + skip;
+    char *first = argc ? words[0] : NULL;
+    char run_word[] = "run";
+    if (argc) words[0] = command ? first : run_word;
+    TfyArgs args = {0};
+    int status = tfy__args_parse(argc - skip, words, &args);
+    if (status < 0) {
+        const char *db_path = tfy__db_path(&args);
+        Session session = {.program = program,
+                           .args = &args,
+                           .db_path = db_path,
+                           .command = tfy__tfy_command(db_path),
+                           .stdout_open = stdout_open};
+        status = dispatch(&session);
+    }
+    tfy__args_free(&args);
+    return status;
+}
