@@ -220,7 +220,12 @@ bool tfy__read_time(const char *text, size_t len, int64_t *ms)
     if (!read_date(&at, end, &days) || !read_char(&at, end, "Tt ") || !read_clock(&at, end, &clock) ||
         !read_offset(&at, end, &offset))
         return false;
-    return at == end && !__builtin_mul_overflow(days, DAY_MS, ms) && !__builtin_add_overflow(*ms, clock - offset, ms);
+    int64_t rest = clock - offset;
+    if (days < 0) { /* the first moments an int64_t can hold lie in a day that begins before them */
+        days++;
+        rest -= DAY_MS;
+    }
+    return at == end && !__builtin_mul_overflow(days, DAY_MS, ms) && !__builtin_add_overflow(*ms, rest, ms);
 }
 
 /* ---- bytes ---- */
