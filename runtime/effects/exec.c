@@ -14,7 +14,7 @@
 #include "effects/process.h"
 #include "value/json.h"
 
-#define TAIL_LINES 8    /* of stderr, quoted in an error */
+#define TAIL_LINES 8 /* of stderr, quoted in an error */
 #define TAIL_BYTES 2000
 
 enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV }; /* of the built-in exec */
@@ -54,8 +54,8 @@ static bool give_exec_result(TfyCall *call, const TfyProcessEnd *end)
     TfyObj *out = tfy__process_text(task, &end->out, end->out_cut, &lossy);
     TfyObj *err = out ? tfy__process_text(task, &end->err, end->err_cut, &lossy) : NULL;
     if (!err) return false;
-    TfyValue fields[] = {tfy_of_int(end->code), tfy_of_obj(out), tfy_of_obj(err), tfy_of_bool(end->out_cut || end->err_cut),
-                         tfy_of_bool(lossy)};
+    TfyValue fields[] = {tfy_of_int(end->code), tfy_of_obj(out), tfy_of_obj(err),
+                         tfy_of_bool(end->out_cut || end->err_cut), tfy_of_bool(lossy)};
     TfyObj *result = tfy_record_of(task, &tfy_type_exec_result, fields);
     if (result) tfy__call_done(call, tfy_of_obj(result));
     return result;
@@ -148,7 +148,8 @@ static const char **c_argv(TfyCall *call, const TfyObj *list)
         const TfyObj *item = tfy_list_item(list, i).o;
         argv[i] = ((const TfyString *)item)->bytes;
         if (!has_nul(item)) continue;
-        tfy__call_tool_error(call, EINVAL, "argument %lld of '%s' has a NUL byte in it", (long long)i, call->tool->name);
+        tfy__call_tool_error(call, EINVAL, "argument %lld of '%s' has a NUL byte in it", (long long)i,
+                             call->tool->name);
         goto failed;
     }
     if (count && *argv[0]) return argv;
@@ -178,12 +179,15 @@ static char **c_env(TfyCall *call, const TfyObj *map)
     for (int64_t i = 0; env && i < count; i++) {
         const TfyObj *name = tfy_map_key_at(map, i).o, *value = tfy_map_value_at(map, i).o;
         if (!is_env_name(name) || has_nul(value)) {
-            tfy__call_tool_error(call, EINVAL, "environment entry %lld is not possible: a name has no '=' and is not empty, and nothing has a NUL byte",
+            tfy__call_tool_error(call, EINVAL,
+                                 "environment entry %lld is not possible: a name has no '=' and is not empty, and "
+                                 "nothing has a NUL byte",
                                  (long long)i);
             free_env(env);
             return NULL;
         }
-        if (asprintf(&env[i], "%s=%s", ((const TfyString *)name)->bytes, ((const TfyString *)value)->bytes) >= 0) continue;
+        if (asprintf(&env[i], "%s=%s", ((const TfyString *)name)->bytes, ((const TfyString *)value)->bytes) >= 0)
+            continue;
         env[i] = NULL;
         free_env(env);
         env = NULL;
@@ -197,6 +201,10 @@ static int open_cwd(TfyCall *call, const TfyObj *cwd)
 {
     const char *path = cwd ? tfy__path_below(call->loop, cwd) : ".";
     int fd = path ? tfy__beneath_open(tfy__root_fd(call->loop), path, O_PATH | O_DIRECTORY, true) : -EXDEV;
+    if (fd >= 0 && tfy__root_is_gone(call->loop)) {
+        close(fd);
+        fd = -ENOENT;
+    }
     if (fd < 0) tfy__file_error(call, "run in", cwd ? ((const TfyString *)cwd)->bytes : ".", -fd);
     return fd;
 }
@@ -244,4 +252,5 @@ static void abort_process(TfyCall *call)
     call->state = NULL;
 }
 
-const TfyPerformer tfy__perform_exec = {.name = "exec", .start = start, .abort = abort_process, .close = tfy__process_close};
+const TfyPerformer tfy__perform_exec = {
+    .name = "exec", .start = start, .abort = abort_process, .close = tfy__process_close};

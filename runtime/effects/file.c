@@ -49,7 +49,8 @@ int tfy__beneath_walk(int root_fd, const char *path, int flags)
 
 int tfy__beneath_open(int root_fd, const char *path, int flags, bool links)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NOCTTY),
+    struct open_how how = {.flags =
+                               (uint64_t)(flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY)), /* EINVAL with O_PATH */
                            .mode = flags & O_CREAT ? 0666 : 0,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | (links ? 0 : RESOLVE_NO_SYMLINKS)};
     long fd;
@@ -90,7 +91,7 @@ static const char *explain(int error)
     }
 }
 
-static bool root_is_gone(TfyLoop *loop)
+bool tfy__root_is_gone(TfyLoop *loop)
 {
     struct stat info;
     return fstat(tfy__root_fd(loop), &info) < 0 || info.st_nlink == 0;
@@ -98,8 +99,9 @@ static bool root_is_gone(TfyLoop *loop)
 
 void tfy__file_error(TfyCall *call, const char *verb, const char *path, int error)
 {
-    if (root_is_gone(call->loop)) {
-        tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path, tfy__root(call->loop));
+    if (tfy__root_is_gone(call->loop)) {
+        tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path,
+                             tfy__root(call->loop));
     } else {
         tfy__call_tool_error(call, error, "cannot %s '%s': %s", verb, path, explain(error));
     }
@@ -144,7 +146,8 @@ static void read_start(TfyCall *call)
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
     TfyBuffer content = {0};
-    const char *shown = ((const TfyString *)call->args[0].o)->bytes, *path = tfy__path_below(call->loop, call->args[0].o);
+    const char *shown = ((const TfyString *)call->args[0].o)->bytes,
+               *path = tfy__path_below(call->loop, call->args[0].o);
     int error = path ? tfy__file_read(tfy__root_fd(call->loop), path, true, &content) : -EXDEV;
     TfyObj *text = error ? NULL : tfy_string_of(task, content.data ? content.data : "", content.len);
     if (error) {
@@ -264,7 +267,8 @@ static int write_below(int root_fd, const char *start, const char *key, const Tf
 
 static void write_start(TfyCall *call)
 {
-    const char *shown = ((const TfyString *)call->args[0].o)->bytes, *path = tfy__path_below(call->loop, call->args[0].o);
+    const char *shown = ((const TfyString *)call->args[0].o)->bytes,
+               *path = tfy__path_below(call->loop, call->args[0].o);
     int root_fd = tfy__root_fd(call->loop);
     int error = path ? write_below(root_fd, path, call->key, (const TfyString *)call->args[1].o) : -EXDEV;
     if (error) {

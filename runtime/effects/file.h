@@ -22,6 +22,9 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
 /* Reads a regular file of at most TFY_FILE_CAP bytes into out (reset first). 0 or -errno: EFBIG too big, ENOTSUP not a regular file. */
 int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out);
 
+/* Was the working root removed since the loop was opened? Opening "." in it still succeeds then. */
+bool tfy__root_is_gone(TfyLoop *loop);
+
 /* Fails the call with a sentence about the path; error is a positive errno value. */
 void tfy__file_error(TfyCall *call, const char *verb, const char *path, int error);
 

@@ -24,10 +24,10 @@
 #include "effects/watcher.h"
 #include "value/utf8.h"
 
-#define READ_CHUNK      ((size_t)1 << 16)
-#define READS_PER_TURN  32 /* chunks of one output read in a row before the loop looks at others */
-#define DEFAULT_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define NS_PER_MS       INT64_C(1000000)
+#define READ_CHUNK     ((size_t)1 << 16)
+#define READS_PER_TURN 32 /* chunks of one output read in a row before the loop looks at others */
+#define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define NS_PER_MS      INT64_C(1000000)
 
 extern char **environ;
 
@@ -38,43 +38,43 @@ typedef struct Pool Pool;
 /* One of a process's two outputs. */
 typedef struct Stream {
     TfyProcess *process;
-    int fd;           /* read end; -1: closed */
-    int64_t watch;    /* handle of the loop's watch; valid while fd is open */
-    uint64_t again;   /* timer that continues a long read in the next turn; 0: none */
-    TfyBuffer *kept;  /* the first bytes */
-    bool *cut;        /* set when there were more */
+    int fd;          /* read end; -1: closed */
+    int64_t watch;   /* handle of the loop's watch; valid while fd is open */
+    uint64_t again;  /* timer that continues a long read in the next turn; 0: none */
+    TfyBuffer *kept; /* the first bytes */
+    bool *cut;       /* set when there were more */
 } Stream;
 
 struct TfyProcess {
     Pool *pool;
-    TfyProcess *prev, *next; /* in the pool's list, oldest first */
+    TfyProcess *prev, *next;   /* in the pool's list, oldest first */
     TfyProcessHandler handler; /* NULL once aborted */
     void *arg;
     State state;
-    uint32_t id;             /* the watcher's name for it */
-    pid_t pid;               /* 0 until it started */
+    uint32_t id; /* the watcher's name for it */
+    pid_t pid;   /* 0 until it started */
     bool exited;
-    bool lost;               /* its watcher was killed */
-    uint64_t linger;         /* timer: end of the wait for outputs that stay open; 0: none */
+    bool lost;       /* its watcher was killed */
+    uint64_t linger; /* timer: end of the wait for outputs that stay open; 0: none */
     size_t output_cap;
-    char *name;              /* argv[0], for messages */
+    char *name; /* argv[0], for messages */
     char *key;
     TfyWatcherRequest request;
-    TfyBuffer blob;          /* what the watcher gets; until it is sent */
-    char *input;             /* stdin, until it is sent; NULL: none */
+    TfyBuffer blob; /* what the watcher gets; until it is sent */
+    char *input;    /* stdin, until it is sent; NULL: none */
     size_t input_len;
-    int cwd_fd;              /* until it is sent; -1: the working root */
-    Stream streams[2];       /* stdout, stderr */
-    TfyProcessEnd end;       /* what the handler will get */
+    int cwd_fd;        /* until it is sent; -1: the working root */
+    Stream streams[2]; /* stdout, stderr */
+    TfyProcessEnd end; /* what the handler will get */
 };
 
 struct Pool {
     TfyLoop *loop;
-    int socket;         /* to the watcher; -1: there is none */
-    int64_t watch;      /* of the socket */
+    int socket;    /* to the watcher; -1: there is none */
+    int64_t watch; /* of the socket */
     pid_t watcher;
     uint32_t last_id;
-    uint32_t at_once;   /* processes asked or running */
+    uint32_t at_once; /* processes asked or running */
     TfyProcess *first, *last;
     uint64_t begin;     /* timer: look for processes to start in the next turn; 0: none */
     TfyBuffer requests; /* KILL and FORGET messages that did not fit into the socket yet */
@@ -181,13 +181,16 @@ static void fail(TfyProcess *process, int error)
     if (error == ENOENT && !is_path) {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': not found in PATH", name);
     } else if (error == ENOENT) {
-        snprintf(end->message, sizeof end->message, "cannot run '%.100s': no such file (or the interpreter it names)", name);
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': no such file (or the interpreter it names)",
+                 name);
     } else if (error == EACCES) {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': it is not executable", name);
     } else if (error == ENOEXEC) {
-        snprintf(end->message, sizeof end->message, "cannot run '%.100s': not a program; a script needs a first line '#!…'", name);
+        snprintf(end->message, sizeof end->message,
+                 "cannot run '%.100s': not a program; a script needs a first line '#!…'", name);
     } else if (error == E2BIG) {
-        snprintf(end->message, sizeof end->message, "cannot run '%.100s': arguments and environment are too long", name);
+        snprintf(end->message, sizeof end->message, "cannot run '%.100s': arguments and environment are too long",
+                 name);
     } else {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': %s", name, strerror(error));
     }
@@ -200,7 +203,8 @@ static void flush_requests(Pool *pool)
 {
     size_t sent = 0, size = sizeof(TfyWatcherRequest);
     while (pool->socket >= 0 && sent < pool->requests.len) {
-        if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0) break; /* full, or dead and soon reported */
+        if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0)
+            break; /* full, or dead and soon reported */
         sent += size;
     }
     if (!sent) return;
@@ -480,7 +484,8 @@ static int launch(TfyProcess *process)
     int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
     if (!error) error = open_fds(process, fds);
     if (!error) error = send_spawn(process, fds);
-    if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead; on_socket will say so and begin anew */
+    if (error == EPIPE || error == ECONNRESET)
+        error = EAGAIN; /* the watcher is dead; on_socket will say so and begin anew */
     if (error) {
         close_stream(&process->streams[0]);
         close_stream(&process->streams[1]);
@@ -511,7 +516,8 @@ static void start_waiting(Pool *pool)
 {
     for (TfyProcess *process; (process = next_waiting(pool));) {
         int error = launch(process);
-        if (error == EAGAIN && pool->socket >= 0) return; /* the socket reports when there is room, or a new watcher to be had */
+        if (error == EAGAIN && pool->socket >= 0)
+            return; /* the socket reports when there is room, or a new watcher to be had */
         process->state = ASKED;
         pool->at_once++;
         drop_start(process);
@@ -521,7 +527,7 @@ static void start_waiting(Pool *pool)
 
 /* ---- what a tool is given ---- */
 
-static const char *const passed_on[] = {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "USER",
+static const char *const passed_on[] = {"PATH",    "HOME",  "LANG", "LANGUAGE",       "TZ", "TMPDIR", "USER",
                                         "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
 
 static bool is_passed_on(const char *entry)
@@ -618,11 +624,14 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->key = strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
     process->output_cap = spec->output_cap ? spec->output_cap : TFY_PROCESS_OUTPUT_CAP;
-    process->streams[0] = (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};
-    process->streams[1] = (Stream){.process = process, .fd = -1, .kept = &process->end.err, .cut = &process->end.err_cut};
+    process->streams[0] =
+        (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};
+    process->streams[1] =
+        (Stream){.process = process, .fd = -1, .kept = &process->end.err, .cut = &process->end.err_cut};
     link_process(pool, process);
     bool has_cwd = spec->cwd_fd < 0 || process->cwd_fd >= 0;
-    if (process->name && process->key && has_cwd && copy_input(process, spec) && fill_request(process, spec)) return process;
+    if (process->name && process->key && has_cwd && copy_input(process, spec) && fill_request(process, spec))
+        return process;
     release_process(process);
     free_process(process);
     return NULL;

@@ -12,9 +12,11 @@
 
 #include "core/effect.h"
 
-#define TFY_PROCESS_OUTPUT_CAP ((size_t)1 << 20) /* bytes kept of stdout, and of stderr, unless the caller says otherwise */
-#define TFY_PROCESS_AT_ONCE    200 /* tools running at the same time per loop (three descriptors each); more wait their turn */
-#define TFY_PROCESS_LINGER_MS  200 /* how long output is awaited from what a tool left behind when it ended */
+#define TFY_PROCESS_OUTPUT_CAP                                                                                         \
+    ((size_t)1 << 20) /* bytes kept of stdout, and of stderr, unless the caller says otherwise */
+#define TFY_PROCESS_AT_ONCE                                                                                            \
+    200 /* tools running at the same time per loop (three descriptors each); more wait their turn */
+#define TFY_PROCESS_LINGER_MS 200 /* how long output is awaited from what a tool left behind when it ended */
 
 typedef struct TfyProcess TfyProcess;
 
@@ -31,11 +33,11 @@ typedef struct TfyProcessSpec {
 
 /* How it ended; borrowed for the call of the handler. */
 typedef struct TfyProcessEnd {
-    int error;           /* 0: it ran; an errno value: it could not be started; -1: the watcher was killed */
-    char message[256];   /* when error is not 0: one sentence */
-    int code;            /* exit code, or 128 + signal */
-    int signal;          /* 0, or the signal that ended it */
-    TfyBuffer out, err;  /* as printed; may be invalid UTF-8 */
+    int error;             /* 0: it ran; an errno value: it could not be started; -1: the watcher was killed */
+    char message[256];     /* when error is not 0: one sentence */
+    int code;              /* exit code, or 128 + signal */
+    int signal;            /* 0, or the signal that ended it */
+    TfyBuffer out, err;    /* as printed; may be invalid UTF-8 */
     bool out_cut, err_cut; /* more was printed than kept */
 } TfyProcessEnd;
 

@@ -23,33 +23,33 @@
 
 #include "tfy.h"
 
-#define CHILDREN_MAX  4096
-#define ENVIRON_MAX   ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
-#define TICK_MS       50                /* how often dying groups are looked at */
-#define FAREWELL_MS   200               /* SIGTERM to SIGKILL when the runtime died: time for git and its like to remove lock files */
-#define LOCK_WAIT_MS  1000              /* how long the watcher of an earlier owner may take to leave */
-#define SIGNAL_LAST   64
-#define WATCHER_FD    3                 /* where the socket lies in the watcher; 0 to 2 are /dev/null */
+#define CHILDREN_MAX 4096
+#define ENVIRON_MAX  ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
+#define TICK_MS      50                /* how often dying groups are looked at */
+#define FAREWELL_MS  200  /* SIGTERM to SIGKILL when the runtime died: time for git and its like to remove lock files */
+#define LOCK_WAIT_MS 1000 /* how long the watcher of an earlier owner may take to leave */
+#define SIGNAL_LAST  64
+#define WATCHER_FD   3 /* where the socket lies in the watcher; 0 to 2 are /dev/null */
 
 typedef struct Child {
-    uint32_t id;       /* the runtime's number; 0: a free place */
-    pid_t pid;         /* of the tool, and of its group */
-    bool exited;       /* the tool was reaped; its group may live on */
-    bool killing;      /* the runtime asked for its end */
-    int64_t kill_ms;   /* when SIGTERM becomes SIGKILL */
-    char *blob;        /* the mapped strings of its request */
-    size_t blob_len;   /* bytes */
-    const char *mark;  /* "TFY_KEY=…" in blob: what its descendants have in their environment */
+    uint32_t id;      /* the runtime's number; 0: a free place */
+    pid_t pid;        /* of the tool, and of its group */
+    bool exited;      /* the tool was reaped; its group may live on */
+    bool killing;     /* the runtime asked for its end */
+    int64_t kill_ms;  /* when SIGTERM becomes SIGKILL */
+    char *blob;       /* the mapped strings of its request */
+    size_t blob_len;  /* bytes */
+    const char *mark; /* "TFY_KEY=…" in blob: what its descendants have in their environment */
 } Child;
 
 typedef struct Watcher {
-    int socket;        /* to the runtime */
-    int signals;       /* signalfd for SIGCHLD */
-    int error;         /* why nothing can be started (no lock), or 0 */
+    int socket;  /* to the runtime */
+    int signals; /* signalfd for SIGCHLD */
+    int error;   /* why nothing can be started (no lock), or 0 */
     pid_t self;
-    Child *children;   /* CHILDREN_MAX places */
-    uint32_t used;     /* places ever used; all above are free */
-    char *environ;     /* ENVIRON_MAX bytes of scratch */
+    Child *children; /* CHILDREN_MAX places */
+    uint32_t used;   /* places ever used; all above are free */
+    char *environ;   /* ENVIRON_MAX bytes of scratch */
 } Watcher;
 
 /* What a tool needs between vfork and exec; lives in the watcher's frame. */
@@ -57,7 +57,7 @@ typedef struct Launch {
     char **candidates, **argv, **env; /* NULL-terminated */
     const int *fds;                   /* TFY_W_FD_COUNT */
     pid_t watcher;
-    volatile int error;               /* set by the child when it could not become the tool */
+    volatile int error; /* set by the child when it could not become the tool */
 } Launch;
 
 static int64_t clock_ms(void)
@@ -239,7 +239,8 @@ __attribute__((noreturn)) static void become_tool(Launch *launch)
         execve(*path, launch->argv, launch->env);
         if (errno == ENOENT || errno == ENOTDIR) continue; /* not here: the next directory of the PATH */
         if (errno != EACCES) goto failed;
-        error = EACCES; /* found but forbidden: tells more than "not found", unless a later directory has one that runs */
+        error =
+            EACCES; /* found but forbidden: tells more than "not found", unless a later directory has one that runs */
     }
     errno = error;
 failed:
@@ -296,7 +297,8 @@ static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, cons
 {
     int error = watcher->error;
     Child *child = free_place(watcher);
-    if (!error && fd_count != TFY_W_FD_COUNT) error = EMFILE; /* the kernel dropped some: our table of descriptors is full */
+    if (!error && fd_count != TFY_W_FD_COUNT)
+        error = EMFILE; /* the kernel dropped some: our table of descriptors is full */
     if (!error && !child) error = EAGAIN;
     /* Our lock is held, so a new owner waits for us; a runtime that died since it asked has none of its tools started. */
     if (!error && !runtime_lives(watcher)) return;

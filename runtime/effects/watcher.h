@@ -28,7 +28,8 @@ enum { TFY_W_FD_BLOB, TFY_W_FD_CWD, TFY_W_FD_STDIN, TFY_W_FD_STDOUT, TFY_W_FD_ST
 /* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to try in turn), argv, env;
  * env[0] is the mark by which descendants that left the group are recognised. */
 typedef struct TfyWatcherRequest {
-    uint32_t kind;       /* TFY_W_SPAWN: start; TFY_W_KILL: SIGTERM, later SIGKILL; TFY_W_FORGET: exited and no longer of interest */
+    uint32_t
+        kind; /* TFY_W_SPAWN: start; TFY_W_KILL: SIGTERM, later SIGKILL; TFY_W_FORGET: exited and no longer of interest */
     uint32_t id;         /* chosen by the runtime, not 0, unique among the living */
     uint32_t candidates; /* number of strings of each sort in the blob */
     uint32_t argc;
@@ -38,7 +39,8 @@ typedef struct TfyWatcherRequest {
 
 /* watcher → runtime. */
 typedef struct TfyWatcherReport {
-    uint32_t kind; /* TFY_W_STARTED: answer to SPAWN; TFY_W_EXITED: the tool itself ended; TFY_W_GONE: answer to KILL, nothing is left */
+    uint32_t
+        kind; /* TFY_W_STARTED: answer to SPAWN; TFY_W_EXITED: the tool itself ended; TFY_W_GONE: answer to KILL, nothing is left */
     uint32_t id;
     int32_t value; /* STARTED: 0 or an errno value; EXITED: the status as wait(2) gives it */
     int32_t pid;   /* STARTED: the tool's process and group */

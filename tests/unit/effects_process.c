@@ -1,0 +1,603 @@
+/* effects_process.c: tools as people meet them: well-behaved, endless, deaf to SIGTERM, with children of their own, killed with us. */
+#include "effects_fixture.h"
+
+#include "effects/process.h"
+#include "effects/watcher.h"
+
+static int open_loop(void **state)
+{
+    *state = loop_open();
+    return 0;
+}
+
+static int close_loop(void **state)
+{
+    TfyLoop *loop = *state;
+    tfy__process_close(loop);
+    loop_close(loop);
+    return 0;
+}
+
+static const TfyTool exec_tool = {
+    .name = "exec", .family = TFY_F_EXEC, .param_count = 4, .result = &tfy_type_exec_result};
+
+/* exec(argv, stdin, cwd, env) */
+static Job *exec_with(TfyLoop *loop, TfyObj *argv, const char *input, const char *cwd)
+{
+    Job *job = job_new(loop, &exec_tool);
+    job->args[0] = tfy_of_obj(argv);
+    job->args[1] = tfy_of_obj(input ? text_of(loop, input) : NULL);
+    job->args[2] = tfy_of_obj(cwd ? text_of(loop, cwd) : NULL);
+    tfy__perform_exec.start(&job->call);
+    return job;
+}
+
+static Job *sh(TfyLoop *loop, const char *script)
+{
+    return exec_with(loop, WORDS(loop, "sh", "-c", script), NULL, NULL);
+}
+
+static int64_t code_of(const Job *job)
+{
+    assert_true(job->done);
+    return tfy_field(job->value.o, 0).i;
+}
+
+static const char *out_of(const Job *job)
+{
+    assert_true(job->done);
+    return chars(tfy_field(job->value.o, 1));
+}
+
+static const char *err_of(const Job *job)
+{
+    return chars(tfy_field(job->value.o, 2));
+}
+
+static bool is_truncated(const Job *job)
+{
+    return tfy_field(job->value.o, 3).b;
+}
+
+static bool is_lossy(const Job *job)
+{
+    return tfy_field(job->value.o, 4).b;
+}
+
+/* ---- the ordinary ---- */
+
+static void runs_a_tool(void **state)
+{
+    Job *job = sh(*state, "echo out; echo err >&2; exit 3");
+    await(*state, job, 5000);
+    assert_int_equal(code_of(job), 3);
+    assert_string_equal(out_of(job), "out\n");
+    assert_string_equal(err_of(job), "err\n");
+    assert_false(is_truncated(job));
+    assert_false(is_lossy(job));
+    job_free(job);
+}
+
+static void runs_in_the_root(void **state)
+{
+    TfyLoop *loop = *state;
+    mkdirat(loop->root_fd, "sub", 0755);
+    Job *job = exec_with(loop, WORDS(loop, "pwd"), NULL, NULL),
+        *below = exec_with(loop, WORDS(loop, "pwd"), NULL, "sub");
+    await(loop, job, 5000);
+    await(loop, below, 5000);
+    assert_int_equal(strncmp(out_of(job), loop->root, strlen(loop->root)), 0);
+    assert_non_null(strstr(out_of(below), "/sub\n"));
+    job_free(job);
+    job_free(below);
+}
+
+static void refuses_a_directory_outside(void **state)
+{
+    TfyLoop *loop = *state;
+    symlinkat("/tmp", loop->root_fd, "out");
+    const char *paths[] = {"..", "/tmp", "out", "sub/../../x", "missing"};
+    for (size_t i = 0; i < 5; i++) {
+        Job *job = exec_with(loop, WORDS(loop, "pwd"), NULL, paths[i]);
+        assert_true(job->failed);
+        assert_non_null(strstr(job->message, paths[i]));
+        job_free(job);
+    }
+}
+
+static void gives_arguments_as_they_are(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = exec_with(loop, WORDS(loop, "printf", "[%s]", "a b", "$HOME", "'\"", "", "*"), NULL, NULL);
+    await(loop, job, 5000);
+    assert_string_equal(out_of(job), "[a b][$HOME]['\"][][*]");
+    job_free(job);
+}
+
+static void gives_only_listed_environment(void **state)
+{
+    TfyLoop *loop = *state;
+    setenv("TFY_LLM_KEY", "secret", 1);
+    setenv("LC_TIME", "C", 1);
+    Job *job = job_new(loop, &exec_tool);
+    TfyValue keys[] = {tfy_of_obj(text_of(loop, "MINE")), tfy_of_obj(text_of(loop, "LC_TIME"))};
+    TfyValue values[] = {tfy_of_obj(text_of(loop, "a=b")), tfy_of_obj(text_of(loop, "POSIX"))};
+    job->args[0] = tfy_of_obj(WORDS(loop, "env"));
+    job->args[3] = tfy_of_obj(tfy_map_of(&loop->task, &tfy_type_map_string_string, 2, keys, values));
+    tfy__perform_exec.start(&job->call);
+    await(loop, job, 5000);
+    assert_non_null(strstr(out_of(job), "TFY_KEY=run/1/1\n"));
+    assert_non_null(strstr(out_of(job), "MINE=a=b\n"));
+    assert_non_null(strstr(out_of(job), "LC_TIME=POSIX\n"));
+    assert_null(strstr(out_of(job), "LC_TIME=C\n"));
+    assert_null(strstr(out_of(job), "secret"));
+    unsetenv("TFY_LLM_KEY");
+    job_free(job);
+}
+
+static void names_what_cannot_be_run(void **state)
+{
+    TfyLoop *loop = *state;
+    close(openat(loop->root_fd, "plain", O_CREAT | O_WRONLY, 0644));
+    close(openat(loop->root_fd, "empty", O_CREAT | O_WRONLY, 0755));
+    const struct {
+        const char *name, *message;
+        int code;
+    } cases[] = {{"no-such-tool", "cannot run 'no-such-tool': not found in PATH", ENOENT},
+                 {"./absent", "cannot run './absent': no such file (or the interpreter it names)", ENOENT},
+                 {"./plain", "cannot run './plain': it is not executable", EACCES},
+                 {"./empty", "cannot run './empty': not a program; a script needs a first line '#!…'", ENOEXEC},
+                 {"", "'exec' was given no command to run", EINVAL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Job *job = exec_with(loop, WORDS(loop, cases[i].name), NULL, NULL);
+        await(loop, job, 5000);
+        assert_string_equal(job->message, cases[i].message);
+        assert_int_equal(job->code, cases[i].code);
+        job_free(job);
+    }
+}
+
+static void refuses_nul_bytes(void **state)
+{
+    TfyLoop *loop = *state;
+    TfyValue items[] = {tfy_of_obj(text_of(loop, "echo")), tfy_of_obj(tfy_string_of(&loop->task, "a\0b", 3))};
+    Job *job = exec_with(loop, tfy_list_of(&loop->task, &tfy_type_list_string, 2, items), NULL, NULL);
+    assert_true(job->failed);
+    assert_string_equal(job->message, "argument 1 of 'exec' has a NUL byte in it");
+    job_free(job);
+}
+
+static void refuses_too_long_arguments(void **state)
+{
+    TfyLoop *loop = *state;
+    char *big = malloc(3 << 20);
+    memset(big, 'x', 3 << 20);
+    TfyValue items[] = {tfy_of_obj(text_of(loop, "echo")), tfy_of_obj(tfy_string_of(&loop->task, big, 3 << 20))};
+    Job *job = exec_with(loop, tfy_list_of(&loop->task, &tfy_type_list_string, 2, items), NULL, NULL);
+    await(loop, job, 5000);
+    assert_int_equal(job->code, E2BIG);
+    free(big);
+    job_free(job);
+}
+
+static void keeps_descriptors_and_terminal_from_tools(void **state)
+{
+    TfyLoop *loop = *state;
+    int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
+    Job *job = sh(loop, "ls /proc/self/fd | tr '\\n' ' '; (: </dev/tty) 2>/dev/null && echo terminal; trap");
+    await(loop, job, 5000);
+    assert_string_equal(out_of(job), "0 1 2 3 "); /* 3 is the directory that ls reads */
+    close(leak);
+    job_free(job);
+}
+
+/* ---- stdin ---- */
+
+static void feeds_stdin(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = exec_with(loop, WORDS(loop, "cat"), "to cat", NULL),
+        *none = exec_with(loop, WORDS(loop, "cat"), NULL, NULL);
+    await(loop, job, 5000);
+    await(loop, none, 5000);
+    assert_string_equal(out_of(job), "to cat");
+    assert_string_equal(out_of(none), "");
+    job_free(job);
+    job_free(none);
+}
+
+static void stdin_may_stay_unread(void **state)
+{
+    TfyLoop *loop = *state;
+    char *big = malloc((4 << 20) + 1);
+    memset(big, 'x', 4 << 20);
+    big[4 << 20] = 0;
+    Job *job = exec_with(loop, WORDS(loop, "true"), big, NULL),
+        *whole = exec_with(loop, WORDS(loop, "wc", "-c"), big, NULL);
+    await(loop, job, 5000);
+    await(loop, whole, 5000);
+    assert_int_equal(code_of(job), 0);
+    assert_string_equal(out_of(whole), "4194304\n");
+    free(big);
+    job_free(job);
+    job_free(whole);
+}
+
+/* ---- outputs ---- */
+
+static void caps_a_flood(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "yes | head -c 200000000; yes e | head -c 3000000 >&2");
+    await(loop, job, 60000);
+    assert_int_equal(code_of(job), 0);
+    assert_int_equal(strlen(out_of(job)), TFY_PROCESS_OUTPUT_CAP);
+    assert_int_equal(strlen(err_of(job)), TFY_PROCESS_OUTPUT_CAP);
+    assert_true(is_truncated(job));
+    assert_false(is_lossy(job));
+    assert_true(loop->heap.in_use < 8 << 20);
+    job_free(job);
+}
+
+static void a_flood_does_not_stop_others(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *endless = sh(loop, "exec yes flood"), *other = sh(loop, "sleep 0.2; echo here");
+    await(loop, other, 5000);
+    assert_string_equal(out_of(other), "here\n");
+    tfy__perform_exec.abort(&endless->call);
+    job_free(endless);
+    job_free(other);
+}
+
+static void replaces_invalid_utf8(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "printf 'a\\377b\\303'");
+    await(loop, job, 5000);
+    assert_string_equal(out_of(job), "a\xEF\xBF\xBD"
+                                     "b\xEF\xBF\xBD");
+    assert_true(is_lossy(job));
+    job_free(job);
+}
+
+static void a_cut_character_is_no_loss(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "yes '\303\244\303\244\303\244' | tr -d '\\n' | head -c 2000001");
+    await(loop, job, 5000);
+    assert_true(is_truncated(job));
+    assert_false(is_lossy(job));
+    job_free(job);
+}
+
+static void stdout_may_be_closed_early(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "echo first; exec >&- 2>&-; sleep 0.3; exit 7");
+    await(loop, job, 5000);
+    assert_int_equal(code_of(job), 7);
+    assert_string_equal(out_of(job), "first\n");
+    job_free(job);
+}
+
+static void grandchildren_do_not_hold_the_result(void **state)
+{
+    TfyLoop *loop = *state;
+    int64_t begin_ns = clock_ns();
+    Job *job = sh(loop, "echo before; sleep 31417 & exit 0");
+    await(loop, job, 2000);
+    assert_string_equal(out_of(job), "before\n");
+    assert_true(clock_ns() - begin_ns < 1000000000);
+    job_free(job);
+    assert_int_equal(count_processes("sleep 31417"), 1); /* what a tool leaves behind lives as long as the loop */
+    tfy__process_close(loop);
+    assert_int_equal(await_none("sleep 31417", 1000), 0);
+}
+
+/* ---- ends ---- */
+
+static void a_signal_is_an_exit_code(void **state)
+{
+    Job *job = sh(*state, "kill -SEGV $$");
+    await(*state, job, 5000);
+    assert_int_equal(code_of(job), 128 + SIGSEGV);
+    job_free(job);
+}
+
+static void abort_ends_a_group(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "sleep 31418 & sleep 31418; true");
+    run_for(loop, 300);
+    assert_int_equal(count_processes("sleep 31418") >= 2, 1);
+    tfy__perform_exec.abort(&job->call);
+    run_for(loop, 300);
+    assert_int_equal(await_none("sleep 31418", 500), 0);
+    assert_false(job->done || job->failed);
+    job_free(job);
+}
+
+static void abort_ends_the_deaf(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "trap '' TERM; while :; do sleep 0.05 31419; done; : 31419");
+    Job *escaped = sh(loop, "setsid sh -c \"trap '' TERM; sleep 31420 & sleep 31420; sleep 31420\" & wait");
+    run_for(loop, 300);
+    assert_true(count_processes("31419") > 0);
+    assert_true(count_processes("31420") > 0);
+    tfy__perform_exec.abort(&job->call);
+    tfy__perform_exec.abort(&escaped->call);
+    run_for(loop, 1500);
+    assert_true(count_processes("31419") > 0); /* still within its two seconds */
+    run_for(loop, 1200);
+    assert_int_equal(await_none("31419", 200), 0);
+    assert_int_equal(await_none("31420", 200), 0);
+    job_free(job);
+    job_free(escaped);
+}
+
+static void a_retry_waits_for_the_old_attempt(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *deaf = sh(loop, "trap '' TERM; while :; do sleep 0.05; done");
+    run_for(loop, 200);
+    tfy__perform_exec.abort(&deaf->call);
+    int64_t begin_ns = clock_ns();
+    Job *again = sh(loop, "echo again");
+    await(loop, again, 5000);
+    assert_true(clock_ns() - begin_ns > 1500000000);
+    job_free(deaf);
+    job_free(again);
+}
+
+static void abort_before_it_started(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "sleep 31421");
+    tfy__perform_exec.abort(&job->call);
+    run_for(loop, 100);
+    assert_int_equal(count_processes("sleep 31421"), 0);
+    job_free(job);
+    for (int i = 0; i < 20; i++) {
+        job = sh(loop, "sleep 31421");
+        turn(loop);
+        tfy__perform_exec.abort(&job->call);
+        job_free(job);
+    }
+    run_for(loop, 300);
+    assert_int_equal(count_processes("sleep 31421"), 0);
+}
+
+static void many_at_once(void **state)
+{
+    enum { MANY = 600 };
+    TfyLoop *loop = *state;
+    Job *jobs[MANY];
+    int before = open_descriptors();
+    for (int i = 0; i < MANY; i++) jobs[i] = sh(loop, "sleep 0.1; exit 5");
+    for (int i = 0; i < MANY; i++) {
+        await(loop, jobs[i], 60000);
+        assert_int_equal(code_of(jobs[i]), 5);
+        job_free(jobs[i]);
+    }
+    assert_true(open_descriptors() <= before + 1); /* the watcher's socket */
+}
+
+/* ---- results of other types ---- */
+
+static bool argv_of_script(TfyTask *task, const TfyValue *args, TfyValue *out)
+{
+    TfyValue items[] = {tfy_of_obj(tfy_string_of(task, "sh", 2)), tfy_of_obj(tfy_string_of(task, "-c", 2)), args[0]};
+    out->o = tfy_list_of(task, &tfy_type_list_string, 3, items);
+    return out->o;
+}
+
+static Job *tool(TfyLoop *loop, const TfyType *result, const char *script)
+{
+    TfyTool declared = {
+        .name = "mine", .family = TFY_F_EXEC, .param_count = 1, .result = result, .argv = argv_of_script};
+    Job *job = job_new(loop, &declared);
+    job->args[0] = tfy_of_obj(text_of(loop, script));
+    tfy__perform_exec.start(&job->call);
+    await(loop, job, 5000);
+    return job;
+}
+
+static void decodes_results(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = tool(loop, &tfy_type_string, "echo text; echo noise >&2");
+    assert_string_equal(chars(job->value), "text\n");
+    job_free(job);
+    job = tool(loop, &tfy_type_list_string, "echo '[\"a\",\"b\"]'");
+    assert_int_equal(tfy_list_len(job->value.o), 2);
+    job_free(job);
+    job = tool(loop, &tfy_type_int, "echo 42");
+    assert_int_equal(job->value.i, 42);
+    job_free(job);
+    job = tool(loop, &tfy_type_nothing, "echo ignored");
+    assert_true(job->done);
+    job_free(job);
+    job = tool(loop, &tfy_type_exec_result, "exit 4");
+    assert_int_equal(code_of(job), 4);
+    job_free(job);
+}
+
+static void refuses_results_that_do_not_fit(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = tool(loop, &tfy_type_list_string, "echo '[\"a\",7]'");
+    assert_ptr_equal(job->error, &tfy_type_bad_value);
+    assert_string_equal(job->path, "$[1]");
+    job_free(job);
+    job = tool(loop, &tfy_type_int, "echo none");
+    assert_ptr_equal(job->error, &tfy_type_bad_value);
+    assert_string_equal(job->path, "$");
+    job_free(job);
+    job = tool(loop, &tfy_type_string, "yes | head -c 2000000");
+    assert_ptr_equal(job->error, &tfy_type_bad_value);
+    job_free(job);
+}
+
+static void an_exit_code_is_an_error(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = tool(loop, &tfy_type_string, "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i >&2; done; exit 9");
+    assert_ptr_equal(job->error, &tfy_type_tool_error);
+    assert_int_equal(job->code, 9);
+    assert_string_equal(
+        job->message, "'mine' exited with status 9:\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\nline 10");
+    job_free(job);
+    job = tool(loop, &tfy_type_string, "kill -KILL $$");
+    assert_int_equal(job->code, 137);
+    assert_string_equal(job->message, "'mine' was ended by signal 9");
+    job_free(job);
+}
+
+/* ---- deaths around it ---- */
+
+static pid_t find_watcher(void)
+{
+    pid_t found = 0;
+    DIR *proc = opendir("/proc");
+    for (struct dirent *entry; (entry = readdir(proc));) {
+        char path[300], text[512] = "";
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (!file) continue;
+        size_t len = fread(text, 1, sizeof text - 1, file);
+        fclose(file);
+        text[len] = 0;
+        char *end = strrchr(text, ')');
+        if (end && strstr(text, "(tfy-watcher)") && atoi(end + 4) == getpid()) found = atoi(entry->d_name);
+    }
+    closedir(proc);
+    return found;
+}
+
+static void a_killed_watcher_is_noticed(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "sleep 31422 & sleep 31422; true");
+    Job *dying = sh(loop, "trap '' TERM; while :; do sleep 0.05; : 31422; done");
+    run_for(loop, 300);
+    tfy__perform_exec.abort(&dying->call);
+    pid_t watcher = find_watcher();
+    assert_true(watcher > 0);
+    assert_int_equal(kill(watcher, SIGKILL), 0);
+    await(loop, job, 2000);
+    assert_int_equal(job->code, -1);
+    assert_string_equal(job->message, "the process watcher was killed");
+    assert_true(await_none("31422", 1000) >= 0);
+    Job *next = sh(loop, "echo fresh");
+    await(loop, next, 2000);
+    assert_string_equal(out_of(next), "fresh\n");
+    job_free(job);
+    job_free(dying);
+    job_free(next);
+}
+
+/* A process that is the runtime: starts tools of every bad habit, says so, and waits to be killed. */
+static pid_t fork_runtime(const TfyLoop *like)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        TfyLoop *loop = loop_open();
+        strcpy(loop->lock_path, like->lock_path);
+        sh(loop, "sleep 31423 & trap '' TERM; while :; do sleep 0.05; : 31423; done");
+        sh(loop, "setsid sh -c \"trap '' TERM; sleep 31423; sleep 31423\" & exit 0");
+        sh(loop, "(setsid sleep 31423 &) ; sleep 31423; true");
+        run_for(loop, 500);
+        remove_tree(loop->root);
+        if (write(ready[1], "r", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void nothing_survives_the_runtime(void **state)
+{
+    TfyLoop *loop = *state;
+    pid_t runtime = fork_runtime(loop);
+    assert_true(count_processes("31423") >= 5);
+    assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 50), TFY_E_HELD);
+    kill(runtime, SIGKILL);
+    waitpid(runtime, NULL, 0);
+    int64_t begin_ns = clock_ns();
+    assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 2000), TFY_OK);
+    assert_true(clock_ns() - begin_ns < 1000000000);
+    assert_int_equal(count_processes("31423"), 0); /* the lock goes last */
+}
+
+static void no_lock_file_is_no_watcher(void **state)
+{
+    assert_int_equal(tfy__watcher_wait_old("/tmp/tfy-there-is-none", 0), TFY_OK);
+}
+
+static void works_without_a_lock(void **state)
+{
+    TfyLoop *loop = *state;
+    loop->no_lock = true;
+    Job *job = sh(loop, "echo memory");
+    await(loop, job, 5000);
+    assert_string_equal(out_of(job), "memory\n");
+    job_free(job);
+}
+
+static void a_root_that_is_gone_is_said(void **state)
+{
+    TfyLoop *loop = *state;
+    remove_tree(loop->root);
+    Job *job = sh(loop, "true");
+    await(loop, job, 5000);
+    assert_true(job->failed);
+    assert_non_null(strstr(job->message, "is gone"));
+    job_free(job);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_loop, close_loop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(runs_a_tool),
+        TEST(runs_in_the_root),
+        TEST(refuses_a_directory_outside),
+        TEST(gives_arguments_as_they_are),
+        TEST(gives_only_listed_environment),
+        TEST(names_what_cannot_be_run),
+        TEST(refuses_nul_bytes),
+        TEST(refuses_too_long_arguments),
+        TEST(keeps_descriptors_and_terminal_from_tools),
+        TEST(feeds_stdin),
+        TEST(stdin_may_stay_unread),
+        TEST(caps_a_flood),
+        TEST(a_flood_does_not_stop_others),
+        TEST(replaces_invalid_utf8),
+        TEST(a_cut_character_is_no_loss),
+        TEST(stdout_may_be_closed_early),
+        TEST(grandchildren_do_not_hold_the_result),
+        TEST(a_signal_is_an_exit_code),
+        TEST(abort_ends_a_group),
+        TEST(abort_ends_the_deaf),
+        TEST(a_retry_waits_for_the_old_attempt),
+        TEST(abort_before_it_started),
+        TEST(many_at_once),
+        TEST(decodes_results),
+        TEST(refuses_results_that_do_not_fit),
+        TEST(an_exit_code_is_an_error),
+        TEST(a_killed_watcher_is_noticed),
+        TEST(nothing_survives_the_runtime),
+        TEST(no_lock_file_is_no_watcher),
+        TEST(works_without_a_lock),
+        TEST(a_root_that_is_gone_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
