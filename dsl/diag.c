@@ -233,7 +233,7 @@ void diag_print(const DiagList *list, FILE *out, bool colour)
         if (diag->hint) fprintf(out, "    hint: %s\n", diag->hint);
         if (diag->has_other) print_place(list, out, diag->other, "note", diag->other_message, colour);
     }
-    if (list->errors > list->limit) fprintf(out, "%u more errors not shown\n", list->errors - list->limit);
+    if (list->errors > list->limit) fprintf(out, "only the first %u errors are shown\n", list->limit);
 }
 
 static json_t *place_to_json(const DiagList *list, Span span, const char *message)

@@ -436,8 +436,8 @@ void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *token
     Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .cursor = text, .limit = text + source->len, .line = text, .fresh = true};
     if (source->len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) lx.cursor += 3;
     if (!check_encoding(&lx)) lx.cursor = lx.limit;
-    while (!lx.stopped) lex_code(&lx);
-    if (tokens->items[tokens->count - 1].kind != 0) push(&lx, 0, lx.limit, lx.limit, TOKEN_FIRST);
+    while (!lx.stopped && diags->errors <= diags->limit) lex_code(&lx);
+    if (!tokens->count || tokens->items[tokens->count - 1].kind != 0) push(&lx, 0, lx.limit, lx.limit, TOKEN_FIRST);
 }
 
 void lexer_deinit(TokenList *tokens)

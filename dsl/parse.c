@@ -304,11 +304,17 @@ static bool feed_half(Parser *p)
     return true;
 }
 
+/* Further errors would not be shown, and a tree that is too high is not to be built on. */
+static bool limit_reached(const Parser *p)
+{
+    return p->build.too_high || p->build.diags->errors > p->build.diags->limit;
+}
+
 /* Handles the token at p->at. False at the end of the file. */
 static bool step(Parser *p)
 {
     if (brace_is_missing(p)) close_missing_braces(p);
-    if (p->stopped) return false;
+    if (p->stopped || limit_reached(p)) return false;
     if (statement_ends(p)) feed_newline(p);
     Token token = *token_at(p, p->at);
     if (token.kind != TOK_BAD && takes(p, token.kind)) {

@@ -105,36 +105,59 @@ static void check_parallel(const Build *b, Expr *expr)
     check_block(b, expr->block);
 }
 
-static void check_children(const Build *b, Expr *expr)
+static void check_entries(const Build *b, MapEntry *entries)
 {
-    check_expr(b, expr->cond);
-    check_expr(b, expr->left);
-    check_expr(b, expr->right);
-    check_args(b, expr->args, expr->kind == EX_CALL && expr->left->kind == EX_FIELD);
-    for (Expr *part = expr->parts; part; part = part->next) check_expr(b, part);
-    for (MapEntry *entry = expr->entries; entry; entry = entry->next) {
+    for (MapEntry *entry = entries; entry; entry = entry->next) {
         check_expr(b, entry->key);
         check_expr(b, entry->value);
     }
+}
+
+static void check_step(const Build *b, Expr *expr)
+{
+    check_expr(b, expr->left);
+    check_args(b, expr->args, false);
     for (Policy *policy = expr->policies; policy; policy = policy->next) {
         check_expr(b, policy->value);
         check_block(b, policy->block);
     }
 }
 
+/* Most nodes are leaves, and a node is several cache lines long: each kind touches only what it has. */
 static void check_expr(const Build *b, Expr *expr)
 {
     if (!expr) return;
     switch (expr->kind) {
-    case EX_BAD: return;
     case EX_INT: check_int(b, expr); return;
     case EX_BINARY: check_binary(b, expr); return;
     case EX_LAMBDA: check_lambda(b, expr); return;
     case EX_LIST: check_list(b, expr); return;
+    case EX_MAP: check_entries(b, expr->entries); return;
+    case EX_STRING:
+        for (Expr *part = expr->parts; part; part = part->next) check_expr(b, part);
+        return;
+    case EX_CALL:
+        check_expr(b, expr->left);
+        check_args(b, expr->args, expr->left->kind == EX_FIELD);
+        return;
+    case EX_IF:
+        check_expr(b, expr->cond);
+        check_expr(b, expr->left);
+        check_expr(b, expr->right);
+        return;
+    case EX_FIELD:
+    case EX_UNARY:
+    case EX_PAREN: check_expr(b, expr->left); return;
+    case EX_INDEX:
+        check_expr(b, expr->left);
+        check_expr(b, expr->right);
+        return;
+    case EX_YIELD:
+    case EX_SPAWN: check_step(b, expr); return;
     case EX_PARALLEL:
     case EX_RACE:
     case EX_PARALLEL_FOR: check_parallel(b, expr); return;
-    default: check_children(b, expr);
+    default: return;
     }
 }
 
