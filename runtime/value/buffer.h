@@ -1,7 +1,8 @@
 /* buffer.h: a growing byte buffer, used wherever the runtime builds text (records, events, messages, requests).
  *
- * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further calls do nothing.
- * So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns which part failed. */
+ * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further
+ * calls do nothing. So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns
+ * which part failed. */
 #ifndef TFY_VALUE_BUFFER_H
 #define TFY_VALUE_BUFFER_H
 
@@ -10,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A value that shares its parts can encode to far more bytes than it occupies; this bound keeps such a text from eating the machine. */
+/* A value that shares its parts can encode to far more bytes than it occupies; this bound keeps such a text from
+ * eating the machine. */
 #define TFY_BUFFER_MAX ((size_t)1 << 30)
 
 /* All zero is an empty buffer. */

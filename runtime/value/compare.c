@@ -75,7 +75,8 @@ static Verdict look_at_child(TfyLevel *level, TfyLevel *inside)
     return look(field->type, tfy_field(level->a, at), tfy_field(level->b, at), inside);
 }
 
-/* There is no one to tell: the log is safe, and a process without memory for a walk of this depth cannot do better than end. */
+/* There is no one to tell: the log is safe, and a process without memory for a walk of this depth cannot do better
+ * than end. */
 static void give_up(void)
 {
     fputs("tfy: memory ran out while comparing two values\n", stderr);

@@ -1,4 +1,5 @@
-/* error.c: raising panics and errors. A pending error always wins over a new one: the first cause is what people need to see. */
+/* error.c: raising panics and errors. A pending error always wins over a new one: the first cause is what people need
+ * to see. */
 #include "buffer.h"
 #include "heap.h"
 

@@ -98,9 +98,9 @@ static void free_block(TfyHeap *heap, TfyObj *object)
     heap->objects--;
 }
 
-/* Releasing must neither recurse (a list a million links long is one value) nor allocate (it runs when memory is out). So the dead wait
- * in a chain that uses their own heads: the 8 bytes of refs and aux hold the link. An enum still needs its case then; its type pointer
- * is replaced by the case's address with the lowest bit set. */
+/* Releasing must neither recurse (a list a million links long is one value) nor allocate (it runs when memory is out).
+ * So the dead wait in a chain that uses their own heads: the 8 bytes of refs and aux hold the link. An enum still
+ * needs its case then; its type pointer is replaced by the case's address with the lowest bit set. */
 typedef struct Grave {
     TfyObj *next;
     uintptr_t type; /* TfyType, or TfyCase + 1 */

@@ -1,8 +1,8 @@
 /* heap.h: where objects come from, and how they go.
  *
- * One TfyHeap per loop. All its memory passes through one realloc-like function, so a test can make any allocation fail and count what
- * is left. Objects carry no size: it follows from their kind, hence freeing takes the size. Reference counts only, no collector: values
- * are immutable and cannot form cycles. */
+ * One TfyHeap per loop. All its memory passes through one realloc-like function, so a test can make any allocation
+ * fail and count what is left. Objects carry no size: it follows from their kind, hence freeing takes the size.
+ * Reference counts only, no collector: values are immutable and cannot form cycles. */
 #ifndef TFY_VALUE_HEAP_H
 #define TFY_VALUE_HEAP_H
 
@@ -25,7 +25,8 @@ void tfy__free(TfyHeap *heap, void *block, size_t size);
 
 /* An owned object with one reference and a zeroed body; NULL after an out-of-memory panic. size includes the head. */
 TfyObj *tfy__new_object(TfyTask *task, const TfyType *type, size_t size);
-/* Grows or shrinks an object that has one owner; the caller stores the new address. NULL after a panic: the old one is untouched. */
+/* Grows or shrinks an object that has one owner; the caller stores the new address. NULL after a panic: the old one is
+ * untouched. */
 TfyObj *tfy__resize_object(TfyTask *task, TfyObj *object, size_t old_size, size_t new_size);
 size_t tfy__object_size(const TfyObj *object);
 

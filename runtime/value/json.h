@@ -1,12 +1,13 @@
 /* json.h: values to JSON and back, by type descriptor.
  *
- * Writing goes straight into a buffer, with an explicit stack: a value may be nested as deep as memory allows. Reading accepts at most
- * TFY_JSON_DEPTH levels, because it is what outsiders (models, tools, people) send.
+ * Writing goes straight into a buffer, with an explicit stack: a value may be nested as deep as memory allows. Reading
+ * accepts at most TFY_JSON_DEPTH levels, because it is what outsiders (models, tools, people) send.
  *
- * The mapping: records are objects in the order of declaration; a bare enum case is its name, "keep", one with fields is
- * {"case":"redo","reason":...}; null is null; bytes are base64, times RFC 3339 in UTC with milliseconds, durations "90s"; int and enum
- * map keys are written as strings; an error is {"error":"StepFailed","message":...,fields,"line":N}. Where a declared field's name would
- * collide with one of ours (`case` in enums; `error`, `line` in errors) an underscore is added: "line_", and "line__" for a field that is
+ * The mapping: records are objects in the order of declaration; a bare enum case is its name, "keep", one with fields
+ * is {"case":"redo","reason":...}; null is null; bytes are base64, times RFC 3339 in UTC with milliseconds, durations
+ * "90s"; int and enum map keys are written as strings; an error is
+ * {"error":"StepFailed","message":...,fields,"line":N}. Where a declared field's name would collide with one of ours
+ * (`case` in enums; `error`, `line` in errors) an underscore is added: "line_", and "line__" for a field that is
  * itself called line_. */
 #ifndef TFY_VALUE_JSON_H
 #define TFY_VALUE_JSON_H
@@ -18,7 +19,8 @@
 
 #define TFY_JSON_DEPTH 128
 
-/* Appends the canonical compact JSON of a value. False when memory ran out or the text grew past TFY_BUFFER_MAX (out->failed). */
+/* Appends the canonical compact JSON of a value. False when memory ran out or the text grew past TFY_BUFFER_MAX
+ * (out->failed). */
 bool tfy__encode(TfyBuffer *out, const TfyType *type, TfyValue value);
 
 /* Appends {"name":value,...}: the arguments of a tool or workflow. */
@@ -27,15 +29,15 @@ bool tfy__encode_args(TfyBuffer *out, const TfyField *fields, uint32_t count, co
 /* Appends the canonical text of any JSON: compact, keys sorted by bytes, numbers in our notation. */
 bool tfy__encode_json(TfyBuffer *out, const json_t *json);
 
-/* JSON to a value of the type. The result is borrowed (one reference on the release stack). False: `error` (TFY_ERROR_TEXT bytes) says
- * where and what was expected, such as "$.steps[2].name: expected string, got 3"; and task->error is set too when a default panicked or
- * memory ran out, else it is not.
- * TFY_ANY_ERROR knows the built-in errors only; for others find the descriptor first. */
+/* JSON to a value of the type. The result is borrowed (one reference on the release stack). False: `error`
+ * (TFY_ERROR_TEXT bytes) says where and what was expected, such as "$.steps[2].name: expected string, got 3"; and
+ * task->error is set too when a default panicked or memory ran out, else it is not. TFY_ANY_ERROR knows the built-in
+ * errors only; for others find the descriptor first. */
 bool tfy__decode_text(TfyTask *task, const TfyType *type, const char *text, size_t len, TfyValue *out, char *error);
 bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, TfyValue *out, char *error);
 
-/* A JSON object to arguments, in the order of fields, each borrowed. Absent ones take their default, or null where the type is optional;
- * a name that is no parameter is refused. On failure as above, and values is all zero. */
+/* A JSON object to arguments, in the order of fields, each borrowed. Absent ones take their default, or null where the
+ * type is optional; a name that is no parameter is refused. On failure as above, and values is all zero. */
 bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, const char *text, size_t len,
                       TfyValue *values, char *error);
 
@@ -51,7 +53,8 @@ void tfy__write_float(TfyBuffer *out, double value);  /* shortest text that read
 void tfy__write_duration(TfyBuffer *out, int64_t ms); /* the largest unit that divides exactly: 250ms, 90s, 2h */
 void tfy__write_time(TfyBuffer *out, int64_t ms);     /* 2026-11-20T10:00:00.000Z */
 void tfy__write_base64(TfyBuffer *out, const void *bytes, size_t len);
-/* `${value}` and print: strings as they are, times and durations without quotes, errors as "Kind: message", the rest as JSON. */
+/* `${value}` and print: strings as they are, times and durations without quotes, errors as "Kind: message", the rest
+ * as JSON. */
 bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value);
 bool tfy__read_duration(const char *text, size_t len, int64_t *ms);
 bool tfy__read_time(const char *text, size_t len,

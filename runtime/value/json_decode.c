@@ -1,5 +1,6 @@
-/* json_decode.c: JSON from outside to values, by descriptor. Strict, because what is accepted here is trusted from then on; and every
- * refusal names the place and what was expected, because models and people correct themselves by that sentence.
+/* json_decode.c: JSON from outside to values, by descriptor. Strict, because what is accepted here is trusted from
+ * then on; and every refusal names the place and what was expected, because models and people correct themselves by
+ * that sentence.
  *
  * Values are built owned and bottom-up; a half-built container is dropped whole when a part of it fails. */
 #include "heap.h"

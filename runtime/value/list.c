@@ -1,5 +1,5 @@
-/* list.c: lists. Immutable to the program; a place that is the only owner of its list is changed where it lies, so that a loop of
- * `xs = xs.push(x)` costs amortised constant time. */
+/* list.c: lists. Immutable to the program; a place that is the only owner of its list is changed where it lies, so
+ * that a loop of `xs = xs.push(x)` costs amortised constant time. */
 #include "heap.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* map.c: hash maps that remember the order of insertion. Keys are strings, ints and bare enum cases; equal keys have equal hashes.
- * Updating keeps an entry's place. There is no removal, so entries never move but when the whole block does. */
+/* map.c: hash maps that remember the order of insertion. Keys are strings, ints and bare enum cases; equal keys have
+ * equal hashes. Updating keeps an entry's place. There is no removal, so entries never move but when the whole block
+ * does. */
 #include "map.h"
 #include "heap.h"
 

@@ -1,7 +1,7 @@
 /* map.h: the layout of maps, for those who walk them (encode, compare, release).
  *
- * One block: the head, then the entries in insertion order, then a table of positions found by hash. Maps of up to TFY__MAP_SMALL entries
- * have no table; comparing eight stored hashes is cheaper than keeping one. */
+ * One block: the head, then the entries in insertion order, then a table of positions found by hash. Maps of up to
+ * TFY__MAP_SMALL entries have no table; comparing eight stored hashes is cheaper than keeping one. */
 #ifndef TFY_VALUE_MAP_H
 #define TFY_VALUE_MAP_H
 

@@ -1,5 +1,6 @@
-/* names.h: field names in JSON. Enum cases and errors put words of their own (`case`; `error`, `line`) among their fields; a declared
- * field of such a name gets one underscore more, and so does one that already ends in underscores: nothing can collide. */
+/* names.h: field names in JSON. Enum cases and errors put words of their own (`case`; `error`, `line`) among their
+ * fields; a declared field of such a name gets one underscore more, and so does one that already ends in underscores:
+ * nothing can collide. */
 #ifndef TFY_VALUE_NAMES_H
 #define TFY_VALUE_NAMES_H
 

@@ -1,6 +1,6 @@
-/* schema.c: types as JSON Schema, for models that are to answer in JSON. Records, enums and errors stand once under "$defs" and are
- * referred to: types may be recursive, and one that is used twice would otherwise be written out twice, and so on down. The type asked
- * for stands at the root, where providers want an object, and is "#". */
+/* schema.c: types as JSON Schema, for models that are to answer in JSON. Records, enums and errors stand once under
+ * "$defs" and are referred to: types may be recursive, and one that is used twice would otherwise be written out
+ * twice, and so on down. The type asked for stands at the root, where providers want an object, and is "#". */
 #include "json.h"
 #include "names.h"
 
@@ -135,7 +135,8 @@ static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
     }
 }
 
-/* An object of fields; word and name, when there, are a first member with a fixed value: "case" or "error". The inside of the braces. */
+/* An object of fields; word and name, when there, are a first member with a fixed value: "case" or "error". The inside
+ * of the braces. */
 static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const TfyField *fields, uint32_t count,
                          const char *word, const char *name)
 {

@@ -1,5 +1,5 @@
-/* stack.h: the explicit stack of the walkers (compare, encode). Values can be nested a million deep, the C stack cannot; the first
- * levels lie in the walker's own frame, so that ordinary values cost no allocation. */
+/* stack.h: the explicit stack of the walkers (compare, encode). Values can be nested a million deep, the C stack
+ * cannot; the first levels lie in the walker's own frame, so that ordinary values cost no allocation. */
 #ifndef TFY_VALUE_STACK_H
 #define TFY_VALUE_STACK_H
 

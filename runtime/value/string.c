@@ -1,5 +1,5 @@
-/* string.c: strings. Lengths and indexes count code points; text that is all ASCII (len == byte_len) is found by address, other text is
- * walked, and the walk is charged as fuel. */
+/* string.c: strings. Lengths and indexes count code points; text that is all ASCII (len == byte_len) is found by
+ * address, other text is walked, and the walk is charged as fuel. */
 #include "heap.h"
 #include "utf8.h"
 

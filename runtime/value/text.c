@@ -18,8 +18,8 @@ typedef struct Digits {
     int exponent;  /* of the first digit */
 } Digits;
 
-/* Does this scientific notation read back as the value? Takes it apart when it does. The C library may write the point as a comma, by
- * locale; it reads its own writing, and the point is skipped. */
+/* Does this scientific notation read back as the value? Takes it apart when it does. The C library may write the point
+ * as a comma, by locale; it reads its own writing, and the point is skipped. */
 static bool take_apart(const char *text, double value, Digits *out)
 {
     if (strtod(text, NULL) != value) return false;
@@ -31,8 +31,9 @@ static bool take_apart(const char *text, double value, Digits *out)
     return true;
 }
 
-/* The shortest digits of a positive value. Up to 15 digits survive the way through a normal double, so rounding to 15 finds all short
- * ones; numbers below the normal range have fewer. With 16 the nearest decimal may miss where its neighbour hits (powers of two). */
+/* The shortest digits of a positive value. Up to 15 digits survive the way through a normal double, so rounding to 15
+ * finds all short ones; numbers below the normal range have fewer. With 16 the nearest decimal may miss where its
+ * neighbour hits (powers of two). */
 static void shortest(double value, Digits *out)
 {
     char text[40];
@@ -112,8 +113,8 @@ bool tfy__read_duration(const char *text, size_t len, int64_t *ms)
 
 #define DAY_MS INT64_C(86400000)
 
-/* Days since 1970-01-01 to a date of the Gregorian calendar and back. Counted in eras of 400 years (146097 days) that begin on March
- * 1st, so that the leap day is a year's last. */
+/* Days since 1970-01-01 to a date of the Gregorian calendar and back. Counted in eras of 400 years (146097 days) that
+ * begin on March 1st, so that the leap day is a year's last. */
 static void date_of(int64_t days, int64_t *year, int *month, int *day)
 {
     days += 719468; /* from 0000-03-01 to 1970-01-01 */

@@ -1,13 +1,13 @@
-/* utf8.h: one step through UTF-8, shared by strings and the JSON writer. Strings inside the runtime are always valid; only bytes from
- * outside need the full check. */
+/* utf8.h: one step through UTF-8, shared by strings and the JSON writer. Strings inside the runtime are always valid;
+ * only bytes from outside need the full check. */
 #ifndef TFY_VALUE_UTF8_H
 #define TFY_VALUE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the valid sequence at p (1 to 4), or minus the length of the broken one: what a decoder replaces by a single U+FFFD.
- * left is above 0. */
+/* The bytes of the valid sequence at p (1 to 4), or minus the length of the broken one: what a decoder replaces by a
+ * single U+FFFD. left is above 0. */
 static inline int tfy__utf8_step(const unsigned char *p, size_t left)
 {
     unsigned char lead = p[0], low = 0x80, high = 0xBF;

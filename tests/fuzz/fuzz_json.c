@@ -1,5 +1,5 @@
-/* fuzz_json.c: what outsiders send as JSON. The first byte picks a type. What is accepted must write out, read back the same, and leave
- * nothing behind; what is refused must be explained. */
+/* fuzz_json.c: what outsiders send as JSON. The first byte picks a type. What is accepted must write out, read back
+ * the same, and leave nothing behind; what is refused must be explained. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "value/heap.h"
 #include "value/json.h"
 
-/* type Any { again: list<Any>, maybe: Any?, by_name: map<string, Shape>, by_number: map<int, duration>, shape: Shape, ... } */
+/* type Any { again: list<Any>, maybe: Any?, by_name: map<string, Shape>, by_number: map<int, duration>, shape: Shape,
+ * ... } */
 extern const TfyType any_type, shape_type;
 static TfyObj shape_none = {TFY_IMMORTAL, 0, &shape_type};
 static const TfyType list_any = {.kind = TFY_LIST, .name = "list<Any>", .elem = &any_type};

@@ -1,5 +1,6 @@
-/* value_fixture.h: a task with a heap and nothing else, for tests of values. Its allocator checks the sizes it is told, counts what is
- * live, and can fail at any one call; try_each_failure runs a body once for each allocation it makes, with that one failing. */
+/* value_fixture.h: a task with a heap and nothing else, for tests of values. Its allocator checks the sizes it is
+ * told, counts what is live, and can fail at any one call; try_each_failure runs a body once for each allocation it
+ * makes, with that one failing. */
 #ifndef VALUE_FIXTURE_H
 #define VALUE_FIXTURE_H
 
@@ -64,7 +65,8 @@ static inline void fixture_deinit(Fixture *fixture)
     assert_int_equal(fixture->blocks, 0);
 }
 
-/* The body gives up (false) when anything fails, after giving back what it owns. Without a failure it must come to its end. */
+/* The body gives up (false) when anything fails, after giving back what it owns. Without a failure it must come to its
+ * end. */
 static inline void try_each_failure(bool (*body)(TfyTask *task))
 {
     for (int64_t n = 0;; n++) {
