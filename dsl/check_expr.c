@@ -471,7 +471,7 @@ const Type *check_binary_type(Check *c, Expr *e, Expr *left, Expr *right)
 static const Type *infer_logic(Check *c, Expr *e)
 {
     check_expr_to(c, e->left, c->core->boolean, (Why){0});
-    const Fact *before = c->facts;
+    const Facts *before = c->facts;
     flow_assume(c, e->left, e->op == OP_AND);
     check_expr_to(c, e->right, c->core->boolean, (Why){0});
     c->facts = before;
@@ -584,7 +584,7 @@ static const Type *infer_unary(Check *c, Expr *e)
 static const Type *infer_if(Check *c, Expr *e, const Type *want)
 {
     check_expr_to(c, e->cond, c->core->boolean, (Why){0});
-    const Fact *before = c->facts;
+    const Facts *before = c->facts;
     flow_assume(c, e->cond, true);
     check_expr(c, e->left, want);
     c->facts = before;

@@ -5,8 +5,9 @@
  * A loop's head knows nothing of what the loop's body assigns. */
 #include "check_internal.h"
 
-#define PATH_MAX_FIELDS 16   /* longer paths are not narrowed: test a local instead */
-#define FACTS_MAX       1024 /* at one place; keeps the work bounded on any input */
+#define PATH_MAX_FIELDS 16 /* longer paths are not narrowed: test a local instead */
+#define FACT_LEVELS     10 /* of the tree, two bits each: variables beyond a million in one body are not narrowed */
+#define FACT_ID_MAX     (1u << 2 * FACT_LEVELS)
 
 typedef struct Path {
     const Variable *variable;
@@ -32,10 +33,56 @@ static bool read_path(const Expr *e, Path *path)
     return true;
 }
 
+/* ---- the tree ---- */
+
+static uint32_t child_at(uint32_t id, int level)
+{
+    return id >> 2 * level & 3;
+}
+
+static const Fact *facts_of(const Facts *facts, const Variable *variable)
+{
+    const void *at = facts;
+    if (variable->id >= FACT_ID_MAX) return NULL;
+    for (int level = FACT_LEVELS - 1; at && level >= 0; level--)
+        at = ((const Facts *)at)->child[child_at(variable->id, level)];
+    return at;
+}
+
+static bool is_empty(const Facts *facts)
+{
+    return !facts->child[0] && !facts->child[1] && !facts->child[2] && !facts->child[3];
+}
+
+/* The tree with another list for one variable. */
+static const void *with_list(Check *c, const void *tree, uint32_t id, int level, const Fact *list)
+{
+    if (level < 0) return list;
+    Facts *facts = arena_new(c->arena, Facts);
+    if (tree) *facts = *(const Facts *)tree;
+    uint32_t at = child_at(id, level);
+    facts->child[at] = with_list(c, facts->child[at], id, level - 1, list);
+    return is_empty(facts) ? NULL : facts;
+}
+
+static void set_facts(Check *c, const Variable *variable, const Fact *list)
+{
+    if (variable->id < FACT_ID_MAX) c->facts = with_list(c, c->facts, variable->id, FACT_LEVELS - 1, list);
+}
+
+/* ---- learning and asking ---- */
+
 static bool starts_with(const Fact *fact, const Path *path)
 {
-    return fact->variable == path->variable && fact->path_len >= path->len &&
-           memcmp(fact->path, path->fields, path->len * sizeof *path->fields) == 0;
+    return fact->path_len >= path->len && memcmp(fact->path, path->fields, path->len * sizeof *path->fields) == 0;
+}
+
+static const Type *known_type(const Fact *list, const Path *path)
+{
+    for (const Fact *fact = list; fact; fact = fact->next) {
+        if (fact->path_len == path->len && starts_with(fact, path)) return fact->type;
+    }
+    return NULL;
 }
 
 static const Fact *add_fact(Check *c, const Fact *list, const Fact *from)
@@ -43,58 +90,42 @@ static const Fact *add_fact(Check *c, const Fact *list, const Fact *from)
     Fact *fact = arena_new(c->arena, Fact);
     *fact = *from;
     fact->next = list;
-    fact->depth = list ? list->depth + 1 : 1;
     return fact;
 }
 
 void flow_learn(Check *c, const Expr *path_expr, const Type *type)
 {
     Path path;
-    if (!read_path(path_expr, &path) || (c->facts && c->facts->depth >= FACTS_MAX)) return;
+    if (!read_path(path_expr, &path)) return;
+    const Fact *list = facts_of(c->facts, path.variable);
+    if (known_type(list, &path) == type) return;
     uint32_t *fields = arena_alloc(c->arena, (path.len + 1) * sizeof *fields);
     memcpy(fields, path.fields, path.len * sizeof *fields);
-    c->facts =
-        add_fact(c, c->facts, &(Fact){.variable = path.variable, .path = fields, .path_len = path.len, .type = type});
+    set_facts(c, path.variable, add_fact(c, list, &(Fact){.path = fields, .path_len = path.len, .type = type}));
 }
 
 const Type *flow_known(const Check *c, const Expr *path_expr)
 {
     Path path;
     if (!c->facts || !read_path(path_expr, &path)) return NULL;
-    for (const Fact *fact = c->facts; fact; fact = fact->next) {
-        if (fact->path_len == path.len && starts_with(fact, &path)) return fact->type;
-    }
-    return NULL;
+    return known_type(facts_of(c->facts, path.variable), &path);
 }
 
 /* ---- forgetting ---- */
 
-/* The list without what starts with `path`. Its tail is shared as far as nothing in it is dropped. */
-static const Fact *drop_facts(Check *c, const Fact *list, const Path *path)
+static void drop_facts(Check *c, const Path *path)
 {
-    const Fact *last_hit = NULL, *result;
+    const Fact *list = facts_of(c->facts, path->variable), *kept = NULL;
     for (const Fact *fact = list; fact; fact = fact->next) {
-        if (starts_with(fact, path)) last_hit = fact;
+        if (!starts_with(fact, path)) kept = add_fact(c, kept, fact);
     }
-    if (!last_hit) return list;
-    result = last_hit->next;
-    for (const Fact *fact = list; fact != last_hit; fact = fact->next) {
-        if (!starts_with(fact, path)) result = add_fact(c, result, fact);
-    }
-    return result;
+    if (list) set_facts(c, path->variable, kept);
 }
 
 void flow_forget_path(Check *c, const Expr *path_expr)
 {
     Path path;
-    const Expr *e = path_expr;
-    while (e->kind == EX_INDEX || e->kind == EX_PAREN) e = e->left;
-    if (read_path(e, &path)) c->facts = drop_facts(c, c->facts, &path);
-}
-
-void flow_forget_variable(Check *c, const Variable *variable)
-{
-    c->facts = drop_facts(c, c->facts, &(Path){.variable = variable});
+    if (read_path(path_expr, &path)) drop_facts(c, &path);
 }
 
 static void forget_assigned_in_stmt(Check *c, const Stmt *s);
@@ -104,15 +135,29 @@ void flow_forget_assigned(Check *c, const Block *block)
     for (const Stmt *s = block ? block->stmts : NULL; s && c->facts; s = s->next) forget_assigned_in_stmt(c, s);
 }
 
+/* The path of a target that is not checked yet, by names alone. False for elements of lists and maps: nothing is ever known of them. */
+static bool guess_path(const Check *c, const Expr *target, Path *path)
+{
+    if (target->kind == EX_NAME) {
+        path->variable = name_table_get(&c->locals, target->name.text);
+        path->len = 0;
+        return path->variable != NULL;
+    }
+    if (target->kind == EX_PAREN) return guess_path(c, target->left, path);
+    if (target->kind != EX_FIELD || !guess_path(c, target->left, path)) return false;
+    const Type *type = type_strip(path->variable->type);
+    for (uint32_t i = 0; i < path->len; i++) type = type_strip(type->fields[path->fields[i]].type);
+    int index = type_find_field(type->fields, type->field_count, target->name.text);
+    if (index < 0 || path->len == PATH_MAX_FIELDS) return false;
+    path->fields[path->len++] = (uint32_t)index;
+    return true;
+}
+
 /* Names are looked up as they stand now: a variable declared inside the loop has no facts at the loop's head. */
 static void forget_target(Check *c, const Expr *target)
 {
-    while (target && (target->kind == EX_FIELD || target->kind == EX_INDEX || target->kind == EX_PAREN)) {
-        target = target->left;
-    }
-    if (!target || target->kind != EX_NAME) return;
-    const Variable *variable = name_table_get(&c->locals, target->name.text);
-    if (variable) flow_forget_variable(c, variable);
+    Path path;
+    if (target && guess_path(c, target, &path)) drop_facts(c, &path);
 }
 
 static void forget_assigned_in_stmt(Check *c, const Stmt *s)
@@ -157,36 +202,40 @@ void flow_assume(Check *c, const Expr *cond, bool outcome)
 
 /* ---- meeting ---- */
 
-static bool knows(const Fact *list, const Fact *end, const Fact *wanted)
+static bool is_known(const Fact *list, const Fact *wanted)
 {
-    for (; list != end; list = list->next) {
-        if (list->variable == wanted->variable && list->path_len == wanted->path_len && list->type == wanted->type &&
-            memcmp(list->path, wanted->path, wanted->path_len * sizeof *wanted->path) == 0)
+    for (const Fact *fact = list; fact; fact = fact->next) {
+        if (fact->type == wanted->type && fact->path_len == wanted->path_len &&
+            memcmp(fact->path, wanted->path, wanted->path_len * sizeof *wanted->path) == 0)
             return true;
     }
     return false;
 }
 
-static uint32_t depth_of(const Fact *list)
+static const Fact *join_lists(Check *c, const Fact *a, const Fact *b)
 {
-    return list ? list->depth : 0;
+    const Fact *both = NULL;
+    for (const Fact *fact = a; fact; fact = fact->next) {
+        if (is_known(b, fact)) both = add_fact(c, both, fact);
+    }
+    return both;
 }
 
-/* What both lists know. They usually share a long tail, which is kept as it is. */
-const Fact *flow_join(Check *c, const Fact *a, const Fact *b)
+static const void *join_trees(Check *c, const void *a, const void *b, int level)
 {
-    const Fact *shared_a = a, *shared_b = b;
-    while (shared_a != shared_b) {
-        if (depth_of(shared_a) >= depth_of(shared_b))
-            shared_a = shared_a->next;
-        else
-            shared_b = shared_b->next;
+    if (a == b || !a || !b) return a == b ? a : NULL;
+    if (level < 0) return join_lists(c, a, b);
+    Facts *facts = arena_new(c->arena, Facts);
+    for (int i = 0; i < 4; i++) {
+        facts->child[i] = join_trees(c, ((const Facts *)a)->child[i], ((const Facts *)b)->child[i], level - 1);
     }
-    const Fact *result = shared_a;
-    for (const Fact *fact = a; fact != shared_a; fact = fact->next) {
-        if (knows(b, shared_a, fact)) result = add_fact(c, result, fact);
-    }
-    return result;
+    return is_empty(facts) ? NULL : facts;
+}
+
+/* What both places know. Shared parts are recognised by address, so this costs what the branches learned, not what they know. */
+const Facts *flow_join(Check *c, const Facts *a, const Facts *b)
+{
+    return join_trees(c, a, b, FACT_LEVELS - 1);
 }
 
 void flow_widen(Expr *path)

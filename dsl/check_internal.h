@@ -27,16 +27,19 @@ typedef struct NameTable {
 
 /* ---- facts about null ---- */
 
-/* One thing known at a place: the path `variable.field.field` has `type` (the T of a declared T?, or the one kind of an error). The
- * facts of a place are an immutable list, so branches share what they have in common. */
+/* One thing known at a place: a path `variable.field.field` has `type` (the T of a declared T?, or the one kind of an error). */
 typedef struct Fact {
-    const Variable *variable;
-    const uint32_t *path; /* field indexes, path_len of them */
+    const uint32_t *path; /* field indexes behind the variable, path_len of them */
     uint32_t path_len;
     const Type *type;
-    const struct Fact *next;
-    uint32_t depth; /* length of the list from here on; two lists are compared by it */
+    const struct Fact *next; /* of the same variable */
 } Fact;
+
+/* All that is known at a place: a tree over the variables' ids that is never changed, only rebuilt along one path, so that branches
+ * share what they have in common. NULL knows nothing. Leaves hold lists of Fact. */
+typedef struct Facts {
+    const void *child[4];
+} Facts;
 
 /* ---- what can fail ---- */
 
@@ -85,7 +88,7 @@ typedef struct CallerLink {
 typedef enum BodyKind { BODY_CONST, BODY_TOOL, BODY_PROMPT, BODY_FN, BODY_WORKFLOW } BodyKind;
 
 typedef struct Loop {
-    const Fact *break_facts; /* what holds at every break so far */
+    const Facts *break_facts; /* what holds at every break so far */
     bool has_break;
     struct Loop *outer;
 } Loop;
@@ -130,7 +133,7 @@ typedef struct Check {
     bool has_task_types; /* some task<T> exists, so types must be searched for handles where handles may not go */
     Span yield_word;     /* of the yield whose call is being checked */
     Span at;             /* the statement being checked; where limits are reported */
-    const Fact *facts;
+    const Facts *facts;
     bool unreachable;     /* control cannot get here; facts say nothing */
     bool allow_any_error; /* the next name may be an error of unknown kind */
     Body *body;
@@ -228,10 +231,9 @@ void flow_learn(Check *c, const Expr *path, const Type *type);
 const Type *flow_known(const Check *c, const Expr *path);
 void flow_forget_path(Check *c, const Expr *path);
 void flow_forget_assigned(Check *c, const Block *block);
-void flow_forget_variable(Check *c, const Variable *variable);
 /* What a condition teaches when it came out as `outcome`. */
 void flow_assume(Check *c, const Expr *cond, bool outcome);
-const Fact *flow_join(Check *c, const Fact *a, const Fact *b);
+const Facts *flow_join(Check *c, const Facts *a, const Facts *b);
 /* Undoes narrowing on a path whose declared type matters (x == null, x ?? y). */
 void flow_widen(Expr *path);
 

@@ -341,9 +341,9 @@ bool check_match(Check *c, Stmt *s)
 {
     Cover cover = {0};
     bool falls = false;
-    const Fact *after = NULL;
+    const Facts *after = NULL;
     check_subject(c, s, &cover);
-    const Fact *before = c->facts;
+    const Facts *before = c->facts;
     for (Arm *arm = s->arms; arm; arm = arm->next) {
         c->facts = before;
         if (!check_arm(c, &cover, s->value, arm)) continue;

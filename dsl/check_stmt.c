@@ -211,10 +211,10 @@ static void check_condition(Check *c, Expr *cond)
 static bool check_if(Check *c, Stmt *s)
 {
     check_condition(c, s->value);
-    const Fact *before = c->facts;
+    const Facts *before = c->facts;
     flow_assume(c, s->value, true);
     bool then_falls = check_block(c, s->block);
-    const Fact *after_then = c->facts;
+    const Facts *after_then = c->facts;
     c->facts = before;
     flow_assume(c, s->value, false);
     bool else_falls = s->else_block ? check_block(c, s->else_block) : true;
@@ -236,7 +236,7 @@ static bool check_while(Check *c, Stmt *s)
     Loop loop = {.outer = c->body->loop};
     flow_forget_assigned(c, s->block);
     check_condition(c, s->value);
-    const Fact *at_head = c->facts;
+    const Facts *at_head = c->facts;
     flow_assume(c, s->value, true);
     c->body->loop = &loop;
     check_block(c, s->block);
@@ -294,7 +294,7 @@ static bool check_for(Check *c, Stmt *s)
     Loop loop = {.outer = c->body->loop};
     Range range = check_range(c, s);
     flow_forget_assigned(c, s->block);
-    const Fact *at_head = c->facts;
+    const Facts *at_head = c->facts;
     uint32_t scope = check_scope_enter(c);
     s->variable = check_add_variable(c, s->var, range.first, false);
     if (s->var2.text) s->variable2 = check_add_variable(c, s->var2, range.second, false);
@@ -484,15 +484,15 @@ static bool check_try(Check *c, Stmt *s)
     }
     if (!s->catches && !s->finally) diag_error(c->diags, s->keyword, "'try' needs a 'catch' or a 'finally'");
     check_catch_order(c, s);
-    const Fact *before = c->facts;
+    const Facts *before = c->facts;
     c->body->scope = open_try(c, s);
     Clause *clause = c->body->scope->clauses;
     bool falls = check_block(c, s->block);
     c->body->scope = c->body->scope->parent;
-    const Fact *after = c->facts;
+    const Facts *after = c->facts;
     c->facts = before;
     flow_forget_assigned(c, s->block);
-    const Fact *in_catch = c->facts;
+    const Facts *in_catch = c->facts;
     for (Catch *k = s->catches; k; k = k->next, clause = clause->next) {
         c->facts = in_catch;
         if (!check_catch(c, s, k, clause)) continue;
