@@ -203,10 +203,10 @@ typedef struct TfyFrame {
     uint32_t pc;        /* 0: not begun; n: stopped at resume point n of its workflow */
     uint32_t prev;      /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
     uint32_t children;  /* runtime: first live child task spawned by this frame (slot + 1) */
+    uint32_t scope;     /* runtime: number of the call within its task; names the frame in records */
     uint16_t mask;      /* above 0 while a finally runs: cancellation is held */
     uint16_t flags;     /* runtime */
-    uint32_t timer;     /* runtime: deadline of this call, a timer handle; 0 = none */
-    uint32_t scope;     /* runtime: number of the call within its task; names the frame in records */
+    uint64_t timer;     /* runtime: deadline of this call, a timer handle; 0 = none */
 } TfyFrame;
 #define TFY_NO_FRAME UINT32_MAX
 
@@ -635,7 +635,7 @@ typedef struct TfyOptions {
     const char *root;        /* working root for files, canvas and exec; NULL: the current directory */
     const char *llm;         /* NULL: from the environment; "cassette:FILE", "record:FILE" */
     bool approve_all;        /* --yes: every approval is answered yes, and says so in the log */
-    bool ask_terminal;       /* approvals are asked on the terminal */
+    bool wait_people;        /* tfy_run waits for people too, instead of returning when only they can move what is left */
     bool quiet;              /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len); /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */

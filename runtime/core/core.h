@@ -36,6 +36,9 @@ enum {
     T_FREE = 1 << 13,      /* slot is free */
 };
 
+/* frame->flags: the call ran out of time; its cancellation becomes a Timeout at its boundary. */
+enum { FRAME_TIMED_OUT = 1 };
+
 typedef struct Cold Cold;
 typedef struct Run Run;
 typedef struct Pending Pending;
@@ -63,12 +66,14 @@ typedef struct Timers {
 void timers_deinit(Timers *timers);
 uint64_t timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg); /* 0: no memory */
 void timers_del(Timers *timers, uint64_t handle);
+bool timers_has(const Timers *timers, uint64_t handle);
 int64_t timers_next(const Timers *timers); /* INT64_MAX: none */
 bool timers_fire_one(Timers *timers, int64_t now_ns);
 
 /* ---- runs ---- */
 
 struct Run {
+    TfyLoop *loop;
     TfyLogRun log;         /* id, uuid, state */
     char uuid[37];
     uint64_t seed;         /* of random and uuid */
@@ -84,6 +89,7 @@ struct Run {
     bool owns_history;
     bool *taken;           /* per record */
     uint32_t *next_of_task; /* per record: index of the same task's next record, or NO_INDEX */
+    uint32_t *first_of_task; /* per task of the history: index of its first record */
     uint32_t cursor;       /* lowest record that is not taken */
     Pending *held_first, *held_last; /* steps that want to go live before the cursor has reached the end */
 };
@@ -110,7 +116,9 @@ struct Cold {
     uint32_t cancel_scope; /* frame whose call timed out; NO_INDEX: the whole task */
     bool cancel_force;
     bool cancelled;        /* a cancellation of the whole task was delivered */
-    const char *cancel_why; /* static text */
+    const char *cancel_again; /* a cancellation asked for while the run replays: repeated when it goes live, unless its history had it */
+    const char *cancel_why; /* static text: "kill", "timeout", "parent failed" */
+    const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
     uint32_t next_record;  /* index into run->history of the next own record; NO_INDEX: none left */
     /* after the end */
@@ -143,9 +151,11 @@ static inline void set_state(TfyTask *task, TfyTaskState state)
 /* ---- steps under way ---- */
 
 typedef enum Stage {
-    STAGE_BEGIN,   /* an attempt is to begin: TaskYield (timeout), StepStart */
+    STAGE_BEGIN,   /* an attempt is to begin: TaskYield (timeout, sleep), StepStart */
+    STAGE_OUTCOME, /* begun; the outcome comes from the history, or else the work has to be started */
     STAGE_SYNC,    /* waits until everything appended is durable */
     STAGE_RUN,     /* the performer, a timer, a person or another task has it */
+    STAGE_SETTLE,  /* the attempt failed (task->error): try again or give up */
     STAGE_BACKOFF, /* waits before the next attempt */
     STAGE_DOUBT,   /* a once step may have happened: waits for its probe or a person */
 } Stage;
@@ -160,29 +170,34 @@ struct Pending {
     bool counted;          /* this suspension was counted in passages */
     bool started;          /* StepStart is in the log for this attempt */
     bool from_history;     /* … and was there when the process began: a crash fell in between */
+    bool timeout_begun;    /* TaskYield is in the log for this attempt */
     bool in_call;          /* the performer has it */
     bool probing;          /* the performer has its probe */
-    bool doubt_recorded;
+    bool doubt_recorded;   /* InDoubt is in the log */
     bool backoff_only;     /* tfy_backoff: not an effect */
-    bool want_live;        /* stands in run->held */
+    bool held;             /* stands in run->held */
+    bool in_sync;          /* stands in the loop's sync queue */
+    bool in_work;          /* stands in the loop's work queue */
+    bool asking;           /* approve: the question was shown */
+    bool dead;             /* freed as soon as it has left the queues above */
     int64_t sync_lsn;      /* STAGE_SYNC: what must be durable */
     int64_t asked_lsn;     /* approve: lsn of the question */
     uint64_t timer;
     Cold *target;          /* join: whom; NULL: unknown */
     char key[160];
-    Pending *next;         /* sync queue, joiners, held, free list */
-    Pending *work_next;    /* queue of steps to advance */
-    bool in_work;
+    Pending *sync_next;    /* each queue has its own link */
+    Pending *work_next;
+    Pending *held_next;
+    Pending *join_next;    /* joiners of one task; free list */
 };
 
 /* ---- what leaves the process ---- */
 
 typedef struct Outgoing {
     int64_t lsn;           /* leaves when this is durable */
-    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT, OUT_QUESTION } to;
+    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT } to;
     char *text;            /* owned */
     size_t len;
-    Cold *cold;            /* OUT_QUESTION: whose step asks */
     struct Outgoing *next;
 } Outgoing;
 
@@ -280,13 +295,15 @@ void sched_halt(TfyTask *task);
 
 /* family.c */
 Run *run_new(TfyLoop *loop, const TfyLogRun *log);
-void run_free(TfyLoop *loop, Run *run);
+void run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
 Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
 void task_finish(TfyTask *task);          /* task->error or task->result says how */
 void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
-void cancel_scope_request(Cold *cold, uint32_t scope);
-bool cancel_deliver(TfyTask *task);       /* true: task->error is set (or it was forced to end) */
+bool cancel_ready(const TfyTask *task);   /* T_CANCEL, and no finally within its target runs */
+bool cancel_deliver(TfyTask *task);       /* records it and raises it; false: the task has ended or was halted */
+void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why); /* the arrival is in the log: act on it */
+bool scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms); /* of the top frame; false: task->error or halted */
 const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name);
 
 /* step.c */
@@ -298,20 +315,27 @@ void step_answer(Pending *pending, TfyValue value);  /* final: takes a borrowed 
 void step_raise(Pending *pending);        /* final: task->error is set */
 Pending *step_new(TfyTask *task, const TfySite *site);
 void step_free(Pending *pending);
+void step_drop_key(Pending *pending);      /* the extra argument of a probe */
 void step_wait_sync(Pending *pending);
 int64_t step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
-void step_timer(Pending *pending, int64_t delay_ms);
+void step_arm(Pending *pending);           /* its timer, for due_ms */
 void error_json(TfyBuffer *out, const TfyObj *error);
 int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload); /* resets passages */
-void step_finish_join(Pending *pending);
+void step_join_ended(Pending *pending);   /* the task it waits for has ended */
+void step_begin_again(Pending *pending);  /* one more attempt, at once */
+
+bool step_work(TfyLoop *loop);            /* advances one queued step; false: none */
 
 /* person.c */
 void person_ask(Pending *pending);        /* approve: question is in the log and durable */
 bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void person_in_doubt(Pending *pending);
+void person_in_doubt(Pending *pending);   /* nobody but a person knows whether a once step was done */
+void person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
+bool probe_start(Pending *pending);       /* turns the call into its probe's; false: it could not */
+void probe_done(Pending *pending, TfyValue answer);
 
 /* tell.c */
-void out_push(TfyLoop *loop, Cold *cold, int to, int64_t lsn, const char *text, size_t len);
+void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
 void out_flush(TfyLoop *loop);            /* everything that is durable */
 void out_free(TfyLoop *loop);
 void report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
@@ -322,15 +346,17 @@ void history_take(Cold *cold);                                           /* the 
 bool history_at_cursor(const Cold *cold);                                /* is the peeked one next in the run's order? */
 void history_async(TfyTask *task);                                       /* takes arrivals and cancellations that belong here */
 /* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
-bool history_expect(TfyTask *task, TfyRecordType type, const TfyPoint *point, const TfyLogRecord **record);
+bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
 void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...) __attribute__((format(printf, 3, 4)));
 bool history_live(const Cold *cold);                                     /* may this task append now? */
-void history_attach(Cold *cold);                                         /* a task of a replayed run was made: find its records */
+bool history_attach(Cold *cold);                                         /* a task was made: find its records; false: it has no history */
 void history_hold(Pending *pending);                                     /* go live when the cursor has reached the end */
 void history_drop(TfyLoop *loop, Run *run);
-json_t *record_json(const TfyLogRecord *record);
+json_t *record_json(const TfyLogRecord *record);                         /* never NULL; the caller gives it back */
+bool record_has(const TfyLogRecord *record, const char *member);
 
 /* loop.c */
+int loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 void loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void loop_clock(TfyLoop *loop);
 uint32_t point_line(const TfyLoop *loop, uint32_t number);

@@ -45,6 +45,9 @@ void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
 
+/* The performer's own code set task->error (a panic, or tfy_tool_fail). */
+void tfy__call_panicked(TfyCall *call);
+
 /* ---- services of the loop for performers ---- */
 
 /* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative code. */

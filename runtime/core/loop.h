@@ -53,6 +53,9 @@ typedef struct TfyQuestion {
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
 
+/* What made tfy_run fail, one sentence; "" when nothing did. */
+const char *tfy__failure(TfyLoop *loop);
+
 TfyLog *tfy__loop_log(TfyLoop *loop);
 /* uuid of the run a root task belongs to (36 characters), NULL: no such task. */
 const char *tfy__run_of(TfyLoop *loop, int64_t tid);

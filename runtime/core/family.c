@@ -1,0 +1,475 @@
+/* family.c: tasks among each other: spawn, join, kill, parents and children, the end of a task and of a run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->workflow_count; i++)
+        if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
+    return NULL;
+}
+
+/* ---- runs ---- */
+
+Run *run_new(TfyLoop *loop, const TfyLogRun *log)
+{
+    Run *run = calloc(1, sizeof *run);
+    if (!run) return NULL;
+    run->loop = loop;
+    run->log = *log;
+    tfy__uuid_text(log->uuid, run->uuid);
+    if (loop->runs_last) loop->runs_last->next = run;
+    else loop->runs = run;
+    loop->runs_last = run;
+    loop->runs_live++;
+    return run;
+}
+
+void run_release(TfyLoop *loop, Run *run)
+{
+    history_drop(loop, run);
+    while (run->tasks) {
+        Cold *cold = run->tasks;
+        run->tasks = cold->next_in_run;
+        if (loop->log) tfy__log_forget_task(loop->log, &cold->log);
+        cold_free(loop, cold);
+    }
+    free(run->result);
+    free(run->error);
+}
+
+/* Puts the first frame under a task, its arguments kept. */
+static bool start_frame(Cold *cold, const TfyValue *args)
+{
+    TfyTask *task = cold->task;
+    TfyFrame *frame = task_push(task, cold->workflow);
+    if (!frame) return false;
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    for (uint32_t i = 0; i < cold->workflow->param_count; i++)
+        slots[i] = tfy__keep_value(cold->workflow->params[i].type, args[i]);
+    ready_push(task->loop, task);
+    return true;
+}
+
+Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid)
+{
+    Cold *cold = task_new(loop, run, workflow, tid, "1");
+    if (!cold) return NULL;
+    run->root = cold;
+    return start_frame(cold, args) ? cold : NULL;
+}
+
+/* ---- spawn ---- */
+
+static void link_child(Cold *child, Cold *parent)
+{
+    TfyTask *task = parent->task;
+    TfyFrame *frame = frame_at(task, task->top);
+    child->parent = parent;
+    child->parent_frame = task->top;
+    if (frame->children) {
+        Cold *first = cold_of(&task->loop->tasks[frame->children - 1]);
+        child->sibling_next = first;
+        first->sibling_prev = child;
+    }
+    frame->children = (uint32_t)(child->task - task->loop->tasks) + 1;
+}
+
+static void unlink_child(Cold *child)
+{
+    Cold *parent = child->parent;
+    if (!parent || !parent->task) return;
+    TfyLoop *loop = parent->task->loop;
+    TfyFrame *frame = frame_at(parent->task, child->parent_frame);
+    if (child->sibling_prev) child->sibling_prev->sibling_next = child->sibling_next;
+    else frame->children = child->sibling_next ? (uint32_t)(child->sibling_next->task - loop->tasks) + 1 : 0;
+    if (child->sibling_next) child->sibling_next->sibling_prev = child->sibling_prev;
+    child->sibling_prev = child->sibling_next = NULL;
+    bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
+    if (!frame->children && waits) ready_push(loop, parent->task);
+}
+
+/* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. */
+static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, const char *path,
+                            int64_t *born)
+{
+    TfyLoop *loop = cold->task->loop;
+    const TfyLogRecord *record;
+    if (!history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) return TFY_E_DIVERGED;
+    TfyBuffer out = {0};
+    tfy__buffer_text(&out, "\"workflow\":");
+    tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
+    tfy__buffer_text(&out, ",\"args\":");
+    tfy__encode_args(&out, workflow->params, workflow->param_count, args);
+    tfy__buffer_text(&out, "}");
+    int64_t tid = TFY_E_NOMEM;
+    if (record && !out.failed) {
+        json_t *json = record_json(record);
+        const char *tail = strstr(record->payload, "\"workflow\":");
+        if (!tail || strcmp(tail, out.data) != 0) {
+            history_diverge(cold, record, "it spawns {%s", out.data);
+            tid = TFY_E_DIVERGED;
+        } else {
+            tid = json_integer_value(json_object_get(json, "tid"));
+            *born = record->lsn;
+            history_take(cold);
+        }
+        json_decref(json);
+    } else if (!out.failed) {
+        tid = tfy__log_next_tid(loop->log);
+        TfyBuffer payload = {0};
+        tfy__buffer_printf(&payload, "{\"tid\":%lld,\"path\":\"%s\",", (long long)tid, path);
+        tfy__buffer_add(&payload, out.data, out.len);
+        *born = record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
+        if (*born < 0) tid = *born;
+        tfy__buffer_free(&payload);
+    }
+    tfy__buffer_free(&out);
+    return tid;
+}
+
+bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    TfyLoop *loop = task->loop;
+    char path[512];
+    if (snprintf(path, sizeof path, "%s.%u", cold->log.path, ++cold->spawned) >= (int)sizeof path)
+        return tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
+    cold->log.step++;
+    int64_t born = 0;
+    int64_t tid = record_spawn(cold, point, workflow, args, path, &born);
+    if (tid < 0) {
+        if (tid == TFY_E_NOMEM) return tfy__out_of_memory(task);
+        sched_halt(task);
+        return false;
+    }
+    Cold *child = task_new(loop, cold->run, workflow, tid, path);
+    if (!child) return tfy__out_of_memory(task);
+    child->log.born = child->log.head = born;
+    if (!history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
+    link_child(child, cold);
+    if (!start_frame(child, args)) return tfy__out_of_memory(task);
+    *out = tid;
+    return true;
+}
+
+/* ---- the end of a task ---- */
+
+static TfyTaskState end_state_of(const TfyTask *task)
+{
+    if (!task->error) return TFY_TASK_COMPLETED;
+    return task->error->type == &tfy_type_cancelled ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
+}
+
+static TfyObj *error_message(const TfyObj *error)
+{
+    return tfy_field(error, 0).o;
+}
+
+static char *failure_sentence(const TfyTask *task, const TfyObj *error)
+{
+    TfyBuffer out = {0};
+    const TfyString *message = (const TfyString *)error_message(error);
+    tfy__buffer_text(&out, error->type->name);
+    if (message && message->byte_len) tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
+    if (error->aux) tfy__buffer_printf(&out, " (%s:%u)", task->loop->program->name, error->aux);
+    if (!out.failed) return out.data;
+    tfy__buffer_free(&out);
+    return NULL;
+}
+
+static bool record_end(Cold *cold, TfyTaskState state)
+{
+    TfyTask *task = cold->task;
+    TfyRecordType type = state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
+    const TfyLogRecord *record;
+    if (!history_expect(cold, type, 0, &record)) return false;
+    TfyBuffer out = {0};
+    if (state == TFY_TASK_COMPLETED) {
+        tfy__buffer_text(&out, "{\"value\":");
+        if (cold->workflow->result->kind == TFY_NOTHING) tfy__buffer_text(&out, "null");
+        else tfy__encode(&out, cold->workflow->result, task->result);
+    } else if (state == TFY_TASK_CANCELLED) {
+        tfy__buffer_text(&out, "{\"cancelled\":true");
+    } else {
+        tfy__buffer_text(&out, "{\"error\":");
+        error_json(&out, task->error);
+    }
+    tfy__buffer_text(&out, "}");
+    bool ok = !out.failed;
+    if (record && ok && strcmp(record->payload, out.data) != 0) {
+        history_diverge(cold, record, "the task ends with %s", out.data);
+        ok = false;
+    } else if (record && ok) {
+        history_take(cold);
+    } else if (ok) {
+        ok = record_append(cold, type, cold->log.step, 0, &out) > 0;
+    }
+    tfy__buffer_free(&out);
+    return ok;
+}
+
+/* The run's last task has ended. */
+static void run_finish(TfyLoop *loop, Run *run)
+{
+    Cold *root = run->root;
+    const TfyLogRecord *record;
+    if (!history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
+    TfyBuffer out = {0};
+    bool ok = root->end_state == TFY_TASK_COMPLETED;
+    tfy__buffer_text(&out, ok ? "{\"ok\":true" : "{\"ok\":false");
+    if (ok && root->workflow->result->kind != TFY_NOTHING) {
+        TfyBuffer value = {0};
+        tfy__encode(&value, root->workflow->result, root->value);
+        tfy__buffer_text(&out, ",\"value\":");
+        tfy__buffer_add(&out, value.data, value.len);
+        run->result = value.failed ? NULL : value.data;
+    } else if (root->end_state == TFY_TASK_FAILED) {
+        tfy__buffer_text(&out, ",\"error\":");
+        error_json(&out, root->failure);
+    } else if (!ok) {
+        tfy__buffer_text(&out, ",\"cancelled\":true");
+    }
+    tfy__buffer_text(&out, "}");
+    if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
+    if (record) history_take(root);
+    else record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
+    tfy__buffer_free(&out);
+    run->log.state = root->end_state;
+    run->log.ended_ms = loop->now_ms;
+    run->ended = true;
+    loop->runs_live--;
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->end_state == TFY_TASK_FAILED && cold->parent && !cold->joined)
+            report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path, cold->workflow->name, cold->failure_text);
+    if (loop->log) tfy__log_end_run(loop->log, &run->log);
+}
+
+void task_finish(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    TfyLoop *loop = task->loop;
+    TfyTaskState state = end_state_of(task);
+    if (!record_end(cold, state)) {
+        sched_halt(task);
+        return;
+    }
+    cold->end_state = state;
+    cold->log.state = state;
+    if (state == TFY_TASK_COMPLETED) {
+        cold->value = tfy_take(task);
+    } else {
+        if (state == TFY_TASK_FAILED) cold->failure_text = failure_sentence(task, task->error);
+        if (state == TFY_TASK_FAILED) tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
+        cold->failure = tfy_take_error(task);
+    }
+    if (!cold->parent) tfy__activity(task, "Completed", "%s", state == TFY_TASK_COMPLETED ? "done" : "failed");
+    unlink_child(cold);
+    while (cold->joiners) {
+        Pending *joiner = cold->joiners;
+        cold->joiners = joiner->join_next;
+        step_join_ended(joiner);
+    }
+    cold->joiners_last = NULL;
+    task_give_back(cold);
+    if (--cold->run->live == 0) run_finish(loop, cold->run);
+}
+
+/* ---- cancellation ---- */
+
+static const char *cancel_text(const char *why)
+{
+    return why ? why : "cancelled";
+}
+
+/* Is a frame between the top and the target inside a finally? Frames further out are not concerned. */
+bool cancel_ready(const TfyTask *task)
+{
+    if (!(task->state & T_CANCEL)) return false;
+    const Cold *cold = task->cold;
+    if (cold->cancel_force) return true;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        const TfyFrame *frame = frame_at(task, at);
+        if (frame->mask) return false;
+        if (frame->scope == cold->cancel_scope) return true;
+    }
+    return cold->cancel_scope == NO_INDEX; /* else the call has ended meanwhile: nothing to cancel */
+}
+
+static TfyFrame *frame_by_scope(TfyTask *task, uint32_t scope)
+{
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev)
+        if (frame_at(task, at)->scope == scope) return frame_at(task, at);
+    return NULL;
+}
+
+void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why)
+{
+    TfyTask *task = cold->task;
+    if (!task || cold->cancelled) return;
+    if (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX) {
+        cold->cancel_force |= force;
+    } else {
+        task->state |= T_CANCEL;
+        cold->cancel_scope = scope;
+        cold->cancel_force = force;
+        cold->cancel_why = cancel_text(why);
+    }
+    if (!cancel_ready(task)) return;
+    if (cold->pending) step_cancel(cold);
+    sched_wake(task);
+}
+
+static bool record_cancel(Cold *cold)
+{
+    const TfyLogRecord *record;
+    if (!history_expect(cold, TFY_R_TASK_CANCEL, 0, &record)) return false;
+    if (record) {
+        history_take(cold);
+        return true;
+    }
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"passages\":%u,\"why\":\"%s\"%s}", cold->task->passages, cold->cancel_why,
+                       cold->cancel_force ? ",\"force\":true" : "");
+    bool ok = record_append(cold, TFY_R_TASK_CANCEL, cold->log.step, 0, &out) > 0;
+    tfy__buffer_free(&out);
+    return ok;
+}
+
+/* Cleanup is skipped: children first, then the task as it stands. */
+static void end_by_force(TfyTask *task)
+{
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        for (uint32_t child = frame_at(task, at)->children; child;) {
+            Cold *cold = cold_of(&task->loop->tasks[child - 1]);
+            child = cold->sibling_next ? (uint32_t)(cold->sibling_next->task - task->loop->tasks) + 1 : 0;
+            cancel_request(cold, "its parent was killed", NULL, true);
+            cold->parent = NULL; /* it ends by itself; the parent does not wait */
+        }
+        frame_at(task, at)->children = 0;
+    }
+    task_release_frames(task);
+    if (cold_of(task)->answer_type) tfy_discard(task, cold_of(task)->answer_type);
+    cold_of(task)->answer_type = NULL;
+}
+
+bool cancel_deliver(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    task->state &= ~(uint32_t)T_CANCEL;
+    if (cold->pending) step_cancel(cold);
+    if (!record_cancel(cold)) {
+        sched_halt(task);
+        return false;
+    }
+    if (cold->cancel_scope == NO_INDEX) cold->cancelled = true;
+    else frame_by_scope(task, cold->cancel_scope)->flags |= FRAME_TIMED_OUT;
+    if (cold->cancel_force) end_by_force(task);
+    if (cold->answer_type) tfy_discard(task, cold->answer_type);
+    cold->answer_type = NULL;
+    tfy_drop(task, tfy_take_error(task));
+    TfyObj *text = tfy_string_of(task, cold->cancel_why, strlen(cold->cancel_why));
+    if (text) tfy_fail(task, &tfy_type_cancelled, 0, (TfyValue[]){tfy_of_obj(text)});
+    tfy_cut(task, 0);
+    if (!cold->cancel_force) return true;
+    task_finish(task);
+    return false;
+}
+
+void cancel_request(Cold *cold, const char *why, const char *by, bool force)
+{
+    TfyTask *task = cold->task;
+    if (!task || cold->cancelled || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX && !force)) return;
+    if (!history_live(cold)) { /* the arrival may stand in its history */
+        cold->cancel_again = why;
+        return;
+    }
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"name\":\"kill\",\"force\":%s,\"why\":\"%s\",\"by\":", force ? "true" : "false", why);
+    tfy__buffer_json_string(&out, by ? by : "", by ? strlen(by) : 0);
+    tfy__buffer_printf(&out, ",\"passages\":%u}", task->passages);
+    if (record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0) cancel_apply(cold, NO_INDEX, force, why);
+    tfy__buffer_free(&out);
+}
+
+void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why)
+{
+    TfyLoop *loop = task->loop;
+    for (uint32_t child = frame->children; child;) {
+        Cold *cold = cold_of(&loop->tasks[child - 1]);
+        child = cold->sibling_next ? (uint32_t)(cold->sibling_next->task - loop->tasks) + 1 : 0;
+        cancel_request(cold, why, NULL, false);
+    }
+}
+
+bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    Cold *target = task_by_tid(task->loop, handle);
+    if (target && target->run != cold->run) target = NULL;
+    const TfyLogRecord *record;
+    if (!history_expect(cold, TFY_R_VALUE, point->number, &record)) return sched_halt(task), false;
+    if (record) {
+        history_take(cold);
+        return true;
+    }
+    if (target) cancel_request(target, "killed", cold->log.path, false);
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"kill\":\"%s\"}", target ? target->log.path : "unknown");
+    bool ok = record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &out) > 0;
+    tfy__buffer_free(&out);
+    if (!ok) sched_halt(task);
+    return ok;
+}
+
+/* ---- deadlines of nested calls ---- */
+
+/* Timers carry only the task; the frame that ran out is the outermost one whose timer is gone. */
+static void scope_expired(void *arg)
+{
+    Cold *cold = arg;
+    TfyTask *task = cold->task;
+    TfyFrame *expired = NULL;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        TfyFrame *frame = frame_at(task, at);
+        if (frame->timer && !timers_has(&task->loop->timers, frame->timer)) expired = frame;
+    }
+    if (!expired || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX) || cold->cancelled) return;
+    expired->timer = 0;
+    uint32_t scope = expired->scope;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"scope\":%u,\"passages\":%u}", scope, task->passages);
+    if (record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0) cancel_apply(cold, scope, false, "timeout");
+    tfy__buffer_free(&out);
+}
+
+bool scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms)
+{
+    TfyTask *task = cold->task;
+    TfyLoop *loop = task->loop;
+    const TfyLogRecord *record;
+    int64_t due_ms = loop->now_ms + timeout_ms;
+    if (!history_expect(cold, TFY_R_TASK_YIELD, point->number, &record)) return sched_halt(task), false;
+    if (record) {
+        json_t *json = record_json(record);
+        due_ms = json_integer_value(json_object_get(json, "due"));
+        json_decref(json);
+        history_take(cold);
+    } else {
+        TfyBuffer out = {0};
+        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"timeout\"}", (long long)due_ms);
+        int64_t lsn = record_append(cold, TFY_R_TASK_YIELD, cold->log.step, point->number, &out);
+        tfy__buffer_free(&out);
+        if (lsn < 0) return sched_halt(task), false;
+    }
+    if (loop->replay_only) return true;
+    int64_t delay_ms = due_ms > loop->now_ms ? due_ms - loop->now_ms : 0;
+    int64_t due_ns = delay_ms > INT64_MAX / 2000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
+    frame_at(task, task->top)->timer = timers_add(&loop->timers, due_ns, scope_expired, cold);
+    return true;
+}

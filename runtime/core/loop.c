@@ -1,0 +1,610 @@
+/* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services performers use.
+ *
+ * A turn: what has become durable and finished effects; descriptors (with them people's arrivals); due timers, ties by creation; ready tasks,
+ * FIFO; then what was appended is handed to the writer. When nothing is ready the loop blocks in the poller until the next deadline. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core.h"
+
+#define TASKS_PER_TURN  256
+#define TIMERS_PER_TURN 1024
+#define EVENTS_PER_TURN 64
+#define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
+
+const char *tfy_version(void)
+{
+    return TFY_VERSION;
+}
+
+void loop_fail(TfyLoop *loop, int code, const char *format, ...)
+{
+    if (loop->failure) return;
+    loop->failure = code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
+    va_end(args);
+}
+
+void loop_clock(TfyLoop *loop)
+{
+    loop->now_ns = loop->world.mono_ns(loop->world.state);
+    loop->now_ms = loop->world.wall_ms(loop->world.state);
+}
+
+const TfyPoint *point_of(const TfyLoop *loop, uint32_t number)
+{
+    return number && number <= loop->program->point_count ? loop->program->points[number - 1] : NULL;
+}
+
+uint32_t point_line(const TfyLoop *loop, uint32_t number)
+{
+    const TfyPoint *point = point_of(loop, number);
+    return point ? point->line : 0;
+}
+
+/* ---- descriptors ---- */
+
+int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)
+{
+    if (loop->watch_free == NO_INDEX) {
+        uint32_t cap = loop->watch_cap ? loop->watch_cap * 2 : 16;
+        Watch *watches = realloc(loop->watches, cap * sizeof *watches);
+        if (!watches) return TFY_E_NOMEM;
+        for (uint32_t i = loop->watch_cap; i < cap; i++) watches[i] = (Watch){.fd = -1, .next_free = i + 1 < cap ? i + 1 : NO_INDEX};
+        loop->watches = watches;
+        loop->watch_free = loop->watch_cap;
+        loop->watch_cap = cap;
+    }
+    uint32_t index = loop->watch_free;
+    Watch *watch = &loop->watches[index];
+    uint32_t generation = (watch->generation + 1) & 0x7fffffff;
+    int64_t tag = (int64_t)generation << 32 | index;
+    if (loop->world.poller->add(loop->poller, fd, events, (uint64_t)tag) < 0) return TFY_E_IO;
+    loop->watch_free = watch->next_free;
+    *watch = (Watch){.fd = fd, .handler = handler, .arg = arg, .generation = generation};
+    return tag;
+}
+
+static Watch *watch_of(TfyLoop *loop, int64_t tag)
+{
+    uint32_t index = (uint32_t)tag;
+    if (tag < 0 || index >= loop->watch_cap) return NULL;
+    Watch *watch = &loop->watches[index];
+    return watch->handler && watch->generation == (uint32_t)(tag >> 32) ? watch : NULL;
+}
+
+void tfy__watch_del(TfyLoop *loop, int64_t handle)
+{
+    Watch *watch = watch_of(loop, handle);
+    if (!watch) return;
+    loop->world.poller->del(loop->poller, watch->fd);
+    watch->handler = NULL;
+    watch->fd = -1;
+    watch->next_free = loop->watch_free;
+    loop->watch_free = (uint32_t)handle;
+}
+
+/* ---- small services ---- */
+
+uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
+{
+    return timers_add(&loop->timers, deadline_ns, handler, arg);
+}
+void tfy__timer_del(TfyLoop *loop, uint64_t handle)
+{
+    timers_del(&loop->timers, handle);
+}
+int64_t tfy__now_ns(TfyLoop *loop)
+{
+    return loop->now_ns;
+}
+int64_t tfy__wall_ms(TfyLoop *loop)
+{
+    return loop->now_ms;
+}
+const char *tfy__root(TfyLoop *loop)
+{
+    return loop->root_path;
+}
+int tfy__root_fd(TfyLoop *loop)
+{
+    return loop->root_fd;
+}
+const char *tfy__lock_path(TfyLoop *loop)
+{
+    return loop->lock_path;
+}
+const char *tfy__llm_option(TfyLoop *loop)
+{
+    return loop->options.llm;
+}
+const char *tfy__run_uuid(TfyTask *task)
+{
+    return cold_of(task)->run->uuid;
+}
+const char *tfy__task_path(TfyTask *task)
+{
+    return cold_of(task)->log.path;
+}
+void **tfy__module(TfyLoop *loop, int module)
+{
+    return &loop->modules[module];
+}
+TfyLog *tfy__loop_log(TfyLoop *loop)
+{
+    return loop->log;
+}
+const char *tfy__run_of(TfyLoop *loop, int64_t tid)
+{
+    Cold *cold = task_by_tid(loop, tid);
+    return cold ? cold->run->uuid : NULL;
+}
+const char *tfy__failure(TfyLoop *loop)
+{
+    return loop->failure_text;
+}
+
+/* ---- opening ---- */
+
+static int64_t log_clock(void *state)
+{
+    TfyLoop *loop = state;
+    return loop->world.wall_ms(loop->world.state);
+}
+
+static int open_root(TfyLoop *loop, char *error_text)
+{
+    const char *root = loop->options.root ? loop->options.root : ".";
+    loop->root_path = realpath(root, NULL);
+    loop->root_fd = loop->root_path ? open(loop->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (loop->root_fd >= 0) return 0;
+    snprintf(error_text, TFY_ERROR_TEXT, "the working root '%s' cannot be opened: %s", root, strerror(errno));
+    return TFY_E_ABSENT;
+}
+
+static void on_log_event(void *arg, uint32_t events)
+{
+    TfyLoop *loop = arg;
+    (void)events;
+    tfy__log_event_clear(loop->log); /* the turn looks at the durable lsn itself */
+}
+
+static int open_log(TfyLoop *loop, char *error_text)
+{
+    const TfyOptions *options = &loop->options;
+    TfyLogOptions log_options = {.path = options->db_path, .wall_ms = log_clock, .clock_state = loop};
+    int code = tfy__log_open(&loop->log, &log_options, error_text);
+    if (code < 0) return code;
+    if (options->db_path) {
+        size_t len = strlen(options->db_path) + 5;
+        if (!(loop->lock_path = malloc(len))) return TFY_E_NOMEM;
+        snprintf(loop->lock_path, len, "%s-tfy", options->db_path);
+    }
+    int fd = tfy__log_event_fd(loop->log);
+    if (fd >= 0 && tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) < 0) return TFY_E_IO;
+    if (loop->lock_path && loop->world.await_former && loop->world.await_former(loop->lock_path, 10000) < 0) {
+        snprintf(error_text, TFY_ERROR_TEXT, "processes that the former owner of %s started are still being stopped; try again", options->db_path);
+        return TFY_E_HELD;
+    }
+    return 0;
+}
+
+/* The first record of this opening; whatever leaves the process comes behind it. */
+static int record_opened(TfyLoop *loop)
+{
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}", (long long)tfy__log_epoch(loop->log), (long)getpid(), tfy_version());
+    int64_t lsn = out.failed ? TFY_E_NOMEM : tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, out.data, out.len);
+    tfy__buffer_free(&out);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
+{
+    TfyLoop *loop = calloc(1, sizeof *loop);
+    if (!loop) return NULL;
+    loop->program = program;
+    if (options) loop->options = *options;
+    loop->world = options && options->world ? *options->world : tfy__world_real;
+    memcpy(loop->performers, loop->world.performers, sizeof loop->performers);
+    loop->watch_free = NO_INDEX;
+    loop->root_fd = -1;
+    return loop;
+}
+
+static int open_core(TfyLoop *loop, char *error_text)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, "there is not enough memory");
+    int code = tfy__heap_init(&loop->heap, loop->world.alloc, loop->world.state);
+    if (code < 0) return code;
+    code = tasks_init(loop);
+    if (code < 0) return code;
+    snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
+    code = loop->world.poller->open(&loop->poller);
+    loop_clock(loop);
+    return code;
+}
+
+int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    *out = NULL;
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return TFY_E_NOMEM;
+    int code = open_core(loop, error_text);
+    if (code >= 0) code = open_root(loop, error_text);
+    if (code >= 0) code = open_log(loop, error_text);
+    if (code >= 0) code = record_opened(loop);
+    if (code < 0) {
+        loop->failure = code;
+        tfy_close(loop);
+        return code;
+    }
+    *out = loop;
+    return 0;
+}
+
+int loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
+{
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return TFY_E_NOMEM;
+    loop->replay_only = true;
+    int code = open_core(loop, error_text);
+    if (code < 0) {
+        loop->failure = code;
+        tfy_close(loop);
+        return code;
+    }
+    *out = loop;
+    return 0;
+}
+
+/* ---- submitting ---- */
+
+/* UUIDv7: 48 bits of milliseconds, then randomness. */
+static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
+{
+    loop->world.random(loop->world.state, uuid, 16);
+    for (int i = 0; i < 6; i++) uuid[i] = (uint8_t)(loop->now_ms >> (40 - 8 * i));
+    uuid[6] = (uint8_t)(0x70 | (uuid[6] & 0x0f));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+}
+
+static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const TfyValue *args)
+{
+    const TfyWorkflow *workflow = root->workflow;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"%s\",\"args\":", run->uuid, (long long)root->log.tid, workflow->name);
+    tfy__encode_args(&out, workflow->params, workflow->param_count, args);
+    tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d}", (unsigned long long)run->seed, TFY_FUEL_SLICE);
+    int64_t lsn = record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    tfy__buffer_free(&out);
+    return lsn;
+}
+
+static int submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid)
+{
+    const TfyProgram *program = loop->program;
+    TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
+    log.program = tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+    if (log.program < 0) return (int)log.program;
+    make_uuid(loop, log.uuid);
+    log.root = *tid = tfy__log_next_tid(loop->log);
+    Run *run = run_new(loop, &log);
+    if (!run) return TFY_E_NOMEM;
+    loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
+    int code = tfy__log_begin_run(loop->log, &run->log);
+    if (code < 0) return code;
+    Cold *root = run_begin_root(loop, run, workflow, args, *tid);
+    if (!root) return TFY_E_NOMEM;
+    tfy__log_add_task(loop->log, &root->log);
+    int64_t lsn = record_instruction(loop, run, root, args);
+    if (lsn < 0) return (int)lsn;
+    root->log.born = lsn;
+    tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
+    return 0;
+}
+
+int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, int64_t *tid, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    const TfyWorkflow *workflow = workflow_by_name(loop->program, workflow_name);
+    if (!workflow) {
+        snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
+        return TFY_E_ABSENT;
+    }
+    if (loop->failure) return loop->failure;
+    loop_clock(loop);
+    TfyTask task = {.heap = &loop->heap, .loop = loop};
+    TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
+    if (!values) return TFY_E_NOMEM;
+    int code = TFY_E_INVALID;
+    if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values, error_text))
+        code = submit(loop, workflow, values, tid);
+    tfy_drop(&task, tfy_take_error(&task));
+    tfy__cut(&loop->heap, 0);
+    free(values);
+    return code;
+}
+
+/* ---- turns ---- */
+
+static void wake_durable(TfyLoop *loop)
+{
+    int code = tfy__log_error(loop->log);
+    if (code < 0) {
+        loop_fail(loop, code, "the log could not be written; the last durable record is %lld", (long long)tfy__log_durable(loop->log));
+        return;
+    }
+    step_synced(loop);
+    out_flush(loop);
+}
+
+static bool ready(const TfyLoop *loop)
+{
+    return loop->ring_head != loop->ring_tail;
+}
+
+static bool all_durable(const TfyLoop *loop)
+{
+    return tfy__log_durable(loop->log) >= tfy__log_last(loop->log);
+}
+
+static int64_t poll_timeout(const TfyLoop *loop, bool block)
+{
+    if (!block || ready(loop) || loop->work_first) return 0;
+    int64_t next_ns = timers_next(&loop->timers);
+    int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
+    if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
+    return wait_ns;
+}
+
+static int poll_events(TfyLoop *loop, bool block)
+{
+    TfyFdEvent events[EVENTS_PER_TURN];
+    int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, poll_timeout(loop, block));
+    if (block) loop_clock(loop);
+    for (int i = 0; i < count; i++) {
+        Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
+        if (watch) watch->handler(watch->arg, events[i].events);
+    }
+    return count > 0 ? count : 0;
+}
+
+/* One turn; the number of things that happened. */
+static int turn(TfyLoop *loop, bool block)
+{
+    int happened = 0;
+    loop_clock(loop);
+    int64_t durable = tfy__log_durable(loop->log);
+    wake_durable(loop);
+    while (!loop->failure && step_work(loop)) happened++;
+    if (loop->failure) return happened;
+    happened += poll_events(loop, block && all_durable(loop)) + (block && !all_durable(loop) && !ready(loop) ? poll_events(loop, true) : 0);
+    for (int i = 0; i < TIMERS_PER_TURN && timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
+    bool paused = tfy__log_full(loop->log);
+    uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
+    if (count > TASKS_PER_TURN) count = TASKS_PER_TURN;
+    for (uint32_t i = 0; i < count && !loop->failure; i++, happened++)
+        sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+    tfy__log_flush(loop->log);
+    wake_durable(loop);
+    return happened + (tfy__log_durable(loop->log) != durable);
+}
+
+/* Nothing is left that could move without people. */
+static bool idle(const TfyLoop *loop)
+{
+    return !ready(loop) && !loop->work_first && !loop->in_flight && !loop->out_first && all_durable(loop);
+}
+
+static int write_shutdown(TfyLoop *loop)
+{
+    static const char payload[] = "{\"why\":\"interrupted\"}";
+    if (loop->shutdown_written) return 0;
+    loop->shutdown_written = true;
+    int64_t lsn = tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
+    int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
+    if (code >= 0) out_flush(loop);
+    return code;
+}
+
+int tfy_run(TfyLoop *loop)
+{
+    while (!loop->failure) {
+        if (loop->interrupted) {
+            int code = write_shutdown(loop);
+            return code < 0 ? code : TFY_E_STATE;
+        }
+        if (idle(loop)) {
+            if (!loop->runs_live) return 0;
+            if (loop->world.jump && timers_next(&loop->timers) != INT64_MAX) loop->world.jump(loop->world.state, timers_next(&loop->timers));
+            else if (timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people) return 0;
+        }
+        turn(loop, true);
+    }
+    return loop->failure;
+}
+
+int tfy_step(TfyLoop *loop)
+{
+    if (loop->failure) return loop->failure;
+    int happened = turn(loop, false);
+    if (loop->failure) return loop->failure;
+    return happened > 0 || !idle(loop);
+}
+
+int tfy_step_until_idle(TfyLoop *loop)
+{
+    while (!loop->failure) {
+        bool waits = loop->in_flight || !all_durable(loop);
+        if (turn(loop, waits && !ready(loop)) || !idle(loop)) continue;
+        int64_t next_ns = timers_next(&loop->timers);
+        if (!loop->world.jump || next_ns == INT64_MAX) return 0;
+        loop->world.jump(loop->world.state, next_ns);
+    }
+    return loop->failure;
+}
+
+void tfy__interrupt(TfyLoop *loop)
+{
+    loop->interrupted = 1;
+}
+
+/* ---- looking ---- */
+
+TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = task_by_tid(loop, tid);
+    if (!cold) return TFY_TASK_UNKNOWN;
+    return cold->end_state ? cold->end_state : state_of(cold->task);
+}
+
+const char *tfy_task_result(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = task_by_tid(loop, tid);
+    return cold && cold->run->root == cold ? cold->run->result : NULL;
+}
+
+const char *tfy_task_error(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = task_by_tid(loop, tid);
+    if (!cold) return NULL;
+    return cold->run->root == cold && cold->run->error ? cold->run->error : cold->failure_text;
+}
+
+/* ---- tests' answers ---- */
+
+static Injection *injection_of(TfyLoop *loop, const char *tool)
+{
+    for (Injection *injection = loop->injections; injection; injection = injection->next)
+        if (strcmp(injection->tool, tool) == 0) return injection;
+    Injection *injection = calloc(1, sizeof *injection);
+    if (!injection || !(injection->tool = strdup(tool))) {
+        free(injection);
+        return NULL;
+    }
+    injection->next = loop->injections;
+    loop->injections = injection;
+    return injection;
+}
+
+int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text)
+{
+    Injection *injection = injection_of(loop, tool);
+    struct InjectedAnswer *answer = calloc(1, sizeof *answer);
+    if (!injection || !answer) {
+        free(answer);
+        return TFY_E_NOMEM;
+    }
+    answer->json = result_json ? strdup(result_json) : NULL;
+    answer->error = error_text ? strdup(error_text) : NULL;
+    struct InjectedAnswer **end = &injection->first;
+    while (*end) end = &(*end)->next;
+    *end = answer;
+    return 0;
+}
+
+static void injections_free(TfyLoop *loop)
+{
+    while (loop->injections) {
+        Injection *injection = loop->injections;
+        loop->injections = injection->next;
+        while (injection->first) {
+            struct InjectedAnswer *answer = injection->first;
+            injection->first = answer->next;
+            free(answer->json);
+            free(answer->error);
+            free(answer);
+        }
+        free(injection->tool);
+        free(injection);
+    }
+}
+
+/* ---- closing ---- */
+
+static void stop_steps(TfyLoop *loop)
+{
+    for (Run *run = loop->runs; run; run = run->next)
+        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+            if (cold->pending) step_cancel(cold);
+    while (step_work(loop)) continue;
+}
+
+static void close_modules(TfyLoop *loop)
+{
+    for (int i = 0; i < TFY_F_COUNT; i++) {
+        const TfyPerformer *performer = loop->performers[i];
+        bool seen = false;
+        for (int before = 0; before < i; before++) seen |= loop->performers[before] == performer;
+        if (performer && performer->close && !seen) performer->close(loop);
+    }
+}
+
+static void free_pending(TfyLoop *loop)
+{
+    while (loop->sync_first) {
+        Pending *pending = loop->sync_first;
+        loop->sync_first = pending->sync_next;
+        if (!pending->held && !pending->in_work) free(pending);
+    }
+    while (loop->free_pending) {
+        Pending *pending = loop->free_pending;
+        loop->free_pending = pending->join_next;
+        free(pending);
+    }
+}
+
+static void free_runs(TfyLoop *loop)
+{
+    while (loop->runs) {
+        Run *run = loop->runs;
+        loop->runs = run->next;
+        while (run->held_first) {
+            Pending *pending = run->held_first;
+            run->held_first = pending->held_next;
+            pending->held = false;
+            if (!pending->in_sync) free(pending);
+        }
+        run_release(loop, run);
+        free(run);
+    }
+}
+
+int tfy_close(TfyLoop *loop)
+{
+    if (!loop) return 0;
+    int code = loop->failure;
+    stop_steps(loop);
+    if (loop->poller) close_modules(loop);
+    if (loop->log && !code) code = tfy__log_sync(loop->log);
+    if (!code) out_flush(loop);
+    out_free(loop);
+    free_runs(loop);
+    free_pending(loop);
+    injections_free(loop);
+    if (loop->log) {
+        int closed = tfy__log_close(loop->log, code >= 0);
+        if (code >= 0) code = closed;
+    }
+    timers_deinit(&loop->timers);
+    if (loop->poller) loop->world.poller->close(loop->poller);
+    free(loop->watches);
+    if (loop->heap.temps || loop->tasks) tfy__heap_deinit(&loop->heap);
+    tasks_deinit(loop);
+    if (loop->root_fd >= 0) close(loop->root_fd);
+    free(loop->root_path);
+    free(loop->lock_path);
+    free(loop);
+    return code;
+}

@@ -1,0 +1,365 @@
+/* person.c: what people decide: approvals, steps in doubt, kills from outside. Every answer is recorded in the chain of its task before it
+ * has any effect. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+/* ---- answers ---- */
+
+static bool is_yes(const char *answer)
+{
+    return strcmp(answer, "yes") == 0 || strcmp(answer, "true") == 0 || strcmp(answer, "y") == 0;
+}
+
+static bool is_no(const char *answer)
+{
+    return strcmp(answer, "no") == 0 || strcmp(answer, "false") == 0 || strcmp(answer, "n") == 0;
+}
+
+bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
+{
+    (void)task;
+    if (type->kind == TFY_BOOL) {
+        *out = tfy_of_bool(is_yes(answer));
+        return is_yes(answer) || is_no(answer);
+    }
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++) {
+        if (strcmp(type->cases[i].name, answer) != 0 || !type->cases[i].bare) continue;
+        *out = tfy_of_obj(type->cases[i].bare);
+        return true;
+    }
+    return false;
+}
+
+static bool record_approval(Pending *pending, const char *answer, const char *by)
+{
+    TfyCall *call = &pending->call;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"id\":\"%s/%lld\",\"digest\":\"%016llx\",\"answer\":", pending->cold->log.path, (long long)call->step,
+                       (unsigned long long)call->digest);
+    tfy__buffer_json_string(&out, answer, strlen(answer));
+    tfy__buffer_text(&out, ",\"by\":");
+    tfy__buffer_json_string(&out, by, strlen(by));
+    tfy__buffer_char(&out, '}');
+    int64_t lsn = step_append(pending, TFY_R_APPROVAL, &out);
+    tfy__buffer_free(&out);
+    return lsn > 0;
+}
+
+static const char *first_answer(const TfyType *type)
+{
+    return type->kind == TFY_ENUM ? type->cases[0].name : "yes";
+}
+
+static void answers_text(const TfyType *type, char *text, size_t cap)
+{
+    size_t len = 0;
+    text[0] = '\0';
+    if (type->kind != TFY_ENUM) snprintf(text, cap, "yes, no");
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
+        len += (size_t)snprintf(text + len, cap - len, "%s%s", i ? ", " : "", type->cases[i].name);
+}
+
+/* The question is durable: show it. Waits without end, or until the step's timeout. */
+void person_ask(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    const char *question = ((TfyString *)call->args[0].o)->bytes;
+    pending->stage = STAGE_RUN;
+    pending->asking = true;
+    if (pending->due_ms) step_arm(pending);
+    tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
+    if (loop->options.approve_all) {
+        const char *answer = first_answer(call->result);
+        TfyValue value;
+        if (record_approval(pending, answer, "--yes") && person_answer_value(call->task, call->result, answer, &value)) step_answer(pending, value);
+        return;
+    }
+    if (!loop->on_question) return;
+    char answers[512];
+    answers_text(call->result, answers, sizeof answers);
+    const TfyFrame *frame = frame_at(call->task, call->task->top);
+    TfyQuestion asked = {.run = pending->cold->run->uuid,
+                         .task = pending->cold->log.path,
+                         .step = call->step,
+                         .workflow = frame->workflow->name,
+                         .line = call->site->point->line,
+                         .question = question,
+                         .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
+                         .answers = answers};
+    loop->on_question(loop->question_state, &asked);
+}
+
+/* ---- steps in doubt ---- */
+
+bool probe_start(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    const TfyTool *tool = call->site->tool, *probe = tool->probe;
+    /* The probe takes the same arguments and the key. */
+    TfyValue *args = realloc(call->args, (tool->param_count + 1) * sizeof *args);
+    TfyObj *key = tfy_string_of(call->task, call->key, strlen(call->key));
+    if (args) call->args = args;
+    if (!args || !key) {
+        tfy__out_of_memory(call->task);
+        pending->stage = STAGE_SETTLE;
+        step_queue(pending);
+        return false;
+    }
+    args[tool->param_count] = tfy_of_obj(tfy_keep(key)); /* step_drop_key gives it back */
+    tfy_cut(call->task, 0);
+    call->tool = probe;
+    call->result = probe->result;
+    return true;
+}
+
+static void probe_leave(Pending *pending)
+{
+    step_drop_key(pending);
+    pending->probing = false;
+    pending->call.tool = pending->call.site->tool;
+    pending->call.result = pending->call.site->result;
+}
+
+static bool record_resolved(Pending *pending, const char *how, const char *value_json, const char *by)
+{
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "{\"how\":\"%s\",", how);
+    if (value_json) tfy__buffer_printf(&out, "\"value\":%s,", value_json);
+    tfy__buffer_text(&out, "\"by\":");
+    tfy__buffer_json_string(&out, by, strlen(by));
+    tfy__buffer_char(&out, '}');
+    int64_t lsn = step_append(pending, TFY_R_RESOLVED, &out);
+    tfy__buffer_free(&out);
+    return lsn > 0;
+}
+
+/* null: it was not done, so it is done now; a value: it was, and this is its result. */
+void probe_done(Pending *pending, TfyValue answer)
+{
+    TfyObj *found = answer.o;
+    probe_leave(pending);
+    const TfyType *type = pending->call.result;
+    if (!found) {
+        if (!record_resolved(pending, "retry", NULL, "probe")) return;
+        step_begin_again(pending);
+        step_queue(pending);
+        return;
+    }
+    TfyValue value = type->scalar ? tfy_unbox(found) : answer;
+    TfyBuffer json = {0};
+    if (type->kind == TFY_NOTHING) tfy__buffer_text(&json, "null");
+    else tfy__encode(&json, type, value);
+    bool ok = !json.failed && record_resolved(pending, "done", json.data, "probe");
+    tfy__buffer_free(&json);
+    if (ok) step_answer(pending, value);
+}
+
+void person_in_doubt(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    pending->stage = STAGE_DOUBT;
+    if (!pending->doubt_recorded) {
+        TfyBuffer out = {0};
+        tfy__buffer_printf(&out, "{\"tool\":\"%s\",\"key\":", call->tool->name);
+        tfy__buffer_json_string(&out, call->key, strlen(call->key));
+        tfy__buffer_printf(&out, ",\"why\":\"the process ended while %s ran\"}", call->tool->name);
+        int64_t lsn = step_append(pending, TFY_R_IN_DOUBT, &out);
+        tfy__buffer_free(&out);
+        if (lsn < 0) return;
+        pending->doubt_recorded = true;
+    }
+    set_state(call->task, TFY_TASK_WAITING_APPROVAL);
+    pending->asking = true;
+    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: resolve it", (long long)call->step, call->tool->name);
+    (void)loop;
+}
+
+void person_raise_failed(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyTask *task = call->task;
+    static const char words[] = "a person said that the step failed";
+    TfyObj *text = tfy_string_of(task, words, sizeof words - 1);
+    TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
+    if (text && name)
+        tfy_fail(task, &tfy_type_tool_error, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(-1)});
+    tfy_cut(task, 0);
+}
+
+/* ---- arrivals ---- */
+
+static Run *find_run(TfyLoop *loop, const char *name)
+{
+    Run *found = NULL;
+    bool last = strcmp(name, "last") == 0;
+    size_t len = strlen(name);
+    for (Run *run = loop->runs; run; run = run->next) {
+        if (last || (len >= 4 && strncmp(run->uuid, name, len) == 0)) found = run;
+    }
+    return found;
+}
+
+static bool waits_for_person(const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    return pending && pending->asking && !pending->dead;
+}
+
+/* The one step that an answer can mean. */
+static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code, char *error_text)
+{
+    Run *run = find_run(loop, run_name);
+    if (!run) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
+        *code = TFY_E_ABSENT;
+        return NULL;
+    }
+    Pending *found = NULL;
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        if (!waits_for_person(cold) || (cold->pending->stage == STAGE_DOUBT) != doubt) continue;
+        if (path && strcmp(cold->log.path, path) != 0) continue;
+        if (step && cold->pending->call.step != step) continue;
+        if (found) {
+            snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH", run->uuid);
+            *code = TFY_E_INVALID;
+            return NULL;
+        }
+        found = cold->pending;
+    }
+    if (!found) {
+        snprintf(error_text, TFY_ERROR_TEXT, doubt ? "no step of run %s is in doubt" : "run %s asks nothing now, or it was already answered", run->uuid);
+        *code = TFY_E_STATE;
+    }
+    return found;
+}
+
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *answer, const char *by, char *error_text)
+{
+    int code = 0;
+    Pending *pending = find_asking(loop, run, path, step, false, &code, error_text);
+    if (!pending) return code;
+    TfyCall *call = &pending->call;
+    TfyValue value;
+    if (!person_answer_value(call->task, call->result, answer, &value)) {
+        char answers[400];
+        answers_text(call->result, answers, sizeof answers);
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer, answers);
+        return TFY_E_INVALID;
+    }
+    if (!record_approval(pending, answer, by ? by : "")) return loop->failure;
+    step_answer(pending, value);
+    return tfy__log_sync(loop->log);
+}
+
+int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by, char *error_text)
+{
+    Run *run = find_run(loop, run_name);
+    Cold *target = run ? run->root : NULL;
+    if (run && path) {
+        target = run->tasks;
+        while (target && strcmp(target->log.path, path) != 0) target = target->next_in_run;
+    }
+    if (!target) {
+        snprintf(error_text, TFY_ERROR_TEXT, run ? "run '%s' has no such task" : "no run '%s' is live here", run_name);
+        return TFY_E_ABSENT;
+    }
+    if (target->end_state) {
+        snprintf(error_text, TFY_ERROR_TEXT, "task %s has already ended", target->log.path);
+        return TFY_E_STATE;
+    }
+    cancel_request(target, "killed", by, force);
+    return loop->failure ? loop->failure : tfy__log_sync(loop->log);
+}
+
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how, const char *value_json, const char *by,
+                        char *error_text)
+{
+    int code = 0;
+    Pending *pending = find_asking(loop, run, path, step, true, &code, error_text);
+    if (!pending) return code;
+    TfyCall *call = &pending->call;
+    TfyValue value = {.i = 0};
+    char text[TFY_ERROR_TEXT];
+    bool done = strcmp(how, "done") == 0;
+    if (done && call->result->kind != TFY_NOTHING &&
+        (!value_json || !tfy__decode_text(call->task, call->result, value_json, strlen(value_json), &value, text))) {
+        snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name, value_json ? text : "none was given");
+        return TFY_E_INVALID;
+    }
+    TfyBuffer json = {0};
+    if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
+    bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");
+    tfy__buffer_free(&json);
+    if (!ok) return loop->failure;
+    if (done) {
+        step_answer(pending, value);
+    } else if (strcmp(how, "retry") == 0) {
+        step_begin_again(pending);
+        step_queue(pending);
+    } else {
+        person_raise_failed(pending);
+        pending->stage = STAGE_SETTLE;
+        step_queue(pending);
+    }
+    return tfy__log_sync(loop->log);
+}
+
+int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
+{
+    char text[TFY_ERROR_TEXT];
+    Cold *cold = task_by_tid(loop, tid);
+    if (!cold) return TFY_E_ABSENT;
+    return tfy__arrive_approval(loop, cold->run->uuid, cold->log.path, 0, answer, "embedding", text);
+}
+
+int tfy_kill(TfyLoop *loop, int64_t tid, bool force)
+{
+    char text[TFY_ERROR_TEXT];
+    Cold *cold = task_by_tid(loop, tid);
+    if (!cold) return TFY_E_ABSENT;
+    return tfy__arrive_kill(loop, cold->run->uuid, cold->log.path, force, "embedding", text);
+}
+
+void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state)
+{
+    loop->on_question = ask;
+    loop->question_state = state;
+}
+
+static void say_waiting(TfyBuffer *out, const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    const char *run = cold->run->uuid, *path = cold->log.path;
+    long long step = (long long)pending->call.step;
+    bool root = strcmp(path, "1") == 0;
+    if (pending->stage == STAGE_DOUBT) {
+        tfy__buffer_printf(out, "step %lld (%s) may have happened before the process ended; say which:\n  tfy resolve %s %s%s%lld --done JSON|--retry|--fail\n",
+                           step, pending->call.tool->name, run, root ? "" : path, root ? "" : "/", step);
+        return;
+    }
+    char answers[512];
+    answers_text(pending->call.result, answers, sizeof answers);
+    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s\n", ((TfyString *)pending->call.args[0].o)->bytes, answers, run, root ? "" : " --task ",
+                       root ? "" : path);
+}
+
+uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
+{
+    TfyBuffer out = {0};
+    uint32_t count = 0;
+    for (Run *run = loop->runs; run; run = run->next) {
+        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+            if (!waits_for_person(cold)) continue;
+            count++;
+            say_waiting(&out, cold);
+        }
+    }
+    if (text) *text = out.data;
+    else tfy__buffer_free(&out);
+    return count;
+}

@@ -1,0 +1,401 @@
+/* replay.c: a recorded run as the source of answers, for resume and for replay.
+ *
+ * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other. The cursor is the lowest
+ * record that nobody has taken: outcomes are handed out only when the cursor stands at them, so tasks are woken in the recorded order. When
+ * the cursor has passed the last record, the steps that were held because they had nothing recorded go on live. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+json_t *record_json(const TfyLogRecord *record)
+{
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    return json ? json : json_object();
+}
+
+bool record_has(const TfyLogRecord *record, const char *member)
+{
+    json_t *json = record_json(record);
+    bool has = json_object_get(json, member) != NULL;
+    json_decref(json);
+    return has;
+}
+
+const TfyLogRecord *history_peek(const Cold *cold)
+{
+    if (cold->next_record == NO_INDEX) return NULL;
+    return &cold->run->history->records[cold->next_record];
+}
+
+bool history_live(const Cold *cold)
+{
+    return cold->next_record == NO_INDEX && !cold->run->history;
+}
+
+bool history_at_cursor(const Cold *cold)
+{
+    return cold->next_record == cold->run->cursor;
+}
+
+/* The cursor came to rest at a record: whoever waits for it goes on. */
+static void wake_owner(Run *run)
+{
+    const TfyHistory *history = run->history;
+    const TfyLogTask *owner = &history->tasks[history->record_tasks[run->cursor]];
+    Cold *cold = task_by_tid(run->loop, owner->tid);
+    if (cold && cold->pending && cold->next_record == run->cursor) step_queue(cold->pending);
+}
+
+static void release_held(Run *run)
+{
+    while (run->held_first) {
+        Pending *pending = run->held_first;
+        run->held_first = pending->held_next;
+        pending->held = false;
+        step_queue(pending); /* also recycles the dead ones */
+    }
+    run->held_last = NULL;
+}
+
+/* Everything recorded has been taken up. A replay ends here; a resumed run goes on live. */
+static void history_finished(Run *run)
+{
+    if (run->loop->replay_only) return;
+    history_drop(run->loop, run);
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->cancel_again && cold->task) cancel_request(cold, cold->cancel_again, NULL, false);
+    release_held(run);
+}
+
+static void move_cursor(Run *run)
+{
+    uint32_t count = run->history->record_count;
+    while (run->cursor < count && run->taken[run->cursor]) run->cursor++;
+    if (run->cursor < count) wake_owner(run);
+    else history_finished(run);
+}
+
+void history_take(Cold *cold)
+{
+    Run *run = cold->run;
+    uint32_t index = cold->next_record;
+    run->taken[index] = true;
+    cold->next_record = run->next_of_task[index];
+    if (cold->task) {
+        cold->task->passages = 0;
+        if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
+    }
+    if (run->loop->report) run->loop->report->steps++;
+    if (index == run->cursor) move_cursor(run);
+}
+
+void history_hold(Pending *pending)
+{
+    Run *run = pending->cold->run;
+    if (pending->held) return;
+    pending->held = true;
+    pending->held_next = NULL;
+    if (run->held_last) run->held_last->held_next = pending;
+    else run->held_first = pending;
+    run->held_last = pending;
+}
+
+/* Tasks of a history are sorted by tid. */
+static uint32_t known_task(const TfyHistory *history, int64_t tid)
+{
+    uint32_t low = 0, high = history->task_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (history->tasks[middle].tid < tid) low = middle + 1;
+        else high = middle;
+    }
+    return low < history->task_count && history->tasks[low].tid == tid ? low : NO_INDEX;
+}
+
+bool history_attach(Cold *cold)
+{
+    Run *run = cold->run;
+    if (!run->history) return false;
+    uint32_t at = known_task(run->history, cold->log.tid);
+    if (at == NO_INDEX) return false;
+    const TfyLogTask *known = &run->history->tasks[at];
+    cold->log.head = known->head;
+    cold->log.chain = known->chain;
+    cold->log.born = known->born;
+    cold->next_record = run->first_of_task[at];
+    if (cold->next_record != NO_INDEX) cold->task->state |= T_REPLAYING;
+    return true;
+}
+
+/* ---- differences ---- */
+
+static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *text, size_t cap)
+{
+    if (!record) {
+        snprintf(text, cap, "nothing more");
+        return;
+    }
+    const char *id = "";
+    const TfyPoint *point = point_of(cold->run->loop, record->point);
+    if (point) id = point->id;
+    int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
+    snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn, tfy__record_type_name(record->type),
+             (long long)record->step, *id ? ", " : "", id, shown, record->payload, shown < (int)record->payload_len ? "…" : "");
+}
+
+void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+{
+    TfyLoop *loop = cold->run->loop;
+    char recorded[512], now[512];
+    va_list args;
+    va_start(args, now_format);
+    vsnprintf(now, sizeof now, now_format, args);
+    va_end(args);
+    say_recorded(cold, record, recorded, sizeof recorded);
+    uint32_t line = cold->pending ? cold->pending->call.site->point->line : record ? point_line(loop, record->point) : 0;
+    char where[64] = "";
+    if (line) snprintf(where, sizeof where, " (line %u)", line);
+    if (cold->task) sched_halt(cold->task);
+    if (loop->report) loop->report->divergences++;
+    loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path, cold->run->uuid, recorded, where,
+              now);
+}
+
+bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
+{
+    const TfyLogRecord *next = history_peek(cold);
+    *record = NULL;
+    if (!next) {
+        if (!cold->run->loop->replay_only || !cold->run->history) return true;
+        if (cold->run->history->run.state >= TFY_TASK_COMPLETED)
+            history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
+        else if (cold->task) sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
+        return false;
+    }
+    if (next->type == type && (!point || next->point == point)) {
+        *record = next;
+        return true;
+    }
+    const TfyPoint *here = point_of(cold->run->loop, point);
+    history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "", here ? here->id : "");
+    return false;
+}
+
+/* ---- what came from outside ---- */
+
+static uint32_t json_u32(json_t *json, const char *name)
+{
+    return (uint32_t)json_integer_value(json_object_get(json, name));
+}
+
+static const char *static_reason(const char *why)
+{
+    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled", "its parent was killed"};
+    for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(why, reasons[i]) == 0) return reasons[i];
+    return "killed";
+}
+
+void history_async(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    for (;;) {
+        const TfyLogRecord *record = history_peek(cold);
+        if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
+        json_t *json = record_json(record);
+        json_t *scope = json_object_get(json, "scope");
+        bool here = json_u32(json, "passages") == task->passages;
+        bool ours = record->type == TFY_R_SIGNAL || scope;
+        uint32_t target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX;
+        bool force = json_is_true(json_object_get(json, "force"));
+        const char *why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")));
+        json_decref(json);
+        if (!ours || !here) return;
+        history_take(cold);
+        cancel_apply(cold, target, force, why);
+    }
+}
+
+/* ---- taking a run up again ---- */
+
+void history_drop(TfyLoop *loop, Run *run)
+{
+    (void)loop;
+    if (run->owns_history) tfy__history_free(run->history);
+    run->history = NULL;
+    free(run->taken);
+    free(run->next_of_task);
+    free(run->first_of_task);
+    run->taken = NULL;
+    run->next_of_task = run->first_of_task = NULL;
+}
+
+static bool index_history(Run *run, TfyHistory *history)
+{
+    uint32_t count = history->record_count;
+    run->taken = calloc(count + 1, sizeof *run->taken);
+    run->next_of_task = malloc((count + 1) * sizeof *run->next_of_task);
+    uint32_t *last = malloc((history->task_count + 1) * sizeof *last);
+    run->first_of_task = last; /* walking backwards, the last one seen is the first */
+    bool ok = run->taken && run->next_of_task && last;
+    for (uint32_t i = 0; ok && i < history->task_count; i++) last[i] = NO_INDEX;
+    for (uint32_t i = count; ok && i-- > 0;) {
+        uint32_t task = history->record_tasks[i];
+        run->next_of_task[i] = last[task];
+        last[task] = i;
+    }
+    return ok;
+}
+
+/* The first record of a run: which workflow with which arguments. */
+static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char *error_text)
+{
+    const TfyLogRecord *first = history->record_count ? &history->records[0] : NULL;
+    if (!first || first->type != TFY_R_INSTRUCTION_START) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart: nothing to go on from", run->uuid);
+        return TFY_E_DATA;
+    }
+    json_t *json = record_json(first);
+    const char *name = json_string_value(json_object_get(json, "workflow"));
+    const TfyWorkflow *workflow = name ? workflow_by_name(loop->program, name) : NULL;
+    const char *seed = json_string_value(json_object_get(json, "seed"));
+    run->seed = seed ? strtoull(seed, NULL, 16) : 0;
+    int code = 0;
+    if (!workflow) {
+        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with", name ? name : "?", run->uuid);
+        code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_ABSENT;
+    } else {
+        TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+        TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
+        char *args = json_dumps(json_object_get(json, "args"), JSON_COMPACT | JSON_ENCODE_ANY);
+        char text[TFY_ERROR_TEXT];
+        if (!values || !args) code = TFY_E_NOMEM;
+        else if (!tfy__decode_args(&scratch, workflow->params, workflow->param_count, args, strlen(args), values, text)) {
+            snprintf(error_text, TFY_ERROR_TEXT, "the recorded arguments do not fit workflow '%s': %.300s", workflow->name, text);
+            code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
+        } else {
+            Cold *root = run_begin_root(loop, run, workflow, values, history->run.root);
+            if (root) history_attach(root);
+            if (root) history_take(root);
+            else code = TFY_E_NOMEM;
+        }
+        tfy__cut(&loop->heap, 0);
+        free(values);
+        free(args);
+    }
+    json_decref(json);
+    return code;
+}
+
+static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
+{
+    Run *run = run_new(loop, &history->run);
+    if (!run) return TFY_E_NOMEM;
+    *out = run;
+    run->history = history;
+    run->owns_history = own;
+    if (!index_history(run, history)) return TFY_E_NOMEM;
+    return begin_from_history(loop, run, history, error_text);
+}
+
+/* Turns without the outside world until the history has been taken up, or nothing moves any more. */
+static bool replay_turns(TfyLoop *loop, Run *run)
+{
+    while (run->history && run->cursor < run->history->record_count && !loop->failure) {
+        if (step_work(loop)) continue;
+        if (loop->ring_head == loop->ring_tail) return false;
+        sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+    }
+    return true;
+}
+
+static void say_stuck(Run *run)
+{
+    const TfyLogRecord *record = &run->history->records[run->cursor];
+    const TfyLogTask *owner = &run->history->tasks[run->history->record_tasks[run->cursor]];
+    Cold *cold = task_by_tid(run->loop, owner->tid);
+    if (cold) history_diverge(cold, record, cold->end_state ? "the task has ended" : cold->pending ? "it waits for something else" : "it does not come to it");
+    else history_diverge(run->root, record, "there is no task %s", owner->path);
+}
+
+int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    TfyHistory *history;
+    int code = tfy__history_read(loop->log, which, &history, error_text);
+    if (code < 0) return code;
+    if (history->run.state >= TFY_TASK_COMPLETED) {
+        char uuid[37];
+        tfy__uuid_text(history->run.uuid, uuid);
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
+        tfy__history_free(history);
+        return TFY_E_STATE;
+    }
+    if (memcmp(history->program_hash, loop->program->hash, 16) != 0) {
+        char uuid[37];
+        tfy__uuid_text(history->run.uuid, uuid);
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid, uuid);
+        tfy__history_free(history);
+        return TFY_E_STATE;
+    }
+    Run *run = NULL;
+    loop_clock(loop);
+    code = attach_run(loop, history, true, &run, error_text);
+    if (code < 0) {
+        if (!run) tfy__history_free(history);
+        return code;
+    }
+    if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
+    if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+    return loop->failure;
+}
+
+int tfy__resume_all(TfyLoop *loop, char *error_text)
+{
+    int64_t *ids;
+    uint32_t count;
+    int code = tfy__log_unfinished(loop->log, &ids, &count);
+    for (uint32_t i = 0; code >= 0 && i < count; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
+        code = tfy__resume(loop, id, error_text);
+    }
+    if (code >= 0 || count) free(ids);
+    return code;
+}
+
+/* ---- replay ---- */
+
+static void report_end(TfyLoop *loop, Run *run, TfyReplayReport *report)
+{
+    if (loop->failure == TFY_E_DIVERGED) {
+        snprintf(report->text, sizeof report->text, "%s", loop->failure_text);
+        report->divergences = 1;
+    } else {
+        report->finished = run->ended;
+        snprintf(report->text, sizeof report->text, "%lld records compared, 0 divergences, 0 effects performed%s", (long long)report->steps,
+                 run->ended ? "" : "; the run has not ended");
+    }
+}
+
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options, TfyReplayReport *report)
+{
+    *report = (TfyReplayReport){0};
+    TfyLoop *loop = NULL;
+    char error_text[TFY_ERROR_TEXT] = "";
+    int code = loop_open_replay(&loop, program, options, error_text);
+    if (code < 0) return code;
+    loop->report = report;
+    Run *run = NULL;
+    code = attach_run(loop, (TfyHistory *)history, false, &run, error_text);
+    if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
+    if (code == TFY_E_DIVERGED && !loop->failure) loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
+    if (run) report_end(loop, run, report);
+    if (loop->failure) code = loop->failure;
+    if (run) run->history = NULL; /* the caller's */
+    tfy_close(loop);
+    return code;
+}

@@ -1,0 +1,105 @@
+/* sched.c: running one task until it stops: the trampoline over its frames. */
+#include "core.h"
+
+void sched_halt(TfyTask *task)
+{
+    task->state |= T_HALTED;
+}
+
+void sched_wake(TfyTask *task)
+{
+    if (state_of(task) != TFY_TASK_RUNNING) ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
+}
+
+/* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can catch. */
+static void timeout_at_boundary(TfyTask *task, const TfyFrame *frame)
+{
+    if (!(frame->flags & FRAME_TIMED_OUT) || !task->error || task->error->type != &tfy_type_cancelled) return;
+    uint32_t line = frame->workflow->line;
+    tfy_drop(task, tfy_take_error(task));
+    TfyObj *text = tfy_string_of(task, "the call ran out of time", 24);
+    if (text) tfy_fail(task, &tfy_type_timeout, line, (TfyValue[]){tfy_of_obj(text), tfy_of_bool(false)});
+    tfy_cut(task, 0);
+}
+
+/* The top frame has said TFY_RETURN: children first, then the caller. True: there is a frame to go on with. */
+static bool frame_finish(TfyTask *task)
+{
+    TfyFrame *frame = frame_at(task, task->top);
+    if (!(task->state & T_RETURNING) && frame->children) {
+        task->state |= T_RETURNING;
+        task->passages++;
+        cold_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
+        if (task->error) children_cancel(task, frame, "its parent failed");
+        if (task->state & T_REPLAYING) history_async(task);
+        if (cancel_ready(task)) {
+            if (!cancel_deliver(task)) return false;
+            children_cancel(task, frame, "its parent was cancelled");
+        }
+    }
+    if (frame->children) {
+        set_state(task, TFY_TASK_JOINING);
+        return false;
+    }
+    task->state &= ~(uint32_t)T_RETURNING;
+    cold_of(task)->answer_type = NULL;
+    timers_del(&task->loop->timers, frame->timer);
+    if (task->state & T_CANCEL && cold_of(task)->cancel_scope == frame->scope) task->state &= ~(uint32_t)T_CANCEL; /* too late */
+    timeout_at_boundary(task, frame);
+    task_pop(task);
+    if (task->top != TFY_NO_FRAME) return true;
+    task_finish(task);
+    return false;
+}
+
+/* Before a frame runs again: what came from outside meanwhile. False: do not run. */
+static bool prepare(TfyTask *task)
+{
+    if (task->state & T_HALTED) return false;
+    if (task->state & T_REPLAYING) history_async(task);
+    if (task->state & T_HALTED) return false;
+    if (cancel_ready(task)) {
+        if (!cancel_deliver(task)) return false;
+        if (task->state & T_RETURNING) children_cancel(task, frame_at(task, task->top), "its parent was cancelled");
+    }
+    if (task->state & T_RETURNING) return frame_finish(task);
+    cold_of(task)->answer_type = NULL; /* the frame takes it now */
+    return true;
+}
+
+#define T_SLOW (T_CANCEL | T_RETURNING | T_REPLAYING | T_HALTED)
+
+/* A task that gets every answer at once would never let others run: after a slice of such answers it queues again. */
+#define AGAIN_COST (TFY_FUEL_SLICE / 64)
+
+void sched_run_task(TfyLoop *loop, TfyTask *task)
+{
+    task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
+    task->fuel = TFY_FUEL_SLICE;
+    loop->heap.fn_fuel = TFY_FN_FUEL;
+    if (task->state & T_SLOW && !prepare(task)) return;
+    for (;;) {
+        TfyFrame *frame = frame_at(task, task->top);
+        switch (frame->workflow->run(task, frame)) {
+        case TFY_YIELD:
+        case TFY_SPENT:
+            task->passages++;
+            ready_push(loop, task);
+            return;
+        case TFY_CALL: break;
+        case TFY_RETURN:
+            if (!frame_finish(task)) return;
+            break;
+        case TFY_AGAIN:
+            task->fuel -= AGAIN_COST;
+            if (task->fuel < 0) {
+                ready_push(loop, task);
+                return;
+            }
+            if (task->state & T_SLOW && !prepare(task)) return;
+            break;
+        case TFY_WAIT: return;
+        case TFY_STOP: sched_halt(task); return;
+        }
+    }
+}

@@ -1,0 +1,269 @@
+/* task.c: where tasks and their frames live.
+ *
+ * The hot part of a task is one cache line in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number
+ * and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. Taking and
+ * giving back memory of tasks and frames happens in this file only. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+
+int tasks_init(TfyLoop *loop)
+{
+    size_t bytes = (size_t)TASK_MAX * sizeof(TfyTask);
+    void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (place == MAP_FAILED) return TFY_E_NOMEM;
+    madvise(place, bytes, MADV_DONTDUMP);
+    loop->tasks = place;
+    loop->ring_mask = 1023;
+    loop->ring = malloc((loop->ring_mask + 1) * sizeof *loop->ring);
+    loop->by_tid_cap = 1024;
+    loop->by_tid = calloc(loop->by_tid_cap, sizeof *loop->by_tid);
+    return loop->ring && loop->by_tid ? 0 : TFY_E_NOMEM;
+}
+
+void tasks_deinit(TfyLoop *loop)
+{
+    if (loop->tasks) munmap(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask));
+    free(loop->free_slots);
+    free(loop->ring);
+    free(loop->by_tid);
+}
+
+/* ---- the ready ring ---- */
+
+static bool ring_grow(TfyLoop *loop)
+{
+    uint32_t cap = loop->ring_mask + 1, count = loop->ring_tail - loop->ring_head;
+    uint32_t *ring = malloc((size_t)cap * 2 * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = 0; i < count; i++) ring[i] = loop->ring[(loop->ring_head + i) & loop->ring_mask];
+    free(loop->ring);
+    loop->ring = ring;
+    loop->ring_mask = cap * 2 - 1;
+    loop->ring_head = 0;
+    loop->ring_tail = count;
+    return true;
+}
+
+/* Every live task has a place in the ring before it is made (task_new grows it), so that waking never fails. */
+static bool ring_reserve(TfyLoop *loop)
+{
+    uint32_t alive = loop->task_count - loop->free_count;
+    return alive < loop->ring_mask || ring_grow(loop);
+}
+
+void ready_push(TfyLoop *loop, TfyTask *task)
+{
+    if (task->state & (T_QUEUED | T_FREE)) return; /* a second wake-up changes nothing */
+    task->state |= T_QUEUED;
+    set_state(task, TFY_TASK_READY);
+    loop->ring[loop->ring_tail++ & loop->ring_mask] = (uint32_t)(task - loop->tasks);
+}
+
+/* ---- the table of tasks by number ---- */
+
+static uint32_t bucket_of(const TfyLoop *loop, int64_t tid)
+{
+    return (uint32_t)(((uint64_t)tid * 0x9e3779b97f4a7c15u) >> 32) & (loop->by_tid_cap - 1);
+}
+
+static void table_insert(TfyLoop *loop, Cold *cold)
+{
+    uint32_t bucket = bucket_of(loop, cold->log.tid);
+    cold->next_by_tid = loop->by_tid[bucket];
+    loop->by_tid[bucket] = cold;
+}
+
+static bool table_reserve(TfyLoop *loop)
+{
+    if (loop->by_tid_count < loop->by_tid_cap) return true;
+    uint32_t old_cap = loop->by_tid_cap;
+    Cold **old = loop->by_tid, **table = calloc((size_t)old_cap * 2, sizeof *table);
+    if (!table) return false;
+    loop->by_tid = table;
+    loop->by_tid_cap = old_cap * 2;
+    for (uint32_t i = 0; i < old_cap; i++) {
+        for (Cold *cold = old[i], *next; cold; cold = next) {
+            next = cold->next_by_tid;
+            table_insert(loop, cold);
+        }
+    }
+    free(old);
+    return true;
+}
+
+Cold *task_by_tid(TfyLoop *loop, int64_t tid)
+{
+    for (Cold *cold = loop->by_tid[bucket_of(loop, tid)]; cold; cold = cold->next_by_tid)
+        if (cold->log.tid == tid) return cold;
+    return NULL;
+}
+
+static void table_remove(TfyLoop *loop, Cold *cold)
+{
+    for (Cold **link = &loop->by_tid[bucket_of(loop, cold->log.tid)]; *link; link = &(*link)->next_by_tid) {
+        if (*link != cold) continue;
+        *link = cold->next_by_tid;
+        loop->by_tid_count--;
+        return;
+    }
+}
+
+/* ---- tasks ---- */
+
+static TfyTask *slot_take(TfyLoop *loop)
+{
+    if (loop->free_count) return &loop->tasks[loop->free_slots[--loop->free_count]];
+    if (loop->task_count == TASK_MAX) return NULL;
+    if (loop->task_count == loop->free_cap) { /* giving a slot back must not need memory */
+        uint32_t cap = loop->free_cap ? loop->free_cap * 2 : 1024;
+        uint32_t *slots = realloc(loop->free_slots, cap * sizeof *slots);
+        if (!slots) return NULL;
+        loop->free_slots = slots;
+        loop->free_cap = cap;
+    }
+    return &loop->tasks[loop->task_count++];
+}
+
+static void slot_return(TfyLoop *loop, TfyTask *task)
+{
+    *task = (TfyTask){.state = T_FREE};
+    loop->free_slots[loop->free_count++] = (uint32_t)(task - loop->tasks);
+}
+
+Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+{
+    Cold *cold = calloc(1, sizeof *cold);
+    char *own_path = strdup(path);
+    TfyTask *task = NULL;
+    if (cold && own_path && ring_reserve(loop) && table_reserve(loop)) task = slot_take(loop);
+    if (!task) {
+        free(cold);
+        free(own_path);
+        return NULL;
+    }
+    *cold = (Cold){.task = task, .run = run, .workflow = workflow, .next_record = NO_INDEX, .cancel_scope = NO_INDEX};
+    cold->log = (TfyLogTask){.tid = tid, .run = &run->log, .path = own_path};
+    *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
+    cold->next_in_run = run->tasks;
+    run->tasks = cold;
+    run->live++;
+    table_insert(loop, cold);
+    loop->by_tid_count++;
+    return cold;
+}
+
+void task_give_back(Cold *cold)
+{
+    TfyTask *task = cold->task;
+    TfyLoop *loop = task->loop;
+    task_release_frames(task);
+    tfy__free(&loop->heap, task->stack, cold->stack_cap);
+    cold->stack_cap = 0;
+    cold->task = NULL;
+    slot_return(loop, task);
+}
+
+void cold_free(TfyLoop *loop, Cold *cold)
+{
+    if (cold->task) task_give_back(cold);
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
+    tfy_drop(&scratch, cold->failure);
+    table_remove(loop, cold);
+    free(cold->failure_text);
+    free(cold->log.path);
+    free(cold);
+}
+
+/* ---- frames ---- */
+
+static bool stack_reserve(TfyTask *task, uint32_t need)
+{
+    Cold *cold = cold_of(task);
+    if (need <= cold->stack_cap) return true;
+    uint64_t cap = cold->stack_cap ? (uint64_t)cold->stack_cap * 2 : need; /* the first frame fits exactly: most tasks have one */
+    while (cap < need) cap *= 2;
+    if (cap > UINT32_MAX / 2) return false;
+    char *stack = tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
+    if (!stack) return false;
+    task->stack = stack;
+    cold->stack_cap = (uint32_t)cap;
+    return true;
+}
+
+void *task_push(TfyTask *task, const TfyWorkflow *workflow)
+{
+    Cold *cold = cold_of(task);
+    uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
+    if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
+    TfyFrame *frame = frame_at(task, at);
+    memset(frame, 0, workflow->frame_size);
+    frame->workflow = workflow;
+    frame->prev = task->top;
+    frame->scope = ++cold->scopes;
+    task->top = at;
+    cold->depth++;
+    return frame;
+}
+
+void task_pop(TfyTask *task)
+{
+    TfyFrame *frame = frame_at(task, task->top);
+    task->top = frame->prev;
+    cold_of(task)->depth--;
+#ifdef TFY_POISON
+    memset(frame, 0xde, frame->workflow->frame_size);
+#endif
+}
+
+/* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
+static void frame_release(TfyTask *task, TfyFrame *frame)
+{
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    const TfyWorkflow *workflow = frame->workflow;
+    if (frame->pc == 0) {
+        for (uint32_t i = 0; i < workflow->param_count; i++)
+            if (!workflow->params[i].type->scalar) tfy_drop(task, slots[i].o);
+        return;
+    }
+    const TfyPoint *point = workflow->resume[frame->pc - 1];
+    for (uint32_t i = 0; i < point->live_count; i++)
+        if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
+}
+
+void task_release_frames(TfyTask *task)
+{
+    while (task->top != TFY_NO_FRAME) {
+        TfyFrame *frame = frame_at(task, task->top);
+        if (!(task->state & T_RETURNING)) frame_release(task, frame); /* a returning frame has released its own */
+        task->state &= ~(uint32_t)T_RETURNING;
+        timers_del(&task->loop->timers, frame->timer);
+        task_pop(task);
+    }
+    tfy_drop(task, task->error);
+    task->error = NULL;
+}
+
+void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+{
+    Cold *cold = cold_of(task);
+    (void)point;
+    uint32_t limit = DEPTH_MAX + (task->state & T_CANCEL || cold->cancelled ? DEPTH_SPARE : 0);
+    if (cold->depth >= limit) {
+        tfy_panic(task, frame_at(task, task->top)->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
+        return NULL;
+    }
+    TfyFrame *frame = task_push(task, workflow);
+    if (!frame) {
+        tfy__out_of_memory(task);
+        return NULL;
+    }
+    if (timeout_ms != TFY_NEVER && !scope_deadline(cold, point, timeout_ms)) {
+        task_pop(task);
+        return NULL;
+    }
+    return frame_at(task, task->top);
+}

@@ -1,0 +1,271 @@
+/* tell.c: effects that do not suspend, and everything that leaves the process.
+ *
+ * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core.h"
+
+/* ---- the queue ---- */
+
+void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
+{
+    Outgoing *out = malloc(sizeof *out);
+    char *copy = malloc(len + 1);
+    if (!out || !copy) {
+        free(out);
+        free(copy);
+        loop_fail(loop, TFY_E_NOMEM, "no memory for output");
+        return;
+    }
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    *out = (Outgoing){.lsn = lsn, .to = to, .text = copy, .len = len};
+    if (loop->out_last) loop->out_last->next = out;
+    else loop->out_first = out;
+    loop->out_last = out;
+}
+
+/* A reader that went away ends the output, not the run: it is all in the log. */
+static void write_all(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            if (fd == STDOUT_FILENO) loop->stdout_closed = true;
+            return;
+        }
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+static void out_one(TfyLoop *loop, const Outgoing *out)
+{
+    const TfyOptions *options = &loop->options;
+    switch (out->to) {
+    case OUT_STDOUT:
+        if (options->on_output) options->on_output(options->state, out->text, out->len);
+        else if (!options->quiet && !loop->stdout_closed) write_all(loop, STDOUT_FILENO, out->text, out->len);
+        break;
+    case OUT_STDERR:
+        if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
+        break;
+    case OUT_EVENT: options->on_event(options->state, out->text, out->len); break;
+    }
+}
+
+void out_flush(TfyLoop *loop)
+{
+    int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    while (loop->out_first && loop->out_first->lsn <= durable) {
+        Outgoing *out = loop->out_first;
+        loop->out_first = out->next;
+        if (!loop->out_first) loop->out_last = NULL;
+        out_one(loop, out);
+        free(out->text);
+        free(out);
+    }
+}
+
+void out_free(TfyLoop *loop)
+{
+    while (loop->out_first) {
+        Outgoing *out = loop->out_first;
+        loop->out_first = out->next;
+        free(out->text);
+        free(out);
+    }
+    loop->out_last = NULL;
+}
+
+static int64_t all_so_far(const TfyLoop *loop)
+{
+    return loop->log ? tfy__log_last(loop->log) : 0;
+}
+
+void report_text(TfyLoop *loop, const char *format, ...)
+{
+    if (loop->replay_only) return;
+    TfyBuffer out = {0};
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(&out, format, args);
+    va_end(args);
+    if (!out.failed) out_push(loop, OUT_STDERR, all_so_far(loop), out.data, out.len);
+    tfy__buffer_free(&out);
+}
+
+/* ---- live activity ---- */
+
+void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
+{
+    TfyLoop *loop = task->loop;
+    Cold *cold = cold_of(task);
+    if (!loop->options.on_event || loop->replay_only || cold->run->history) return;
+    TfyBuffer message = {0}, out = {0};
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(&message, format, args);
+    va_end(args);
+    tfy__buffer_printf(&out, "{\"seq\":%llu,\"ts\":\"", (unsigned long long)++loop->events);
+    tfy__write_time(&out, loop->now_ms);
+    tfy__buffer_printf(&out, "\",\"task_id\":\"%s/%s\",\"stage\":", cold->run->uuid, cold->log.path);
+    tfy__buffer_json_string(&out, stage, strlen(stage));
+    tfy__buffer_text(&out, ",\"message\":");
+    tfy__buffer_json_string(&out, message.data ? message.data : "", message.len);
+    tfy__buffer_char(&out, '}');
+    if (!out.failed) out_push(loop, OUT_EVENT, all_so_far(loop), out.data, out.len);
+    tfy__buffer_free(&message);
+    tfy__buffer_free(&out);
+}
+
+/* ---- print, log, emit ---- */
+
+/* What an Output record says, and where its text goes. */
+typedef struct Saying {
+    const char *to;
+    const TfyString *text, *level, *stage;
+} Saying;
+
+static void saying_payload(TfyBuffer *out, const Saying *saying)
+{
+    tfy__buffer_printf(out, "{\"to\":\"%s\",\"text\":", saying->to);
+    tfy__buffer_json_string(out, saying->text->bytes, saying->text->byte_len);
+    if (saying->level) tfy__buffer_text(out, ",\"level\":");
+    if (saying->level) tfy__buffer_json_string(out, saying->level->bytes, saying->level->byte_len);
+    if (saying->stage) tfy__buffer_text(out, ",\"stage\":");
+    if (saying->stage) tfy__buffer_json_string(out, saying->stage->bytes, saying->stage->byte_len);
+    tfy__buffer_char(out, '}');
+}
+
+static void saying_out(TfyTask *task, const Saying *saying)
+{
+    TfyLoop *loop = task->loop;
+    TfyBuffer line = {0};
+    if (strcmp(saying->to, "pal") == 0) {
+        tfy__activity(task, saying->stage->bytes, "%s", saying->text->bytes);
+        return;
+    }
+    if (strcmp(saying->to, "log") == 0) tfy__buffer_printf(&line, "%s: ", saying->level ? saying->level->bytes : "info");
+    tfy__buffer_add(&line, saying->text->bytes, saying->text->byte_len);
+    tfy__buffer_char(&line, '\n');
+    int to = strcmp(saying->to, "log") == 0 ? OUT_STDERR : OUT_STDOUT;
+    if (!line.failed) out_push(loop, to, all_so_far(loop), line.data, line.len);
+    tfy__buffer_free(&line);
+}
+
+static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    const TfyLogRecord *record;
+    if (!history_expect(cold, TFY_R_OUTPUT, point->number, &record)) return false;
+    TfyBuffer out = {0};
+    saying_payload(&out, saying);
+    bool ok = !out.failed;
+    if (!ok) {
+        tfy__out_of_memory(task);
+    } else if (record && strcmp(record->payload, out.data) != 0) {
+        history_diverge(cold, record, "it says %s", out.data);
+        ok = false;
+    } else if (record) {
+        history_take(cold);
+        if (task->loop->replay_only) saying_out(task, saying); /* shown again; a resumed run has said it already */
+    } else {
+        ok = record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
+        if (ok) saying_out(task, saying);
+        else sched_halt(task);
+    }
+    tfy__buffer_free(&out);
+    return ok;
+}
+
+bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text)
+{
+    return say(task, point, &(Saying){.to = "stdout", .text = (TfyString *)text});
+}
+
+bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level)
+{
+    return say(task, point, &(Saying){.to = "log", .text = (TfyString *)text, .level = (TfyString *)level});
+}
+
+bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
+{
+    return say(task, point, &(Saying){.to = "pal", .text = (TfyString *)text, .stage = (TfyString *)stage});
+}
+
+/* ---- values from outside ---- */
+
+bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    const TfyLogRecord *record;
+    if (!history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
+    if (record) {
+        json_t *json = record_json(record);
+        *out = json_integer_value(json_object_get(json, "now"));
+        json_decref(json);
+        history_take(cold);
+        return true;
+    }
+    *out = task->loop->world.wall_ms(task->loop->world.state);
+    TfyBuffer payload = {0};
+    tfy__buffer_printf(&payload, "{\"now\":%lld}", (long long)*out);
+    bool ok = record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
+    tfy__buffer_free(&payload);
+    if (!ok) sched_halt(task);
+    return ok;
+}
+
+bool tfy_self(TfyTask *task, TfyObj **out)
+{
+    const char *path = cold_of(task)->log.path;
+    return (*out = tfy_string_of(task, path, strlen(path))) != NULL;
+}
+
+/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay draws the same. */
+static uint64_t draw(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    XXH64_hash_t seed = XXH3_64bits_withSeed(cold->log.path, strlen(cold->log.path), cold->run->seed);
+    uint64_t count = ++cold->randoms;
+    return XXH3_64bits_withSeed(&count, sizeof count, seed);
+}
+
+bool tfy_random(TfyTask *task, double *out)
+{
+    *out = (double)(draw(task) >> 11) * 0x1p-53;
+    return true;
+}
+
+bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to, int64_t *out)
+{
+    if (from > to) return tfy_panic(task, line, "random_int: %lld is above %lld", (long long)from, (long long)to);
+    uint64_t span = (uint64_t)to - (uint64_t)from + 1, number = draw(task);
+    if (span) { /* numbers at or above the largest multiple of span would favour the low ones */
+        uint64_t bound = UINT64_MAX - UINT64_MAX % span;
+        while (number >= bound) number = draw(task);
+        number %= span;
+    }
+    *out = (int64_t)((uint64_t)from + number);
+    return true;
+}
+
+bool tfy_uuid(TfyTask *task, TfyObj **out)
+{
+    uint64_t a = draw(task), b = draw(task);
+    char text[37];
+    snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+             ((unsigned)(b >> 48) & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffffu));
+    return (*out = tfy_string_of(task, text, 36)) != NULL;
+}

@@ -1,0 +1,124 @@
+/* world.c: the real world, and a virtual one for tests. */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "effect.h"
+#include "effects/watcher.h"
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t real_mono(void *state)
+{
+    (void)state;
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t real_wall(void *state)
+{
+    (void)state;
+    return clock_ns(CLOCK_REALTIME) / 1000000;
+}
+
+static void real_random(void *state, void *bytes, size_t len)
+{
+    (void)state;
+    char *at = bytes;
+    while (len) {
+        ssize_t n = getrandom(at, len > 256 ? 256 : len, 0);
+        if (n <= 0) continue;
+        at += n;
+        len -= (size_t)n;
+    }
+}
+
+const TfyWorld tfy__world_real = {
+    .mono_ns = real_mono,
+    .wall_ms = real_wall,
+    .random = real_random,
+    .poller = &tfy__poller_epoll,
+    .await_former = tfy__watcher_wait_old,
+    .performers =
+        {
+            [TFY_F_EXEC] = &tfy__perform_exec,
+            [TFY_F_EXTERN] = &tfy__perform_extern,
+            [TFY_F_READ_FILE] = &tfy__perform_read_file,
+            [TFY_F_WRITE_FILE] = &tfy__perform_write_file,
+            [TFY_F_PREVIEW] = &tfy__perform_preview,
+            [TFY_F_APPLY] = &tfy__perform_apply,
+            [TFY_F_COMMIT] = &tfy__perform_commit,
+            [TFY_F_LLM] = &tfy__perform_llm,
+            [TFY_F_PROMPT] = &tfy__perform_llm,
+        },
+};
+
+/* ---- the virtual world ---- */
+
+typedef struct Virtual {
+    TfyWorld world;
+    int64_t now_ns;   /* since the beginning */
+    int64_t wall_ms;  /* at the beginning */
+    uint64_t seed;
+} Virtual;
+
+static int64_t virtual_mono(void *state)
+{
+    return ((Virtual *)state)->now_ns;
+}
+
+static int64_t virtual_wall(void *state)
+{
+    const Virtual *virtual = state;
+    return virtual->wall_ms + virtual->now_ns / 1000000;
+}
+
+/* splitmix64: small, and the same everywhere. */
+static void virtual_random(void *state, void *bytes, size_t len)
+{
+    Virtual *virtual = state;
+    for (char *at = bytes; len;) {
+        uint64_t word = virtual->seed += 0x9e3779b97f4a7c15u;
+        word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+        word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+        word ^= word >> 31;
+        size_t n = len < sizeof word ? len : sizeof word;
+        memcpy(at, &word, n);
+        at += n;
+        len -= n;
+    }
+}
+
+static void virtual_jump(void *state, int64_t deadline_ns)
+{
+    Virtual *virtual = state;
+    if (deadline_ns > virtual->now_ns) virtual->now_ns = deadline_ns;
+}
+
+TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed)
+{
+    Virtual *virtual = calloc(1, sizeof *virtual);
+    if (!virtual) return NULL;
+    virtual->wall_ms = wall_ms;
+    virtual->seed = seed;
+    virtual->world = (TfyWorld){.state = virtual,
+                                .mono_ns = virtual_mono,
+                                .wall_ms = virtual_wall,
+                                .random = virtual_random,
+                                .jump = virtual_jump,
+                                .poller = &tfy__poller_epoll};
+    virtual->world.performers[TFY_F_EXTERN] = &tfy__perform_extern;
+    return &virtual->world;
+}
+
+void tfy__world_free(TfyWorld *world)
+{
+    if (world) free(world->state);
+}
