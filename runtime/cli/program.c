@@ -69,7 +69,7 @@ static int open_session(Session *session)
         .root = args->option[OPT_ROOT],
         .llm = args->option[OPT_LLM],
         .approve_all = args->option[OPT_YES] != NULL,
-        .ask_terminal = terminal,
+        .wait_people = terminal,
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
         .quiet = !session->stdout_open,
     };

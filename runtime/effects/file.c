@@ -246,7 +246,7 @@ static int replace_file(int dir, const char *name, const char *key, const TfyStr
 static int write_below(int root_fd, const char *start, const char *key, const TfyString *text)
 {
     int error = text->byte_len > TFY_FILE_CAP ? -EFBIG : 0;
-    char *path = strdup(start), *name;
+    char *path = strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
     for (int hops = 0; !error; hops++) {
         error = hops > LINK_HOPS ? -ELOOP : make_parents(root_fd, path);
