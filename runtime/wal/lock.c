@@ -17,7 +17,8 @@ void tfy__lock_owner(char *text, size_t size)
     const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         const ssize_t got = read(fd, name, sizeof name - 1);
-        if (got > 0) name[strcspn((name[got] = '\0', name), "\n")] = '\0';
+        if (got > 0) name[got] = '\0';
+        name[strcspn(name, "\n")] = '\0';
         close(fd);
     }
     snprintf(text, size, "pid %ld (%s)", (long)getpid(), name);
@@ -35,13 +36,19 @@ static void make_directory(const char *path)
     free(directory);
 }
 
+static void read_owner(int fd, char *owner, size_t size)
+{
+    const ssize_t got = pread(fd, owner, size - 1, 0);
+    owner[got > 0 ? got : 0] = '\0';
+    owner[strcspn(owner, "\n")] = '\0';
+    if (!owner[0]) snprintf(owner, size, "another process");
+}
+
 static int refuse_held(const char *db_path, int fd, char *error_text)
 {
-    char owner[128] = "";
-    const ssize_t got = pread(fd, owner, sizeof owner - 1, 0);
-    if (got > 0) owner[strcspn((owner[got] = '\0', owner), "\n")] = '\0';
-    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s; wait until it ends, or stop it", db_path,
-                           owner[0] ? owner : "another process");
+    char owner[96];
+    read_owner(fd, owner, sizeof owner);
+    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s; wait until it ends, or stop it", db_path, owner);
 }
 
 static void write_owner(int fd)
@@ -79,6 +86,19 @@ int tfy__lock_take(const char *db_path, char *error_text)
     }
     close(fd);
     return code;
+}
+
+bool tfy__lock_held(const char *db_path, char *owner, size_t size)
+{
+    char name[4096];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    if (snprintf(name, sizeof name, "%s-tfy", db_path) >= (int)sizeof name) return false;
+    const int fd = open(name, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (held) read_owner(fd, owner, size);
+    close(fd);
+    return held;
 }
 
 void tfy__lock_drop(int fd)

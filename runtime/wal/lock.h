@@ -4,12 +4,16 @@
 #ifndef WAL_LOCK_H
 #define WAL_LOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Takes the lock, making the directory (0700) and the file (0600) where they are missing. Answers the descriptor, or a negative code
  * with one sentence in error_text. */
 int tfy__lock_take(const char *db_path, char *error_text);
 void tfy__lock_drop(int fd);
+
+/* Whether some process holds it now, and who ("pid 123 (name)"; size bytes). Takes and makes nothing. */
+bool tfy__lock_held(const char *db_path, char *owner, size_t size);
 
 /* "pid 123 (name)" of this process. */
 void tfy__lock_owner(char *text, size_t size);

@@ -1,0 +1,95 @@
+/* db.c: opening databases for reading, and finding places in the source of their programs. */
+#include "cli/db.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "tfy.h"
+
+int tfy__db_open(const TfyArgs *args, TfyLog **log)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const TfyLogOptions options = {.path = tfy__db_path(args), .read_only = true, .existing = true};
+    const int code = tfy__log_open(log, &options, error);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+int tfy__db_history(const TfyArgs *args, TfyHistory **history)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log;
+    *history = NULL;
+    const int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__history_read(log, args->word_count ? args->words[0] : "last", history, error);
+    tfy__log_close(log, false);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+json_t *tfy__db_payload(const TfyLogRecord *record)
+{
+    return json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+}
+
+void tfy__source_map(TfySourceMap *map, const TfyHistory *history)
+{
+    map->layout = json_loads(history->program_layout, 0, NULL);
+    map->source = history->program_source;
+}
+
+void tfy__source_map_free(TfySourceMap *map)
+{
+    json_decref(map->layout);
+    map->layout = NULL;
+}
+
+/* Points are numbered from 1 in the order of the list. */
+static const json_t *find_point(const TfySourceMap *map, uint32_t point)
+{
+    const json_t *found = point ? json_array_get(json_object_get(map->layout, "points"), point - 1) : NULL;
+    return json_integer_value(json_object_get(found, "number")) == (json_int_t)point ? found : NULL;
+}
+
+int64_t tfy__source_line(const TfySourceMap *map, uint32_t point)
+{
+    return json_integer_value(json_object_get(find_point(map, point), "line"));
+}
+
+const char *tfy__source_point(const TfySourceMap *map, uint32_t point)
+{
+    return json_string_value(json_object_get(find_point(map, point), "id"));
+}
+
+const char *tfy__source_text(const TfySourceMap *map, int64_t line, size_t *len)
+{
+    const char *at = map->source;
+    *len = 0;
+    if (line < 1) return "";
+    for (int64_t i = 1; i < line; i++) {
+        at = strchr(at, '\n');
+        if (!at) return "";
+        at++;
+    }
+    at += strspn(at, " \t");
+    *len = strcspn(at, "\r\n");
+    while (*len && strchr(" \t", at[*len - 1])) --*len;
+    return at;
+}
+
+const char *tfy__db_run_state(const TfyLogRun *run, bool held)
+{
+    switch (run->state) {
+    case TFY_TASK_COMPLETED: return "completed";
+    case TFY_TASK_FAILED: return "failed";
+    case TFY_TASK_CANCELLED: return "cancelled";
+    default: return held ? "running" : "stopped";
+    }
+}
+
+void tfy__db_time(int64_t ms, char text[32])
+{
+    const time_t seconds = (time_t)(ms / 1000);
+    struct tm parts;
+    if (!localtime_r(&seconds, &parts) || strftime(text, 32, "%Y-%m-%d %H:%M:%S", &parts) == 0) strcpy(text, "?");
+}

@@ -1,0 +1,38 @@
+/* db.h: what the commands that only read a database share: opening it, reading a run, and where a point lies in the source. */
+#ifndef TFY_CLI_DB_H
+#define TFY_CLI_DB_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+#include "wal/log.h"
+
+/* Opens the database of the arguments for reading. Answers EXIT_DONE, or the status after a message. */
+int tfy__db_open(const TfyArgs *args, TfyLog **log);
+/* The run named by the first word, or the newest. */
+int tfy__db_history(const TfyArgs *args, TfyHistory **history);
+
+/* A payload as JSON; NULL when it is none. The caller gives it back. */
+json_t *tfy__db_payload(const TfyLogRecord *record);
+
+/* Points and lines of a run's program. All zero is empty. */
+typedef struct TfySourceMap {
+    json_t *layout;     /* the program's layout, or NULL */
+    const char *source; /* its text, the history's */
+} TfySourceMap;
+
+void tfy__source_map(TfySourceMap *map, const TfyHistory *history);
+void tfy__source_map_free(TfySourceMap *map);
+int64_t tfy__source_line(const TfySourceMap *map, uint32_t point);      /* 0: unknown */
+const char *tfy__source_point(const TfySourceMap *map, uint32_t point); /* its id; NULL: unknown */
+/* The text of a line without the blanks around it; *len its bytes; "" when there is none. */
+const char *tfy__source_text(const TfySourceMap *map, int64_t line, size_t *len);
+
+/* "completed"; of an unfinished run "running" or "stopped", as somebody holds the database or not. */
+const char *tfy__db_run_state(const TfyLogRun *run, bool held);
+
+/* "2026-11-20 10:15:20" in the local time zone; for people. */
+void tfy__db_time(int64_t ms, char text[32]);
+
+#endif

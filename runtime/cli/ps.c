@@ -1,0 +1,83 @@
+/* ps.c: tfy ps: the runs of a database, newest first. */
+#include "cli/db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "value/buffer.h"
+#include "value/json.h"
+#include "wal/lock.h"
+
+static void print_json(const TfyLogRun *run, const char *name, bool held, bool first)
+{
+    TfyBuffer out = {0};
+    char uuid[37];
+    tfy__uuid_text(run->uuid, uuid);
+    tfy__buffer_printf(&out, "%s\n  {\"id\":%lld,\"run\":\"%s\",\"workflow\":", first ? "" : ",", (long long)run->id,
+                       uuid);
+    tfy__buffer_json_string(&out, name, strlen(name));
+    tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", tfy__db_run_state(run, held));
+    tfy__write_time(&out, run->started_ms);
+    tfy__buffer_char(&out, '"');
+    if (run->ended_ms) {
+        tfy__buffer_text(&out, ",\"ended\":\"");
+        tfy__write_time(&out, run->ended_ms);
+        tfy__buffer_char(&out, '"');
+    }
+    tfy__buffer_char(&out, '}');
+    if (!out.failed) fwrite(out.data, 1, out.len, stdout);
+    tfy__buffer_free(&out);
+}
+
+static void print_row(const TfyLogRun *run, const char *name, bool held)
+{
+    char uuid[37], started[32], took[32] = "";
+    tfy__uuid_text(run->uuid, uuid);
+    tfy__db_time(run->started_ms, started);
+    if (run->ended_ms) snprintf(took, sizeof took, "%.1f s", (double)(run->ended_ms - run->started_ms) / 1000);
+    printf("%-36s  %-9s  %-19s  %9s  %s\n", uuid, tfy__db_run_state(run, held), started, took, name);
+}
+
+static int list(const TfyArgs *args)
+{
+    TfyLog *log;
+    TfyLogRun *runs;
+    char **names, owner[96];
+    uint32_t count;
+    const int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__log_runs(log, &runs, &names, &count);
+    tfy__log_close(log, false);
+    if (code)
+        return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy",
+                         tfy__db_path(args));
+    const bool held = tfy__lock_held(tfy__db_path(args), owner, sizeof owner), json = args->option[OPT_JSON];
+    if (json)
+        printf("[");
+    else if (count)
+        printf("%-36s  %-9s  %-19s  %9s  %s\n", "RUN", "STATE", "STARTED", "TOOK", "WORKFLOW");
+    for (uint32_t i = 0; i < count; i++) {
+        if (json)
+            print_json(&runs[i], names[i], held, i == 0);
+        else
+            print_row(&runs[i], names[i], held);
+        free(names[i]);
+    }
+    if (json)
+        printf("%s]\n", count ? "\n" : "");
+    else if (!count)
+        tfy__say("%s has no runs yet", tfy__db_path(args));
+    free(names);
+    free(runs);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cmd_ps(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = list(&args);
+    tfy__args_free(&args);
+    return status;
+}
