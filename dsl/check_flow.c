@@ -240,6 +240,7 @@ const Facts *flow_join(Check *c, const Facts *a, const Facts *b)
 
 void flow_widen(Expr *path)
 {
+    if (path->type->kind == TYPE_BAD) return;
     if (path->kind == EX_PAREN) {
         flow_widen(path->left);
         path->type = path->to = path->left->type;
