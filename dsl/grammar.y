@@ -380,5 +380,16 @@ static int probe_kind(const yyParser *parser, int kind, bool words_are_names) {
 }
 bool grammar_takes(void *parser, int kind) { return probe_kind(parser, kind, true); }
 bool grammar_wants(void *parser, int kind) { return probe_kind(parser, kind, false); }
+// A rule that ends in '}' is complete, but over BAD nothing is reduced and its list would seem open again.
+void grammar_settle(void *raw) {
+    yyParser *parser = raw;
+    YYACTIONTYPE state = parser->yytos->stateno, found = YY_NO_ACTION;
+    if (parser->yytos->major != TOK_RBRACE || state > YY_MAX_SHIFT) return;
+    for (int kind = 0; kind < YYNTOKEN; kind++) {
+        int at = yy_shift_ofst[state] + kind;
+        if (yy_lookahead[at] == kind) found = yy_action[at];
+    }
+    if (found >= YY_MIN_REDUCE) yy_reduce(parser, (unsigned)(found - YY_MIN_REDUCE), YYNOCODE, (Token){0}, parser->b);
+}
 uint32_t grammar_depth(void *parser) { return (uint32_t)(((yyParser *)parser)->yytos - ((yyParser *)parser)->yystack); }
 }

@@ -17,6 +17,9 @@ void grammar_(void *parser, int kind, Token token);
 bool grammar_takes(void *parser, int kind);
 bool grammar_wants(void *parser, int kind);
 
+/* Completes what a '}' on top of the stack has closed; to be called before BAD. */
+void grammar_settle(void *parser);
+
 /* How many symbols are on the stack. */
 uint32_t grammar_depth(void *parser);
 

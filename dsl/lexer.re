@@ -309,6 +309,7 @@ static void lex_stray(Lexer *lx, const unsigned char *from, const unsigned char 
     Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "unexpected character '%.*s'", (int)(to - from < 40 ? to - from : 40),
                             (const char *)from);
     if (*from >= 0x80) diag_hint(lx->diags, diag, "names are made of the letters A to Z, digits and '_'");
+    if (*from == '&') diag_hint(lx->diags, diag, "'and' is written '&&'");
     if (*from == '#') diag_hint(lx->diags, diag, "comments begin with '//'");
 }
 

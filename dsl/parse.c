@@ -63,6 +63,7 @@ static void feed(Parser *p, Token token)
         return;
     }
     grammar_(p->automaton, token.kind, token);
+    p->resumed = true;
     if (token.kind != TOK_NL && token.kind != 0) p->build.last_end = token.off + token.len;
     bool list = token.kind == TOK_LBRACE && wants(p, TOK_NL);
     if (is_opener(token.kind)) p->opens[p->open_count++] = (Open){p->at, grammar_depth(p->automaton) - 1, list};
@@ -177,6 +178,7 @@ typedef struct Skip {
     int closers[BRACKET_MAX];
     uint32_t count;
     uint32_t braces_met; /* '{' met while skipping and not yet closed: whatever is in them is skipped */
+    bool loop_head;      /* in the head of a `for`, where people of C write ';' */
 } Skip;
 
 /* A closing bracket takes the unclosed ones of other kinds above its partner with it. False: it closes something outside. */
@@ -213,7 +215,7 @@ static bool skip_ends_before(const Parser *p, const Skip *skip, uint32_t index)
 {
     Token token = *token_at(p, index);
     if (token.kind == 0) return true;
-    if (token.kind == TOK_NL) return !skip->count;
+    if (token.kind == TOK_NL) return !skip->count && !skip->loop_head;
     if (!(token.flags & TOKEN_FIRST)) return false;
     if (!skip->count) return true;
     if (parse_indent_of(p, index) == 0 && parse_begins_declaration(p, index)) return true;
@@ -225,6 +227,7 @@ static void skip_statement(Parser *p, Skip *skip)
     bool again = p->failed_once && p->last_recovery == p->at;
     p->last_recovery = p->at;
     p->failed_once = true;
+    p->resumed = false;
     for (bool forced = again; !p->stopped; p->at++, forced = false) {
         Token token = *token_at(p, p->at);
         if (!forced && skip_ends_before(p, skip, p->at)) return;
@@ -235,14 +238,22 @@ static void skip_statement(Parser *p, Skip *skip)
     }
 }
 
-/* Drops the automaton to the nearest list and skips the text that belonged to what was dropped. */
+/* Drops the automaton to the nearest list that may hold an error. What could have ended here is kept. */
+static void drop_statement(Parser *p)
+{
+    if (wants(p, TOK_NL)) feed_newline(p);
+    grammar_settle(p->automaton);
+    grammar_(p->automaton, TOK_BAD, *token_at(p, p->at));
+}
+
+/* Drops the unfinished statement and skips the text that belonged to what was dropped. */
 static void recover(Parser *p)
 {
     uint32_t before = p->open_count;
-    grammar_(p->automaton, TOK_BAD, *token_at(p, p->at));
+    Skip skip = {.loop_head = wants(p, TOK_IN) && takes(p, TOK_COMMA)};
+    drop_statement(p);
     uint32_t depth = grammar_depth(p->automaton);
     while (p->open_count && p->opens[p->open_count - 1].depth + 1 >= depth) p->open_count--;
-    Skip skip = {0};
     for (uint32_t i = p->open_count; i < before; i++)
         skip.closers[skip.count++] = closer_of(token_at(p, p->opens[i].token)->kind);
     skip_statement(p, &skip);
@@ -259,7 +270,7 @@ static void fail(Parser *p)
 /* Closes every open brace, as if the missing ones stood before p->at. */
 static void close_braces(Parser *p)
 {
-    if (!takes(p, TOK_NL)) grammar_(p->automaton, TOK_BAD, *token_at(p, p->at));
+    drop_statement(p);
     p->open_count = 0;
     for (uint32_t left = BRACKET_MAX; left > 0 && !takes(p, 0); left--) {
         if (wants(p, TOK_NL)) feed_newline(p);

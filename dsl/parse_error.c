@@ -18,6 +18,17 @@ static bool wants(const Parser *p, int kind)
     return grammar_wants(p->automaton, kind);
 }
 
+/* Where a name may stand any keyword may; 'in' begins nothing, so it tells the places apart. */
+static bool statement_may_begin(const Parser *p)
+{
+    return wants(p, TOK_LET) && !wants(p, TOK_IN);
+}
+
+static bool declaration_may_begin(const Parser *p)
+{
+    return wants(p, TOK_WORKFLOW) && !wants(p, TOK_IN);
+}
+
 static Token token_at(const Parser *p, uint32_t index)
 {
     uint32_t last = p->tokens.count - 1;
@@ -27,140 +38,6 @@ static Token token_at(const Parser *p, uint32_t index)
 static const char *text_of(const Parser *p, Token token)
 {
     return source_text(p->build.sources, token_span(token));
-}
-
-/* ---- expected tokens ---- */
-
-enum { TOKEN_KINDS = 128, LIST_MAX = 600 };
-
-typedef struct Expected {
-    bool kinds[TOKEN_KINDS];
-    char text[LIST_MAX];
-    const char *names[TOKEN_KINDS]; /* as they will be printed, class names without quotes */
-    bool quoted[TOKEN_KINDS];
-    uint32_t count;
-} Expected;
-
-static void name_class(Expected *expected, const char *name)
-{
-    expected->quoted[expected->count] = false;
-    expected->names[expected->count++] = name;
-}
-
-static void drop_kinds(Expected *expected, const int *kinds)
-{
-    for (; *kinds; kinds++) expected->kinds[*kinds] = false;
-}
-
-static const int expression_starts[] = {TOK_ID,     TOK_INT,   TOK_FLOAT, TOK_DUR, TOK_STR_BEG,
-                                        TOK_TRUE,   TOK_FALSE, TOK_NULL,  TOK_LP,  TOK_LSQ,
-                                        TOK_LBRACE, TOK_MINUS, TOK_NOT,   TOK_IF,  0};
-static const int statement_starts[] = {TOK_ID,       TOK_LET,  TOK_VAR,   TOK_YIELD,  TOK_SPAWN,    TOK_IF,
-                                       TOK_WHILE,    TOK_FOR,  TOK_MATCH, TOK_RETURN, TOK_FAIL,     TOK_BREAK,
-                                       TOK_CONTINUE, TOK_GIVE, TOK_TRY,   TOK_WITH,   TOK_PARALLEL, TOK_RACE,
-                                       TOK_ASSERT,   TOK_MOCK, TOK_NL,    0};
-static const int declaration_starts[] = {TOK_IMPORT, TOK_CONST, TOK_TYPE,     TOK_ERROR, TOK_ENUM, TOK_TOOL,
-                                         TOK_PROMPT, TOK_FN,    TOK_WORKFLOW, TOK_TEST,  TOK_NL,   0};
-static const int infix[] = {TOK_OR,  TOK_AND,      TOK_EQ,   TOK_NE,    TOK_LT,   TOK_LE,    TOK_GT,
-                            TOK_GE,  TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT,
-                            TOK_DOT, TOK_LSQ,      TOK_LP,   TOK_BAD,   0};
-static const int policies[] = {TOK_RETRY, TOK_BACKOFF, TOK_TIMEOUT, TOK_ELSE, TOK_UNDO,
-                               TOK_AS,    TOK_KEY,     TOK_APPROVE, 0};
-static const int attributes[] = {TOK_PURE, TOK_IDEMPOTENT, TOK_ONCE, TOK_DANGEROUS, TOK_LIMIT, TOK_RATE, 0};
-static const int pattern_starts[] = {TOK_ID,    TOK_INT,  TOK_FLOAT, TOK_DUR,  TOK_STR_BEG, TOK_TRUE,
-                                     TOK_FALSE, TOK_NULL, TOK_MINUS, TOK_ELSE, TOK_NL,      0};
-
-static void drop_all_words(Expected *expected)
-{
-    for (int kind = 1; kind < TOKEN_KINDS; kind++)
-        if (kind == TOK_ID || (expected->kinds[kind] && token_kind_is_word(kind))) expected->kinds[kind] = false;
-}
-
-/* Replaces the sets that begin one thing by its name. The order matters: larger sets hold the smaller ones. */
-static void collapse_sets(Expected *expected)
-{
-    const bool *kinds = expected->kinds;
-    if (kinds[TOK_FN] && kinds[TOK_WHILE] && kinds[TOK_IN] && kinds[TOK_CATCH]) {
-        bool value = kinds[TOK_INT];
-        drop_all_words(expected);
-        name_class(expected, value ? "an expression" : "a name");
-        if (value) drop_kinds(expected, expression_starts);
-        return;
-    }
-    if (kinds[TOK_FN] && kinds[TOK_WORKFLOW]) {
-        name_class(expected, "a declaration");
-        drop_kinds(expected, declaration_starts);
-    }
-    if (kinds[TOK_LET] && kinds[TOK_RETURN]) {
-        name_class(expected, "a statement");
-        drop_kinds(expected, statement_starts);
-    }
-    if (kinds[TOK_INT] && kinds[TOK_LP]) {
-        name_class(expected, "an expression");
-        drop_kinds(expected, expression_starts);
-        static const int roots[] = {TOK_YIELD, TOK_SPAWN, TOK_PARALLEL, TOK_RACE, 0};
-        drop_kinds(expected, roots);
-    } else if (kinds[TOK_ID] && kinds[TOK_STR_BEG] && kinds[TOK_ELSE]) {
-        name_class(expected, "a pattern");
-        drop_kinds(expected, pattern_starts);
-    }
-    if (kinds[TOK_TASK]) {
-        static const int type_starts[] = {TOK_TASK, TOK_ID, 0};
-        name_class(expected, "a type");
-        drop_kinds(expected, type_starts);
-    }
-}
-
-/* What may follow nearly everything is said only when nothing else could. */
-static void collapse_followers(Expected *expected)
-{
-    const bool *kinds = expected->kinds;
-    bool operators = kinds[TOK_OR];
-    static const int postfix[] = {TOK_DOT, TOK_LSQ, TOK_LP, 0}, argument_marks[] = {TOK_COLON, TOK_FATARROW, 0};
-    static const int type_marks[] = {TOK_QUEST, TOK_LT, TOK_DOT, 0};
-    if (operators) drop_kinds(expected, infix);
-    if (kinds[TOK_NL] || kinds[TOK_GT] || kinds[TOK_FATARROW]) drop_kinds(expected, postfix);
-    if (kinds[TOK_DOT] && kinds[TOK_LSQ] && kinds[TOK_LP]) expected->kinds[TOK_DOT] = expected->kinds[TOK_LSQ] = false;
-    if (kinds[TOK_QUEST] && (kinds[TOK_ASSIGN] || kinds[TOK_GT] || kinds[TOK_COMMA] || kinds[TOK_NL]))
-        drop_kinds(expected, type_marks);
-    if (kinds[TOK_COMMA] && kinds[TOK_RP]) drop_kinds(expected, argument_marks);
-    if (kinds[TOK_BACKOFF] && kinds[TOK_KEY]) {
-        name_class(expected, "a policy");
-        drop_kinds(expected, policies);
-    }
-    if (kinds[TOK_PURE] && kinds[TOK_ONCE]) {
-        name_class(expected, "an attribute");
-        drop_kinds(expected, attributes);
-    }
-    bool others = expected->count > 0;
-    for (int kind = 1; kind < TOKEN_KINDS; kind++) others |= kinds[kind];
-    if (operators && !others) name_class(expected, "an operator");
-}
-
-static void append(Expected *expected, const char *text)
-{
-    size_t used = strlen(expected->text), len = strlen(text);
-    if (used + len < LIST_MAX) memcpy(expected->text + used, text, len + 1);
-}
-
-/* "a, b or c" of everything the automaton would take next; empty when it would take nothing that can be named. */
-static void list_expected(const Parser *p, Expected *expected)
-{
-    for (int kind = 1; kind <= TOK_INTERP_END && kind < TOKEN_KINDS; kind++)
-        expected->kinds[kind] = kind != TOK_BAD && wants(p, kind);
-    collapse_sets(expected);
-    collapse_followers(expected);
-    for (int kind = 1; kind < TOKEN_KINDS; kind++) {
-        if (!expected->kinds[kind]) continue;
-        expected->quoted[expected->count] = !token_kind_is_class(kind);
-        expected->names[expected->count++] = token_kind_name(kind);
-    }
-    for (uint32_t i = 0; i < expected->count; i++) {
-        if (i) append(expected, i + 1 == expected->count ? " or " : ", ");
-        if (expected->quoted[i]) append(expected, "'");
-        append(expected, expected->names[i]);
-        if (expected->quoted[i]) append(expected, "'");
-    }
 }
 
 /* ---- brackets ---- */
@@ -207,6 +84,14 @@ void parse_report_unclosed(Parser *p)
     diag_other(p->build.diags, diag, brace, "opened here");
 }
 
+static bool closes_another(int opener, int kind)
+{
+    if (kind == TOK_RP) return opener != TOK_LP;
+    if (kind == TOK_RSQ) return opener != TOK_LSQ;
+    if (kind == TOK_RBRACE) return opener != TOK_LBRACE;
+    return kind == 0;
+}
+
 /* The innermost bracket when it is worth naming: opened on an earlier line, or met by a bracket of another kind. */
 static const Open *find_open_bracket(const Parser *p, Token found)
 {
@@ -214,9 +99,9 @@ static const Open *find_open_bracket(const Parser *p, Token found)
     const Open *open = &p->opens[p->open_count - 1];
     Token bracket = token_at(p, open->token);
     if (open->list) return NULL;
-    bool closer = found.kind == TOK_RBRACE || found.kind == TOK_RP || found.kind == TOK_RSQ || found.kind == 0;
     uint32_t line = source_line_col(p->build.sources, bracket.off).line;
-    return closer || source_line_col(p->build.sources, found.off).line > line ? open : NULL;
+    return closes_another(bracket.kind, found.kind) || source_line_col(p->build.sources, found.off).line > line ? open
+                                                                                                                : NULL;
 }
 
 /* ---- the mistakes people make ---- */
@@ -245,7 +130,7 @@ static bool report_stray_clause(Parser *p, Token found)
     const char *wanted = found.kind == TOK_CATCH || found.kind == TOK_FINALLY ? "try"
                          : found.kind == TOK_ELSE                             ? "if"
                                                                               : NULL;
-    if (!wanted || !(wants(p, TOK_LET) || wants(p, TOK_NL))) return false;
+    if (!wanted || !(statement_may_begin(p) || wants(p, TOK_NL))) return false;
     diag_error(p->build.diags, token_span(found), "'%s' without '%s'", token_kind_name(found.kind), wanted);
     return true;
 }
@@ -278,8 +163,8 @@ static bool is_root_word(int kind)
 /* In arguments and maps the word itself was taken, as a name before a ':'. */
 static bool report_inner_yield(Parser *p, Token found)
 {
-    bool as_name =
-        p->at > 0 && is_root_word(token_at(p, p->at - 1).kind) && wants(p, TOK_COLON) && !wants(p, TOK_ASSIGN);
+    bool in_value = p->open_count && !p->opens[p->open_count - 1].list;
+    bool as_name = in_value && p->at > 0 && is_root_word(token_at(p, p->at - 1).kind) && wants(p, TOK_COLON);
     if (as_name) found = token_at(p, p->at - 1);
     if (!as_name && !(is_root_word(found.kind) && takes(p, TOK_INT))) return false;
     const char *word = token_kind_name(found.kind);
@@ -289,24 +174,10 @@ static bool report_inner_yield(Parser *p, Token found)
     return true;
 }
 
-static bool begins_expression(int kind)
-{
-    for (const int *start = expression_starts; *start; start++)
-        if (*start == kind) return true;
-    return false;
-}
-
-static bool is_infix(int kind)
-{
-    for (const int *operator= infix; *operator; operator++)
-        if (*operator== kind && kind != TOK_BAD) return true;
-    return kind == TOK_DOTDOT;
-}
-
 /* A value where a statement should begin. */
 static bool report_thrown_away(Parser *p, Token found)
 {
-    if (!wants(p, TOK_LET) || !begins_expression(found.kind)) return false;
+    if (!statement_may_begin(p) || !parse_begins_expression(found.kind)) return false;
     Diag *diag = diag_error(p->build.diags, token_span(found), "value thrown away; this begins a new statement");
     bool joins = found.kind == TOK_MINUS || found.kind == TOK_LP || found.kind == TOK_LSQ;
     if (joins && found.flags & TOKEN_FIRST)
@@ -331,14 +202,20 @@ static const struct {
     {"class", "type"},   {"elif", "else if"}, {"until", "while"}, {"async", "workflow"},
 };
 
-static const char *suggest_word(const Parser *p, Token token, const char *const *words, size_t count)
+static const char *suggest_foreign(const Parser *p, Token token)
 {
     const char *text = text_of(p, token);
     for (size_t i = 0; i < sizeof foreign_words / sizeof foreign_words[0]; i++) {
         const char *theirs = foreign_words[i].theirs;
         if (strlen(theirs) == token.len && memcmp(theirs, text, token.len) == 0) return foreign_words[i].ours;
     }
-    return diag_nearest(text, token.len, words, count);
+    return NULL;
+}
+
+static const char *suggest_word(const Parser *p, Token token, const char *const *words, size_t count)
+{
+    const char *ours = suggest_foreign(p, token);
+    return ours ? ours : diag_nearest(text_of(p, token), token.len, words, count);
 }
 
 static void report_unknown(Parser *p, Token word, const char *what, const char *suggestion)
@@ -371,14 +248,16 @@ static bool report_bare_path(Parser *p, Token found)
          ended = found.flags & TOKEN_FIRST || found.kind == TOK_RBRACE || found.kind == 0 || found.kind == TOK_NL;
     const char *word =
         alone ? suggest_word(p, first, statement_words, sizeof statement_words / sizeof statement_words[0]) : NULL;
-    if (alone && (word || !(ended || is_infix(found.kind)))) {
+    if (alone && (word || !(ended || parse_is_infix(found.kind)))) {
         report_unknown(p, first, "statement", word);
         return true;
     }
-    if (!ended && !is_infix(found.kind)) return false;
+    if (!ended && !parse_is_infix(found.kind)) return false;
     Span span = span_join(token_span(first), token_span(token_at(p, p->at - 1)));
     Diag *diag = diag_error(p->build.diags, span, "value thrown away; only a call or an assignment stands alone");
     if (found.kind == TOK_EQ) diag_hint(p->build.diags, diag, "'==' compares; use '=' to assign");
+    if (found.kind == TOK_PLUS && token_at(p, p->at + 1).kind == TOK_PLUS)
+        diag_hint(p->build.diags, diag, "to count up write '+= 1'");
     return true;
 }
 
@@ -393,25 +272,27 @@ static bool report_odd_call(Parser *p, Token found)
         if (word) report_unknown(p, first, "statement", word);
         return word != NULL;
     }
-    if (!is_infix(found.kind)) return false;
+    if (!parse_is_infix(found.kind)) return false;
     diag_error(p->build.diags, token_span(found), "value thrown away; only a call or an assignment stands alone");
     return true;
 }
 
 static bool report_outside(Parser *p, Token found)
 {
-    if (!wants(p, TOK_WORKFLOW) || wants(p, TOK_LET)) return false;
+    if (!declaration_may_begin(p)) return false;
     if (found.kind == TOK_ID) {
         report_unknown(
             p, found, "declaration",
             suggest_word(p, found, declaration_words, sizeof declaration_words / sizeof declaration_words[0]));
         return true;
     }
-    bool closer = found.kind == TOK_RBRACE || found.kind == TOK_RP || found.kind == TOK_RSQ;
-    if (closer)
+    if (found.kind == TOK_RBRACE || found.kind == TOK_RP || found.kind == TOK_RSQ) {
+        /* Directly behind a mistake it is most likely the end of what was skipped. */
+        if (p->failed_once && !p->resumed) return true;
         diag_error(p->build.diags, token_span(found), "unexpected '%s'; no bracket is open here",
                    token_kind_name(found.kind));
-    if (closer) return true;
+        return true;
+    }
     Diag *diag = diag_error(p->build.diags, token_span(found), "unexpected '%.*s'; expected a declaration",
                             (int)found.len, text_of(p, found));
     bool value = found.kind == TOK_LET || found.kind == TOK_VAR;
@@ -423,7 +304,7 @@ static bool report_outside(Parser *p, Token found)
 
 static bool report_inner_declaration(Parser *p, Token found)
 {
-    bool keyword = (found.kind == TOK_WORKFLOW || found.kind == TOK_FN) && wants(p, TOK_LET);
+    bool keyword = (found.kind == TOK_WORKFLOW || found.kind == TOK_FN) && statement_may_begin(p);
     bool word = p->at > 0 && wants(p, TOK_PLUSEQ) && parse_begins_declaration(p, p->at - 1);
     if (!keyword && !word) return false;
     Token shown = keyword ? found : token_at(p, p->at - 1);
@@ -434,15 +315,34 @@ static bool report_inner_declaration(Parser *p, Token found)
 
 static const char *describe(const Parser *p, Token found)
 {
-    if (found.kind == 0 || found.kind == TOK_STR_BEG || found.kind == TOK_STR_END || found.kind == TOK_STR_PART)
-        return token_kind_name(found.kind);
+    if (found.kind == TOK_STR_BEG) return "string";
+    if (found.kind == 0 || found.kind == TOK_STR_END || found.kind == TOK_STR_PART) return token_kind_name(found.kind);
     return arena_printf(p->build.arena, "'%.*s'", found.len > 40 ? 40 : (int)found.len, text_of(p, found));
+}
+
+/* What other languages write at this place. */
+static void hint_for(Parser *p, Diag *diag, Token found)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } words[] = {{"and", "&&"}, {"or", "||"}, {"is", "=="}, {"mod", "%"}, {"then", "{"}, {"do", "{"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].theirs) == found.len && memcmp(words[i].theirs, text_of(p, found), found.len) == 0)
+            diag_hint(p->build.diags, diag, "'%s' is written '%s'", words[i].theirs, words[i].ours);
+    Token before = p->at > 0 ? token_at(p, p->at - 1) : found;
+    const char *meant = before.kind == TOK_ID ? suggest_foreign(p, before) : NULL;
+    if (meant) diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
+    if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
+    bool counts = found.kind == TOK_ASSIGN && wants(p, TOK_IN);
+    if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
+    bool unnamed = p->open_count && p->opens[p->open_count - 1].list && wants(p, TOK_COLON) && before.kind == TOK_YIELD;
+    if (unnamed)
+        diag_hint(p->build.diags, diag, "the bodies of 'parallel' and 'race' have names, as in 'a: yield f()'");
 }
 
 static void report_unexpected(Parser *p, Token found)
 {
-    Expected *expected = arena_new(p->build.arena, Expected);
-    list_expected(p, expected);
+    const char *expected = parse_list_expected(p);
     const Open *open = find_open_bracket(p, found);
     const char *tail = "";
     Span bracket = {0, 0};
@@ -451,11 +351,10 @@ static void report_unexpected(Parser *p, Token found)
         LineCol where = source_line_col(p->build.sources, bracket.off);
         tail = arena_printf(p->build.arena, "; the bracket opened at %u:%u is still open", where.line, where.col);
     }
-    bool known = expected->text[0];
     Diag *diag = diag_error(p->build.diags, token_span(found), "unexpected %s%s%s%s", describe(p, found),
-                            known ? "; expected " : "", expected->text, tail);
+                            expected[0] ? "; expected " : "", expected, tail);
     if (open) diag_other(p->build.diags, diag, bracket, "opened here");
-    if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
+    hint_for(p, diag, found);
 }
 
 void parse_report(Parser *p)

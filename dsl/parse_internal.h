@@ -28,6 +28,7 @@ typedef struct Parser {
     uint32_t
         last_recovery; /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
     bool failed_once;
+    bool resumed; /* the automaton has taken a token since the last recovery */
     bool stopped; /* a limit was passed; nothing more is read */
 } Parser;
 
@@ -36,6 +37,11 @@ void parse_report(Parser *p);
 
 /* Says that a '{' is never closed, noticed at p->at. */
 void parse_report_unclosed(Parser *p);
+
+/* "a, b or c": everything the automaton would take next. */
+const char *parse_list_expected(const Parser *p);
+bool parse_begins_expression(int kind);
+bool parse_is_infix(int kind);
 
 /* Does the token at `index` begin a declaration, judging by the token behind it? */
 bool parse_begins_declaration(const Parser *p, uint32_t index);
