@@ -1,0 +1,43 @@
+/* builtin.c: the effects the language brings, as the tables generated code refers to. */
+#include "tfy.h"
+
+static const TfyType optional_env = {
+    .kind = TFY_OPTIONAL, .name = "map<string, string>?", .elem = &tfy_type_map_string_string};
+static const TfyType any_task = {.kind = TFY_TASK, .scalar = true, .name = "task", .elem = &tfy_type_nothing};
+
+static const TfyField sleep_params[] = {{"duration", &tfy_type_duration, NULL}};
+static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL}};
+static const TfyField join_params[] = {{"task", &any_task, NULL}};
+static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL}, {"details", &tfy_type_optional_string, NULL}};
+static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL},
+                                       {"stdin", &tfy_type_optional_string, NULL},
+                                       {"cwd", &tfy_type_optional_string, NULL},
+                                       {"env", &optional_env, NULL}};
+static const TfyField read_params[] = {{"path", &tfy_type_string, NULL}};
+static const TfyField write_params[] = {{"path", &tfy_type_string, NULL}, {"text", &tfy_type_string, NULL}};
+static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL}, {"new_text", &tfy_type_string, NULL}};
+static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL}};
+static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL}};
+static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL},
+                                      {"model", &tfy_type_optional_string, NULL},
+                                      {"system", &tfy_type_optional_string, NULL}};
+
+#define EFFECT(Name, Family, Repeat, Params, Result)                                                                   \
+    const TfyTool tfy_effect_##Name = {.name = #Name,                                                                  \
+                                       .family = Family,                                                               \
+                                       .repeat = Repeat,                                                               \
+                                       .params = Params,                                                               \
+                                       .param_count = sizeof Params / sizeof *Params,                                  \
+                                       .result = &Result}
+
+EFFECT(sleep, TFY_F_SLEEP, TFY_PURE, sleep_params, tfy_type_nothing);
+EFFECT(sleep_until, TFY_F_SLEEP_UNTIL, TFY_PURE, sleep_until_params, tfy_type_nothing);
+EFFECT(join, TFY_F_JOIN, TFY_PURE, join_params, tfy_type_nothing);
+EFFECT(approve, TFY_F_APPROVE, TFY_PURE, approve_params, tfy_type_bool);
+EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
+EFFECT(read_file, TFY_F_READ_FILE, TFY_PURE, read_params, tfy_type_string);
+EFFECT(write_file, TFY_F_WRITE_FILE, TFY_IDEMPOTENT, write_params, tfy_type_nothing);
+EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);
+EFFECT(apply, TFY_F_APPLY, TFY_IDEMPOTENT, apply_params, tfy_type_nothing);
+EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);
+EFFECT(llm, TFY_F_LLM, TFY_IDEMPOTENT, llm_params, tfy_type_string);
