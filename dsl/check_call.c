@@ -279,7 +279,7 @@ static const Type *build_case(Check *c, Expr *e, Decl *decl)
 static const Type *refuse_idle_yield(Check *c, const char *name)
 {
     Diag *diag = diag_error(c->diags, c->yield_word, "nothing suspends here; remove 'yield'");
-    diag_hint(c->diags, diag, "'%s' gives its value at once", name);
+    diag_hint(c->diags, diag, "'%s' is done at once", name);
     return c->core->bad;
 }
 
@@ -311,7 +311,7 @@ static void refuse_effect_here(Check *c, const Expr *e, const char *name, const 
 }
 
 /* Mistakes 15 and 17, and what spawn takes. True: the call may stand here. */
-static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool suspends, bool effect,
+static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool wants_yield, bool effect,
                        const Builtin *builtin)
 {
     if (mode == MODE_SPAWN) {
@@ -322,12 +322,13 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
         refuse_effect_here(c, e, name, builtin);
         return false;
     }
-    if (suspends && mode == MODE_PLAIN) {
-        Diag *diag = diag_error(c->diags, e->span, "'%s' suspends; write 'yield %s(…)'", name, name);
+    if (wants_yield && mode == MODE_PLAIN) {
+        const char *why = builtin && !builtin->suspends ? "brings a value from outside" : "suspends";
+        Diag *diag = diag_error(c->diags, e->span, "'%s' %s; write 'yield %s(…)'", name, why, name);
         diag_hint(c->diags, diag, "yield stands first in a statement: let x = yield %s(…)", name);
         return false;
     }
-    if (!effect && mode == MODE_YIELD) {
+    if (!wants_yield && mode == MODE_YIELD) {
         refuse_idle_yield(c, name);
         return false;
     }
@@ -400,6 +401,12 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
 
 /* ---- built-in effects ---- */
 
+/* Where nondeterminism enters, a reader must see it: what gives a value is written with yield even when it does not suspend. */
+static bool needs_yield(const Builtin *builtin)
+{
+    return builtin->suspends || strcmp(builtin->result, "nothing") != 0;
+}
+
 /* join and kill take a task of any result, which no notation says. */
 static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
 {
@@ -422,7 +429,7 @@ static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
 static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMode mode, const Type *want)
 {
     Slots slots;
-    bool ok = check_mode(c, e, mode, builtin->name, builtin->suspends, true, builtin);
+    bool ok = check_mode(c, e, mode, builtin->name, needs_yield(builtin), true, builtin);
     e->call = CALL_BUILTIN;
     e->builtin = builtin;
     if (builtin->id == BI_JOIN || builtin->id == BI_KILL) {
@@ -621,7 +628,7 @@ static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy,
     if (type->kind == TYPE_NOTHING) {
         Diag *diag = diag_error(c->diags, policy->span, "this call gives no value, so 'else' has none to replace");
         diag_hint(c->diags, diag, "use try { … } catch e { … }");
-        return type;
+        return c->core->bad;
     }
     check_expr(c, policy->value, type);
     if (policy->value->type->kind == TYPE_NULL) type = type_optional(c, type);
@@ -669,6 +676,17 @@ static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
         diag_error(c->diags, seen[POL_BACKOFF]->span, "'backoff' is the pause of a 'retry', and there is none");
 }
 
+/* A label is fine anywhere; the rest is about steps that can wait or fail. */
+static void refuse_policies(Check *c, const Expr *e)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->kind == POL_AS) continue;
+        diag_error(c->diags, policy->span, "'%s' answers at once, so it takes no '%s'", e->left->builtin->name,
+                   policy_word(policy->kind));
+        return;
+    }
+}
+
 static const Type *check_policies(Check *c, Expr *e, const Type *type)
 {
     const Policy *seen[POL_APPROVE + 1] = {0};
@@ -682,9 +700,8 @@ static const Type *check_policies(Check *c, Expr *e, const Type *type)
         check_policy(c, policy);
         if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
     }
-    if (e->left->call == CALL_BUILTIN && !e->left->builtin->suspends && e->policies) {
-        diag_error(c->diags, e->policies->span, "'%s' answers at once, so it takes no policies",
-                   e->left->builtin->name);
+    if (e->left->call == CALL_BUILTIN && !e->left->builtin->suspends) {
+        refuse_policies(c, e);
     } else if (e->left->call != CALL_NONE && type->kind != TYPE_BAD) {
         check_policy_set(c, e, seen);
     }

@@ -79,7 +79,7 @@ struct Variable {
 typedef enum BuiltinId {
     /* effects written with yield */
     BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
-    /* effects written without */
+    /* effects that give their answer at once; those that give a value are written with yield too */
     BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
     /* methods; argv[0] is the receiver */
     BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_LINES, BI_STRING_CONTAINS,
