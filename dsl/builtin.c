@@ -146,7 +146,7 @@ size_t builtin_effect_names(const char **names, size_t cap)
     return count;
 }
 
-size_t builtin_method_names(TypeKind receiver, const char **names, size_t cap)
+static size_t method_names(TypeKind receiver, const char **names, size_t cap)
 {
     size_t count = 0;
     for (size_t i = 0; i < COUNT(methods) && count < cap; i++) {
@@ -154,4 +154,18 @@ size_t builtin_method_names(TypeKind receiver, const char **names, size_t cap)
         if (fits) names[count++] = methods[i].name;
     }
     return count;
+}
+
+const char *builtin_nearest_method(TypeKind receiver, const char *name)
+{
+    static const char *const elsewhere[][2] = {
+        {"length", "len"},    {"size", "len"},   {"count", "len"},         {"append", "push"},
+        {"add", "push"},      {"strip", "trim"}, {"includes", "contains"}, {"has", "contains"},
+        {"str", "to_string"}, {"put", "set"},    {"extend", "concat"},
+    };
+    const char *names[COUNT(methods)];
+    for (size_t i = 0; i < COUNT(elsewhere); i++) {
+        if (strcmp(elsewhere[i][0], name) == 0 && builtin_method(receiver, elsewhere[i][1])) return elsewhere[i][1];
+    }
+    return diag_nearest(name, strlen(name), names, method_names(receiver, names, COUNT(methods)));
 }

@@ -130,6 +130,20 @@ const char *check_nearest_field(Check *c, const char *name, const TypeField *fie
 
 /* ---- types as written ---- */
 
+/* What people who come from other languages write. */
+static const char *name_elsewhere(const char *name)
+{
+    static const char *const pairs[][2] = {
+        {"str", "string"},   {"text", "string"},  {"integer", "int"},   {"long", "int"},    {"boolean", "bool"},
+        {"number", "float"}, {"double", "float"}, {"array", "list"},    {"vector", "list"}, {"dict", "map"},
+        {"object", "map"},   {"any", "json"},     {"datetime", "time"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (strcmp(pairs[i][0], name) == 0) return pairs[i][1];
+    }
+    return NULL;
+}
+
 static const Type *report_unknown_type(Check *c, const TypeExpr *written)
 {
     const char *name = written->name.text;
@@ -140,7 +154,8 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
         diag_other(c->diags, diag, decl->name.span, "declared here");
         return c->core->bad;
     }
-    const char *near = check_nearest_name(c, name, NAME_TYPE);
+    const char *near = name_elsewhere(name);
+    if (!near) near = check_nearest_name(c, name, NAME_TYPE);
     if (near)
         diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", name, near);
     else
@@ -209,6 +224,16 @@ static const Type *resolve_task(Check *c, const TypeExpr *written)
     bool nothing =
         arg->kind == TYX_NAME && arg->name.text && !arg->qualifier.text && strcmp(arg->name.text, "nothing") == 0;
     return type_task(c, nothing ? c->core->nothing : check_type_expr(c, arg));
+}
+
+static void report_no_generic(Check *c, const TypeExpr *written)
+{
+    const char *near = name_elsewhere(written->name.text);
+    if (near)
+        diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", written->name.text, near);
+    else
+        diag_error(c->diags, written->span, "'%s' takes no types; those that do are list<T>, map<K, T> and task<T>",
+                   written->name.text);
 }
 
 static const Type *resolve_generic(Check *c, const TypeExpr *written)

@@ -449,7 +449,6 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
 static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
 {
     Name name = e->left->name;
-    const char *names[32];
     if (builtin_is_later_method(name.text)) {
         diag_not_yet(c->diags, name.span, arena_printf(c->arena, "the method '%s'", name.text));
         return give_up(c, e);
@@ -458,8 +457,7 @@ static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
         diag_error(c->diags, name.span, "'%s' is a field of %s and cannot be called", name.text, receiver->name);
         return give_up(c, e);
     }
-    size_t count = builtin_method_names(receiver->kind, names, 32);
-    const char *near = diag_nearest(name.text, strlen(name.text), names, count);
+    const char *near = builtin_nearest_method(receiver->kind, name.text);
     if (near)
         diag_error(c->diags, name.span, "no method '%s' on %s; did you mean '%s'?", name.text, receiver->name, near);
     else
@@ -637,11 +635,19 @@ static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy,
     return type;
 }
 
+static void check_retry_count(Check *c, Expr *e)
+{
+    check_expr_to(c, e, c->core->integer, (Why){0});
+    const Expr *bare = expr_strip(e);
+    if (bare->kind == EX_UNARY && bare->op == OP_NEG && bare->left->kind == EX_INT)
+        diag_error(c->diags, e->span, "'retry' counts further attempts: 0 or more");
+}
+
 static void check_policy(Check *c, const Policy *policy)
 {
     const CoreTypes *core = c->core;
     switch (policy->kind) {
-    case POL_RETRY: check_expr_to(c, policy->value, core->integer, (Why){0}); break;
+    case POL_RETRY: check_retry_count(c, policy->value); break;
     case POL_BACKOFF:
     case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;

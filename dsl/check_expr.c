@@ -66,7 +66,9 @@ bool check_coerce(Check *c, Expr *e, const Type *want)
 static void hint_mismatch(Check *c, Diag *diag, const Expr *e, const Type *want)
 {
     const Type *got = e->type;
-    if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
+    if (got->kind == TYPE_NULL) {
+        diag_hint(c->diags, diag, "only %s? can be null", want->name);
+    } else if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
         diag_hint(c->diags, diag, "did you mean %llds?", (long long)e->int_value);
     } else if (want->kind == TYPE_STRING && type_is_printable(got)) {
         diag_hint(c->diags, diag, "write \"${…}\" or .to_string()");
@@ -211,7 +213,9 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
     }
     const char *near = check_nearest_field(c, name, type->fields, type->field_count);
     if (!near) {
-        diag_error(c->diags, e->name.span, "no field '%s' in %s", name, type->name);
+        const char *method = builtin_nearest_method(type->kind, name);
+        Diag *diag = diag_error(c->diags, e->name.span, "no field '%s' in %s", name, type->name);
+        if (method) diag_hint(c->diags, diag, "did you mean the method .%s(…)?", method);
         return c->core->bad;
     }
     const TypeField *field = &type->fields[type_find_field(type->fields, type->field_count, near)];

@@ -171,7 +171,8 @@ const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 bool builtin_is_later_effect(const char *name);
 bool builtin_is_later_method(const char *name);
 size_t builtin_effect_names(const char **names, size_t cap);
-size_t builtin_method_names(TypeKind receiver, const char **names, size_t cap);
+/* The method somebody meant who wrote `name` on such a receiver, or NULL. */
+const char *builtin_nearest_method(TypeKind receiver, const char *name);
 
 /* ---- check.c ---- */
 void *name_table_get(const NameTable *table, const char *name);

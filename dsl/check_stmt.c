@@ -117,7 +117,7 @@ static void report_immutable(Check *c, const Expr *root)
         diag_hint(c->diags, diag, "copy it: var name = %s", variable->name);
     } else {
         diag = diag_error(c->diags, root->span, "'%s' cannot be assigned", variable->name);
-        diag_hint(c->diags, diag, "declare it with 'var'");
+        diag_hint(c->diags, diag, "only a 'var' changes: declare it with var, or copy it into one");
     }
     diag_other(c->diags, diag, variable->span, "declared here");
 }
