@@ -22,6 +22,7 @@ struct TfyAsker {
     bool terminal;
     char *command;          /* owned */
     int64_t watch;          /* of standard input; -1: none */
+    uint32_t told;          /* questions whose command was printed */
     Question *first, *last; /* first is the one on the screen */
     char line[512];         /* what was typed so far */
     size_t line_len;
@@ -120,6 +121,16 @@ static void on_input(void *arg, uint32_t events)
     }
 }
 
+/* Questions and diffs may come from a model: what could steer the terminal is shown as '?'. */
+static void defuse(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
+        if (c1) *at++ = '?';
+        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f) *at = '?';
+    }
+}
+
 static char *text_of(const TfyQuestion *asked)
 {
     char *text = NULL;
@@ -127,6 +138,7 @@ static char *text_of(const TfyQuestion *asked)
     if (asprintf(&text, "%s, line %u asks: %s%s%s", asked->workflow, asked->line, asked->question, *details ? "\n" : "",
                  details) < 0)
         return NULL;
+    defuse(text);
     return text;
 }
 
@@ -152,20 +164,26 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
     if (asker->first == question) show(asker);
 }
 
+/* Without a terminal whoever reads the messages is told at once how to answer: other tasks may keep the process busy for long. */
+static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
+{
+    char *text = text_of(asked);
+    bool plain = strcmp(asked->answers, "yes, no") == 0;
+    fprintf(stderr, "%s\n  %s approve %s --task %s --step %lld %s%s%s\n", text ? text : asked->question, asker->command,
+            asked->run, asked->task, (long long)asked->step, plain ? "--yes|--no" : "--answer CASE (",
+            plain ? "" : asked->answers, plain ? "" : ")");
+    free(text);
+}
+
 static void on_question(void *state, const TfyQuestion *asked)
 {
     TfyAsker *asker = state;
     if (asker->terminal && asker->watch >= 0) {
         enqueue(asker, asked);
-        return;
+    } else {
+        print_question(asker, asked);
+        asker->told++;
     }
-    char *text = text_of(asked);
-    bool plain = strcmp(asked->answers, "yes, no") == 0;
-    fprintf(stderr, "%s\nanswer with: %s approve %s --task %s --step %lld %s\n", text ? text : asked->question,
-            asker->command, asked->run, asked->task, (long long)asked->step,
-            plain ? "--yes (or --no)" : "--answer CASE");
-    if (!plain) fprintf(stderr, "  where CASE is one of: %s\n", asked->answers);
-    free(text);
 }
 
 TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command)
@@ -183,6 +201,11 @@ TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command)
     if (terminal) asker->watch = tfy__watch_add(loop, STDIN_FILENO, TFY_FD_READ, on_input, asker);
     tfy__on_question(loop, on_question, asker);
     return asker;
+}
+
+uint32_t tfy__ask_told(const TfyAsker *asker)
+{
+    return asker ? asker->told : 0;
 }
 
 void tfy__ask_stop(TfyAsker *asker)

@@ -11,6 +11,8 @@ typedef struct TfyAsker TfyAsker;
 
 /* Starts telling questions of this loop. terminal: ask on it. command: what people type to reach the run ("tfy"). NULL: no memory. */
 TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command);
+/* How many questions were told by printing the command that answers them. */
+uint32_t tfy__ask_told(const TfyAsker *asker);
 void tfy__ask_stop(TfyAsker *asker); /* before the loop is closed; NULL is fine */
 
 #endif

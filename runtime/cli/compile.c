@@ -69,10 +69,10 @@ static bool find_tfyc(char out[PATH_MAX])
     return find_in_path("tfyc", out);
 }
 
-/* The library and its header stand in the build tree (runtime/ beside this executable) or in the installed prefix. */
+/* The library and its header stand in the build tree (around this executable) or in the installed prefix. */
 static bool find_library(Toolchain *tools)
 {
-    static const char *const PLACES[][2] = {{"runtime", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
+    static const char *const PLACES[][2] = {{".", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
     char dir[PATH_MAX], header[PATH_MAX];
     if (!own_dir(dir)) return false;
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {

@@ -6,7 +6,9 @@
 #include "cli/cli.h"
 #include "cli/owner.h"
 #include "cli/params.h"
+#include "core/effect.h"
 #include "core/loop.h"
+#include "core/world.h"
 #include "tfy.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Everything that one invocation holds open. */
@@ -30,25 +33,45 @@ typedef struct Session {
 
 /* ---- signals ---- */
 
-/* The one loop that a signal stops. A handler has no argument of its own. */
+/* What a signal handler reaches; a handler has no argument of its own. */
 static TfyLoop *volatile signalled_loop;
+static volatile int signalled_fd = -1;
 
 static void on_signal(int signal_number)
 {
+    int reason = errno;
     (void)signal_number;
     if (signalled_loop) tfy__interrupt(signalled_loop);
+    if (signalled_fd >= 0) (void)!write(signalled_fd, &(uint64_t){1}, sizeof(uint64_t));
+    errno = reason;
 }
 
-/* The first signal stops in order; a second one finds the default action and ends the process at once, which loses nothing durable. */
+static void on_wakeup(void *arg, uint32_t events)
+{
+    (void)arg;
+    (void)events;
+}
+
+/* The first signal stops in order; a second one finds the default action and ends the process at once, which loses nothing durable. The
+ * descriptor wakes a loop that went to sleep between looking and the signal. */
 static void catch_signals(TfyLoop *loop)
 {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    signalled_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (signalled_fd >= 0) tfy__watch_add(loop, signalled_fd, TFY_FD_READ, on_wakeup, NULL);
     signalled_loop = loop;
     for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
         struct sigaction old;
         if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGNALS[i], &action, NULL);
     }
+}
+
+static void release_signals(void)
+{
+    signalled_loop = NULL;
+    if (signalled_fd >= 0) close(signalled_fd);
+    signalled_fd = -1;
 }
 
 /* ---- opening and closing ---- */
@@ -85,13 +108,13 @@ static int close_session(Session *session, int status)
 {
     tfy__ask_stop(session->asker);
     tfy__owner_stop(session->owner);
-    signalled_loop = NULL;
     if (session->loop) {
         int code = tfy_close(session->loop);
         if (code != TFY_OK && status == EXIT_DONE)
             status = tfy__fail(tfy__exit_status(code), "the log could not be closed in order");
     }
     session->loop = NULL;
+    release_signals();
     return status;
 }
 
@@ -114,14 +137,32 @@ static int report_result(Session *session, int64_t tid)
     return tfy__flush_stdout(EXIT_DONE);
 }
 
-static int report_waiting(Session *session)
+/* Lines that begin with "  tfy " are commands to type; with another database they name it. */
+static void print_commands(const char *text, const char *command)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        bool is_command = strncmp(text, "  tfy ", 6) == 0;
+        fprintf(stderr, "%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
+                (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
+        text += text[len] ? len + 1 : len;
+    }
+}
+
+/* run: whose resume goes on; "--all": several. */
+static int report_waiting(Session *session, const char *run)
 {
     char *text = NULL;
     uint32_t count = tfy__waiting_for_people(session->loop, &text);
-    if (count) tfy__say("waiting for people:\n%s", text ? text : "");
+    if (count) {
+        tfy__say("waiting for people; answer, then go on with: %s resume %s", session->command, run);
+        /* Steps in doubt are told here only. */
+        if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
+    }
     free(text);
-    return count ? EXIT_WAITING
-                 : tfy__fail(EXIT_BUG, "the run stopped without an end; look with '%s inspect last'", session->command);
+    return count
+               ? EXIT_WAITING
+               : tfy__fail(EXIT_BUG, "the run stopped without an end; look with: %s inspect %s", session->command, run);
 }
 
 /* What became of one run. */
@@ -131,23 +172,22 @@ static int report_run(Session *session, int64_t tid, const char *run)
     case TFY_TASK_COMPLETED: return report_result(session, tid);
     case TFY_TASK_FAILED:
     case TFY_TASK_CANCELLED: return report_failure(session, tid, run);
-    default: return report_waiting(session);
+    default: return report_waiting(session, run);
     }
 }
 
 /* Why the loop stopped before its runs had ended. */
 static int report_stop(Session *session, int code, const char *run)
 {
+    const char *why = tfy__failure(session->loop);
+    if (!*why) why = "the log cannot be written any more";
     switch (code) {
     case TFY_E_STATE:
         return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
     case TFY_E_IO:
-        return tfy__fail(
-            EXIT_LOG, "the log cannot be written any more; the last record on disk is %lld; go on with: %s resume %s",
-            (long long)tfy__log_durable(tfy__loop_log(session->loop)), session->command, run);
-    default:
-        return tfy__fail(tfy__exit_status(code), "run %s stopped; look with: %s inspect %s", run, session->command,
-                         run);
+        return tfy__fail(EXIT_LOG, "%s; the last record on disk is %lld; go on with: %s resume %s", why,
+                         (long long)tfy__log_durable(tfy__loop_log(session->loop)), session->command, run);
+    default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
     }
 }
 
@@ -293,11 +333,8 @@ static int resume_all(Session *session)
     }
     code = tfy_run(session->loop);
     if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
-    char *text = NULL;
-    uint32_t waiting = tfy__waiting_for_people(session->loop, &text);
-    if (waiting) tfy__say("waiting for people:\n%s", text ? text : "");
-    free(text);
-    return close_session(session, waiting ? EXIT_WAITING : EXIT_DONE);
+    bool waits = tfy__waiting_for_people(session->loop, NULL) > 0;
+    return close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
 }
 
 static int command_resume(Session *session)
