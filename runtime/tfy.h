@@ -21,14 +21,14 @@
 /* ---- error codes of the C API: 0 is success, all others negative ---- */
 enum {
     TFY_OK = 0,
-    TFY_E_NOMEM = -1,   /* memory ran out */
-    TFY_E_INVALID = -2, /* a wrong argument, or a value that does not fit its type */
-    TFY_E_IO = -3,      /* the log could not be written or read: the process should end with exit status 74 */
-    TFY_E_HELD = -4,    /* another process owns the database: exit status 75 */
-    TFY_E_DATA = -5,    /* the database is not ours, damaged or of a newer version: exit status 65 */
-    TFY_E_ABSENT = -6,  /* no such run, task, workflow, tool: exit status 69 */
+    TFY_E_NOMEM = -1,    /* memory ran out */
+    TFY_E_INVALID = -2,  /* a wrong argument, or a value that does not fit its type */
+    TFY_E_IO = -3,       /* the log could not be written or read: the process should end with exit status 74 */
+    TFY_E_HELD = -4,     /* another process owns the database: exit status 75 */
+    TFY_E_DATA = -5,     /* the database is not ours, damaged or of a newer version: exit status 65 */
+    TFY_E_ABSENT = -6,   /* no such run, task, workflow, tool: exit status 69 */
     TFY_E_DIVERGED = -7, /* the program does not do what the log says it did */
-    TFY_E_STATE = -8,   /* not possible now */
+    TFY_E_STATE = -8,    /* not possible now */
 };
 
 /* ---- types ---- */
@@ -55,15 +55,15 @@ typedef enum TfyKind {
     TFY_TASK,     /* a task's number, unique in its database */
     TFY_STRING,
     TFY_BYTES,
-    TFY_JSON,     /* canonical JSON text in a string object */
+    TFY_JSON, /* canonical JSON text in a string object */
     TFY_LIST,
     TFY_MAP,
     TFY_OPTIONAL, /* NULL, the object itself, or a box around a scalar */
     TFY_RECORD,
     TFY_ENUM,
-    TFY_ERROR,    /* a record whose field 0 is the message; aux is the source line that raised it */
+    TFY_ERROR,     /* a record whose field 0 is the message; aux is the source line that raised it */
     TFY_ANY_ERROR, /* static type of `catch e`; objects carry their own error type */
-    TFY_BOX,      /* the heap type of an optional scalar */
+    TFY_BOX,       /* the heap type of an optional scalar */
 } TfyKind;
 
 /* A parameter, or a field of a record, error or enum case. */
@@ -82,25 +82,26 @@ typedef struct TfyCase {
 
 /* Describes one type. Static data in the runtime or in generated code; encode, decode, print, compare, release and JSON Schema walk it. */
 struct TfyType {
-    uint8_t kind;            /* TfyKind */
-    bool scalar;             /* the word is the value; nothing to release */
-    const char *name;        /* as people write it */
-    const TfyType *elem;     /* list, map, optional, task, box */
-    const TfyType *key;      /* map */
-    const TfyField *fields;  /* record, error */
+    uint8_t kind;           /* TfyKind */
+    bool scalar;            /* the word is the value; nothing to release */
+    const char *name;       /* as people write it */
+    const TfyType *elem;    /* list, map, optional, task, box */
+    const TfyType *key;     /* map */
+    const TfyField *fields; /* record, error */
     uint32_t field_count;
-    const TfyCase *cases;    /* enum */
+    const TfyCase *cases; /* enum */
     uint32_t case_count;
 };
 
-extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time, tfy_type_string,
-    tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
+extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
+    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
+    tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} and Patch {path: string, diff: string} */
 extern const TfyType tfy_type_exec_result, tfy_type_patch;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed {task: string,
  * kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
-extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed, tfy_type_bad_value,
-    tfy_type_lost, tfy_type_denied, tfy_type_panic, tfy_type_cancelled;
+extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
+    tfy_type_bad_value, tfy_type_lost, tfy_type_denied, tfy_type_panic, tfy_type_cancelled;
 
 /* ---- objects ---- */
 
@@ -116,10 +117,10 @@ struct TfyObj {
 typedef struct TfyString {
     TfyObj head;
     uint32_t byte_len;
-    uint32_t len;  /* code points; bytes: = byte_len */
-    uint32_t cap;  /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
+    uint32_t len; /* code points; bytes: = byte_len */
+    uint32_t cap; /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
     uint32_t unused;
-    char bytes[];  /* valid UTF-8 for strings, then a NUL */
+    char bytes[]; /* valid UTF-8 for strings, then a NUL */
 } TfyString;
 
 typedef struct TfyList {
@@ -138,18 +139,19 @@ typedef struct TfyRecord {
 
 /* The memory of one loop: every object comes from here. */
 typedef struct TfyHeap {
-    TfyObj **temps;        /* the release stack; owned references */
+    TfyObj **temps; /* the release stack; owned references */
     uint32_t temp_count, temp_cap;
-    uint32_t fn_depth;     /* nesting of fn calls; at most TFY_FN_DEPTH */
-    int64_t fn_fuel;       /* what a fn called from a workflow may still spend; refilled when a task is resumed */
-    bool fn_spent;         /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
-    void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
+    uint32_t fn_depth; /* nesting of fn calls; at most TFY_FN_DEPTH */
+    int64_t fn_fuel;   /* what a fn called from a workflow may still spend; refilled when a task is resumed */
+    bool fn_spent;     /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
+    void *(*alloc)(void *state, void *old, size_t old_size,
+                   size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
     void *alloc_state;
-    size_t in_use;         /* bytes in live objects */
-    size_t limit;          /* 0 = none; beyond it an allocation panics its task */
-    int64_t objects;       /* live objects: leaks show in tests */
+    size_t in_use;   /* bytes in live objects */
+    size_t limit;    /* 0 = none; beyond it an allocation panics its task */
+    int64_t objects; /* live objects: leaks show in tests */
 } TfyHeap;
-#define TFY_FN_DEPTH 1000
+#define TFY_FN_DEPTH   1000
 #define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
 
 void tfy__free_object(TfyHeap *heap, TfyObj *object); /* refs reached 0; iterative, any depth */
@@ -179,9 +181,9 @@ typedef enum TfyPointKind {
 
 /* One slot that holds a value while a task stands at a point. */
 typedef struct TfyLive {
-    uint32_t slot;       /* index of the 8-byte slot behind the frame header */
+    uint32_t slot; /* index of the 8-byte slot behind the frame header */
     const TfyType *type;
-    const char *name;    /* the variable, or NULL for what the compiler made */
+    const char *name; /* the variable, or NULL for what the compiler made */
 } TfyLive;
 
 /* A place in the source where something is recorded or a task can stop. */
@@ -200,41 +202,41 @@ typedef struct TfyWorkflow TfyWorkflow;
  * call that pushes. At pc 0 the parameters stand in the first slots, in order. */
 typedef struct TfyFrame {
     const TfyWorkflow *workflow;
-    uint32_t pc;        /* 0: not begun; n: stopped at resume point n of its workflow */
-    uint32_t prev;      /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
-    uint32_t children;  /* runtime: first live child task spawned by this frame (slot + 1) */
-    uint32_t scope;     /* runtime: number of the call within its task; names the frame in records */
-    uint16_t mask;      /* above 0 while a finally runs: cancellation is held */
-    uint16_t flags;     /* runtime */
-    uint64_t timer;     /* runtime: deadline of this call, a timer handle; 0 = none */
+    uint32_t pc;       /* 0: not begun; n: stopped at resume point n of its workflow */
+    uint32_t prev;     /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
+    uint32_t children; /* runtime: first live child task spawned by this frame (slot + 1) */
+    uint32_t scope;    /* runtime: number of the call within its task; names the frame in records */
+    uint16_t mask;     /* above 0 while a finally runs: cancellation is held */
+    uint16_t flags;    /* runtime */
+    uint64_t timer;    /* runtime: deadline of this call, a timer handle; 0 = none */
 } TfyFrame;
 #define TFY_NO_FRAME UINT32_MAX
 
 struct TfyWorkflow {
     const char *name;
     TfyStatus (*run)(TfyTask *task, void *frame);
-    uint32_t frame_size;        /* bytes, header included; a multiple of 8 */
+    uint32_t frame_size; /* bytes, header included; a multiple of 8 */
     const TfyField *params;
     uint32_t param_count;
     const TfyType *result;
     const TfyPoint *const *resume; /* resume[pc - 1]: the point of each pc */
     uint32_t resume_count;
     uint32_t line;
-    const char *doc;            /* the doc comment or NULL */
+    const char *doc; /* the doc comment or NULL */
 };
 
 /* The part of a task that generated code touches: one cache line. The rest is the runtime's. */
 struct TfyTask {
-    int32_t fuel;       /* what this slice may still spend; charged by loops and by size in built-ins */
-    uint32_t top;       /* offset of the running frame on the stack */
-    TfyObj *error;      /* what is being raised, owned; NULL: nothing */
-    TfyValue result;    /* the answer of the last effect or call, owned */
+    int32_t fuel;    /* what this slice may still spend; charged by loops and by size in built-ins */
+    uint32_t top;    /* offset of the running frame on the stack */
+    TfyObj *error;   /* what is being raised, owned; NULL: nothing */
+    TfyValue result; /* the answer of the last effect or call, owned */
     TfyHeap *heap;
     char *stack;
     TfyLoop *loop;
-    void *cold;         /* runtime */
-    uint32_t passages;  /* runtime: points passed since the task's last record */
-    uint32_t state;     /* runtime: TfyTaskState and flags */
+    void *cold;        /* runtime */
+    uint32_t passages; /* runtime: points passed since the task's last record */
+    uint32_t state;    /* runtime: TfyTaskState and flags */
 };
 
 /* ---- inline value helpers ---- */
@@ -429,7 +431,7 @@ bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out);
 
 /* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
 
-bool tfy_equal(const TfyType *type, TfyValue a, TfyValue b); /* structural; maps ignore order */
+bool tfy_equal(const TfyType *type, TfyValue a, TfyValue b);  /* structural; maps ignore order */
 int tfy_compare(const TfyType *type, TfyValue a, TfyValue b); /* int, float, string, time, duration: <0, 0, >0 */
 TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value); /* as `${…}` and to_string print it */
 
@@ -437,7 +439,8 @@ TfyObj *tfy_box(TfyTask *task, const TfyType *optional, TfyValue scalar); /* a s
 
 TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len); /* invalid UTF-8 becomes U+FFFD */
 TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
-bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *part); /* s += part; in place when nobody else holds it */
+bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place,
+                       TfyObj *part); /* s += part; in place when nobody else holds it */
 static inline int64_t tfy_string_len(const TfyObj *s)
 {
     return ((const TfyString *)s)->len;
@@ -463,34 +466,37 @@ static inline TfyValue tfy_list_item(const TfyObj *list, int64_t index) /* the c
 }
 bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
 bool tfy_list_get(TfyTask *task, const TfyType *optional, TfyObj *list, int64_t index, TfyObj **out); /* T? */
-bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place, TfyValue item);            /* xs = xs.push(x), in place if possible */
-bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);          /* xs = xs.concat(ys) */
+bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place,
+                   TfyValue item); /* xs = xs.push(x), in place if possible */
+bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);             /* xs = xs.concat(ys) */
 bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item); /* xs = xs.set(i, x) */
-TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item);         /* xs.push(x) as a value */
+TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item); /* xs.push(x) as a value */
 TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
 TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
-TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to); /* clamps */
+TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
 TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
 bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
 
 TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values);
 int64_t tfy_map_len(const TfyObj *map);
-TfyValue tfy_map_key_at(const TfyObj *map, int64_t position);   /* by insertion order; the caller knows it is inside */
+TfyValue tfy_map_key_at(const TfyObj *map, int64_t position); /* by insertion order; the caller knows it is inside */
 TfyValue tfy_map_value_at(const TfyObj *map, int64_t position);
 bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out); /* panics when absent */
 bool tfy_map_get(TfyTask *task, const TfyType *optional, TfyObj *map, TfyValue key, TfyObj **out); /* V? */
-bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value); /* m = m.set(k, v) */
+bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value);      /* m = m.set(k, v) */
 TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
 bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
 
-TfyObj *tfy_record_of(TfyTask *task, const TfyType *type, const TfyValue *fields); /* record or error: type->field_count values */
+TfyObj *tfy_record_of(TfyTask *task, const TfyType *type,
+                      const TfyValue *fields); /* record or error: type->field_count values */
 TfyObj *tfy_enum_of(TfyTask *task, const TfyType *type, uint32_t case_index, const TfyValue *fields);
 
 /* Walking the left side of an assignment: each makes the object in *place the sole owner's (copying it when it is shared) and answers
  * where its part lies; valid until the next call that allocates. NULL after a panic. */
 TfyValue *tfy_own_field(TfyTask *task, TfyObj **place, uint32_t index);
 TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index);
-TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, bool insert); /* insert: an absent key is added with a zero word */
+TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key,
+                        bool insert); /* insert: an absent key is added with a zero word */
 
 /* ---- fuel ---- */
 
@@ -504,7 +510,8 @@ static inline void tfy_charge(TfyTask *task, uint64_t size) /* built-ins charge 
 {
     task->fuel -= size > 64 ? (size > (1u << 24) ? 1 << 18 : (int32_t)(size >> 6)) : 0;
 }
-bool tfy_fn_fuel(TfyTask *task, uint32_t line);  /* refills the slice from the fn's budget; false: panic, the fn ran too long */
+bool tfy_fn_fuel(TfyTask *task,
+                 uint32_t line); /* refills the slice from the fn's budget; false: panic, the fn ran too long */
 bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
 static inline void tfy_fn_leave(TfyTask *task)
 {
@@ -520,26 +527,37 @@ static inline void tfy_fn_leave(TfyTask *task)
 typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
 
 typedef enum TfyFamily { /* which performer does the work */
-    TFY_F_SLEEP, TFY_F_SLEEP_UNTIL, TFY_F_JOIN, TFY_F_APPROVE,
-    TFY_F_EXEC, TFY_F_EXTERN, TFY_F_READ_FILE, TFY_F_WRITE_FILE, TFY_F_PREVIEW, TFY_F_APPLY, TFY_F_COMMIT, TFY_F_LLM, TFY_F_PROMPT,
-    TFY_F_COUNT
+                         TFY_F_SLEEP,
+                         TFY_F_SLEEP_UNTIL,
+                         TFY_F_JOIN,
+                         TFY_F_APPROVE,
+                         TFY_F_EXEC,
+                         TFY_F_EXTERN,
+                         TFY_F_READ_FILE,
+                         TFY_F_WRITE_FILE,
+                         TFY_F_PREVIEW,
+                         TFY_F_APPLY,
+                         TFY_F_COMMIT,
+                         TFY_F_LLM,
+                         TFY_F_PROMPT,
+                         TFY_F_COUNT
 } TfyFamily;
 
 /* What a `yield` can ask for: a built-in effect, a tool or a prompt. Static data. */
 typedef struct TfyTool {
-    const char *name;            /* "run_tests", "exec" */
-    uint8_t family;              /* TfyFamily */
-    uint8_t repeat;              /* TfyRepeat */
+    const char *name; /* "run_tests", "exec" */
+    uint8_t family;   /* TfyFamily */
+    uint8_t repeat;   /* TfyRepeat */
     const TfyField *params;
     uint32_t param_count;
-    const TfyType *result;       /* TFY_NOTHING's descriptor when it gives no value */
+    const TfyType *result; /* TFY_NOTHING's descriptor when it gives no value */
     const char *doc;
     /* exec tools: the argv (list<string>) from the arguments. prompts: the texts. Borrowed results, false after a panic. */
     bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
-    int64_t asks;                /* prompts: further attempts when the answer does not decode */
+    int64_t asks; /* prompts: further attempts when the answer does not decode */
     /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was called. */
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that says whether a step was done */
@@ -548,8 +566,9 @@ typedef struct TfyTool {
 /* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
  * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), read_file(path),
  * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?) */
-extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec, tfy_effect_read_file,
-    tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm;
+extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
+    tfy_effect_read_file, tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
+    tfy_effect_llm;
 
 /* One place that asks for an effect. Static data. */
 typedef struct TfySite {
@@ -596,7 +615,8 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
 bool tfy_self(TfyTask *task, TfyObj **out); /* borrowed */
 bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out);
 bool tfy_random(TfyTask *task, double *out);
-bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to, int64_t *out); /* both included; panics if from > to */
+bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to,
+                    int64_t *out); /* both included; panics if from > to */
 bool tfy_uuid(TfyTask *task, TfyObj **out);
 bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
 bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
@@ -611,18 +631,18 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attri
 /* ---- a compiled program ---- */
 
 typedef struct TfyProgram {
-    const char *name;        /* the main file's name */
-    const char *source;      /* text of all its modules, as stored in the log */
-    const char *layout;      /* JSON: points and frames, as stored in the log */
-    uint64_t hash[2];        /* XXH3-128 of the source and the compiler's version */
-    const char *tfyc;        /* the compiler's version */
+    const char *name;   /* the main file's name */
+    const char *source; /* text of all its modules, as stored in the log */
+    const char *layout; /* JSON: points and frames, as stored in the log */
+    uint64_t hash[2];   /* XXH3-128 of the source and the compiler's version */
+    const char *tfyc;   /* the compiler's version */
     const TfyWorkflow *const *workflows;
     uint32_t workflow_count;
     const TfyTool *const *tools; /* tools and prompts it declares */
     uint32_t tool_count;
     const TfyPoint *const *points; /* points[n - 1] has number n */
     uint32_t point_count;
-    uint32_t main;           /* index of the workflow that runs by default; UINT32_MAX: none */
+    uint32_t main; /* index of the workflow that runs by default; UINT32_MAX: none */
 } TfyProgram;
 
 /* ---- embedding ---- */
@@ -630,22 +650,30 @@ typedef struct TfyProgram {
 typedef struct TfyWorld TfyWorld; /* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
 
 typedef struct TfyOptions {
-    const char *db_path;     /* NULL: a log in memory */
-    const TfyWorld *world;   /* NULL: the real world */
-    const char *root;        /* working root for files, canvas and exec; NULL: the current directory */
-    const char *llm;         /* NULL: from the environment; "cassette:FILE", "record:FILE" */
-    bool approve_all;        /* --yes: every approval is answered yes, and says so in the log */
-    bool wait_people;        /* tfy_run waits for people too, instead of returning when only they can move what is left */
-    bool quiet;              /* print effects write nothing to stdout (they are recorded all the same) */
-    void (*on_event)(void *state, const char *json, size_t len); /* PAL events, one JSON object each; NULL: none */
+    const char *db_path;   /* NULL: a log in memory */
+    const TfyWorld *world; /* NULL: the real world */
+    const char *root;      /* working root for files, canvas and exec; NULL: the current directory */
+    const char *llm;       /* NULL: from the environment; "cassette:FILE", "record:FILE" */
+    bool approve_all;      /* --yes: every approval is answered yes, and says so in the log */
+    bool wait_people;      /* tfy_run waits for people too, instead of returning when only they can move what is left */
+    bool quiet;            /* print effects write nothing to stdout (they are recorded all the same) */
+    void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
-    void *state;             /* for the two above */
+    void *state;                                                  /* for the two above */
 } TfyOptions;
 
 typedef enum TfyTaskState {
-    TFY_TASK_CREATED, TFY_TASK_READY, TFY_TASK_RUNNING,
-    TFY_TASK_SLEEPING, TFY_TASK_WAITING_IO, TFY_TASK_JOINING, TFY_TASK_WAITING_EFFECT, TFY_TASK_WAITING_APPROVAL, /* waiting */
-    TFY_TASK_COMPLETED = 8, TFY_TASK_FAILED, TFY_TASK_CANCELLED,
+    TFY_TASK_CREATED,
+    TFY_TASK_READY,
+    TFY_TASK_RUNNING,
+    TFY_TASK_SLEEPING,
+    TFY_TASK_WAITING_IO,
+    TFY_TASK_JOINING,
+    TFY_TASK_WAITING_EFFECT,
+    TFY_TASK_WAITING_APPROVAL, /* waiting */
+    TFY_TASK_COMPLETED = 8,
+    TFY_TASK_FAILED,
+    TFY_TASK_CANCELLED,
     TFY_TASK_UNKNOWN = 15,
 } TfyTaskState;
 
@@ -657,8 +685,8 @@ int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *option
 /* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid gets its root task. Durable when the loop next syncs. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
 
-int tfy_run(TfyLoop *loop);             /* until every run ended, or only people can move what is left; 0 or TFY_E_… */
-int tfy_step(TfyLoop *loop);            /* one turn, never blocks: 1 something happened, 0 idle, negative error */
+int tfy_run(TfyLoop *loop);  /* until every run ended, or only people can move what is left; 0 or TFY_E_… */
+int tfy_step(TfyLoop *loop); /* one turn, never blocks: 1 something happened, 0 idle, negative error */
 int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
 /* The root task's result as JSON (owned by the loop until close), or NULL; and the error text of a task that failed. */
@@ -668,7 +696,8 @@ const char *tfy_task_error(TfyLoop *loop, int64_t tid);
 /* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used in order. A tool
  * that has been given one answer this way is never performed for real on this loop. */
 int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
-int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
+int tfy_approve(TfyLoop *loop, int64_t tid,
+                const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
 int tfy_close(TfyLoop *loop);
 

@@ -8,7 +8,8 @@ static const TfyType any_task = {.kind = TFY_TASK, .scalar = true, .name = "task
 static const TfyField sleep_params[] = {{"duration", &tfy_type_duration, NULL}};
 static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL}};
 static const TfyField join_params[] = {{"task", &any_task, NULL}};
-static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL}, {"details", &tfy_type_optional_string, NULL}};
+static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL},
+                                          {"details", &tfy_type_optional_string, NULL}};
 static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL},
                                        {"stdin", &tfy_type_optional_string, NULL},
                                        {"cwd", &tfy_type_optional_string, NULL},

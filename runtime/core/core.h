@@ -20,10 +20,10 @@
 #include "value/json.h"
 #include "wal/log.h"
 
-#define TASK_MAX   (1u << 22) /* tasks alive at once in a process */
-#define DEPTH_MAX  100000u    /* nested workflow calls; 64 more while cleaning up */
+#define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
+#define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */
 #define DEPTH_SPARE 64u
-#define NO_INDEX   UINT32_MAX
+#define NO_INDEX    UINT32_MAX
 
 /* task->state: a TfyTaskState in the low byte, flags above. */
 enum {
@@ -47,17 +47,17 @@ typedef struct Pending Pending;
 
 typedef struct Timer {
     int64_t due_ns;
-    uint64_t seq;          /* creation number: ties fire in this order; the handle */
+    uint64_t seq; /* creation number: ties fire in this order; the handle */
     TfyTimerHandler fire;
     void *arg;
-    uint32_t at;           /* index in the heap */
-    struct Timer *next;    /* bucket of the handle table, or free list */
+    uint32_t at;        /* index in the heap */
+    struct Timer *next; /* bucket of the handle table, or free list */
 } Timer;
 
 typedef struct Timers {
-    Timer **heap;          /* 4-ary, by (due_ns, seq) */
+    Timer **heap; /* 4-ary, by (due_ns, seq) */
     uint32_t count, cap;
-    Timer **table;         /* by seq; table_cap buckets, a power of two */
+    Timer **table; /* by seq; table_cap buckets, a power of two */
     uint32_t table_cap;
     Timer *free;
     uint64_t last_seq;
@@ -74,23 +74,23 @@ bool timers_fire_one(Timers *timers, int64_t now_ns);
 
 struct Run {
     TfyLoop *loop;
-    TfyLogRun log;         /* id, uuid, state */
+    TfyLogRun log; /* id, uuid, state */
     char uuid[37];
-    uint64_t seed;         /* of random and uuid */
-    uint32_t live;         /* tasks that have not ended */
+    uint64_t seed; /* of random and uuid */
+    uint32_t live; /* tasks that have not ended */
     Cold *root;
-    Cold *tasks;           /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    Cold *tasks; /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
     bool ended;
-    char *result;          /* JSON of the root's value, or NULL */
-    char *error;           /* what the root failed with, for people */
-    struct Run *next;      /* all runs of the loop, oldest first */
+    char *result;     /* JSON of the root's value, or NULL */
+    char *error;      /* what the root failed with, for people */
+    struct Run *next; /* all runs of the loop, oldest first */
     /* replay */
-    TfyHistory *history;   /* NULL once everything recorded has been taken up (or for a new run) */
+    TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
-    bool *taken;           /* per record */
-    uint32_t *next_of_task; /* per record: index of the same task's next record, or NO_INDEX */
-    uint32_t *first_of_task; /* per task of the history: index of its first record */
-    uint32_t cursor;       /* lowest record that is not taken */
+    bool *taken;                     /* per record */
+    uint32_t *next_of_task;          /* per record: index of the same task's next record, or NO_INDEX */
+    uint32_t *first_of_task;         /* per task of the history: index of its first record */
+    uint32_t cursor;                 /* lowest record that is not taken */
     Pending *held_first, *held_last; /* steps that want to go live before the cursor has reached the end */
 };
 
@@ -98,37 +98,38 @@ struct Run {
 
 /* The part of a task that is not touched by a plain yield. */
 struct Cold {
-    TfyTask *task;         /* NULL once ended and its slot was given back */
-    TfyLogTask log;        /* tid, path, head, chain, step */
+    TfyTask *task;  /* NULL once ended and its slot was given back */
+    TfyLogTask log; /* tid, path, head, chain, step */
     Run *run;
     const TfyWorkflow *workflow;
-    uint32_t stack_cap;    /* bytes */
-    uint32_t depth;        /* frames on the stack */
-    uint32_t scopes;       /* calls made so far: numbers frames */
-    uint32_t spawned;      /* children so far: numbers paths */
-    uint64_t randoms;      /* random numbers drawn */
-    Cold *parent;          /* who spawned it; NULL for a root */
-    uint32_t parent_frame; /* offset of the frame that did */
+    uint32_t stack_cap;                /* bytes */
+    uint32_t depth;                    /* frames on the stack */
+    uint32_t scopes;                   /* calls made so far: numbers frames */
+    uint32_t spawned;                  /* children so far: numbers paths */
+    uint64_t randoms;                  /* random numbers drawn */
+    Cold *parent;                      /* who spawned it; NULL for a root */
+    uint32_t parent_frame;             /* offset of the frame that did */
     Cold *sibling_prev, *sibling_next; /* live children of that frame */
-    Pending *pending;      /* the step under way */
-    Pending *joiners, *joiners_last; /* steps that wait for this task's end, in order of arrival */
+    Pending *pending;                  /* the step under way */
+    Pending *joiners, *joiners_last;   /* steps that wait for this task's end, in order of arrival */
     /* cancellation; valid while T_CANCEL */
     uint32_t cancel_scope; /* frame whose call timed out; NO_INDEX: the whole task */
     bool cancel_force;
-    bool cancelled;        /* a cancellation of the whole task was delivered */
-    const char *cancel_again; /* a cancellation asked for while the run replays: repeated when it goes live, unless its history had it */
-    const char *cancel_why; /* static text: "kill", "timeout", "parent failed" */
+    bool cancelled; /* a cancellation of the whole task was delivered */
+    const char *
+        cancel_again; /* a cancellation asked for while the run replays: repeated when it goes live, unless its history had it */
+    const char *cancel_why;     /* static text: "kill", "timeout", "parent failed" */
     const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
-    uint32_t next_record;  /* index into run->history of the next own record; NO_INDEX: none left */
+    uint32_t next_record; /* index into run->history of the next own record; NO_INDEX: none left */
     /* after the end */
     TfyTaskState end_state; /* COMPLETED, FAILED, CANCELLED; 0 while alive */
-    TfyValue value;        /* its result, owned */
-    TfyObj *failure;       /* its error, owned */
-    char *failure_text;    /* for people: "StepFailed: … (build, line 12)" */
-    bool joined;           /* somebody has had its answer: an unjoined failure is reported */
+    TfyValue value;         /* its result, owned */
+    TfyObj *failure;        /* its error, owned */
+    char *failure_text;     /* for people: "StepFailed: … (build, line 12)" */
+    bool joined;            /* somebody has had its answer: an unjoined failure is reported */
     Cold *next_in_run;
-    Cold *next_by_tid;     /* bucket of the loop's table */
+    Cold *next_by_tid; /* bucket of the loop's table */
 };
 
 static inline Cold *cold_of(const TfyTask *task)
@@ -161,42 +162,42 @@ typedef enum Stage {
 } Stage;
 
 struct Pending {
-    TfyCall call;          /* what the performer sees; call.args are kept */
+    TfyCall call; /* what the performer sees; call.args are kept */
     Cold *cold;
     Stage stage;
     int64_t retry, backoff_ms, timeout_ms;
-    int64_t asks;          /* prompts: further askings left */
-    int64_t due_ms;        /* wall clock: of the timeout, the backoff or the sleep; 0: none */
-    bool counted;          /* this suspension was counted in passages */
-    bool started;          /* StepStart is in the log for this attempt */
-    bool from_history;     /* … and was there when the process began: a crash fell in between */
-    bool timeout_begun;    /* TaskYield is in the log for this attempt */
-    bool in_call;          /* the performer has it */
-    bool probing;          /* the performer has its probe */
-    bool doubt_recorded;   /* InDoubt is in the log */
-    bool backoff_only;     /* tfy_backoff: not an effect */
-    bool held;             /* stands in run->held */
-    bool in_sync;          /* stands in the loop's sync queue */
-    bool in_work;          /* stands in the loop's work queue */
-    bool asking;           /* approve: the question was shown */
-    bool dead;             /* freed as soon as it has left the queues above */
-    int64_t sync_lsn;      /* STAGE_SYNC: what must be durable */
-    int64_t asked_lsn;     /* approve: lsn of the question */
+    int64_t asks;        /* prompts: further askings left */
+    int64_t due_ms;      /* wall clock: of the timeout, the backoff or the sleep; 0: none */
+    bool counted;        /* this suspension was counted in passages */
+    bool started;        /* StepStart is in the log for this attempt */
+    bool from_history;   /* … and was there when the process began: a crash fell in between */
+    bool timeout_begun;  /* TaskYield is in the log for this attempt */
+    bool in_call;        /* the performer has it */
+    bool probing;        /* the performer has its probe */
+    bool doubt_recorded; /* InDoubt is in the log */
+    bool backoff_only;   /* tfy_backoff: not an effect */
+    bool held;           /* stands in run->held */
+    bool in_sync;        /* stands in the loop's sync queue */
+    bool in_work;        /* stands in the loop's work queue */
+    bool asking;         /* approve: the question was shown */
+    bool dead;           /* freed as soon as it has left the queues above */
+    int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
+    int64_t asked_lsn;   /* approve: lsn of the question */
     uint64_t timer;
-    Cold *target;          /* join: whom; NULL: unknown */
+    Cold *target; /* join: whom; NULL: unknown */
     char key[160];
-    Pending *sync_next;    /* each queue has its own link */
+    Pending *sync_next; /* each queue has its own link */
     Pending *work_next;
     Pending *held_next;
-    Pending *join_next;    /* joiners of one task; free list */
+    Pending *join_next; /* joiners of one task; free list */
 };
 
 /* ---- what leaves the process ---- */
 
 typedef struct Outgoing {
-    int64_t lsn;           /* leaves when this is durable */
+    int64_t lsn; /* leaves when this is durable */
     enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT } to;
-    char *text;            /* owned */
+    char *text; /* owned */
     size_t len;
     struct Outgoing *next;
 } Outgoing;
@@ -207,13 +208,13 @@ typedef struct Injection {
     struct InjectedAnswer {
         char *json, *error;
         struct InjectedAnswer *next;
-    } *first, *last;
+    } * first, *last;
     struct Injection *next;
 } Injection;
 
 typedef struct Watch {
     int fd;
-    TfyFdHandler handler;  /* NULL: free */
+    TfyFdHandler handler; /* NULL: free */
     void *arg;
     uint32_t generation;
     uint32_t next_free;
@@ -226,21 +227,21 @@ struct TfyLoop {
     TfyOptions options;
     TfyWorld world;
     TfyHeap heap;
-    TfyLog *log;           /* NULL in a replay */
+    TfyLog *log; /* NULL in a replay */
     bool replay_only;
     char *root_path;
     int root_fd;
     char *lock_path;
 
-    TfyTask *tasks;        /* reserved: TASK_MAX entries */
-    uint32_t task_count;   /* entries ever used */
+    TfyTask *tasks;      /* reserved: TASK_MAX entries */
+    uint32_t task_count; /* entries ever used */
     uint32_t *free_slots;
     uint32_t free_count, free_cap;
 
-    uint32_t *ring;        /* ready tasks, slot numbers; a power of two */
+    uint32_t *ring;                           /* ready tasks, slot numbers; a power of two */
     uint32_t ring_mask, ring_head, ring_tail; /* free running */
 
-    Cold **by_tid;         /* hash table */
+    Cold **by_tid; /* hash table */
     uint32_t by_tid_cap, by_tid_count;
 
     Run *runs, *runs_last;
@@ -256,7 +257,7 @@ struct TfyLoop {
     Pending *sync_first, *sync_last; /* ascending sync_lsn */
     Pending *work_first, *work_last; /* to advance in the next turn */
     Pending *free_pending;
-    uint32_t in_flight;    /* calls a performer has */
+    uint32_t in_flight; /* calls a performer has */
 
     Outgoing *out_first, *out_last;
     bool stdout_closed;
@@ -268,10 +269,10 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
-    int failure;           /* TFY_E_…: sticky; the loop does nothing any more */
+    int failure; /* TFY_E_…: sticky; the loop does nothing any more */
     volatile int interrupted;
     bool shutdown_written;
-    uint64_t events;       /* sequence number of the last activity event */
+    uint64_t events;         /* sequence number of the last activity event */
     TfyReplayReport *report; /* replay: where differences go */
     char failure_text[1024];
 };
@@ -279,80 +280,85 @@ struct TfyLoop {
 /* task.c */
 int tasks_init(TfyLoop *loop);
 void tasks_deinit(TfyLoop *loop);
-Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path); /* NULL: no memory */
+Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
+               const char *path); /* NULL: no memory */
 void *task_push(TfyTask *task, const TfyWorkflow *workflow);
 void task_pop(TfyTask *task);
-void task_release_frames(TfyTask *task);  /* all of them, without running anything */
-void task_give_back(Cold *cold);          /* the slot; cold stays for joiners */
+void task_release_frames(TfyTask *task); /* all of them, without running anything */
+void task_give_back(Cold *cold);         /* the slot; cold stays for joiners */
 void cold_free(TfyLoop *loop, Cold *cold);
 Cold *task_by_tid(TfyLoop *loop, int64_t tid);
 void ready_push(TfyLoop *loop, TfyTask *task);
 
 /* sched.c */
 void sched_run_task(TfyLoop *loop, TfyTask *task);
-void sched_wake(TfyTask *task);           /* a step is answered: result or error is set */
+void sched_wake(TfyTask *task); /* a step is answered: result or error is set */
 void sched_halt(TfyTask *task);
 
 /* family.c */
 Run *run_new(TfyLoop *loop, const TfyLogRun *log);
 void run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
 Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
-void task_finish(TfyTask *task);          /* task->error or task->result says how */
+void task_finish(TfyTask *task); /* task->error or task->result says how */
 void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
-bool cancel_ready(const TfyTask *task);   /* T_CANCEL, and no finally within its target runs */
-bool cancel_deliver(TfyTask *task);       /* records it and raises it; false: the task has ended or was halted */
+bool cancel_ready(const TfyTask *task); /* T_CANCEL, and no finally within its target runs */
+bool cancel_deliver(TfyTask *task);     /* records it and raises it; false: the task has ended or was halted */
 void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why); /* the arrival is in the log: act on it */
-bool scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms); /* of the top frame; false: task->error or halted */
+bool scope_deadline(Cold *cold, const TfyPoint *point,
+                    int64_t timeout_ms); /* of the top frame; false: task->error or halted */
 const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name);
 
 /* step.c */
-void step_advance(Pending *pending);      /* goes on as far as possible; completes or waits */
-void step_queue(Pending *pending);        /* advance it in the next turn's work */
-void step_cancel(Cold *cold);             /* aborts the step under way and frees it */
-void step_synced(TfyLoop *loop);          /* the durable lsn moved */
-void step_answer(Pending *pending, TfyValue value);  /* final: takes a borrowed value */
-void step_raise(Pending *pending);        /* final: task->error is set */
+void step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
+void step_queue(Pending *pending);                  /* advance it in the next turn's work */
+void step_cancel(Cold *cold);                       /* aborts the step under way and frees it */
+void step_synced(TfyLoop *loop);                    /* the durable lsn moved */
+void step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
+void step_raise(Pending *pending);                  /* final: task->error is set */
 Pending *step_new(TfyTask *task, const TfySite *site);
 void step_free(Pending *pending);
-void step_drop_key(Pending *pending);      /* the extra argument of a probe */
+void step_drop_key(Pending *pending); /* the extra argument of a probe */
 void step_wait_sync(Pending *pending);
 int64_t step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
-void step_arm(Pending *pending);           /* its timer, for due_ms */
+void step_arm(Pending *pending); /* its timer, for due_ms */
 void error_json(TfyBuffer *out, const TfyObj *error);
-int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload); /* resets passages */
-void step_join_ended(Pending *pending);   /* the task it waits for has ended */
-void step_begin_again(Pending *pending);  /* one more attempt, at once */
+int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
+                      const TfyBuffer *payload); /* resets passages */
+void step_join_ended(Pending *pending);          /* the task it waits for has ended */
+void step_begin_again(Pending *pending);         /* one more attempt, at once */
 
-bool step_work(TfyLoop *loop);            /* advances one queued step; false: none */
+bool step_work(TfyLoop *loop); /* advances one queued step; false: none */
 
 /* person.c */
-void person_ask(Pending *pending);        /* approve: question is in the log and durable */
+void person_ask(Pending *pending); /* approve: question is in the log and durable */
 bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void person_in_doubt(Pending *pending);   /* nobody but a person knows whether a once step was done */
+void person_in_doubt(Pending *pending);     /* nobody but a person knows whether a once step was done */
 void person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
-bool probe_start(Pending *pending);       /* turns the call into its probe's; false: it could not */
+bool probe_start(Pending *pending);         /* turns the call into its probe's; false: it could not */
 void probe_done(Pending *pending, TfyValue answer);
 
 /* tell.c */
 void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
-void out_flush(TfyLoop *loop);            /* everything that is durable */
+void out_flush(TfyLoop *loop); /* everything that is durable */
 void out_free(TfyLoop *loop);
-void report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
+void report_text(TfyLoop *loop, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
 
 /* replay.c: the history of a run as the source of answers */
-const TfyLogRecord *history_peek(const Cold *cold);                     /* NULL: none left */
-void history_take(Cold *cold);                                           /* the peeked one; resets passages */
-bool history_at_cursor(const Cold *cold);                                /* is the peeked one next in the run's order? */
-void history_async(TfyTask *task);                                       /* takes arrivals and cancellations that belong here */
+const TfyLogRecord *history_peek(const Cold *cold); /* NULL: none left */
+void history_take(Cold *cold);                      /* the peeked one; resets passages */
+bool history_at_cursor(const Cold *cold);           /* is the peeked one next in the run's order? */
+void history_async(TfyTask *task);                  /* takes arrivals and cancellations that belong here */
 /* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
 bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
-void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...) __attribute__((format(printf, 3, 4)));
-bool history_live(const Cold *cold);                                     /* may this task append now? */
-bool history_attach(Cold *cold);                                         /* a task was made: find its records; false: it has no history */
-void history_hold(Pending *pending);                                     /* go live when the cursor has reached the end */
+void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool history_live(const Cold *cold); /* may this task append now? */
+bool history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
+void history_hold(Pending *pending); /* go live when the cursor has reached the end */
 void history_drop(TfyLoop *loop, Run *run);
-json_t *record_json(const TfyLogRecord *record);                         /* never NULL; the caller gives it back */
+json_t *record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
 bool record_has(const TfyLogRecord *record, const char *member);
 
 /* loop.c */

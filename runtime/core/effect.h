@@ -11,27 +11,28 @@
 
 typedef struct TfyCall {
     TfyLoop *loop;
-    TfyTask *task;          /* for allocating values; stable while the call lives */
+    TfyTask *task; /* for allocating values; stable while the call lives */
     const TfySite *site;
-    const TfyTool *tool;    /* = site->tool, or the probe that is asked instead */
-    const TfyType *result;  /* what done() must be given */
-    TfyValue *args;         /* tool->param_count values, kept by the call */
-    const char *key;        /* "run/path/step", or the key from the source; NUL-terminated */
+    const TfyTool *tool;   /* = site->tool, or the probe that is asked instead */
+    const TfyType *result; /* what done() must be given */
+    TfyValue *args;        /* tool->param_count values, kept by the call */
+    const char *key;       /* "run/path/step", or the key from the source; NUL-terminated */
     int64_t step;
-    uint32_t attempt;       /* from 1 */
-    uint64_t digest;        /* of the tool's name and arguments */
-    uint32_t occurrence;    /* llm: how many equal requests this run made before, for cassettes; set by the performer */
-    void *state;            /* the performer's own */
-    uint8_t record_type;    /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
-    TfyBuffer extra;        /* members to add to the result's payload, each beginning with a comma: ,"model":"x" */
-    bool value_in_extra;    /* the payload gets no "value" member: the performer wrote what replay needs to extra (LLMPlan's answer) */
+    uint32_t attempt;    /* from 1 */
+    uint64_t digest;     /* of the tool's name and arguments */
+    uint32_t occurrence; /* llm: how many equal requests this run made before, for cassettes; set by the performer */
+    void *state;         /* the performer's own */
+    uint8_t record_type; /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
+    TfyBuffer extra;     /* members to add to the result's payload, each beginning with a comma: ,"model":"x" */
+    bool
+        value_in_extra; /* the payload gets no "value" member: the performer wrote what replay needs to extra (LLMPlan's answer) */
 } TfyCall;
 
 typedef struct TfyPerformer {
     const char *name;
     void (*start)(TfyCall *call);
-    void (*abort)(TfyCall *call);   /* cancelled or timed out: stop the work, release state */
-    void (*close)(TfyLoop *loop);   /* the loop closes; no call is in flight; may be NULL */
+    void (*abort)(TfyCall *call); /* cancelled or timed out: stop the work, release state */
+    void (*close)(TfyLoop *loop); /* the loop closes; no call is in flight; may be NULL */
     /* Turns a recorded payload back into the result where the record has no plain "value" (LLMPlan: decode the answer). payload is the
      * whole JSON object. true: *out (borrowed) is the result; false: task->error is set as it was then. NULL: not needed. */
     bool (*replay)(TfyTask *task, const TfySite *site, const char *payload, size_t len, TfyValue *out);
@@ -62,9 +63,9 @@ void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handle
 
 int64_t tfy__now_ns(TfyLoop *loop); /* of this turn */
 int64_t tfy__wall_ms(TfyLoop *loop);
-const char *tfy__root(TfyLoop *loop);       /* absolute working root */
-int tfy__root_fd(TfyLoop *loop);            /* its directory descriptor, opened at start */
-const char *tfy__lock_path(TfyLoop *loop);  /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
+const char *tfy__root(TfyLoop *loop);      /* absolute working root */
+int tfy__root_fd(TfyLoop *loop);           /* its directory descriptor, opened at start */
+const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop); /* TfyOptions.llm or NULL */
 const char *tfy__run_uuid(TfyTask *task);   /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task);  /* "1.3.2" */
@@ -77,7 +78,7 @@ void **tfy__module(TfyLoop *loop, int module);
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The performers of the real world. */
-extern const TfyPerformer tfy__perform_exec, tfy__perform_extern, tfy__perform_read_file, tfy__perform_write_file, tfy__perform_preview,
-    tfy__perform_apply, tfy__perform_commit, tfy__perform_llm; /* llm also performs prompts */
+extern const TfyPerformer tfy__perform_exec, tfy__perform_extern, tfy__perform_read_file, tfy__perform_write_file,
+    tfy__perform_preview, tfy__perform_apply, tfy__perform_commit, tfy__perform_llm; /* llm also performs prompts */
 
 #endif

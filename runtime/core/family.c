@@ -20,8 +20,10 @@ Run *run_new(TfyLoop *loop, const TfyLogRun *log)
     run->loop = loop;
     run->log = *log;
     tfy__uuid_text(log->uuid, run->uuid);
-    if (loop->runs_last) loop->runs_last->next = run;
-    else loop->runs = run;
+    if (loop->runs_last)
+        loop->runs_last->next = run;
+    else
+        loop->runs = run;
     loop->runs_last = run;
     loop->runs_live++;
     return run;
@@ -83,8 +85,10 @@ static void unlink_child(Cold *child)
     if (!parent || !parent->task) return;
     TfyLoop *loop = parent->task->loop;
     TfyFrame *frame = frame_at(parent->task, child->parent_frame);
-    if (child->sibling_prev) child->sibling_prev->sibling_next = child->sibling_next;
-    else frame->children = child->sibling_next ? (uint32_t)(child->sibling_next->task - loop->tasks) + 1 : 0;
+    if (child->sibling_prev)
+        child->sibling_prev->sibling_next = child->sibling_next;
+    else
+        frame->children = child->sibling_next ? (uint32_t)(child->sibling_next->task - loop->tasks) + 1 : 0;
     if (child->sibling_next) child->sibling_next->sibling_prev = child->sibling_prev;
     child->sibling_prev = child->sibling_next = NULL;
     bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
@@ -92,8 +96,8 @@ static void unlink_child(Cold *child)
 }
 
 /* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. */
-static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, const char *path,
-                            int64_t *born)
+static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                            const char *path, int64_t *born)
 {
     TfyLoop *loop = cold->task->loop;
     const TfyLogRecord *record;
@@ -190,8 +194,10 @@ static bool record_end(Cold *cold, TfyTaskState state)
     TfyBuffer out = {0};
     if (state == TFY_TASK_COMPLETED) {
         tfy__buffer_text(&out, "{\"value\":");
-        if (cold->workflow->result->kind == TFY_NOTHING) tfy__buffer_text(&out, "null");
-        else tfy__encode(&out, cold->workflow->result, task->result);
+        if (cold->workflow->result->kind == TFY_NOTHING)
+            tfy__buffer_text(&out, "null");
+        else
+            tfy__encode(&out, cold->workflow->result, task->result);
     } else if (state == TFY_TASK_CANCELLED) {
         tfy__buffer_text(&out, "{\"cancelled\":true");
     } else {
@@ -235,8 +241,10 @@ static void run_finish(TfyLoop *loop, Run *run)
     }
     tfy__buffer_text(&out, "}");
     if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
-    if (record) history_take(root);
-    else record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
+    if (record)
+        history_take(root);
+    else
+        record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
     tfy__buffer_free(&out);
     run->log.state = root->end_state;
     run->log.ended_ms = loop->now_ms;
@@ -244,7 +252,8 @@ static void run_finish(TfyLoop *loop, Run *run)
     loop->runs_live--;
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->end_state == TFY_TASK_FAILED && cold->parent && !cold->joined)
-            report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path, cold->workflow->name, cold->failure_text);
+            report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path, cold->workflow->name,
+                        cold->failure_text);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
 }
 
@@ -263,7 +272,8 @@ void task_finish(TfyTask *task)
         cold->value = tfy_take(task);
     } else {
         if (state == TFY_TASK_FAILED) cold->failure_text = failure_sentence(task, task->error);
-        if (state == TFY_TASK_FAILED) tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
+        if (state == TFY_TASK_FAILED)
+            tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
         cold->failure = tfy_take_error(task);
     }
     if (!cold->parent) tfy__activity(task, "Completed", "%s", state == TFY_TASK_COMPLETED ? "done" : "failed");
@@ -365,8 +375,10 @@ bool cancel_deliver(TfyTask *task)
         sched_halt(task);
         return false;
     }
-    if (cold->cancel_scope == NO_INDEX) cold->cancelled = true;
-    else frame_by_scope(task, cold->cancel_scope)->flags |= FRAME_TIMED_OUT;
+    if (cold->cancel_scope == NO_INDEX)
+        cold->cancelled = true;
+    else
+        frame_by_scope(task, cold->cancel_scope)->flags |= FRAME_TIMED_OUT;
     if (cold->cancel_force) end_by_force(task);
     if (cold->answer_type) tfy_discard(task, cold->answer_type);
     cold->answer_type = NULL;
@@ -444,7 +456,8 @@ static void scope_expired(void *arg)
     uint32_t scope = expired->scope;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"scope\":%u,\"passages\":%u}", scope, task->passages);
-    if (record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0) cancel_apply(cold, scope, false, "timeout");
+    if (record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0)
+        cancel_apply(cold, scope, false, "timeout");
     tfy__buffer_free(&out);
 }
 

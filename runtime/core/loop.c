@@ -57,7 +57,8 @@ int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler hand
         uint32_t cap = loop->watch_cap ? loop->watch_cap * 2 : 16;
         Watch *watches = realloc(loop->watches, cap * sizeof *watches);
         if (!watches) return TFY_E_NOMEM;
-        for (uint32_t i = loop->watch_cap; i < cap; i++) watches[i] = (Watch){.fd = -1, .next_free = i + 1 < cap ? i + 1 : NO_INDEX};
+        for (uint32_t i = loop->watch_cap; i < cap; i++)
+            watches[i] = (Watch){.fd = -1, .next_free = i + 1 < cap ? i + 1 : NO_INDEX};
         loop->watches = watches;
         loop->watch_free = loop->watch_cap;
         loop->watch_cap = cap;
@@ -190,7 +191,8 @@ static int open_log(TfyLoop *loop, char *error_text)
     int fd = tfy__log_event_fd(loop->log);
     if (fd >= 0 && tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) < 0) return TFY_E_IO;
     if (loop->lock_path && loop->world.await_former && loop->world.await_former(loop->lock_path, 10000) < 0) {
-        snprintf(error_text, TFY_ERROR_TEXT, "processes that the former owner of %s started are still being stopped; try again", options->db_path);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "processes that the former owner of %s started are still being stopped; try again", options->db_path);
         return TFY_E_HELD;
     }
     return 0;
@@ -200,8 +202,11 @@ static int open_log(TfyLoop *loop, char *error_text)
 static int record_opened(TfyLoop *loop)
 {
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}", (long long)tfy__log_epoch(loop->log), (long)getpid(), tfy_version());
-    int64_t lsn = out.failed ? TFY_E_NOMEM : tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, out.data, out.len);
+    tfy__buffer_printf(&out, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}", (long long)tfy__log_epoch(loop->log),
+                       (long)getpid(), tfy_version());
+    int64_t lsn = out.failed
+                      ? TFY_E_NOMEM
+                      : tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, out.data, out.len);
     tfy__buffer_free(&out);
     return lsn < 0 ? (int)lsn : 0;
 }
@@ -282,7 +287,8 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"%s\",\"args\":", run->uuid, (long long)root->log.tid, workflow->name);
+    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"%s\",\"args\":", run->uuid,
+                       (long long)root->log.tid, workflow->name);
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
     tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d}", (unsigned long long)run->seed, TFY_FUEL_SLICE);
     int64_t lsn = record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
@@ -294,7 +300,8 @@ static int submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *ar
 {
     const TfyProgram *program = loop->program;
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
-    log.program = tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+    log.program =
+        tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
     log.root = *tid = tfy__log_next_tid(loop->log);
@@ -328,7 +335,8 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
     if (!values) return TFY_E_NOMEM;
     int code = TFY_E_INVALID;
-    if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values, error_text))
+    if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
+                         error_text))
         code = submit(loop, workflow, values, tid);
     tfy_drop(&task, tfy_take_error(&task));
     tfy__cut(&loop->heap, 0);
@@ -342,7 +350,8 @@ static void wake_durable(TfyLoop *loop)
 {
     int code = tfy__log_error(loop->log);
     if (code < 0) {
-        loop_fail(loop, code, "the log could not be written; the last durable record is %lld", (long long)tfy__log_durable(loop->log));
+        loop_fail(loop, code, "the log could not be written; the last durable record is %lld",
+                  (long long)tfy__log_durable(loop->log));
         return;
     }
     step_synced(loop);
@@ -389,7 +398,8 @@ static int turn(TfyLoop *loop, bool block)
     wake_durable(loop);
     while (!loop->failure && step_work(loop)) happened++;
     if (loop->failure) return happened;
-    happened += poll_events(loop, block && all_durable(loop)) + (block && !all_durable(loop) && !ready(loop) ? poll_events(loop, true) : 0);
+    happened += poll_events(loop, block && all_durable(loop)) +
+                (block && !all_durable(loop) && !ready(loop) ? poll_events(loop, true) : 0);
     for (int i = 0; i < TIMERS_PER_TURN && timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
@@ -412,7 +422,8 @@ static int write_shutdown(TfyLoop *loop)
     static const char payload[] = "{\"why\":\"interrupted\"}";
     if (loop->shutdown_written) return 0;
     loop->shutdown_written = true;
-    int64_t lsn = tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
+    int64_t lsn =
+        tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
     int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
     if (code >= 0) out_flush(loop);
     return code;
@@ -427,8 +438,10 @@ int tfy_run(TfyLoop *loop)
         }
         if (idle(loop)) {
             if (!loop->runs_live) return 0;
-            if (loop->world.jump && timers_next(&loop->timers) != INT64_MAX) loop->world.jump(loop->world.state, timers_next(&loop->timers));
-            else if (timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people) return 0;
+            if (loop->world.jump && timers_next(&loop->timers) != INT64_MAX)
+                loop->world.jump(loop->world.state, timers_next(&loop->timers));
+            else if (timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
+                return 0;
         }
         turn(loop, true);
     }

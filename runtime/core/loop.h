@@ -9,11 +9,12 @@
  * run: a uuid (or unique prefix) or "last". task: a path such as "1.2", or NULL for the only one it can mean. step: 0 for the only one.
  * by: who answered, for the log. Codes: 0; TFY_E_ABSENT no such run, task, step; TFY_E_STATE nothing is asked or already answered; TFY_E_INVALID the answer does not fit.
  * error_text: one sentence. */
-int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer, const char *by, char *error_text);
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer,
+                         const char *by, char *error_text);
 int tfy__arrive_kill(TfyLoop *loop, const char *run, const char *task, bool force, const char *by, char *error_text);
 /* how: "done" (value_json: the result), "retry", "fail". */
-int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how, const char *value_json, const char *by,
-                        char *error_text);
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how,
+                        const char *value_json, const char *by, char *error_text);
 
 /* Takes up an unfinished run with its recorded answers; tfy_run then goes on live. */
 int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
@@ -22,15 +23,16 @@ int tfy__resume_all(TfyLoop *loop, char *error_text);
 
 /* What a replay found. */
 typedef struct TfyReplayReport {
-    int64_t steps;        /* records compared */
-    int64_t divergences;  /* 0 or 1: it stops at the first */
-    int64_t performed;    /* effects performed: always 0 */
-    bool finished;        /* the run has ended in the log, and so it did here */
-    char text[1024];      /* the first difference: recorded, now, source line; or what was found */
+    int64_t steps;       /* records compared */
+    int64_t divergences; /* 0 or 1: it stops at the first */
+    int64_t performed;   /* effects performed: always 0 */
+    bool finished;       /* the run has ended in the log, and so it did here */
+    char text[1024];     /* the first difference: recorded, now, source line; or what was found */
 } TfyReplayReport;
 
 /* Replays a history against a program without a log and without performers. Output goes to on_output of options (or nowhere when quiet). */
-int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options, TfyReplayReport *report);
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                TfyReplayReport *report);
 
 /* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
 void tfy__interrupt(TfyLoop *loop);
@@ -40,14 +42,14 @@ uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text);
 
 /* A question to a person, shown once its record is durable. Valid during the callback only. */
 typedef struct TfyQuestion {
-    const char *run;       /* uuid */
-    const char *task;      /* path */
+    const char *run;  /* uuid */
+    const char *task; /* path */
     int64_t step;
     const char *workflow;
     uint32_t line;
     const char *question;
-    const char *details;   /* or NULL */
-    const char *answers;   /* "yes, no" or the enum's cases */
+    const char *details; /* or NULL */
+    const char *answers; /* "yes, no" or the enum's cases */
 } TfyQuestion;
 
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */

@@ -37,8 +37,8 @@ static bool record_approval(Pending *pending, const char *answer, const char *by
 {
     TfyCall *call = &pending->call;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"id\":\"%s/%lld\",\"digest\":\"%016llx\",\"answer\":", pending->cold->log.path, (long long)call->step,
-                       (unsigned long long)call->digest);
+    tfy__buffer_printf(&out, "{\"id\":\"%s/%lld\",\"digest\":\"%016llx\",\"answer\":", pending->cold->log.path,
+                       (long long)call->step, (unsigned long long)call->digest);
     tfy__buffer_json_string(&out, answer, strlen(answer));
     tfy__buffer_text(&out, ",\"by\":");
     tfy__buffer_json_string(&out, by, strlen(by));
@@ -75,7 +75,8 @@ void person_ask(Pending *pending)
     if (loop->options.approve_all) {
         const char *answer = first_answer(call->result);
         TfyValue value;
-        if (record_approval(pending, answer, "--yes") && person_answer_value(call->task, call->result, answer, &value)) step_answer(pending, value);
+        if (record_approval(pending, answer, "--yes") && person_answer_value(call->task, call->result, answer, &value))
+            step_answer(pending, value);
         return;
     }
     if (!loop->on_question) return;
@@ -151,8 +152,10 @@ void probe_done(Pending *pending, TfyValue answer)
     }
     TfyValue value = type->scalar ? tfy_unbox(found) : answer;
     TfyBuffer json = {0};
-    if (type->kind == TFY_NOTHING) tfy__buffer_text(&json, "null");
-    else tfy__encode(&json, type, value);
+    if (type->kind == TFY_NOTHING)
+        tfy__buffer_text(&json, "null");
+    else
+        tfy__encode(&json, type, value);
     bool ok = !json.failed && record_resolved(pending, "done", json.data, "probe");
     tfy__buffer_free(&json);
     if (ok) step_answer(pending, value);
@@ -175,7 +178,8 @@ void person_in_doubt(Pending *pending)
     }
     set_state(call->task, TFY_TASK_WAITING_APPROVAL);
     pending->asking = true;
-    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: resolve it", (long long)call->step, call->tool->name);
+    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: resolve it",
+                  (long long)call->step, call->tool->name);
     (void)loop;
 }
 
@@ -187,7 +191,8 @@ void person_raise_failed(Pending *pending)
     TfyObj *text = tfy_string_of(task, words, sizeof words - 1);
     TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
     if (text && name)
-        tfy_fail(task, &tfy_type_tool_error, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(-1)});
+        tfy_fail(task, &tfy_type_tool_error, call->site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(-1)});
     tfy_cut(task, 0);
 }
 
@@ -211,7 +216,8 @@ static bool waits_for_person(const Cold *cold)
 }
 
 /* The one step that an answer can mean. */
-static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code, char *error_text)
+static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
+                            char *error_text)
 {
     Run *run = find_run(loop, run_name);
     if (!run) {
@@ -225,20 +231,24 @@ static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *pat
         if (path && strcmp(cold->log.path, path) != 0) continue;
         if (step && cold->pending->call.step != step) continue;
         if (found) {
-            snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH", run->uuid);
+            snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH",
+                     run->uuid);
             *code = TFY_E_INVALID;
             return NULL;
         }
         found = cold->pending;
     }
     if (!found) {
-        snprintf(error_text, TFY_ERROR_TEXT, doubt ? "no step of run %s is in doubt" : "run %s asks nothing now, or it was already answered", run->uuid);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 doubt ? "no step of run %s is in doubt" : "run %s asks nothing now, or it was already answered",
+                 run->uuid);
         *code = TFY_E_STATE;
     }
     return found;
 }
 
-int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *answer, const char *by, char *error_text)
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *answer,
+                         const char *by, char *error_text)
 {
     int code = 0;
     Pending *pending = find_asking(loop, run, path, step, false, &code, error_text);
@@ -248,7 +258,8 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     if (!person_answer_value(call->task, call->result, answer, &value)) {
         char answers[400];
         answers_text(call->result, answers, sizeof answers);
-        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer, answers);
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer,
+                 answers);
         return TFY_E_INVALID;
     }
     if (!record_approval(pending, answer, by ? by : "")) return loop->failure;
@@ -256,7 +267,8 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     return tfy__log_sync(loop->log);
 }
 
-int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by, char *error_text)
+int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by,
+                     char *error_text)
 {
     Run *run = find_run(loop, run_name);
     Cold *target = run ? run->root : NULL;
@@ -276,8 +288,8 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
     return loop->failure ? loop->failure : tfy__log_sync(loop->log);
 }
 
-int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how, const char *value_json, const char *by,
-                        char *error_text)
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
+                        const char *value_json, const char *by, char *error_text)
 {
     int code = 0;
     Pending *pending = find_asking(loop, run, path, step, true, &code, error_text);
@@ -288,7 +300,8 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     bool done = strcmp(how, "done") == 0;
     if (done && call->result->kind != TFY_NOTHING &&
         (!value_json || !tfy__decode_text(call->task, call->result, value_json, strlen(value_json), &value, text))) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name, value_json ? text : "none was given");
+        snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name,
+                 value_json ? text : "none was given");
         return TFY_E_INVALID;
     }
     TfyBuffer json = {0};
@@ -338,14 +351,16 @@ static void say_waiting(TfyBuffer *out, const Cold *cold)
     long long step = (long long)pending->call.step;
     bool root = strcmp(path, "1") == 0;
     if (pending->stage == STAGE_DOUBT) {
-        tfy__buffer_printf(out, "step %lld (%s) may have happened before the process ended; say which:\n  tfy resolve %s %s%s%lld --done JSON|--retry|--fail\n",
+        tfy__buffer_printf(out,
+                           "step %lld (%s) may have happened before the process ended; say which:\n  tfy resolve %s "
+                           "%s%s%lld --done JSON|--retry|--fail\n",
                            step, pending->call.tool->name, run, root ? "" : path, root ? "" : "/", step);
         return;
     }
     char answers[512];
     answers_text(pending->call.result, answers, sizeof answers);
-    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s\n", ((TfyString *)pending->call.args[0].o)->bytes, answers, run, root ? "" : " --task ",
-                       root ? "" : path);
+    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s\n", ((TfyString *)pending->call.args[0].o)->bytes, answers,
+                       run, root ? "" : " --task ", root ? "" : path);
 }
 
 uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
@@ -359,7 +374,9 @@ uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
             say_waiting(&out, cold);
         }
     }
-    if (text) *text = out.data;
-    else tfy__buffer_free(&out);
+    if (text)
+        *text = out.data;
+    else
+        tfy__buffer_free(&out);
     return count;
 }

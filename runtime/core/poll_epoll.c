@@ -60,7 +60,8 @@ static int wait_epoll(void *poller, TfyFdEvent *events, int cap, int64_t timeout
     if (cap > 64) cap = 64;
     int count = epoll_wait(fd_of(poller), raw, cap, timeout_of(timeout_ns));
     if (count < 0) return errno == EINTR ? 0 : -errno;
-    for (int i = 0; i < count; i++) events[i] = (TfyFdEvent){.tag = raw[i].data.u64, .events = translate(raw[i].events)};
+    for (int i = 0; i < count; i++)
+        events[i] = (TfyFdEvent){.tag = raw[i].data.u64, .events = translate(raw[i].events)};
     return count;
 }
 

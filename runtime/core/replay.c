@@ -73,8 +73,10 @@ static void move_cursor(Run *run)
 {
     uint32_t count = run->history->record_count;
     while (run->cursor < count && run->taken[run->cursor]) run->cursor++;
-    if (run->cursor < count) wake_owner(run);
-    else history_finished(run);
+    if (run->cursor < count)
+        wake_owner(run);
+    else
+        history_finished(run);
 }
 
 void history_take(Cold *cold)
@@ -97,8 +99,10 @@ void history_hold(Pending *pending)
     if (pending->held) return;
     pending->held = true;
     pending->held_next = NULL;
-    if (run->held_last) run->held_last->held_next = pending;
-    else run->held_first = pending;
+    if (run->held_last)
+        run->held_last->held_next = pending;
+    else
+        run->held_first = pending;
     run->held_last = pending;
 }
 
@@ -108,8 +112,10 @@ static uint32_t known_task(const TfyHistory *history, int64_t tid)
     uint32_t low = 0, high = history->task_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (history->tasks[middle].tid < tid) low = middle + 1;
-        else high = middle;
+        if (history->tasks[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < history->task_count && history->tasks[low].tid == tid ? low : NO_INDEX;
 }
@@ -141,8 +147,9 @@ static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *tex
     const TfyPoint *point = point_of(cold->run->loop, record->point);
     if (point) id = point->id;
     int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
-    snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn, tfy__record_type_name(record->type),
-             (long long)record->step, *id ? ", " : "", id, shown, record->payload, shown < (int)record->payload_len ? "…" : "");
+    snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn,
+             tfy__record_type_name(record->type), (long long)record->step, *id ? ", " : "", id, shown, record->payload,
+             shown < (int)record->payload_len ? "…" : "");
 }
 
 void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
@@ -154,13 +161,15 @@ void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_for
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
     say_recorded(cold, record, recorded, sizeof recorded);
-    uint32_t line = cold->pending ? cold->pending->call.site->point->line : record ? point_line(loop, record->point) : 0;
+    uint32_t line = cold->pending ? cold->pending->call.site->point->line
+                    : record      ? point_line(loop, record->point)
+                                  : 0;
     char where[64] = "";
     if (line) snprintf(where, sizeof where, " (line %u)", line);
     if (cold->task) sched_halt(cold->task);
     if (loop->report) loop->report->divergences++;
-    loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path, cold->run->uuid, recorded, where,
-              now);
+    loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
+              cold->run->uuid, recorded, where, now);
 }
 
 bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
@@ -171,7 +180,8 @@ bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLog
         if (!cold->run->loop->replay_only || !cold->run->history) return true;
         if (cold->run->history->run.state >= TFY_TASK_COMPLETED)
             history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
-        else if (cold->task) sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
+        else if (cold->task)
+            sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
         return false;
     }
     if (next->type == type && (!point || next->point == point)) {
@@ -179,7 +189,8 @@ bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLog
         return true;
     }
     const TfyPoint *here = point_of(cold->run->loop, point);
-    history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "", here ? here->id : "");
+    history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
+                    here ? here->id : "");
     return false;
 }
 
@@ -192,7 +203,8 @@ static uint32_t json_u32(json_t *json, const char *name)
 
 static const char *static_reason(const char *why)
 {
-    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled", "its parent was killed"};
+    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
+                                          "its parent was killed"};
     for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
         if (strcmp(why, reasons[i]) == 0) return reasons[i];
     return "killed";
@@ -264,22 +276,28 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->seed = seed ? strtoull(seed, NULL, 16) : 0;
     int code = 0;
     if (!workflow) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with", name ? name : "?", run->uuid);
+        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with",
+                 name ? name : "?", run->uuid);
         code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_ABSENT;
     } else {
         TfyTask scratch = {.heap = &loop->heap, .loop = loop};
         TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
         char *args = json_dumps(json_object_get(json, "args"), JSON_COMPACT | JSON_ENCODE_ANY);
         char text[TFY_ERROR_TEXT];
-        if (!values || !args) code = TFY_E_NOMEM;
-        else if (!tfy__decode_args(&scratch, workflow->params, workflow->param_count, args, strlen(args), values, text)) {
-            snprintf(error_text, TFY_ERROR_TEXT, "the recorded arguments do not fit workflow '%s': %.300s", workflow->name, text);
+        if (!values || !args)
+            code = TFY_E_NOMEM;
+        else if (!tfy__decode_args(&scratch, workflow->params, workflow->param_count, args, strlen(args), values,
+                                   text)) {
+            snprintf(error_text, TFY_ERROR_TEXT, "the recorded arguments do not fit workflow '%s': %.300s",
+                     workflow->name, text);
             code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
         } else {
             Cold *root = run_begin_root(loop, run, workflow, values, history->run.root);
             if (root) history_attach(root);
-            if (root) history_take(root);
-            else code = TFY_E_NOMEM;
+            if (root)
+                history_take(root);
+            else
+                code = TFY_E_NOMEM;
         }
         tfy__cut(&loop->heap, 0);
         free(values);
@@ -316,8 +334,13 @@ static void say_stuck(Run *run)
     const TfyLogRecord *record = &run->history->records[run->cursor];
     const TfyLogTask *owner = &run->history->tasks[run->history->record_tasks[run->cursor]];
     Cold *cold = task_by_tid(run->loop, owner->tid);
-    if (cold) history_diverge(cold, record, cold->end_state ? "the task has ended" : cold->pending ? "it waits for something else" : "it does not come to it");
-    else history_diverge(run->root, record, "there is no task %s", owner->path);
+    if (cold)
+        history_diverge(cold, record,
+                        cold->end_state ? "the task has ended"
+                        : cold->pending ? "it waits for something else"
+                                        : "it does not come to it");
+    else
+        history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
 int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
@@ -330,14 +353,17 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     if (history->run.state >= TFY_TASK_COMPLETED) {
         char uuid[37];
         tfy__uuid_text(history->run.uuid, uuid);
-        snprintf(error_text, TFY_ERROR_TEXT, "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
         tfy__history_free(history);
         return TFY_E_STATE;
     }
     if (memcmp(history->program_hash, loop->program->hash, 16) != 0) {
         char uuid[37];
         tfy__uuid_text(history->run.uuid, uuid);
-        snprintf(error_text, TFY_ERROR_TEXT, "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid, uuid);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid,
+                 uuid);
         tfy__history_free(history);
         return TFY_E_STATE;
     }
@@ -376,12 +402,13 @@ static void report_end(TfyLoop *loop, Run *run, TfyReplayReport *report)
         report->divergences = 1;
     } else {
         report->finished = run->ended;
-        snprintf(report->text, sizeof report->text, "%lld records compared, 0 divergences, 0 effects performed%s", (long long)report->steps,
-                 run->ended ? "" : "; the run has not ended");
+        snprintf(report->text, sizeof report->text, "%lld records compared, 0 divergences, 0 effects performed%s",
+                 (long long)report->steps, run->ended ? "" : "; the run has not ended");
     }
 }
 
-int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options, TfyReplayReport *report)
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                TfyReplayReport *report)
 {
     *report = (TfyReplayReport){0};
     TfyLoop *loop = NULL;

@@ -8,7 +8,8 @@ void sched_halt(TfyTask *task)
 
 void sched_wake(TfyTask *task)
 {
-    if (state_of(task) != TFY_TASK_RUNNING) ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
+    if (state_of(task) != TFY_TASK_RUNNING)
+        ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
 }
 
 /* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can catch. */
@@ -44,7 +45,8 @@ static bool frame_finish(TfyTask *task)
     task->state &= ~(uint32_t)T_RETURNING;
     cold_of(task)->answer_type = NULL;
     timers_del(&task->loop->timers, frame->timer);
-    if (task->state & T_CANCEL && cold_of(task)->cancel_scope == frame->scope) task->state &= ~(uint32_t)T_CANCEL; /* too late */
+    if (task->state & T_CANCEL && cold_of(task)->cancel_scope == frame->scope)
+        task->state &= ~(uint32_t)T_CANCEL; /* too late */
     timeout_at_boundary(task, frame);
     task_pop(task);
     if (task->top != TFY_NO_FRAME) return true;

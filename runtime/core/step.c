@@ -20,8 +20,10 @@ Pending *step_new(TfyTask *task, const TfySite *site)
     TfyLoop *loop = task->loop;
     Cold *cold = cold_of(task);
     Pending *pending = loop->free_pending;
-    if (pending) loop->free_pending = pending->join_next;
-    else if (!(pending = malloc(sizeof *pending))) return NULL;
+    if (pending)
+        loop->free_pending = pending->join_next;
+    else if (!(pending = malloc(sizeof *pending)))
+        return NULL;
     *pending = (Pending){.cold = cold, .timeout_ms = TFY_NEVER};
     pending->call = (TfyCall){.loop = loop,
                               .task = task,
@@ -88,8 +90,10 @@ void step_queue(Pending *pending)
     if (pending->in_work) return;
     pending->in_work = true;
     pending->work_next = NULL;
-    if (loop->work_last) loop->work_last->work_next = pending;
-    else loop->work_first = pending;
+    if (loop->work_last)
+        loop->work_last->work_next = pending;
+    else
+        loop->work_first = pending;
     loop->work_last = pending;
 }
 
@@ -186,7 +190,9 @@ int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t poi
         return TFY_E_NOMEM;
     }
     int64_t lsn = tfy__log_append(loop->log, &cold->log, type, step, point, payload->data, payload->len);
-    if (lsn < 0) loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld", (long long)tfy__log_durable(loop->log));
+    if (lsn < 0)
+        loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
+                  (long long)tfy__log_durable(loop->log));
     if (cold->task) cold->task->passages = 0;
     return lsn;
 }
@@ -233,7 +239,8 @@ static void start_payload(TfyBuffer *out, const Pending *pending)
         tfy__buffer_json_string(out, question->bytes, question->byte_len);
         if (details) tfy__buffer_text(out, ",\"details\":");
         if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
-        tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path, (long long)call->step, digest);
+        tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
+                           (long long)call->step, digest);
         if (call->result->kind == TFY_ENUM) {
             for (uint32_t i = 0; i < call->result->case_count; i++)
                 tfy__buffer_printf(out, "%c\"%s\"", i ? ',' : '[', call->result->cases[i].name);
@@ -347,7 +354,8 @@ static bool begin_attempt(Pending *pending)
 void step_begin_again(Pending *pending)
 {
     pending->stage = STAGE_BEGIN;
-    pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing = false;
+    pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
+        false;
     pending->asking = false;
     pending->call.attempt++;
     pending->call.record_type = TFY_R_TOOL_RESULT;
@@ -363,7 +371,8 @@ static bool same_digest(const Pending *pending, json_t *json)
 {
     char digest[17];
     digest_text(pending->call.digest, digest);
-    const char *recorded = json_string_value(json_object_get(json, "digest")), *tool = json_string_value(json_object_get(json, "tool"));
+    const char *recorded = json_string_value(json_object_get(json, "digest")),
+               *tool = json_string_value(json_object_get(json, "tool"));
     return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, pending->call.site->tool->name) == 0;
 }
 
@@ -390,8 +399,10 @@ static void raise_recorded(Pending *pending, json_t *error)
     const TfyType *type = name ? tfy__builtin_error(name) : NULL;
     char text[TFY_ERROR_TEXT];
     TfyValue value;
-    if (type && tfy__decode_json(task, type, error, &value, text)) tfy_fail_with(task, value.o);
-    else tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
+    if (type && tfy__decode_json(task, type, error, &value, text))
+        tfy_fail_with(task, value.o);
+    else
+        tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
     tfy_cut(task, 0);
 }
 
@@ -411,9 +422,12 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     bool ok = false;
-    if (error) raise_recorded(pending, error);
-    else if (!plain && performer && performer->replay) ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
-    else if (call->result->kind == TFY_NOTHING) ok = true;
+    if (error)
+        raise_recorded(pending, error);
+    else if (!plain && performer && performer->replay)
+        ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
+    else if (call->result->kind == TFY_NOTHING)
+        ok = true;
     else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text)))
         history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
     json_decref(json);
@@ -434,8 +448,11 @@ static void raise_timeout(Pending *pending)
     TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
     tfy__buffer_free(&out);
     bool doubt = pending->started && pending->call.site->tool->family != TFY_F_APPROVE;
-    if (text) tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
-    else tfy__out_of_memory(task);
+    if (text)
+        tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
+    else
+        tfy__out_of_memory(task);
     tfy_cut(task, 0);
     pending->stage = STAGE_SETTLE;
 }
@@ -443,8 +460,10 @@ static void raise_timeout(Pending *pending)
 static void take_timer(Pending *pending)
 {
     history_take(pending->cold);
-    if (is_sleep(pending)) step_answer(pending, tfy_of_int(0));
-    else raise_timeout(pending);
+    if (is_sleep(pending))
+        step_answer(pending, tfy_of_int(0));
+    else
+        raise_timeout(pending);
 }
 
 static void raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message)
@@ -453,7 +472,8 @@ static void raise_task_failed(Pending *pending, const char *path, const char *ki
     TfyObj *text = tfy_string_of(task, message, strlen(message));
     TfyObj *who = tfy_string_of(task, path, strlen(path)), *what = tfy_string_of(task, kind, strlen(kind));
     if (text && who && what)
-        tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
+        tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
     tfy_cut(task, 0);
 }
 
@@ -464,19 +484,25 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
         diverge_request(pending, record);
         return;
     }
-    json_t *json = record_json(record), *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
+    json_t *json = record_json(record), *error = json_object_get(json, "error"),
+           *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     history_take(pending->cold);
     Cold *target = task_by_tid(call->loop, call->args[0].i);
     if (target) target->joined = true;
-    bool ok = !error && (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
-    if (error) raise_recorded(pending, error);
-    else if (!ok) history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
+    bool ok = !error &&
+              (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
+    if (error)
+        raise_recorded(pending, error);
+    else if (!ok)
+        history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
     json_decref(json);
     if (call->task->state & T_HALTED) return;
-    if (ok) step_answer(pending, value);
-    else pending->stage = STAGE_SETTLE;
+    if (ok)
+        step_answer(pending, value);
+    else
+        pending->stage = STAGE_SETTLE;
 }
 
 static void take_approval(Pending *pending, const TfyLogRecord *record)
@@ -485,9 +511,12 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     json_t *json = record_json(record);
     const char *answer = json_string_value(json_object_get(json, "answer"));
     TfyValue value;
-    bool ok = call->tool->family == TFY_F_APPROVE && answer && person_answer_value(call->task, call->result, answer, &value);
-    if (ok) history_take(pending->cold);
-    else diverge_request(pending, record);
+    bool ok =
+        call->tool->family == TFY_F_APPROVE && answer && person_answer_value(call->task, call->result, answer, &value);
+    if (ok)
+        history_take(pending->cold);
+    else
+        diverge_request(pending, record);
     json_decref(json);
     if (ok) step_answer(pending, value);
 }
@@ -507,8 +536,10 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
     } else if (how && strcmp(how, "done") == 0) {
         json_t *plain = json_object_get(json, "value");
         bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
-        if (ok) step_answer(pending, value);
-        else history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+        if (ok)
+            step_answer(pending, value);
+        else
+            history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
     } else {
         person_raise_failed(pending);
         pending->stage = STAGE_SETTLE;
@@ -555,8 +586,10 @@ void step_wait_sync(Pending *pending)
     pending->sync_lsn = tfy__log_last(loop->log);
     pending->sync_next = NULL;
     pending->in_sync = true;
-    if (loop->sync_last) loop->sync_last->sync_next = pending;
-    else loop->sync_first = pending;
+    if (loop->sync_last)
+        loop->sync_last->sync_next = pending;
+    else
+        loop->sync_first = pending;
     loop->sync_last = pending;
 }
 
@@ -589,7 +622,8 @@ void step_arm(Pending *pending)
     TfyLoop *loop = pending->call.loop;
     if (pending->timer || !pending->due_ms) return;
     int64_t delay_ms = pending->due_ms > loop->now_ms ? pending->due_ms - loop->now_ms : 0;
-    int64_t due_ns = delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
+    int64_t due_ns =
+        delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
     pending->timer = timers_add(&loop->timers, due_ns, timer_fired, pending);
     if (!pending->timer) loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
@@ -607,8 +641,10 @@ static void join_live(Pending *pending)
         return;
     }
     pending->join_next = NULL;
-    if (target->joiners_last) target->joiners_last->join_next = pending;
-    else target->joiners = pending;
+    if (target->joiners_last)
+        target->joiners_last->join_next = pending;
+    else
+        target->joiners = pending;
     target->joiners_last = pending;
 }
 
@@ -629,12 +665,18 @@ void step_join_ended(Pending *pending)
     tfy__buffer_printf(&out, "{\"path\":\"%s\",", path);
     if (ok) {
         tfy__buffer_text(&out, "\"value\":");
-        if (call->result->kind == TFY_NOTHING) tfy__buffer_text(&out, "null");
-        else tfy__encode(&out, call->result, target->value);
+        if (call->result->kind == TFY_NOTHING)
+            tfy__buffer_text(&out, "null");
+        else
+            tfy__encode(&out, call->result, target->value);
     } else {
-        if (!target) raise_task_failed(pending, path, "unknown", "there is no such task");
-        else if (target == pending->cold) raise_task_failed(pending, path, "self", "a task cannot join itself");
-        else raise_task_failed(pending, path, failure_kind(target), target->failure_text ? target->failure_text : "it was killed");
+        if (!target)
+            raise_task_failed(pending, path, "unknown", "there is no such task");
+        else if (target == pending->cold)
+            raise_task_failed(pending, path, "self", "a task cannot join itself");
+        else
+            raise_task_failed(pending, path, failure_kind(target),
+                              target->failure_text ? target->failure_text : "it was killed");
         tfy__buffer_text(&out, "\"error\":");
         error_json(&out, call->task->error);
     }
@@ -676,10 +718,13 @@ static bool injected(Pending *pending)
         injection->first = answer->next;
         char text[TFY_ERROR_TEXT];
         TfyValue value = {.i = 0};
-        if (answer->error) tfy__call_tool_error(call, 1, "%s", answer->error);
-        else if (call->result->kind == TFY_NOTHING || tfy__decode_text(call->task, call->result, answer->json, strlen(answer->json), &value, text))
+        if (answer->error)
+            tfy__call_tool_error(call, 1, "%s", answer->error);
+        else if (call->result->kind == TFY_NOTHING ||
+                 tfy__decode_text(call->task, call->result, answer->json, strlen(answer->json), &value, text))
             tfy__call_done(call, value);
-        else tfy__call_bad_value(call, "$", text);
+        else
+            tfy__call_bad_value(call, "$", text);
         free(answer->json);
         free(answer->error);
         free(answer);
@@ -699,8 +744,10 @@ static void start_call(Pending *pending)
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     if (injected(pending)) return;
     const TfyPerformer *performer = loop->performers[call->tool->family];
-    if (performer) performer->start(call);
-    else tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
+    if (performer)
+        performer->start(call);
+    else
+        tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
 }
 
 void step_synced(TfyLoop *loop)
@@ -712,8 +759,10 @@ void step_synced(TfyLoop *loop)
         if (!loop->sync_first) loop->sync_last = NULL;
         pending->in_sync = false;
         if (!dequeued(pending)) continue;
-        if (pending->call.tool->family == TFY_F_APPROVE) person_ask(pending);
-        else start_call(pending);
+        if (pending->call.tool->family == TFY_F_APPROVE)
+            person_ask(pending);
+        else
+            start_call(pending);
     }
 }
 
@@ -844,8 +893,10 @@ void step_advance(Pending *pending)
                 history_hold(pending);
                 return;
             }
-            if (pending->stage == STAGE_OUTCOME) go_live(pending);
-            else doubt_live(pending);
+            if (pending->stage == STAGE_OUTCOME)
+                go_live(pending);
+            else
+                doubt_live(pending);
             return;
         case STAGE_SETTLE:
             if (!settle(pending)) return;
@@ -950,8 +1001,10 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
     tfy__buffer_free(&out);
     if (text && name)
-        tfy_fail(task, &tfy_type_tool_error, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(code)});
-    else tfy__out_of_memory(task);
+        tfy_fail(task, &tfy_type_tool_error, call->site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(code)});
+    else
+        tfy__out_of_memory(task);
     call_failed(pending_of(call));
 }
 
@@ -959,8 +1012,10 @@ void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
 {
     TfyTask *task = call->task;
     TfyObj *text = tfy_string_of(task, message, strlen(message)), *where = tfy_string_of(task, path, strlen(path));
-    if (text && where) tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(where)});
-    else tfy__out_of_memory(task);
+    if (text && where)
+        tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(where)});
+    else
+        tfy__out_of_memory(task);
     call_failed(pending_of(call));
 }
 
@@ -976,7 +1031,8 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...)
     TfyObj *message = tfy_string_of(task, text, strlen(text)), *tool = tfy_string_of(task, name, strlen(name));
     uint32_t line = pending ? pending->call.site->point->line : 0;
     if (!message || !tool) return tfy__out_of_memory(task);
-    return tfy_fail(task, &tfy_type_tool_error, line, (TfyValue[]){tfy_of_obj(message), tfy_of_obj(tool), tfy_of_int(code)});
+    return tfy_fail(task, &tfy_type_tool_error, line,
+                    (TfyValue[]){tfy_of_obj(message), tfy_of_obj(tool), tfy_of_int(code)});
 }
 
 /* ---- the request ---- */
@@ -987,15 +1043,19 @@ static bool keep_args(Pending *pending, const TfyValue *args)
     if (!tool->param_count) return true;
     pending->call.args = malloc(tool->param_count * sizeof *args);
     if (!pending->call.args) return false;
-    for (uint32_t i = 0; i < tool->param_count; i++) pending->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);
+    for (uint32_t i = 0; i < tool->param_count; i++)
+        pending->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);
     return true;
 }
 
 static void set_key(Pending *pending, TfyObj *key)
 {
     Cold *cold = pending->cold;
-    if (key) snprintf(pending->key, sizeof pending->key, "%s", ((TfyString *)key)->bytes);
-    else snprintf(pending->key, sizeof pending->key, "%s/%s/%lld", cold->run->uuid, cold->log.path, (long long)pending->call.step);
+    if (key)
+        snprintf(pending->key, sizeof pending->key, "%s", ((TfyString *)key)->bytes);
+    else
+        snprintf(pending->key, sizeof pending->key, "%s/%s/%lld", cold->run->uuid, cold->log.path,
+                 (long long)pending->call.step);
     pending->call.key = pending->key;
 }
 

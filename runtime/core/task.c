@@ -184,7 +184,8 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
 {
     Cold *cold = cold_of(task);
     if (need <= cold->stack_cap) return true;
-    uint64_t cap = cold->stack_cap ? (uint64_t)cold->stack_cap * 2 : need; /* the first frame fits exactly: most tasks have one */
+    uint64_t cap =
+        cold->stack_cap ? (uint64_t)cold->stack_cap * 2 : need; /* the first frame fits exactly: most tasks have one */
     while (cap < need) cap *= 2;
     if (cap > UINT32_MAX / 2) return false;
     char *stack = tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);

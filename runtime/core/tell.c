@@ -25,8 +25,10 @@ void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
     memcpy(copy, text, len);
     copy[len] = '\0';
     *out = (Outgoing){.lsn = lsn, .to = to, .text = copy, .len = len};
-    if (loop->out_last) loop->out_last->next = out;
-    else loop->out_first = out;
+    if (loop->out_last)
+        loop->out_last->next = out;
+    else
+        loop->out_first = out;
     loop->out_last = out;
 }
 
@@ -50,8 +52,10 @@ static void out_one(TfyLoop *loop, const Outgoing *out)
     const TfyOptions *options = &loop->options;
     switch (out->to) {
     case OUT_STDOUT:
-        if (options->on_output) options->on_output(options->state, out->text, out->len);
-        else if (!options->quiet && !loop->stdout_closed) write_all(loop, STDOUT_FILENO, out->text, out->len);
+        if (options->on_output)
+            options->on_output(options->state, out->text, out->len);
+        else if (!options->quiet && !loop->stdout_closed)
+            write_all(loop, STDOUT_FILENO, out->text, out->len);
         break;
     case OUT_STDERR:
         if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
@@ -152,7 +156,8 @@ static void saying_out(TfyTask *task, const Saying *saying)
         tfy__activity(task, saying->stage->bytes, "%s", saying->text->bytes);
         return;
     }
-    if (strcmp(saying->to, "log") == 0) tfy__buffer_printf(&line, "%s: ", saying->level ? saying->level->bytes : "info");
+    if (strcmp(saying->to, "log") == 0)
+        tfy__buffer_printf(&line, "%s: ", saying->level ? saying->level->bytes : "info");
     tfy__buffer_add(&line, saying->text->bytes, saying->text->byte_len);
     tfy__buffer_char(&line, '\n');
     int to = strcmp(saying->to, "log") == 0 ? OUT_STDERR : OUT_STDOUT;
@@ -180,8 +185,10 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
         if (task->loop->replay_only) saying_out(task, saying); /* shown again; a resumed run has said it already */
     } else {
         ok = record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
-        if (ok) saying_out(task, saying);
-        else sched_halt(task);
+        if (ok)
+            saying_out(task, saying);
+        else
+            sched_halt(task);
     }
     tfy__buffer_free(&out);
     return ok;
@@ -265,7 +272,7 @@ bool tfy_uuid(TfyTask *task, TfyObj **out)
 {
     uint64_t a = draw(task), b = draw(task);
     char text[37];
-    snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
-             ((unsigned)(b >> 48) & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffffu));
+    snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff,
+             (unsigned)a & 0xfff, ((unsigned)(b >> 48) & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffffu));
     return (*out = tfy_string_of(task, text, 36)) != NULL;
 }

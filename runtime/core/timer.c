@@ -71,8 +71,10 @@ uint64_t timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *
     if (timers->count == timers->cap && !grow_heap(timers)) return 0;
     if (timers->count >= timers->table_cap && !grow_table(timers)) return 0;
     Timer *timer = timers->free;
-    if (timer) timers->free = timer->next;
-    else if (!(timer = malloc(sizeof *timer))) return 0;
+    if (timer)
+        timers->free = timer->next;
+    else if (!(timer = malloc(sizeof *timer)))
+        return 0;
     *timer = (Timer){.due_ns = due_ns, .seq = ++timers->last_seq, .fire = fire, .arg = arg};
     Timer **bucket = &timers->table[timer->seq & (timers->table_cap - 1)];
     timer->next = *bucket;
@@ -98,8 +100,10 @@ static void remove_at(Timers *timers, Timer *timer)
     uint32_t at = timer->at;
     Timer *last = timers->heap[--timers->count];
     if (last != timer) {
-        if (at > 0 && before(last, timers->heap[(at - 1) / 4])) sift_up(timers, at, last);
-        else sift_down(timers, at, last);
+        if (at > 0 && before(last, timers->heap[(at - 1) / 4]))
+            sift_up(timers, at, last);
+        else
+            sift_down(timers, at, last);
     }
     timer->next = timers->free;
     timers->free = timer;

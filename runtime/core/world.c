@@ -64,8 +64,8 @@ const TfyWorld tfy__world_real = {
 
 typedef struct Virtual {
     TfyWorld world;
-    int64_t now_ns;   /* since the beginning */
-    int64_t wall_ms;  /* at the beginning */
+    int64_t now_ns;  /* since the beginning */
+    int64_t wall_ms; /* at the beginning */
     uint64_t seed;
 } Virtual;
 

@@ -17,38 +17,39 @@ typedef struct TfyLog TfyLog;
 
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
-    int64_t id;            /* row id; given by tfy__log_begin_run */
-    uint8_t uuid[16];      /* UUIDv7 */
-    int64_t program;       /* row id of its program */
-    int64_t root;          /* tid of its root task */
-    int state;             /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
+    int64_t id;       /* row id; given by tfy__log_begin_run */
+    uint8_t uuid[16]; /* UUIDv7 */
+    int64_t program;  /* row id of its program */
+    int64_t root;     /* tid of its root task */
+    int state;        /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
 } TfyLogRun;
 
 /* A task as the log knows it: embedded in the scheduler's task, or in a TfyHistory. */
 typedef struct TfyLogTask {
-    int64_t tid;           /* unique in the file; 0: the database itself */
-    TfyLogRun *run;        /* NULL for tid 0 */
-    char *path;            /* "1.3.2": its place in its run; owned by whoever holds this struct */
-    int64_t born;          /* lsn of its InstructionStart or TaskSpawn */
-    int64_t head;          /* lsn of its newest record; before the first: born of a child, 0 of a root */
-    uint64_t chain;        /* chain value of the head; before the first: the seed */
-    int64_t step;          /* its step counter, for the task row */
-    int state, wait;       /* TfyTaskState; what it waits for (record type or 0): for the task row */
-    bool dirty;            /* changed since the last mark */
+    int64_t tid;     /* unique in the file; 0: the database itself */
+    TfyLogRun *run;  /* NULL for tid 0 */
+    char *path;      /* "1.3.2": its place in its run; owned by whoever holds this struct */
+    int64_t born;    /* lsn of its InstructionStart or TaskSpawn */
+    int64_t head;    /* lsn of its newest record; before the first: born of a child, 0 of a root */
+    uint64_t chain;  /* chain value of the head; before the first: the seed */
+    int64_t step;    /* its step counter, for the task row */
+    int state, wait; /* TfyTaskState; what it waits for (record type or 0): for the task row */
+    bool dirty;      /* changed since the last mark */
     struct TfyLogTask *next_dirty;
     struct TfyLogTask **dirty_link; /* what points at this task in that list, so that it leaves at once */
 } TfyLogTask;
 
 typedef struct TfyLogOptions {
-    const char *path;      /* NULL: memory only */
-    bool read_only;        /* inspect, replay: never writes, needs no lock, works beside a live writer */
-    bool existing;         /* fail with TFY_E_ABSENT instead of creating the file */
-    bool no_thread;        /* commit inline always (tests, kill harness) */
+    const char *path;                /* NULL: memory only */
+    bool read_only;                  /* inspect, replay: never writes, needs no lock, works beside a live writer */
+    bool existing;                   /* fail with TFY_E_ABSENT instead of creating the file */
+    bool no_thread;                  /* commit inline always (tests, kill harness) */
     int64_t (*wall_ms)(void *state); /* the clock for ts */
     void *clock_state;
-    uint32_t mark_every;   /* records between marks; 0: 16384 */
-    int (*fault)(void *state, int call); /* tests: asked before each TfyStoreCall (store.h); 0, or the code to fail with */
+    uint32_t mark_every; /* records between marks; 0: 16384 */
+    int (*fault)(void *state,
+                 int call); /* tests: asked before each TfyStoreCall (store.h); 0, or the code to fail with */
     void *fault_state;
 } TfyLogOptions;
 
@@ -59,7 +60,7 @@ int tfy__log_open(TfyLog **log, const TfyLogOptions *options, char *error_text);
 /* clean: writes a mark and meta.clean = 1. Waits for the writer. */
 int tfy__log_close(TfyLog *log, bool clean);
 
-int64_t tfy__log_epoch(const TfyLog *log);      /* of this opening */
+int64_t tfy__log_epoch(const TfyLog *log);       /* of this opening */
 const uint8_t *tfy__log_uuid(const TfyLog *log); /* 16 bytes: the database's id */
 TfyLogTask *tfy__log_self(TfyLog *log);          /* tid 0, for Opened and ShutdownMarker */
 
@@ -72,39 +73,44 @@ int tfy__log_end_run(TfyLog *log, TfyLogRun *run);
 
 int64_t tfy__log_next_tid(TfyLog *log); /* takes the next task number */
 
-/* Tells the log of a new task: computes its seed, queues its task row. task->path, run, born must be set. */
+/* Tells the log of a new task: computes its seed, queues its task row. task->path and run must be set; born of a child too (a root's is the
+ * lsn that is given next). */
 void tfy__log_add_task(TfyLog *log, TfyLogTask *task);
 /* The struct is about to be freed: the log drops every reference to it (its last row is queued first). */
 void tfy__log_forget_task(TfyLog *log, TfyLogTask *task);
 
 /* Appends; the payload is copied. Answers the lsn, or a negative code after a failure. Not durable yet. */
-int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point, const char *payload, size_t payload_len);
+int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                        const char *payload, size_t payload_len);
 
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
 int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */
-void tfy__log_error_text(TfyLog *log, char *error_text); /* its sentence, with the last durable lsn (TFY_ERROR_TEXT bytes) */
-bool tfy__log_full(const TfyLog *log);       /* the disk is full: the writer keeps what is queued and tries again; runs pause */
+void tfy__log_error_text(TfyLog *log,
+                         char *error_text); /* its sentence, with the last durable lsn (TFY_ERROR_TEXT bytes) */
+bool tfy__log_full(
+    const TfyLog *log); /* the disk is full: the writer keeps what is queued and tries again; runs pause */
 
 /* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */
 void tfy__log_flush(TfyLog *log);
-int tfy__log_event_fd(const TfyLog *log);    /* readable after the durable lsn moved or the writer failed; -1: none (inline) */
+int tfy__log_event_fd(
+    const TfyLog *log); /* readable after the durable lsn moved or the writer failed; -1: none (inline) */
 void tfy__log_event_clear(TfyLog *log);
-int tfy__log_sync(TfyLog *log);              /* flush and block until all is durable */
+int tfy__log_sync(TfyLog *log); /* flush and block until all is durable */
 
 /* ---- reading ---- */
 
 /* A run read back whole: its tasks and all their records in lsn order. Freed with tfy__history_free. */
 typedef struct TfyHistory {
     TfyLogRun run;
-    char *workflow;            /* name of the root workflow */
+    char *workflow; /* name of the root workflow */
     uint8_t program_hash[16];
     char *program_source, *program_layout, *program_tfyc;
-    TfyLogTask *tasks;         /* by tid ascending; .run points at run above */
-    char **task_workflows;     /* name per task */
+    TfyLogTask *tasks;     /* by tid ascending; .run points at run above */
+    char **task_workflows; /* name per task */
     uint32_t task_count;
-    TfyLogRecord *records;     /* lsn ascending; payloads owned by the history */
-    uint32_t *record_tasks;    /* index into tasks, per record */
+    TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
+    uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
 } TfyHistory;
 

@@ -84,14 +84,14 @@ typedef struct TfyRecord_ {
     int64_t lsn;
     int64_t tid;
     int64_t prev;
-    int64_t ts_ms;      /* wall clock, milliseconds since 1970 */
-    int64_t step;       /* the task's step counter; 0: none */
-    uint32_t point;     /* TfyPoint.number; 0: none */
+    int64_t ts_ms;  /* wall clock, milliseconds since 1970 */
+    int64_t step;   /* the task's step counter; 0: none */
+    uint32_t point; /* TfyPoint.number; 0: none */
     uint8_t v;
-    uint8_t type;       /* TfyRecordType */
+    uint8_t type; /* TfyRecordType */
     uint32_t payload_len;
     const char *payload;
-    uint64_t chain;     /* hash of this record and all before it in its task */
+    uint64_t chain; /* hash of this record and all before it in its task */
 } TfyLogRecord;
 
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */

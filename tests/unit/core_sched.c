@@ -19,8 +19,10 @@
 /* ---- a program ---- */
 
 static const TfyPoint point_print = {.id = "person/print", .number = 1, .line = 3, .kind = TFY_POINT_MARK};
-static const TfyLive person_live[] = {{0, &tfy_type_string, "name"}, {1, &tfy_type_int, "count"}, {2, &tfy_type_int, "i"}};
-static const TfyPoint point_yield = {.id = "person/yield", .number = 2, .line = 4, .kind = TFY_POINT_YIELD, .live = person_live, .live_count = 3};
+static const TfyLive person_live[] = {
+    {0, &tfy_type_string, "name"}, {1, &tfy_type_int, "count"}, {2, &tfy_type_int, "i"}};
+static const TfyPoint point_yield = {
+    .id = "person/yield", .number = 2, .line = 4, .kind = TFY_POINT_YIELD, .live = person_live, .live_count = 3};
 
 typedef struct PersonFrame {
     TfyFrame head;
@@ -52,7 +54,8 @@ fail:
 
 static const TfyField person_params[] = {{"name", &tfy_type_string, NULL}, {"count", &tfy_type_int, NULL}};
 static const TfyPoint *const person_resume[] = {&point_yield};
-static const TfyWorkflow person = {"person", person_run, sizeof(PersonFrame), person_params, 2, &tfy_type_nothing, person_resume, 1, 1, NULL};
+static const TfyWorkflow person = {
+    "person", person_run, sizeof(PersonFrame), person_params, 2, &tfy_type_nothing, person_resume, 1, 1, NULL};
 
 static const TfyPoint point_spawn = {.id = "people/spawn", .number = 3, .line = 9, .kind = TFY_POINT_MARK};
 
@@ -68,11 +71,17 @@ static TfyStatus people_run(TfyTask *t, void *frame)
     tfy_cut(t, 0);
     return TFY_RETURN;
 }
-static const TfyWorkflow people = {"people", people_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, NULL, 0, 8, NULL};
+static const TfyWorkflow people = {"people", people_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, NULL, 0,
+                                   8,        NULL};
 
 /* ask(n): calls tool `dig` with a policy; answers its int. */
 static const TfyField dig_params[] = {{"depth", &tfy_type_int, NULL}};
-static const TfyTool dig = {.name = "dig", .family = TFY_F_EXTERN, .repeat = TFY_PURE, .params = dig_params, .param_count = 1, .result = &tfy_type_int};
+static const TfyTool dig = {.name = "dig",
+                            .family = TFY_F_EXTERN,
+                            .repeat = TFY_PURE,
+                            .params = dig_params,
+                            .param_count = 1,
+                            .result = &tfy_type_int};
 static const TfyPoint point_dig = {.id = "ask/dig", .number = 4, .line = 20, .kind = TFY_POINT_EFFECT};
 static const TfySite site_dig = {&point_dig, &dig, &tfy_type_int};
 
@@ -151,12 +160,22 @@ static TfyStatus patient_run(TfyTask *t, void *frame)
     return tfy_push(t, &nap, &point_call, 5000) ? TFY_CALL : TFY_RETURN;
 }
 static const TfyPoint *const patient_resume[] = {&point_call};
-static const TfyWorkflow patient = {"patient", patient_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, patient_resume, 1, 59, NULL};
+static const TfyWorkflow patient = {
+    "patient", patient_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, patient_resume, 1, 59, NULL};
 
 static const TfyWorkflow *const workflows[] = {&person, &people, &ask, &nap, &boss, &gate, &patient};
-static const TfyPoint *const points[] = {&point_print, &point_yield, &point_spawn, &point_dig, &point_nap, &point_woke, &point_hire, &point_join, &point_gate, &point_call};
-static const TfyProgram program = {.name = "core_sched.tfy", .source = "", .layout = "{}", .hash = {1, 2}, .tfyc = "hand",
-                                   .workflows = workflows, .workflow_count = 7, .points = points, .point_count = 10, .main = 1};
+static const TfyPoint *const points[] = {&point_print, &point_yield, &point_spawn, &point_dig,  &point_nap,
+                                         &point_woke,  &point_hire,  &point_join,  &point_gate, &point_call};
+static const TfyProgram program = {.name = "core_sched.tfy",
+                                   .source = "",
+                                   .layout = "{}",
+                                   .hash = {1, 2},
+                                   .tfyc = "hand",
+                                   .workflows = workflows,
+                                   .workflow_count = 7,
+                                   .points = points,
+                                   .point_count = 10,
+                                   .main = 1};
 
 /* ---- the bench ---- */
 
@@ -199,8 +218,9 @@ static void close_bench(Bench *bench)
     tfy__world_free(bench->world);
 }
 
-static const char *const nine_lines = "John running\nMichael running\nTerry running\nJohn running\nMichael running\nTerry running\n"
-                                      "Michael running\nTerry running\nTerry running\n";
+static const char *const nine_lines =
+    "John running\nMichael running\nTerry running\nJohn running\nMichael running\nTerry running\n"
+    "Michael running\nTerry running\nTerry running\n";
 
 static void round_robin(void **state)
 {
@@ -320,7 +340,8 @@ static void check_replay(const char *db, bool finished)
     TfyLog *log;
     TfyHistory *history;
     TfyLogOptions options = {.path = db, .read_only = true};
-    if (tfy__log_open(&log, &options, error) < 0 || tfy__history_read(log, "last", &history, error) < 0) fail_msg("%s", error);
+    if (tfy__log_open(&log, &options, error) < 0 || tfy__history_read(log, "last", &history, error) < 0)
+        fail_msg("%s", error);
     TfyReplayReport report;
     TfyOptions quiet = {.quiet = true};
     int code = tfy__replay(&program, history, &quiet, &report);
@@ -370,7 +391,8 @@ static void resume_matches(const char *workflow, const char *output, const char 
         tfy_inject(bench.loop, "dig", "12", NULL);
         assert_int_equal(tfy_step_until_idle(bench.loop), 0);
         assert_true(strlen(bench.out) <= strlen(output));
-        assert_string_equal(bench.out, output + strlen(output) - strlen(bench.out)); /* what was said is not said again */
+        assert_string_equal(bench.out,
+                            output + strlen(output) - strlen(bench.out)); /* what was said is not said again */
         if (result) assert_non_null(strstr(result, "12"));
         close_bench(&bench);
         check_replay(bench.db, true);
@@ -390,9 +412,14 @@ static void resume_after_any_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_robin),        cmocka_unit_test(sleeping_takes_no_time), cmocka_unit_test(retries_then_answers),
-        cmocka_unit_test(failure_reaches_the_joiner), cmocka_unit_test(killed_while_asleep), cmocka_unit_test(a_person_answers),
-        cmocka_unit_test(a_call_runs_out_of_time), cmocka_unit_test(resume_after_any_turn),
+        cmocka_unit_test(round_robin),
+        cmocka_unit_test(sleeping_takes_no_time),
+        cmocka_unit_test(retries_then_answers),
+        cmocka_unit_test(failure_reaches_the_joiner),
+        cmocka_unit_test(killed_while_asleep),
+        cmocka_unit_test(a_person_answers),
+        cmocka_unit_test(a_call_runs_out_of_time),
+        cmocka_unit_test(resume_after_any_turn),
     };
     return cmocka_run_group_tests_name("core_sched", tests, NULL, NULL);
 }
