@@ -246,8 +246,7 @@ static const Type *resolve_generic(Check *c, const TypeExpr *written)
     if (strcmp(name, "channel") == 0)
         diag_not_yet(c->diags, written->span, "'channel'");
     else
-        diag_error(c->diags, written->span, "'%s' takes no types; those that do are list<T>, map<K, T> and task<T>",
-                   name);
+        report_no_generic(c, written);
     return c->core->bad;
 }
 
