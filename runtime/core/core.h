@@ -63,12 +63,12 @@ typedef struct Timers {
     uint64_t last_seq;
 } Timers;
 
-void timers_deinit(Timers *timers);
-uint64_t timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg); /* 0: no memory */
-void timers_del(Timers *timers, uint64_t handle);
-bool timers_has(const Timers *timers, uint64_t handle);
-int64_t timers_next(const Timers *timers); /* INT64_MAX: none */
-bool timers_fire_one(Timers *timers, int64_t now_ns);
+void tfy__timers_deinit(Timers *timers);
+uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg); /* 0: no memory */
+void tfy__timers_del(Timers *timers, uint64_t handle);
+bool tfy__timers_has(const Timers *timers, uint64_t handle);
+int64_t tfy__timers_next(const Timers *timers); /* INT64_MAX: none */
+bool tfy__timers_fire_one(Timers *timers, int64_t now_ns);
 
 /* ---- runs ---- */
 
@@ -278,94 +278,95 @@ struct TfyLoop {
 };
 
 /* task.c */
-int tasks_init(TfyLoop *loop);
-void tasks_deinit(TfyLoop *loop);
-Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
-               const char *path); /* NULL: no memory */
-void *task_push(TfyTask *task, const TfyWorkflow *workflow);
-void task_pop(TfyTask *task);
-void task_release_frames(TfyTask *task); /* all of them, without running anything */
-void task_give_back(Cold *cold);         /* the slot; cold stays for joiners */
-void cold_free(TfyLoop *loop, Cold *cold);
-Cold *task_by_tid(TfyLoop *loop, int64_t tid);
-void ready_push(TfyLoop *loop, TfyTask *task);
+int tfy__tasks_init(TfyLoop *loop);
+void tfy__tasks_deinit(TfyLoop *loop);
+Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
+                    const char *path); /* NULL: no memory */
+void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow);
+void tfy__task_pop(TfyTask *task);
+void tfy__task_release_frames(TfyTask *task); /* all of them, without running anything */
+void tfy__task_give_back(Cold *cold);         /* the slot; cold stays for joiners */
+void tfy__cold_free(TfyLoop *loop, Cold *cold);
+Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);
+void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 
 /* sched.c */
-void sched_run_task(TfyLoop *loop, TfyTask *task);
-void sched_wake(TfyTask *task); /* a step is answered: result or error is set */
-void sched_halt(TfyTask *task);
+void tfy__sched_run_task(TfyLoop *loop, TfyTask *task);
+void tfy__sched_wake(TfyTask *task); /* a step is answered: result or error is set */
+void tfy__sched_halt(TfyTask *task);
 
 /* family.c */
-Run *run_new(TfyLoop *loop, const TfyLogRun *log);
-void run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
-Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
-void task_finish(TfyTask *task); /* task->error or task->result says how */
-void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
-void cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
-bool cancel_ready(const TfyTask *task); /* T_CANCEL, and no finally within its target runs */
-bool cancel_deliver(TfyTask *task);     /* records it and raises it; false: the task has ended or was halted */
-void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why); /* the arrival is in the log: act on it */
-bool scope_deadline(Cold *cold, const TfyPoint *point,
-                    int64_t timeout_ms); /* of the top frame; false: task->error or halted */
-const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name);
+Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
+void tfy__run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
+Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
+void tfy__task_finish(TfyTask *task); /* task->error or task->result says how */
+void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
+void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
+bool tfy__cancel_ready(const TfyTask *task); /* T_CANCEL, and no finally within its target runs */
+bool tfy__cancel_deliver(TfyTask *task);     /* records it and raises it; false: the task has ended or was halted */
+void tfy__cancel_apply(Cold *cold, uint32_t scope, bool force,
+                       const char *why); /* the arrival is in the log: act on it */
+bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
+                         int64_t timeout_ms); /* of the top frame; false: task->error or halted */
+const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
 
 /* step.c */
-void step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
-void step_queue(Pending *pending);                  /* advance it in the next turn's work */
-void step_cancel(Cold *cold);                       /* aborts the step under way and frees it */
-void step_synced(TfyLoop *loop);                    /* the durable lsn moved */
-void step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
-void step_raise(Pending *pending);                  /* final: task->error is set */
-Pending *step_new(TfyTask *task, const TfySite *site);
-void step_free(Pending *pending);
-void step_drop_key(Pending *pending); /* the extra argument of a probe */
-void step_wait_sync(Pending *pending);
-int64_t step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
-void step_arm(Pending *pending); /* its timer, for due_ms */
-void error_json(TfyBuffer *out, const TfyObj *error);
-int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
-                      const TfyBuffer *payload); /* resets passages */
-void step_join_ended(Pending *pending);          /* the task it waits for has ended */
-void step_begin_again(Pending *pending);         /* one more attempt, at once */
+void tfy__step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
+void tfy__step_queue(Pending *pending);                  /* advance it in the next turn's work */
+void tfy__step_cancel(Cold *cold);                       /* aborts the step under way and frees it */
+void tfy__step_synced(TfyLoop *loop);                    /* the durable lsn moved */
+void tfy__step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
+void tfy__step_raise(Pending *pending);                  /* final: task->error is set */
+Pending *tfy__step_new(TfyTask *task, const TfySite *site);
+void tfy__step_free(Pending *pending);
+void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
+void tfy__step_wait_sync(Pending *pending);
+int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
+void tfy__step_arm(Pending *pending); /* its timer, for due_ms */
+void tfy__error_json(TfyBuffer *out, const TfyObj *error);
+int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
+                           const TfyBuffer *payload); /* resets passages */
+void tfy__step_join_ended(Pending *pending);          /* the task it waits for has ended */
+void tfy__step_begin_again(Pending *pending);         /* one more attempt, at once */
 
-bool step_work(TfyLoop *loop); /* advances one queued step; false: none */
+bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 
 /* person.c */
-void person_ask(Pending *pending); /* approve: question is in the log and durable */
-bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void person_in_doubt(Pending *pending);     /* nobody but a person knows whether a once step was done */
-void person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
-bool probe_start(Pending *pending);         /* turns the call into its probe's; false: it could not */
-void probe_done(Pending *pending, TfyValue answer);
+void tfy__person_ask(Pending *pending); /* approve: question is in the log and durable */
+bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
+void tfy__person_in_doubt(Pending *pending);     /* nobody but a person knows whether a once step was done */
+void tfy__person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
+bool tfy__probe_start(Pending *pending);         /* turns the call into its probe's; false: it could not */
+void tfy__probe_done(Pending *pending, TfyValue answer);
 
 /* tell.c */
-void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
-void out_flush(TfyLoop *loop); /* everything that is durable */
-void out_free(TfyLoop *loop);
-void report_text(TfyLoop *loop, const char *format, ...)
+void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
+void tfy__out_flush(TfyLoop *loop); /* everything that is durable */
+void tfy__out_free(TfyLoop *loop);
+void tfy__report_text(TfyLoop *loop, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
 
 /* replay.c: the history of a run as the source of answers */
-const TfyLogRecord *history_peek(const Cold *cold); /* NULL: none left */
-void history_take(Cold *cold);                      /* the peeked one; resets passages */
-bool history_at_cursor(const Cold *cold);           /* is the peeked one next in the run's order? */
-void history_async(TfyTask *task);                  /* takes arrivals and cancellations that belong here */
+const TfyLogRecord *tfy__history_peek(const Cold *cold); /* NULL: none left */
+void tfy__history_take(Cold *cold);                      /* the peeked one; resets passages */
+bool tfy__history_at_cursor(const Cold *cold);           /* is the peeked one next in the run's order? */
+void tfy__history_async(TfyTask *task);                  /* takes arrivals and cancellations that belong here */
 /* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
-bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
-void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
+void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
-bool history_live(const Cold *cold); /* may this task append now? */
-bool history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
-void history_hold(Pending *pending); /* go live when the cursor has reached the end */
-void history_drop(TfyLoop *loop, Run *run);
-json_t *record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
-bool record_has(const TfyLogRecord *record, const char *member);
+bool tfy__history_live(const Cold *cold); /* may this task append now? */
+bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
+void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
+void tfy__history_drop(TfyLoop *loop, Run *run);
+json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
+bool tfy__record_has(const TfyLogRecord *record, const char *member);
 
 /* loop.c */
-int loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
-void loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void loop_clock(TfyLoop *loop);
-uint32_t point_line(const TfyLoop *loop, uint32_t number);
-const TfyPoint *point_of(const TfyLoop *loop, uint32_t number);
+int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tfy__loop_clock(TfyLoop *loop);
+uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);
+const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number);
 
 #endif

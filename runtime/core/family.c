@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name)
+const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name)
 {
     for (uint32_t i = 0; i < program->workflow_count; i++)
         if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
@@ -13,7 +13,7 @@ const TfyWorkflow *workflow_by_name(const TfyProgram *program, const char *name)
 
 /* ---- runs ---- */
 
-Run *run_new(TfyLoop *loop, const TfyLogRun *log)
+Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
 {
     Run *run = calloc(1, sizeof *run);
     if (!run) return NULL;
@@ -29,14 +29,14 @@ Run *run_new(TfyLoop *loop, const TfyLogRun *log)
     return run;
 }
 
-void run_release(TfyLoop *loop, Run *run)
+void tfy__run_release(TfyLoop *loop, Run *run)
 {
-    history_drop(loop, run);
+    tfy__history_drop(loop, run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;
         if (loop->log) tfy__log_forget_task(loop->log, &cold->log);
-        cold_free(loop, cold);
+        tfy__cold_free(loop, cold);
     }
     free(run->result);
     free(run->error);
@@ -46,18 +46,18 @@ void run_release(TfyLoop *loop, Run *run)
 static bool start_frame(Cold *cold, const TfyValue *args)
 {
     TfyTask *task = cold->task;
-    TfyFrame *frame = task_push(task, cold->workflow);
+    TfyFrame *frame = tfy__task_push(task, cold->workflow);
     if (!frame) return false;
     TfyValue *slots = (TfyValue *)(frame + 1);
     for (uint32_t i = 0; i < cold->workflow->param_count; i++)
         slots[i] = tfy__keep_value(cold->workflow->params[i].type, args[i]);
-    ready_push(task->loop, task);
+    tfy__ready_push(task->loop, task);
     return true;
 }
 
-Cold *run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid)
+Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid)
 {
-    Cold *cold = task_new(loop, run, workflow, tid, "1");
+    Cold *cold = tfy__task_new(loop, run, workflow, tid, "1");
     if (!cold) return NULL;
     run->root = cold;
     return start_frame(cold, args) ? cold : NULL;
@@ -92,7 +92,7 @@ static void unlink_child(Cold *child)
     if (child->sibling_next) child->sibling_next->sibling_prev = child->sibling_prev;
     child->sibling_prev = child->sibling_next = NULL;
     bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
-    if (!frame->children && waits) ready_push(loop, parent->task);
+    if (!frame->children && waits) tfy__ready_push(loop, parent->task);
 }
 
 /* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. */
@@ -101,7 +101,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
 {
     TfyLoop *loop = cold->task->loop;
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) return TFY_E_DIVERGED;
+    if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) return TFY_E_DIVERGED;
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "\"workflow\":");
     tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
@@ -110,15 +110,15 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
     tfy__buffer_text(&out, "}");
     int64_t tid = TFY_E_NOMEM;
     if (record && !out.failed) {
-        json_t *json = record_json(record);
+        json_t *json = tfy__record_json(record);
         const char *tail = strstr(record->payload, "\"workflow\":");
         if (!tail || strcmp(tail, out.data) != 0) {
-            history_diverge(cold, record, "it spawns {%s", out.data);
+            tfy__history_diverge(cold, record, "it spawns {%s", out.data);
             tid = TFY_E_DIVERGED;
         } else {
             tid = json_integer_value(json_object_get(json, "tid"));
             *born = record->lsn;
-            history_take(cold);
+            tfy__history_take(cold);
         }
         json_decref(json);
     } else if (!out.failed) {
@@ -126,7 +126,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
         TfyBuffer payload = {0};
         tfy__buffer_printf(&payload, "{\"tid\":%lld,\"path\":\"%s\",", (long long)tid, path);
         tfy__buffer_add(&payload, out.data, out.len);
-        *born = record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
+        *born = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
         if (*born < 0) tid = *born;
         tfy__buffer_free(&payload);
     }
@@ -147,13 +147,13 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
     int64_t tid = record_spawn(cold, point, workflow, args, path, &born);
     if (tid < 0) {
         if (tid == TFY_E_NOMEM) return tfy__out_of_memory(task);
-        sched_halt(task);
+        tfy__sched_halt(task);
         return false;
     }
-    Cold *child = task_new(loop, cold->run, workflow, tid, path);
+    Cold *child = tfy__task_new(loop, cold->run, workflow, tid, path);
     if (!child) return tfy__out_of_memory(task);
     child->log.born = child->log.head = born;
-    if (!history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
+    if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
     link_child(child, cold);
     if (!start_frame(child, args)) return tfy__out_of_memory(task);
     *out = tid;
@@ -190,7 +190,7 @@ static bool record_end(Cold *cold, TfyTaskState state)
     TfyTask *task = cold->task;
     TfyRecordType type = state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
     const TfyLogRecord *record;
-    if (!history_expect(cold, type, 0, &record)) return false;
+    if (!tfy__history_expect(cold, type, 0, &record)) return false;
     TfyBuffer out = {0};
     if (state == TFY_TASK_COMPLETED) {
         tfy__buffer_text(&out, "{\"value\":");
@@ -202,17 +202,17 @@ static bool record_end(Cold *cold, TfyTaskState state)
         tfy__buffer_text(&out, "{\"cancelled\":true");
     } else {
         tfy__buffer_text(&out, "{\"error\":");
-        error_json(&out, task->error);
+        tfy__error_json(&out, task->error);
     }
     tfy__buffer_text(&out, "}");
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
-        history_diverge(cold, record, "the task ends with %s", out.data);
+        tfy__history_diverge(cold, record, "the task ends with %s", out.data);
         ok = false;
     } else if (record && ok) {
-        history_take(cold);
+        tfy__history_take(cold);
     } else if (ok) {
-        ok = record_append(cold, type, cold->log.step, 0, &out) > 0;
+        ok = tfy__record_append(cold, type, cold->log.step, 0, &out) > 0;
     }
     tfy__buffer_free(&out);
     return ok;
@@ -223,7 +223,7 @@ static void run_finish(TfyLoop *loop, Run *run)
 {
     Cold *root = run->root;
     const TfyLogRecord *record;
-    if (!history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
+    if (!tfy__history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
     TfyBuffer out = {0};
     bool ok = root->end_state == TFY_TASK_COMPLETED;
     tfy__buffer_text(&out, ok ? "{\"ok\":true" : "{\"ok\":false");
@@ -235,16 +235,16 @@ static void run_finish(TfyLoop *loop, Run *run)
         run->result = value.failed ? NULL : value.data;
     } else if (root->end_state == TFY_TASK_FAILED) {
         tfy__buffer_text(&out, ",\"error\":");
-        error_json(&out, root->failure);
+        tfy__error_json(&out, root->failure);
     } else if (!ok) {
         tfy__buffer_text(&out, ",\"cancelled\":true");
     }
     tfy__buffer_text(&out, "}");
     if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
     if (record)
-        history_take(root);
+        tfy__history_take(root);
     else
-        record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
+        tfy__record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
     tfy__buffer_free(&out);
     run->log.state = root->end_state;
     run->log.ended_ms = loop->now_ms;
@@ -252,18 +252,18 @@ static void run_finish(TfyLoop *loop, Run *run)
     loop->runs_live--;
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->end_state == TFY_TASK_FAILED && cold->parent && !cold->joined)
-            report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path, cold->workflow->name,
-                        cold->failure_text);
+            tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path,
+                             cold->workflow->name, cold->failure_text);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
 }
 
-void task_finish(TfyTask *task)
+void tfy__task_finish(TfyTask *task)
 {
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
     TfyTaskState state = end_state_of(task);
     if (!record_end(cold, state)) {
-        sched_halt(task);
+        tfy__sched_halt(task);
         return;
     }
     cold->end_state = state;
@@ -281,10 +281,10 @@ void task_finish(TfyTask *task)
     while (cold->joiners) {
         Pending *joiner = cold->joiners;
         cold->joiners = joiner->join_next;
-        step_join_ended(joiner);
+        tfy__step_join_ended(joiner);
     }
     cold->joiners_last = NULL;
-    task_give_back(cold);
+    tfy__task_give_back(cold);
     if (--cold->run->live == 0) run_finish(loop, cold->run);
 }
 
@@ -296,7 +296,7 @@ static const char *cancel_text(const char *why)
 }
 
 /* Is a frame between the top and the target inside a finally? Frames further out are not concerned. */
-bool cancel_ready(const TfyTask *task)
+bool tfy__cancel_ready(const TfyTask *task)
 {
     if (!(task->state & T_CANCEL)) return false;
     const Cold *cold = task->cold;
@@ -316,7 +316,7 @@ static TfyFrame *frame_by_scope(TfyTask *task, uint32_t scope)
     return NULL;
 }
 
-void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why)
+void tfy__cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why)
 {
     TfyTask *task = cold->task;
     if (!task || cold->cancelled) return;
@@ -328,23 +328,23 @@ void cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why)
         cold->cancel_force = force;
         cold->cancel_why = cancel_text(why);
     }
-    if (!cancel_ready(task)) return;
-    if (cold->pending) step_cancel(cold);
-    sched_wake(task);
+    if (!tfy__cancel_ready(task)) return;
+    if (cold->pending) tfy__step_cancel(cold);
+    tfy__sched_wake(task);
 }
 
 static bool record_cancel(Cold *cold)
 {
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_TASK_CANCEL, 0, &record)) return false;
+    if (!tfy__history_expect(cold, TFY_R_TASK_CANCEL, 0, &record)) return false;
     if (record) {
-        history_take(cold);
+        tfy__history_take(cold);
         return true;
     }
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"passages\":%u,\"why\":\"%s\"%s}", cold->task->passages, cold->cancel_why,
                        cold->cancel_force ? ",\"force\":true" : "");
-    bool ok = record_append(cold, TFY_R_TASK_CANCEL, cold->log.step, 0, &out) > 0;
+    bool ok = tfy__record_append(cold, TFY_R_TASK_CANCEL, cold->log.step, 0, &out) > 0;
     tfy__buffer_free(&out);
     return ok;
 }
@@ -356,23 +356,23 @@ static void end_by_force(TfyTask *task)
         for (uint32_t child = frame_at(task, at)->children; child;) {
             Cold *cold = cold_of(&task->loop->tasks[child - 1]);
             child = cold->sibling_next ? (uint32_t)(cold->sibling_next->task - task->loop->tasks) + 1 : 0;
-            cancel_request(cold, "its parent was killed", NULL, true);
+            tfy__cancel_request(cold, "its parent was killed", NULL, true);
             cold->parent = NULL; /* it ends by itself; the parent does not wait */
         }
         frame_at(task, at)->children = 0;
     }
-    task_release_frames(task);
+    tfy__task_release_frames(task);
     if (cold_of(task)->answer_type) tfy_discard(task, cold_of(task)->answer_type);
     cold_of(task)->answer_type = NULL;
 }
 
-bool cancel_deliver(TfyTask *task)
+bool tfy__cancel_deliver(TfyTask *task)
 {
     Cold *cold = cold_of(task);
     task->state &= ~(uint32_t)T_CANCEL;
-    if (cold->pending) step_cancel(cold);
+    if (cold->pending) tfy__step_cancel(cold);
     if (!record_cancel(cold)) {
-        sched_halt(task);
+        tfy__sched_halt(task);
         return false;
     }
     if (cold->cancel_scope == NO_INDEX)
@@ -387,15 +387,15 @@ bool cancel_deliver(TfyTask *task)
     if (text) tfy_fail(task, &tfy_type_cancelled, 0, (TfyValue[]){tfy_of_obj(text)});
     tfy_cut(task, 0);
     if (!cold->cancel_force) return true;
-    task_finish(task);
+    tfy__task_finish(task);
     return false;
 }
 
-void cancel_request(Cold *cold, const char *why, const char *by, bool force)
+void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force)
 {
     TfyTask *task = cold->task;
     if (!task || cold->cancelled || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX && !force)) return;
-    if (!history_live(cold)) { /* the arrival may stand in its history */
+    if (!tfy__history_live(cold)) { /* the arrival may stand in its history */
         cold->cancel_again = why;
         return;
     }
@@ -403,17 +403,18 @@ void cancel_request(Cold *cold, const char *why, const char *by, bool force)
     tfy__buffer_printf(&out, "{\"name\":\"kill\",\"force\":%s,\"why\":\"%s\",\"by\":", force ? "true" : "false", why);
     tfy__buffer_json_string(&out, by ? by : "", by ? strlen(by) : 0);
     tfy__buffer_printf(&out, ",\"passages\":%u}", task->passages);
-    if (record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0) cancel_apply(cold, NO_INDEX, force, why);
+    if (tfy__record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0)
+        tfy__cancel_apply(cold, NO_INDEX, force, why);
     tfy__buffer_free(&out);
 }
 
-void children_cancel(TfyTask *task, const TfyFrame *frame, const char *why)
+void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why)
 {
     TfyLoop *loop = task->loop;
     for (uint32_t child = frame->children; child;) {
         Cold *cold = cold_of(&loop->tasks[child - 1]);
         child = cold->sibling_next ? (uint32_t)(cold->sibling_next->task - loop->tasks) + 1 : 0;
-        cancel_request(cold, why, NULL, false);
+        tfy__cancel_request(cold, why, NULL, false);
     }
 }
 
@@ -422,20 +423,20 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
     if (task->state & T_HALTED) return false;
     Cold *cold = cold_of(task);
     cold->log.step++;
-    Cold *target = task_by_tid(task->loop, handle);
+    Cold *target = tfy__task_by_tid(task->loop, handle);
     if (target && target->run != cold->run) target = NULL;
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_VALUE, point->number, &record)) return sched_halt(task), false;
+    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return tfy__sched_halt(task), false;
     if (record) {
-        history_take(cold);
+        tfy__history_take(cold);
         return true;
     }
-    if (target) cancel_request(target, "killed", cold->log.path, false);
+    if (target) tfy__cancel_request(target, "killed", cold->log.path, false);
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"kill\":\"%s\"}", target ? target->log.path : "unknown");
-    bool ok = record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &out) > 0;
+    bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &out) > 0;
     tfy__buffer_free(&out);
-    if (!ok) sched_halt(task);
+    if (!ok) tfy__sched_halt(task);
     return ok;
 }
 
@@ -449,40 +450,40 @@ static void scope_expired(void *arg)
     TfyFrame *expired = NULL;
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
         TfyFrame *frame = frame_at(task, at);
-        if (frame->timer && !timers_has(&task->loop->timers, frame->timer)) expired = frame;
+        if (frame->timer && !tfy__timers_has(&task->loop->timers, frame->timer)) expired = frame;
     }
     if (!expired || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX) || cold->cancelled) return;
     expired->timer = 0;
     uint32_t scope = expired->scope;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"scope\":%u,\"passages\":%u}", scope, task->passages);
-    if (record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0)
-        cancel_apply(cold, scope, false, "timeout");
+    if (tfy__record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0)
+        tfy__cancel_apply(cold, scope, false, "timeout");
     tfy__buffer_free(&out);
 }
 
-bool scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms)
+bool tfy__scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms)
 {
     TfyTask *task = cold->task;
     TfyLoop *loop = task->loop;
     const TfyLogRecord *record;
     int64_t due_ms = loop->now_ms + timeout_ms;
-    if (!history_expect(cold, TFY_R_TASK_YIELD, point->number, &record)) return sched_halt(task), false;
+    if (!tfy__history_expect(cold, TFY_R_TASK_YIELD, point->number, &record)) return tfy__sched_halt(task), false;
     if (record) {
-        json_t *json = record_json(record);
+        json_t *json = tfy__record_json(record);
         due_ms = json_integer_value(json_object_get(json, "due"));
         json_decref(json);
-        history_take(cold);
+        tfy__history_take(cold);
     } else {
         TfyBuffer out = {0};
         tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"timeout\"}", (long long)due_ms);
-        int64_t lsn = record_append(cold, TFY_R_TASK_YIELD, cold->log.step, point->number, &out);
+        int64_t lsn = tfy__record_append(cold, TFY_R_TASK_YIELD, cold->log.step, point->number, &out);
         tfy__buffer_free(&out);
-        if (lsn < 0) return sched_halt(task), false;
+        if (lsn < 0) return tfy__sched_halt(task), false;
     }
     if (loop->replay_only) return true;
     int64_t delay_ms = due_ms > loop->now_ms ? due_ms - loop->now_ms : 0;
     int64_t due_ns = delay_ms > INT64_MAX / 2000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
-    frame_at(task, task->top)->timer = timers_add(&loop->timers, due_ns, scope_expired, cold);
+    frame_at(task, task->top)->timer = tfy__timers_add(&loop->timers, due_ns, scope_expired, cold);
     return true;
 }

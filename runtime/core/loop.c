@@ -22,7 +22,7 @@ const char *tfy_version(void)
     return TFY_VERSION;
 }
 
-void loop_fail(TfyLoop *loop, int code, const char *format, ...)
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
 {
     if (loop->failure) return;
     loop->failure = code;
@@ -32,20 +32,20 @@ void loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_end(args);
 }
 
-void loop_clock(TfyLoop *loop)
+void tfy__loop_clock(TfyLoop *loop)
 {
     loop->now_ns = loop->world.mono_ns(loop->world.state);
     loop->now_ms = loop->world.wall_ms(loop->world.state);
 }
 
-const TfyPoint *point_of(const TfyLoop *loop, uint32_t number)
+const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number)
 {
     return number && number <= loop->program->point_count ? loop->program->points[number - 1] : NULL;
 }
 
-uint32_t point_line(const TfyLoop *loop, uint32_t number)
+uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number)
 {
-    const TfyPoint *point = point_of(loop, number);
+    const TfyPoint *point = tfy__point_of(loop, number);
     return point ? point->line : 0;
 }
 
@@ -96,11 +96,11 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
 
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
 {
-    return timers_add(&loop->timers, deadline_ns, handler, arg);
+    return tfy__timers_add(&loop->timers, deadline_ns, handler, arg);
 }
 void tfy__timer_del(TfyLoop *loop, uint64_t handle)
 {
-    timers_del(&loop->timers, handle);
+    tfy__timers_del(&loop->timers, handle);
 }
 int64_t tfy__now_ns(TfyLoop *loop)
 {
@@ -144,7 +144,7 @@ TfyLog *tfy__loop_log(TfyLoop *loop)
 }
 const char *tfy__run_of(TfyLoop *loop, int64_t tid)
 {
-    Cold *cold = task_by_tid(loop, tid);
+    Cold *cold = tfy__task_by_tid(loop, tid);
     return cold ? cold->run->uuid : NULL;
 }
 const char *tfy__failure(TfyLoop *loop)
@@ -229,11 +229,11 @@ static int open_core(TfyLoop *loop, char *error_text)
     snprintf(error_text, TFY_ERROR_TEXT, "there is not enough memory");
     int code = tfy__heap_init(&loop->heap, loop->world.alloc, loop->world.state);
     if (code < 0) return code;
-    code = tasks_init(loop);
+    code = tfy__tasks_init(loop);
     if (code < 0) return code;
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
-    loop_clock(loop);
+    tfy__loop_clock(loop);
     return code;
 }
 
@@ -257,7 +257,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     return 0;
 }
 
-int loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
+int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
     TfyLoop *loop = loop_new(program, options);
     if (!loop) return TFY_E_NOMEM;
@@ -291,7 +291,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
                        (long long)root->log.tid, workflow->name);
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
     tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d}", (unsigned long long)run->seed, TFY_FUEL_SLICE);
-    int64_t lsn = record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
     return lsn;
 }
@@ -305,12 +305,12 @@ static int submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *ar
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
     log.root = *tid = tfy__log_next_tid(loop->log);
-    Run *run = run_new(loop, &log);
+    Run *run = tfy__run_new(loop, &log);
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
-    Cold *root = run_begin_root(loop, run, workflow, args, *tid);
+    Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
     if (!root) return TFY_E_NOMEM;
     tfy__log_add_task(loop->log, &root->log);
     int64_t lsn = record_instruction(loop, run, root, args);
@@ -324,13 +324,13 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
-    const TfyWorkflow *workflow = workflow_by_name(loop->program, workflow_name);
+    const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
     if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
         return TFY_E_ABSENT;
     }
     if (loop->failure) return loop->failure;
-    loop_clock(loop);
+    tfy__loop_clock(loop);
     TfyTask task = {.heap = &loop->heap, .loop = loop};
     TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
     if (!values) return TFY_E_NOMEM;
@@ -350,12 +350,12 @@ static void wake_durable(TfyLoop *loop)
 {
     int code = tfy__log_error(loop->log);
     if (code < 0) {
-        loop_fail(loop, code, "the log could not be written; the last durable record is %lld",
-                  (long long)tfy__log_durable(loop->log));
+        tfy__loop_fail(loop, code, "the log could not be written; the last durable record is %lld",
+                       (long long)tfy__log_durable(loop->log));
         return;
     }
-    step_synced(loop);
-    out_flush(loop);
+    tfy__step_synced(loop);
+    tfy__out_flush(loop);
 }
 
 static bool ready(const TfyLoop *loop)
@@ -371,7 +371,7 @@ static bool all_durable(const TfyLoop *loop)
 static int64_t poll_timeout(const TfyLoop *loop, bool block)
 {
     if (!block || ready(loop) || loop->work_first) return 0;
-    int64_t next_ns = timers_next(&loop->timers);
+    int64_t next_ns = tfy__timers_next(&loop->timers);
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
     return wait_ns;
@@ -381,7 +381,7 @@ static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, poll_timeout(loop, block));
-    if (block) loop_clock(loop);
+    if (block) tfy__loop_clock(loop);
     for (int i = 0; i < count; i++) {
         Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
         if (watch) watch->handler(watch->arg, events[i].events);
@@ -393,19 +393,19 @@ static int poll_events(TfyLoop *loop, bool block)
 static int turn(TfyLoop *loop, bool block)
 {
     int happened = 0;
-    loop_clock(loop);
+    tfy__loop_clock(loop);
     int64_t durable = tfy__log_durable(loop->log);
     wake_durable(loop);
-    while (!loop->failure && step_work(loop)) happened++;
+    while (!loop->failure && tfy__step_work(loop)) happened++;
     if (loop->failure) return happened;
     happened += poll_events(loop, block && all_durable(loop)) +
                 (block && !all_durable(loop) && !ready(loop) ? poll_events(loop, true) : 0);
-    for (int i = 0; i < TIMERS_PER_TURN && timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
+    for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
     if (count > TASKS_PER_TURN) count = TASKS_PER_TURN;
     for (uint32_t i = 0; i < count && !loop->failure; i++, happened++)
-        sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+        tfy__sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);
@@ -425,7 +425,7 @@ static int write_shutdown(TfyLoop *loop)
     int64_t lsn =
         tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
     int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
-    if (code >= 0) out_flush(loop);
+    if (code >= 0) tfy__out_flush(loop);
     return code;
 }
 
@@ -438,9 +438,9 @@ int tfy_run(TfyLoop *loop)
         }
         if (idle(loop)) {
             if (!loop->runs_live) return 0;
-            if (loop->world.jump && timers_next(&loop->timers) != INT64_MAX)
-                loop->world.jump(loop->world.state, timers_next(&loop->timers));
-            else if (timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
+            if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
+                loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
+            else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
                 return 0;
         }
         turn(loop, true);
@@ -461,7 +461,7 @@ int tfy_step_until_idle(TfyLoop *loop)
     while (!loop->failure) {
         bool waits = loop->in_flight || !all_durable(loop);
         if (turn(loop, waits && !ready(loop)) || !idle(loop)) continue;
-        int64_t next_ns = timers_next(&loop->timers);
+        int64_t next_ns = tfy__timers_next(&loop->timers);
         if (!loop->world.jump || next_ns == INT64_MAX) return 0;
         loop->world.jump(loop->world.state, next_ns);
     }
@@ -477,20 +477,20 @@ void tfy__interrupt(TfyLoop *loop)
 
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = task_by_tid(loop, tid);
+    const Cold *cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_TASK_UNKNOWN;
     return cold->end_state ? cold->end_state : state_of(cold->task);
 }
 
 const char *tfy_task_result(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = task_by_tid(loop, tid);
+    const Cold *cold = tfy__task_by_tid(loop, tid);
     return cold && cold->run->root == cold ? cold->run->result : NULL;
 }
 
 const char *tfy_task_error(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = task_by_tid(loop, tid);
+    const Cold *cold = tfy__task_by_tid(loop, tid);
     if (!cold) return NULL;
     return cold->run->root == cold && cold->run->error ? cold->run->error : cold->failure_text;
 }
@@ -550,8 +550,8 @@ static void stop_steps(TfyLoop *loop)
 {
     for (Run *run = loop->runs; run; run = run->next)
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-            if (cold->pending) step_cancel(cold);
-    while (step_work(loop)) continue;
+            if (cold->pending) tfy__step_cancel(cold);
+    while (tfy__step_work(loop)) continue;
 }
 
 static void close_modules(TfyLoop *loop)
@@ -589,7 +589,7 @@ static void free_runs(TfyLoop *loop)
             pending->held = false;
             if (!pending->in_sync) free(pending);
         }
-        run_release(loop, run);
+        tfy__run_release(loop, run);
         free(run);
     }
 }
@@ -601,8 +601,8 @@ int tfy_close(TfyLoop *loop)
     stop_steps(loop);
     if (loop->poller) close_modules(loop);
     if (loop->log && !code) code = tfy__log_sync(loop->log);
-    if (!code) out_flush(loop);
-    out_free(loop);
+    if (!code) tfy__out_flush(loop);
+    tfy__out_free(loop);
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);
@@ -610,11 +610,11 @@ int tfy_close(TfyLoop *loop)
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
     }
-    timers_deinit(&loop->timers);
+    tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);
     free(loop->watches);
     if (loop->heap.temps || loop->tasks) tfy__heap_deinit(&loop->heap);
-    tasks_deinit(loop);
+    tfy__tasks_deinit(loop);
     if (loop->root_fd >= 0) close(loop->root_fd);
     free(loop->root_path);
     free(loop->lock_path);

@@ -18,7 +18,7 @@ static bool is_no(const char *answer)
     return strcmp(answer, "no") == 0 || strcmp(answer, "false") == 0 || strcmp(answer, "n") == 0;
 }
 
-bool person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
+bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
 {
     (void)task;
     if (type->kind == TFY_BOOL) {
@@ -43,7 +43,7 @@ static bool record_approval(Pending *pending, const char *answer, const char *by
     tfy__buffer_text(&out, ",\"by\":");
     tfy__buffer_json_string(&out, by, strlen(by));
     tfy__buffer_char(&out, '}');
-    int64_t lsn = step_append(pending, TFY_R_APPROVAL, &out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
@@ -63,20 +63,21 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
 }
 
 /* The question is durable: show it. Waits without end, or until the step's timeout. */
-void person_ask(Pending *pending)
+void tfy__person_ask(Pending *pending)
 {
     TfyCall *call = &pending->call;
     TfyLoop *loop = call->loop;
     const char *question = ((TfyString *)call->args[0].o)->bytes;
     pending->stage = STAGE_RUN;
     pending->asking = true;
-    if (pending->due_ms) step_arm(pending);
+    if (pending->due_ms) tfy__step_arm(pending);
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     if (loop->options.approve_all) {
         const char *answer = first_answer(call->result);
         TfyValue value;
-        if (record_approval(pending, answer, "--yes") && person_answer_value(call->task, call->result, answer, &value))
-            step_answer(pending, value);
+        if (record_approval(pending, answer, "--yes") &&
+            tfy__person_answer_value(call->task, call->result, answer, &value))
+            tfy__step_answer(pending, value);
         return;
     }
     if (!loop->on_question) return;
@@ -96,7 +97,7 @@ void person_ask(Pending *pending)
 
 /* ---- steps in doubt ---- */
 
-bool probe_start(Pending *pending)
+bool tfy__probe_start(Pending *pending)
 {
     TfyCall *call = &pending->call;
     const TfyTool *tool = call->site->tool, *probe = tool->probe;
@@ -107,7 +108,7 @@ bool probe_start(Pending *pending)
     if (!args || !key) {
         tfy__out_of_memory(call->task);
         pending->stage = STAGE_SETTLE;
-        step_queue(pending);
+        tfy__step_queue(pending);
         return false;
     }
     args[tool->param_count] = tfy_of_obj(tfy_keep(key)); /* step_drop_key gives it back */
@@ -119,7 +120,7 @@ bool probe_start(Pending *pending)
 
 static void probe_leave(Pending *pending)
 {
-    step_drop_key(pending);
+    tfy__step_drop_key(pending);
     pending->probing = false;
     pending->call.tool = pending->call.site->tool;
     pending->call.result = pending->call.site->result;
@@ -133,21 +134,21 @@ static bool record_resolved(Pending *pending, const char *how, const char *value
     tfy__buffer_text(&out, "\"by\":");
     tfy__buffer_json_string(&out, by, strlen(by));
     tfy__buffer_char(&out, '}');
-    int64_t lsn = step_append(pending, TFY_R_RESOLVED, &out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_RESOLVED, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
 
 /* null: it was not done, so it is done now; a value: it was, and this is its result. */
-void probe_done(Pending *pending, TfyValue answer)
+void tfy__probe_done(Pending *pending, TfyValue answer)
 {
     TfyObj *found = answer.o;
     probe_leave(pending);
     const TfyType *type = pending->call.result;
     if (!found) {
         if (!record_resolved(pending, "retry", NULL, "probe")) return;
-        step_begin_again(pending);
-        step_queue(pending);
+        tfy__step_begin_again(pending);
+        tfy__step_queue(pending);
         return;
     }
     TfyValue value = type->scalar ? tfy_unbox(found) : answer;
@@ -158,10 +159,10 @@ void probe_done(Pending *pending, TfyValue answer)
         tfy__encode(&json, type, value);
     bool ok = !json.failed && record_resolved(pending, "done", json.data, "probe");
     tfy__buffer_free(&json);
-    if (ok) step_answer(pending, value);
+    if (ok) tfy__step_answer(pending, value);
 }
 
-void person_in_doubt(Pending *pending)
+void tfy__person_in_doubt(Pending *pending)
 {
     TfyCall *call = &pending->call;
     TfyLoop *loop = call->loop;
@@ -171,7 +172,7 @@ void person_in_doubt(Pending *pending)
         tfy__buffer_printf(&out, "{\"tool\":\"%s\",\"key\":", call->tool->name);
         tfy__buffer_json_string(&out, call->key, strlen(call->key));
         tfy__buffer_printf(&out, ",\"why\":\"the process ended while %s ran\"}", call->tool->name);
-        int64_t lsn = step_append(pending, TFY_R_IN_DOUBT, &out);
+        int64_t lsn = tfy__step_append(pending, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return;
         pending->doubt_recorded = true;
@@ -183,7 +184,7 @@ void person_in_doubt(Pending *pending)
     (void)loop;
 }
 
-void person_raise_failed(Pending *pending)
+void tfy__person_raise_failed(Pending *pending)
 {
     TfyCall *call = &pending->call;
     TfyTask *task = call->task;
@@ -255,7 +256,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     if (!pending) return code;
     TfyCall *call = &pending->call;
     TfyValue value;
-    if (!person_answer_value(call->task, call->result, answer, &value)) {
+    if (!tfy__person_answer_value(call->task, call->result, answer, &value)) {
         char answers[400];
         answers_text(call->result, answers, sizeof answers);
         snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer,
@@ -263,7 +264,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
         return TFY_E_INVALID;
     }
     if (!record_approval(pending, answer, by ? by : "")) return loop->failure;
-    step_answer(pending, value);
+    tfy__step_answer(pending, value);
     return tfy__log_sync(loop->log);
 }
 
@@ -284,7 +285,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
         snprintf(error_text, TFY_ERROR_TEXT, "task %s has already ended", target->log.path);
         return TFY_E_STATE;
     }
-    cancel_request(target, "killed", by, force);
+    tfy__cancel_request(target, "killed", by, force);
     return loop->failure ? loop->failure : tfy__log_sync(loop->log);
 }
 
@@ -310,14 +311,14 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     tfy__buffer_free(&json);
     if (!ok) return loop->failure;
     if (done) {
-        step_answer(pending, value);
+        tfy__step_answer(pending, value);
     } else if (strcmp(how, "retry") == 0) {
-        step_begin_again(pending);
-        step_queue(pending);
+        tfy__step_begin_again(pending);
+        tfy__step_queue(pending);
     } else {
-        person_raise_failed(pending);
+        tfy__person_raise_failed(pending);
         pending->stage = STAGE_SETTLE;
-        step_queue(pending);
+        tfy__step_queue(pending);
     }
     return tfy__log_sync(loop->log);
 }
@@ -325,7 +326,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
 int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
 {
     char text[TFY_ERROR_TEXT];
-    Cold *cold = task_by_tid(loop, tid);
+    Cold *cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_E_ABSENT;
     return tfy__arrive_approval(loop, cold->run->uuid, cold->log.path, 0, answer, "embedding", text);
 }
@@ -333,7 +334,7 @@ int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force)
 {
     char text[TFY_ERROR_TEXT];
-    Cold *cold = task_by_tid(loop, tid);
+    Cold *cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_E_ABSENT;
     return tfy__arrive_kill(loop, cold->run->uuid, cold->log.path, force, "embedding", text);
 }

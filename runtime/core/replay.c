@@ -9,32 +9,32 @@
 
 #include "core.h"
 
-json_t *record_json(const TfyLogRecord *record)
+json_t *tfy__record_json(const TfyLogRecord *record)
 {
     json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
     return json ? json : json_object();
 }
 
-bool record_has(const TfyLogRecord *record, const char *member)
+bool tfy__record_has(const TfyLogRecord *record, const char *member)
 {
-    json_t *json = record_json(record);
+    json_t *json = tfy__record_json(record);
     bool has = json_object_get(json, member) != NULL;
     json_decref(json);
     return has;
 }
 
-const TfyLogRecord *history_peek(const Cold *cold)
+const TfyLogRecord *tfy__history_peek(const Cold *cold)
 {
     if (cold->next_record == NO_INDEX) return NULL;
     return &cold->run->history->records[cold->next_record];
 }
 
-bool history_live(const Cold *cold)
+bool tfy__history_live(const Cold *cold)
 {
     return cold->next_record == NO_INDEX && !cold->run->history;
 }
 
-bool history_at_cursor(const Cold *cold)
+bool tfy__history_at_cursor(const Cold *cold)
 {
     return cold->next_record == cold->run->cursor;
 }
@@ -44,8 +44,8 @@ static void wake_owner(Run *run)
 {
     const TfyHistory *history = run->history;
     const TfyLogTask *owner = &history->tasks[history->record_tasks[run->cursor]];
-    Cold *cold = task_by_tid(run->loop, owner->tid);
-    if (cold && cold->pending && cold->next_record == run->cursor) step_queue(cold->pending);
+    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
+    if (cold && cold->pending && cold->next_record == run->cursor) tfy__step_queue(cold->pending);
 }
 
 static void release_held(Run *run)
@@ -54,7 +54,7 @@ static void release_held(Run *run)
         Pending *pending = run->held_first;
         run->held_first = pending->held_next;
         pending->held = false;
-        step_queue(pending); /* also recycles the dead ones */
+        tfy__step_queue(pending); /* also recycles the dead ones */
     }
     run->held_last = NULL;
 }
@@ -63,9 +63,9 @@ static void release_held(Run *run)
 static void history_finished(Run *run)
 {
     if (run->loop->replay_only) return;
-    history_drop(run->loop, run);
+    tfy__history_drop(run->loop, run);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->cancel_again && cold->task) cancel_request(cold, cold->cancel_again, NULL, false);
+        if (cold->cancel_again && cold->task) tfy__cancel_request(cold, cold->cancel_again, NULL, false);
     release_held(run);
 }
 
@@ -79,7 +79,7 @@ static void move_cursor(Run *run)
         history_finished(run);
 }
 
-void history_take(Cold *cold)
+void tfy__history_take(Cold *cold)
 {
     Run *run = cold->run;
     uint32_t index = cold->next_record;
@@ -93,7 +93,7 @@ void history_take(Cold *cold)
     if (index == run->cursor) move_cursor(run);
 }
 
-void history_hold(Pending *pending)
+void tfy__history_hold(Pending *pending)
 {
     Run *run = pending->cold->run;
     if (pending->held) return;
@@ -120,7 +120,7 @@ static uint32_t known_task(const TfyHistory *history, int64_t tid)
     return low < history->task_count && history->tasks[low].tid == tid ? low : NO_INDEX;
 }
 
-bool history_attach(Cold *cold)
+bool tfy__history_attach(Cold *cold)
 {
     Run *run = cold->run;
     if (!run->history) return false;
@@ -144,7 +144,7 @@ static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *tex
         return;
     }
     const char *id = "";
-    const TfyPoint *point = point_of(cold->run->loop, record->point);
+    const TfyPoint *point = tfy__point_of(cold->run->loop, record->point);
     if (point) id = point->id;
     int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
     snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn,
@@ -152,7 +152,7 @@ static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *tex
              shown < (int)record->payload_len ? "…" : "");
 }
 
-void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
 {
     TfyLoop *loop = cold->run->loop;
     char recorded[512], now[512];
@@ -162,35 +162,35 @@ void history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_for
     va_end(args);
     say_recorded(cold, record, recorded, sizeof recorded);
     uint32_t line = cold->pending ? cold->pending->call.site->point->line
-                    : record      ? point_line(loop, record->point)
+                    : record      ? tfy__point_line(loop, record->point)
                                   : 0;
     char where[64] = "";
     if (line) snprintf(where, sizeof where, " (line %u)", line);
-    if (cold->task) sched_halt(cold->task);
+    if (cold->task) tfy__sched_halt(cold->task);
     if (loop->report) loop->report->divergences++;
-    loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
-              cold->run->uuid, recorded, where, now);
+    tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
+                   cold->run->uuid, recorded, where, now);
 }
 
-bool history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
+bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
-    const TfyLogRecord *next = history_peek(cold);
+    const TfyLogRecord *next = tfy__history_peek(cold);
     *record = NULL;
     if (!next) {
         if (!cold->run->loop->replay_only || !cold->run->history) return true;
         if (cold->run->history->run.state >= TFY_TASK_COMPLETED)
-            history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
+            tfy__history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
         else if (cold->task)
-            sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
+            tfy__sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
         return false;
     }
     if (next->type == type && (!point || next->point == point)) {
         *record = next;
         return true;
     }
-    const TfyPoint *here = point_of(cold->run->loop, point);
-    history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
-                    here ? here->id : "");
+    const TfyPoint *here = tfy__point_of(cold->run->loop, point);
+    tfy__history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
+                         here ? here->id : "");
     return false;
 }
 
@@ -210,13 +210,13 @@ static const char *static_reason(const char *why)
     return "killed";
 }
 
-void history_async(TfyTask *task)
+void tfy__history_async(TfyTask *task)
 {
     Cold *cold = cold_of(task);
     for (;;) {
-        const TfyLogRecord *record = history_peek(cold);
+        const TfyLogRecord *record = tfy__history_peek(cold);
         if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
-        json_t *json = record_json(record);
+        json_t *json = tfy__record_json(record);
         json_t *scope = json_object_get(json, "scope");
         bool here = json_u32(json, "passages") == task->passages;
         bool ours = record->type == TFY_R_SIGNAL || scope;
@@ -225,14 +225,14 @@ void history_async(TfyTask *task)
         const char *why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")));
         json_decref(json);
         if (!ours || !here) return;
-        history_take(cold);
-        cancel_apply(cold, target, force, why);
+        tfy__history_take(cold);
+        tfy__cancel_apply(cold, target, force, why);
     }
 }
 
 /* ---- taking a run up again ---- */
 
-void history_drop(TfyLoop *loop, Run *run)
+void tfy__history_drop(TfyLoop *loop, Run *run)
 {
     (void)loop;
     if (run->owns_history) tfy__history_free(run->history);
@@ -269,9 +269,9 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart: nothing to go on from", run->uuid);
         return TFY_E_DATA;
     }
-    json_t *json = record_json(first);
+    json_t *json = tfy__record_json(first);
     const char *name = json_string_value(json_object_get(json, "workflow"));
-    const TfyWorkflow *workflow = name ? workflow_by_name(loop->program, name) : NULL;
+    const TfyWorkflow *workflow = name ? tfy__workflow_by_name(loop->program, name) : NULL;
     const char *seed = json_string_value(json_object_get(json, "seed"));
     run->seed = seed ? strtoull(seed, NULL, 16) : 0;
     int code = 0;
@@ -292,10 +292,10 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
                      workflow->name, text);
             code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
         } else {
-            Cold *root = run_begin_root(loop, run, workflow, values, history->run.root);
-            if (root) history_attach(root);
+            Cold *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
+            if (root) tfy__history_attach(root);
             if (root)
-                history_take(root);
+                tfy__history_take(root);
             else
                 code = TFY_E_NOMEM;
         }
@@ -309,7 +309,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
 
 static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
 {
-    Run *run = run_new(loop, &history->run);
+    Run *run = tfy__run_new(loop, &history->run);
     if (!run) return TFY_E_NOMEM;
     *out = run;
     run->history = history;
@@ -322,9 +322,9 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
 static bool replay_turns(TfyLoop *loop, Run *run)
 {
     while (run->history && run->cursor < run->history->record_count && !loop->failure) {
-        if (step_work(loop)) continue;
+        if (tfy__step_work(loop)) continue;
         if (loop->ring_head == loop->ring_tail) return false;
-        sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+        tfy__sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
     }
     return true;
 }
@@ -333,14 +333,14 @@ static void say_stuck(Run *run)
 {
     const TfyLogRecord *record = &run->history->records[run->cursor];
     const TfyLogTask *owner = &run->history->tasks[run->history->record_tasks[run->cursor]];
-    Cold *cold = task_by_tid(run->loop, owner->tid);
+    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
     if (cold)
-        history_diverge(cold, record,
-                        cold->end_state ? "the task has ended"
-                        : cold->pending ? "it waits for something else"
-                                        : "it does not come to it");
+        tfy__history_diverge(cold, record,
+                             cold->end_state ? "the task has ended"
+                             : cold->pending ? "it waits for something else"
+                                             : "it does not come to it");
     else
-        history_diverge(run->root, record, "there is no task %s", owner->path);
+        tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
 int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
@@ -368,7 +368,7 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
         return TFY_E_STATE;
     }
     Run *run = NULL;
-    loop_clock(loop);
+    tfy__loop_clock(loop);
     code = attach_run(loop, history, true, &run, error_text);
     if (code < 0) {
         if (!run) tfy__history_free(history);
@@ -413,13 +413,13 @@ int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyO
     *report = (TfyReplayReport){0};
     TfyLoop *loop = NULL;
     char error_text[TFY_ERROR_TEXT] = "";
-    int code = loop_open_replay(&loop, program, options, error_text);
+    int code = tfy__loop_open_replay(&loop, program, options, error_text);
     if (code < 0) return code;
     loop->report = report;
     Run *run = NULL;
     code = attach_run(loop, (TfyHistory *)history, false, &run, error_text);
     if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
-    if (code == TFY_E_DIVERGED && !loop->failure) loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
+    if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
     if (run) report_end(loop, run, report);
     if (loop->failure) code = loop->failure;
     if (run) run->history = NULL; /* the caller's */

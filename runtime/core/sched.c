@@ -1,15 +1,15 @@
 /* sched.c: running one task until it stops: the trampoline over its frames. */
 #include "core.h"
 
-void sched_halt(TfyTask *task)
+void tfy__sched_halt(TfyTask *task)
 {
     task->state |= T_HALTED;
 }
 
-void sched_wake(TfyTask *task)
+void tfy__sched_wake(TfyTask *task)
 {
     if (state_of(task) != TFY_TASK_RUNNING)
-        ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
+        tfy__ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
 }
 
 /* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can catch. */
@@ -31,11 +31,11 @@ static bool frame_finish(TfyTask *task)
         task->state |= T_RETURNING;
         task->passages++;
         cold_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
-        if (task->error) children_cancel(task, frame, "its parent failed");
-        if (task->state & T_REPLAYING) history_async(task);
-        if (cancel_ready(task)) {
-            if (!cancel_deliver(task)) return false;
-            children_cancel(task, frame, "its parent was cancelled");
+        if (task->error) tfy__children_cancel(task, frame, "its parent failed");
+        if (task->state & T_REPLAYING) tfy__history_async(task);
+        if (tfy__cancel_ready(task)) {
+            if (!tfy__cancel_deliver(task)) return false;
+            tfy__children_cancel(task, frame, "its parent was cancelled");
         }
     }
     if (frame->children) {
@@ -44,13 +44,13 @@ static bool frame_finish(TfyTask *task)
     }
     task->state &= ~(uint32_t)T_RETURNING;
     cold_of(task)->answer_type = NULL;
-    timers_del(&task->loop->timers, frame->timer);
+    tfy__timers_del(&task->loop->timers, frame->timer);
     if (task->state & T_CANCEL && cold_of(task)->cancel_scope == frame->scope)
         task->state &= ~(uint32_t)T_CANCEL; /* too late */
     timeout_at_boundary(task, frame);
-    task_pop(task);
+    tfy__task_pop(task);
     if (task->top != TFY_NO_FRAME) return true;
-    task_finish(task);
+    tfy__task_finish(task);
     return false;
 }
 
@@ -58,11 +58,12 @@ static bool frame_finish(TfyTask *task)
 static bool prepare(TfyTask *task)
 {
     if (task->state & T_HALTED) return false;
-    if (task->state & T_REPLAYING) history_async(task);
+    if (task->state & T_REPLAYING) tfy__history_async(task);
     if (task->state & T_HALTED) return false;
-    if (cancel_ready(task)) {
-        if (!cancel_deliver(task)) return false;
-        if (task->state & T_RETURNING) children_cancel(task, frame_at(task, task->top), "its parent was cancelled");
+    if (tfy__cancel_ready(task)) {
+        if (!tfy__cancel_deliver(task)) return false;
+        if (task->state & T_RETURNING)
+            tfy__children_cancel(task, frame_at(task, task->top), "its parent was cancelled");
     }
     if (task->state & T_RETURNING) return frame_finish(task);
     cold_of(task)->answer_type = NULL; /* the frame takes it now */
@@ -74,7 +75,7 @@ static bool prepare(TfyTask *task)
 /* A task that gets every answer at once would never let others run: after a slice of such answers it queues again. */
 #define AGAIN_COST (TFY_FUEL_SLICE / 64)
 
-void sched_run_task(TfyLoop *loop, TfyTask *task)
+void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
 {
     task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
     task->fuel = TFY_FUEL_SLICE;
@@ -86,7 +87,7 @@ void sched_run_task(TfyLoop *loop, TfyTask *task)
         case TFY_YIELD:
         case TFY_SPENT:
             task->passages++;
-            ready_push(loop, task);
+            tfy__ready_push(loop, task);
             return;
         case TFY_CALL: break;
         case TFY_RETURN:
@@ -95,13 +96,13 @@ void sched_run_task(TfyLoop *loop, TfyTask *task)
         case TFY_AGAIN:
             task->fuel -= AGAIN_COST;
             if (task->fuel < 0) {
-                ready_push(loop, task);
+                tfy__ready_push(loop, task);
                 return;
             }
             if (task->state & T_SLOW && !prepare(task)) return;
             break;
         case TFY_WAIT: return;
-        case TFY_STOP: sched_halt(task); return;
+        case TFY_STOP: tfy__sched_halt(task); return;
         }
     }
 }

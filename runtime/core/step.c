@@ -15,7 +15,7 @@
 
 /* ---- making and freeing ---- */
 
-Pending *step_new(TfyTask *task, const TfySite *site)
+Pending *tfy__step_new(TfyTask *task, const TfySite *site)
 {
     TfyLoop *loop = task->loop;
     Cold *cold = cold_of(task);
@@ -37,7 +37,7 @@ Pending *step_new(TfyTask *task, const TfySite *site)
     return pending;
 }
 
-void step_drop_key(Pending *pending)
+void tfy__step_drop_key(Pending *pending)
 {
     TfyCall *call = &pending->call;
     uint32_t at = call->site->tool->param_count;
@@ -48,7 +48,7 @@ void step_drop_key(Pending *pending)
 
 static void drop_args(Pending *pending)
 {
-    step_drop_key(pending);
+    tfy__step_drop_key(pending);
     TfyCall *call = &pending->call;
     if (!call->args) return;
     const TfyTool *tool = call->site->tool;
@@ -64,10 +64,10 @@ static void recycle(TfyLoop *loop, Pending *pending)
 }
 
 /* Forgets the step; its memory goes once no queue holds it. */
-void step_free(Pending *pending)
+void tfy__step_free(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
-    timers_del(&loop->timers, pending->timer);
+    tfy__timers_del(&loop->timers, pending->timer);
     pending->timer = 0;
     drop_args(pending);
     tfy__buffer_free(&pending->call.extra);
@@ -84,7 +84,7 @@ static bool dequeued(Pending *pending)
     return false;
 }
 
-void step_queue(Pending *pending)
+void tfy__step_queue(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
     if (pending->in_work) return;
@@ -97,14 +97,14 @@ void step_queue(Pending *pending)
     loop->work_last = pending;
 }
 
-bool step_work(TfyLoop *loop)
+bool tfy__step_work(TfyLoop *loop)
 {
     Pending *pending = loop->work_first;
     if (!pending) return false;
     loop->work_first = pending->work_next;
     if (!loop->work_first) loop->work_last = NULL;
     pending->in_work = false;
-    if (dequeued(pending)) step_advance(pending);
+    if (dequeued(pending)) tfy__step_advance(pending);
     return true;
 }
 
@@ -133,12 +133,12 @@ static void stop_call(Pending *pending)
     if (performer && performer->abort) performer->abort(call);
 }
 
-void step_cancel(Cold *cold)
+void tfy__step_cancel(Cold *cold)
 {
     Pending *pending = cold->pending;
     stop_call(pending);
     if (pending->stage == STAGE_RUN) leave_joiners(pending);
-    step_free(pending);
+    tfy__step_free(pending);
 }
 
 /* ---- answers ---- */
@@ -155,52 +155,53 @@ static uint8_t wait_state(const Pending *pending)
     }
 }
 
-void step_answer(Pending *pending, TfyValue value)
+void tfy__step_answer(Pending *pending, TfyValue value)
 {
     TfyTask *task = pending->call.task;
     const TfyType *type = pending->call.result;
     task->result = type->kind == TFY_NOTHING ? tfy_of_int(0) : tfy__keep_value(type, value);
     cold_of(task)->answer_type = type;
-    step_free(pending);
+    tfy__step_free(pending);
     tfy_cut(task, 0);
-    sched_wake(task);
+    tfy__sched_wake(task);
 }
 
-void step_raise(Pending *pending)
+void tfy__step_raise(Pending *pending)
 {
     TfyTask *task = pending->call.task;
-    step_free(pending);
+    tfy__step_free(pending);
     tfy_cut(task, 0);
-    sched_wake(task);
+    tfy__sched_wake(task);
 }
 
-void error_json(TfyBuffer *out, const TfyObj *error)
+void tfy__error_json(TfyBuffer *out, const TfyObj *error)
 {
     tfy__encode(out, &tfy_type_any_error, tfy_of_obj((TfyObj *)error));
 }
 
 /* ---- records ---- */
 
-int64_t record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
+int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
     TfyLoop *loop = cold->run->loop;
     if (loop->failure) return loop->failure;
     if (payload->failed) {
-        loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
         return TFY_E_NOMEM;
     }
     int64_t lsn = tfy__log_append(loop->log, &cold->log, type, step, point, payload->data, payload->len);
     if (lsn < 0)
-        loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
-                  (long long)tfy__log_durable(loop->log));
+        tfy__loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
+                       (long long)tfy__log_durable(loop->log));
     if (cold->task) cold->task->passages = 0;
     return lsn;
 }
 
-int64_t step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload)
+int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload)
 {
-    int64_t lsn = record_append(pending->cold, type, pending->call.step, pending->call.site->point->number, payload);
-    if (lsn < 0) sched_halt(pending->call.task);
+    int64_t lsn =
+        tfy__record_append(pending->cold, type, pending->call.step, pending->call.site->point->number, payload);
+    if (lsn < 0) tfy__sched_halt(pending->call.task);
     return lsn;
 }
 
@@ -272,7 +273,7 @@ static bool is_sleep(const Pending *pending)
 
 static int64_t json_int(const TfyLogRecord *record, const char *name)
 {
-    json_t *json = record_json(record);
+    json_t *json = tfy__record_json(record);
     int64_t value = json_integer_value(json_object_get(json, name));
     json_decref(json);
     return value;
@@ -288,15 +289,15 @@ static int64_t due_from_now(const TfyLoop *loop, int64_t delay_ms)
 static bool begin_deadline(Pending *pending, int64_t due_ms, const char *why)
 {
     const TfyLogRecord *record;
-    if (!history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
+    if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
     if (record) {
         pending->due_ms = json_int(record, "due");
-        history_take(pending->cold);
+        tfy__history_take(pending->cold);
     } else {
-        if (!history_live(pending->cold)) return history_hold(pending), false;
+        if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
         TfyBuffer out = {0};
         tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, why);
-        int64_t lsn = step_append(pending, TFY_R_TASK_YIELD, &out);
+        int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return false;
         pending->due_ms = due_ms;
@@ -308,20 +309,20 @@ static bool begin_deadline(Pending *pending, int64_t due_ms, const char *why)
 static bool begin_start(Pending *pending)
 {
     const TfyLogRecord *record;
-    if (!history_expect(pending->cold, TFY_R_STEP_START, pending->call.site->point->number, &record)) return false;
-    if (!record && !history_live(pending->cold)) return history_hold(pending), false;
+    if (!tfy__history_expect(pending->cold, TFY_R_STEP_START, pending->call.site->point->number, &record)) return false;
+    if (!record && !tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
     TfyBuffer out = {0};
     start_payload(&out, pending);
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
-        history_diverge(pending->cold, record, "it starts %s", out.data);
+        tfy__history_diverge(pending->cold, record, "it starts %s", out.data);
         ok = false;
     } else if (record && ok) {
         pending->from_history = true;
         pending->asked_lsn = record->lsn;
-        history_take(pending->cold);
+        tfy__history_take(pending->cold);
     } else {
-        pending->asked_lsn = step_append(pending, TFY_R_STEP_START, &out);
+        pending->asked_lsn = tfy__step_append(pending, TFY_R_STEP_START, &out);
         ok = pending->asked_lsn > 0;
     }
     tfy__buffer_free(&out);
@@ -351,7 +352,7 @@ static bool begin_attempt(Pending *pending)
     return true;
 }
 
-void step_begin_again(Pending *pending)
+void tfy__step_begin_again(Pending *pending)
 {
     pending->stage = STAGE_BEGIN;
     pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
@@ -388,7 +389,7 @@ static void diverge_request(Pending *pending, const TfyLogRecord *record)
 {
     TfyBuffer out = {0};
     say_request(pending, &out);
-    history_diverge(pending->cold, record, "it asks for %s", out.failed ? "an effect" : out.data);
+    tfy__history_diverge(pending->cold, record, "it asks for %s", out.failed ? "an effect" : out.data);
     tfy__buffer_free(&out);
 }
 
@@ -410,13 +411,13 @@ static void raise_recorded(Pending *pending, json_t *error)
 static void take_result(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = record_json(record);
+    json_t *json = tfy__record_json(record);
     if (call->site->tool->family == TFY_F_JOIN || !same_digest(pending, json)) {
         diverge_request(pending, record);
         json_decref(json);
         return;
     }
-    history_take(pending->cold);
+    tfy__history_take(pending->cold);
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     json_t *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
@@ -429,11 +430,11 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     else if (call->result->kind == TFY_NOTHING)
         ok = true;
     else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text)))
-        history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+        tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
     json_decref(json);
     if (call->task->state & T_HALTED) return;
     if (ok) {
-        step_answer(pending, value);
+        tfy__step_answer(pending, value);
     } else {
         pending->stage = STAGE_SETTLE;
     }
@@ -459,9 +460,9 @@ static void raise_timeout(Pending *pending)
 
 static void take_timer(Pending *pending)
 {
-    history_take(pending->cold);
+    tfy__history_take(pending->cold);
     if (is_sleep(pending))
-        step_answer(pending, tfy_of_int(0));
+        tfy__step_answer(pending, tfy_of_int(0));
     else
         raise_timeout(pending);
 }
@@ -484,23 +485,23 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
         diverge_request(pending, record);
         return;
     }
-    json_t *json = record_json(record), *error = json_object_get(json, "error"),
+    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
            *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
-    history_take(pending->cold);
-    Cold *target = task_by_tid(call->loop, call->args[0].i);
+    tfy__history_take(pending->cold);
+    Cold *target = tfy__task_by_tid(call->loop, call->args[0].i);
     if (target) target->joined = true;
     bool ok = !error &&
               (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
     if (error)
         raise_recorded(pending, error);
     else if (!ok)
-        history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
+        tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
     json_decref(json);
     if (call->task->state & T_HALTED) return;
     if (ok)
-        step_answer(pending, value);
+        tfy__step_answer(pending, value);
     else
         pending->stage = STAGE_SETTLE;
 }
@@ -508,40 +509,40 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
 static void take_approval(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = record_json(record);
+    json_t *json = tfy__record_json(record);
     const char *answer = json_string_value(json_object_get(json, "answer"));
     TfyValue value;
-    bool ok =
-        call->tool->family == TFY_F_APPROVE && answer && person_answer_value(call->task, call->result, answer, &value);
+    bool ok = call->tool->family == TFY_F_APPROVE && answer &&
+              tfy__person_answer_value(call->task, call->result, answer, &value);
     if (ok)
-        history_take(pending->cold);
+        tfy__history_take(pending->cold);
     else
         diverge_request(pending, record);
     json_decref(json);
-    if (ok) step_answer(pending, value);
+    if (ok) tfy__step_answer(pending, value);
 }
 
 static void take_resolved(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = record_json(record);
+    json_t *json = tfy__record_json(record);
     const char *how = json_string_value(json_object_get(json, "how"));
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     call->tool = call->site->tool;
     call->result = call->site->result;
-    history_take(pending->cold);
+    tfy__history_take(pending->cold);
     if (how && strcmp(how, "retry") == 0) {
-        step_begin_again(pending);
+        tfy__step_begin_again(pending);
     } else if (how && strcmp(how, "done") == 0) {
         json_t *plain = json_object_get(json, "value");
         bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
         if (ok)
-            step_answer(pending, value);
+            tfy__step_answer(pending, value);
         else
-            history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+            tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
     } else {
-        person_raise_failed(pending);
+        tfy__person_raise_failed(pending);
         pending->stage = STAGE_SETTLE;
     }
     json_decref(json);
@@ -551,13 +552,13 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
 static bool take_recorded(Pending *pending)
 {
     Cold *cold = pending->cold;
-    const TfyLogRecord *record = history_peek(cold);
+    const TfyLogRecord *record = tfy__history_peek(cold);
     if (!record) return false;
-    if (record->type == TFY_R_SIGNAL || (record->type == TFY_R_TIMER_FIRED && record_has(record, "scope"))) {
-        history_async(cold->task);
-        return cold->pending == pending && history_peek(cold) != record;
+    if (record->type == TFY_R_SIGNAL || (record->type == TFY_R_TIMER_FIRED && tfy__record_has(record, "scope"))) {
+        tfy__history_async(cold->task);
+        return cold->pending == pending && tfy__history_peek(cold) != record;
     }
-    if (!history_at_cursor(cold)) return false;
+    if (!tfy__history_at_cursor(cold)) return false;
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
@@ -568,7 +569,7 @@ static bool take_recorded(Pending *pending)
     case TFY_R_APPROVAL: take_approval(pending, record); break;
     case TFY_R_RESOLVED: take_resolved(pending, record); break;
     case TFY_R_IN_DOUBT:
-        history_take(cold);
+        tfy__history_take(cold);
         pending->stage = STAGE_DOUBT;
         pending->doubt_recorded = true;
         break;
@@ -579,7 +580,7 @@ static bool take_recorded(Pending *pending)
 
 /* ---- going live ---- */
 
-void step_wait_sync(Pending *pending)
+void tfy__step_wait_sync(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
     pending->stage = STAGE_SYNC;
@@ -598,46 +599,46 @@ static void timer_fired(void *arg)
     Pending *pending = arg;
     pending->timer = 0;
     if (pending->stage == STAGE_BACKOFF) {
-        step_advance(pending);
+        tfy__step_advance(pending);
         return;
     }
     stop_call(pending);
     if (pending->stage == STAGE_RUN) leave_joiners(pending);
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{}");
-    int64_t lsn = step_append(pending, TFY_R_TIMER_FIRED, &out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
     if (is_sleep(pending)) {
-        step_answer(pending, tfy_of_int(0));
+        tfy__step_answer(pending, tfy_of_int(0));
         return;
     }
     raise_timeout(pending);
-    step_advance(pending);
+    tfy__step_advance(pending);
 }
 
 /* Arms the step's timer for its wall-clock due time. */
-void step_arm(Pending *pending)
+void tfy__step_arm(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
     if (pending->timer || !pending->due_ms) return;
     int64_t delay_ms = pending->due_ms > loop->now_ms ? pending->due_ms - loop->now_ms : 0;
     int64_t due_ns =
         delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
-    pending->timer = timers_add(&loop->timers, due_ns, timer_fired, pending);
-    if (!pending->timer) loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+    pending->timer = tfy__timers_add(&loop->timers, due_ns, timer_fired, pending);
+    if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
 static void join_live(Pending *pending)
 {
     TfyCall *call = &pending->call;
-    Cold *target = task_by_tid(call->loop, call->args[0].i);
+    Cold *target = tfy__task_by_tid(call->loop, call->args[0].i);
     if (target && target->run != pending->cold->run) target = NULL;
     pending->target = target;
     pending->stage = STAGE_RUN;
-    step_arm(pending);
+    tfy__step_arm(pending);
     if (!target || target->end_state || target == pending->cold) {
-        step_join_ended(pending);
+        tfy__step_join_ended(pending);
         return;
     }
     pending->join_next = NULL;
@@ -655,7 +656,7 @@ static const char *failure_kind(const Cold *target)
 }
 
 /* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
-void step_join_ended(Pending *pending)
+void tfy__step_join_ended(Pending *pending)
 {
     TfyCall *call = &pending->call;
     Cold *target = pending->target;
@@ -678,18 +679,18 @@ void step_join_ended(Pending *pending)
             raise_task_failed(pending, path, failure_kind(target),
                               target->failure_text ? target->failure_text : "it was killed");
         tfy__buffer_text(&out, "\"error\":");
-        error_json(&out, call->task->error);
+        tfy__error_json(&out, call->task->error);
     }
     tfy__buffer_char(&out, '}');
     if (target) target->joined = true;
-    int64_t lsn = step_append(pending, TFY_R_JOIN_RESULT, &out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
     if (ok) {
-        step_answer(pending, target->value);
+        tfy__step_answer(pending, target->value);
     } else {
         pending->stage = STAGE_SETTLE;
-        step_queue(pending);
+        tfy__step_queue(pending);
     }
 }
 
@@ -740,7 +741,7 @@ static void start_call(Pending *pending)
     pending->stage = STAGE_RUN;
     pending->in_call = true;
     loop->in_flight++;
-    if (!pending->probing) step_arm(pending);
+    if (!pending->probing) tfy__step_arm(pending);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     if (injected(pending)) return;
     const TfyPerformer *performer = loop->performers[call->tool->family];
@@ -750,7 +751,7 @@ static void start_call(Pending *pending)
         tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
 }
 
-void step_synced(TfyLoop *loop)
+void tfy__step_synced(TfyLoop *loop)
 {
     int64_t durable = tfy__log_durable(loop->log);
     while (loop->sync_first && loop->sync_first->sync_lsn <= durable) {
@@ -760,7 +761,7 @@ void step_synced(TfyLoop *loop)
         pending->in_sync = false;
         if (!dequeued(pending)) continue;
         if (pending->call.tool->family == TFY_F_APPROVE)
-            person_ask(pending);
+            tfy__person_ask(pending);
         else
             start_call(pending);
     }
@@ -772,15 +773,15 @@ static void go_live(Pending *pending)
     const TfyTool *tool = pending->call.tool;
     if (is_sleep(pending)) {
         pending->stage = STAGE_RUN;
-        step_arm(pending);
+        tfy__step_arm(pending);
     } else if (tool->family == TFY_F_JOIN) {
         join_live(pending);
     } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
         pending->stage = STAGE_DOUBT;
-        step_advance(pending);
+        tfy__step_advance(pending);
     } else {
-        step_wait_sync(pending);
-        if (tfy__log_durable(pending->call.loop->log) >= pending->sync_lsn) step_synced(pending->call.loop);
+        tfy__step_wait_sync(pending);
+        if (tfy__log_durable(pending->call.loop->log) >= pending->sync_lsn) tfy__step_synced(pending->call.loop);
     }
 }
 
@@ -790,10 +791,10 @@ static void doubt_live(Pending *pending)
     const TfyTool *probe = pending->call.site->tool->probe;
     if (probe && !pending->doubt_recorded) {
         pending->probing = true;
-        if (probe_start(pending)) start_call(pending);
+        if (tfy__probe_start(pending)) start_call(pending);
         return;
     }
-    person_in_doubt(pending);
+    tfy__person_in_doubt(pending);
 }
 
 /* ---- settling a failed attempt ---- */
@@ -802,22 +803,22 @@ static bool record_retry(Pending *pending)
 {
     Cold *cold = pending->cold;
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_RETRY, pending->call.site->point->number, &record)) return false;
+    if (!tfy__history_expect(cold, TFY_R_RETRY, pending->call.site->point->number, &record)) return false;
     if (record) {
         pending->due_ms = json_int(record, "due");
-        history_take(cold);
+        tfy__history_take(cold);
         return true;
     }
-    if (!history_live(cold)) return history_hold(pending), false;
+    if (!tfy__history_live(cold)) return tfy__history_hold(pending), false;
     int64_t delay_ms = pending->backoff_ms;
     for (uint32_t i = 1; i < pending->call.attempt && delay_ms < BACKOFF_MAX_MS; i++) delay_ms *= 2;
     if (delay_ms > BACKOFF_MAX_MS) delay_ms = BACKOFF_MAX_MS;
     pending->due_ms = due_from_now(pending->call.loop, delay_ms);
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"attempt\":%u,\"error\":", pending->call.attempt);
-    error_json(&out, pending->call.task->error);
+    tfy__error_json(&out, pending->call.task->error);
     tfy__buffer_printf(&out, ",\"due\":%lld}", (long long)pending->due_ms);
-    int64_t lsn = step_append(pending, TFY_R_RETRY, &out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_RETRY, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
@@ -830,7 +831,7 @@ static bool ask_again(Pending *pending)
     pending->asks--;
     tfy_drop(task, tfy_take_error(task));
     pending->call.step = ++pending->cold->log.step;
-    step_begin_again(pending);
+    tfy__step_begin_again(pending);
     return true;
 }
 
@@ -840,7 +841,7 @@ static bool settle(Pending *pending)
     TfyTask *task = pending->call.task;
     if (!pending->backoff_only && ask_again(pending)) return true;
     if (pending->retry <= 0 || (!pending->backoff_only && !tfy_retriable(task))) {
-        step_raise(pending);
+        tfy__step_raise(pending);
         return false;
     }
     if (!record_retry(pending)) return false;
@@ -854,29 +855,29 @@ static bool settle(Pending *pending)
 static bool backoff(Pending *pending)
 {
     Cold *cold = pending->cold;
-    const TfyLogRecord *record = history_peek(cold);
+    const TfyLogRecord *record = tfy__history_peek(cold);
     if (record && record->type == TFY_R_SIGNAL && !pending->backoff_only) return take_recorded(pending);
-    if (record && (record->type == TFY_R_SIGNAL || record_has(record, "scope"))) {
-        history_async(cold->task);
-        return cold->pending == pending && history_peek(cold) != record;
+    if (record && (record->type == TFY_R_SIGNAL || tfy__record_has(record, "scope"))) {
+        tfy__history_async(cold->task);
+        return cold->pending == pending && tfy__history_peek(cold) != record;
     }
-    if (!record && !history_live(cold)) return history_hold(pending), false;
+    if (!record && !tfy__history_live(cold)) return tfy__history_hold(pending), false;
     if (!record && pending->due_ms > pending->call.loop->now_ms) {
-        step_arm(pending);
+        tfy__step_arm(pending);
         return false;
     }
-    timers_del(&pending->call.loop->timers, pending->timer);
+    tfy__timers_del(&pending->call.loop->timers, pending->timer);
     pending->timer = 0;
     pending->due_ms = 0;
     if (pending->backoff_only) {
-        step_answer(pending, tfy_of_int(0));
+        tfy__step_answer(pending, tfy_of_int(0));
         return false;
     }
-    step_begin_again(pending);
+    tfy__step_begin_again(pending);
     return true;
 }
 
-void step_advance(Pending *pending)
+void tfy__step_advance(Pending *pending)
 {
     Cold *cold = pending->cold;
     TfyTask *task = pending->call.task;
@@ -888,9 +889,9 @@ void step_advance(Pending *pending)
         case STAGE_OUTCOME:
         case STAGE_DOUBT:
             if (take_recorded(pending)) break;
-            if (cold->pending != pending || task->state & T_HALTED || history_peek(cold)) return;
-            if (!history_live(cold)) {
-                history_hold(pending);
+            if (cold->pending != pending || task->state & T_HALTED || tfy__history_peek(cold)) return;
+            if (!tfy__history_live(cold)) {
+                tfy__history_hold(pending);
                 return;
             }
             if (pending->stage == STAGE_OUTCOME)
@@ -921,7 +922,7 @@ static void leave_call(Pending *pending)
 {
     pending->in_call = false;
     pending->call.loop->in_flight--;
-    timers_del(&pending->call.loop->timers, pending->timer);
+    tfy__timers_del(&pending->call.loop->timers, pending->timer);
     pending->timer = 0;
 }
 
@@ -937,10 +938,10 @@ static bool append_result(Pending *pending, const TfyValue *value)
         tfy__encode(&out, call->result, *value);
     } else if (!value && !call->value_in_extra) {
         tfy__buffer_text(&out, ",\"error\":");
-        error_json(&out, call->task->error);
+        tfy__error_json(&out, call->task->error);
     }
     tfy__buffer_char(&out, '}');
-    int64_t lsn = step_append(pending, call->record_type, &out);
+    int64_t lsn = tfy__step_append(pending, call->record_type, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
@@ -950,12 +951,12 @@ void tfy__call_done(TfyCall *call, TfyValue result)
     Pending *pending = pending_of(call);
     leave_call(pending);
     if (pending->probing) {
-        probe_done(pending, result);
+        tfy__probe_done(pending, result);
         return;
     }
     if (!append_result(pending, &result)) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
-    step_answer(pending, result);
+    tfy__step_answer(pending, result);
 }
 
 static void call_failed(Pending *pending)
@@ -965,17 +966,17 @@ static void call_failed(Pending *pending)
     if (pending->probing) {
         tfy_drop(call->task, tfy_take_error(call->task));
         tfy_cut(call->task, 0);
-        step_drop_key(pending);
+        tfy__step_drop_key(pending);
         pending->probing = false;
         call->tool = call->site->tool;
         call->result = call->site->result;
-        person_in_doubt(pending);
+        tfy__person_in_doubt(pending);
         return;
     }
     if (!append_result(pending, NULL)) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
     pending->stage = STAGE_SETTLE;
-    step_queue(pending);
+    tfy__step_queue(pending);
 }
 
 void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
@@ -1064,7 +1065,7 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 {
     Cold *cold = cold_of(task);
     uint8_t waiting = wait_state(pending);
-    step_advance(pending);
+    tfy__step_advance(pending);
     if (task->state & T_HALTED) return TFY_STOP;
     if (cold->pending != pending) return TFY_AGAIN;
     set_state(task, waiting);
@@ -1074,13 +1075,13 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
     if (task->state & T_HALTED) return TFY_STOP;
-    if (cancel_ready(task)) {
+    if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
     }
-    Pending *pending = step_new(task, site);
+    Pending *pending = tfy__step_new(task, site);
     if (!pending || !keep_args(pending, args) || !compute_digest(&pending->call)) {
-        if (pending) step_free(pending);
+        if (pending) tfy__step_free(pending);
         tfy__out_of_memory(task);
         return TFY_AGAIN;
     }
@@ -1098,11 +1099,11 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms)
 {
     if (task->state & T_HALTED) return TFY_STOP;
-    if (cancel_ready(task)) {
+    if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN;
     }
-    Pending *pending = step_new(task, site);
+    Pending *pending = tfy__step_new(task, site);
     if (!pending) {
         tfy_drop(task, tfy_take_error(task));
         tfy__out_of_memory(task);

@@ -9,7 +9,7 @@
 
 #include "core.h"
 
-int tasks_init(TfyLoop *loop)
+int tfy__tasks_init(TfyLoop *loop)
 {
     size_t bytes = (size_t)TASK_MAX * sizeof(TfyTask);
     void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -23,7 +23,7 @@ int tasks_init(TfyLoop *loop)
     return loop->ring && loop->by_tid ? 0 : TFY_E_NOMEM;
 }
 
-void tasks_deinit(TfyLoop *loop)
+void tfy__tasks_deinit(TfyLoop *loop)
 {
     if (loop->tasks) munmap(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask));
     free(loop->free_slots);
@@ -54,7 +54,7 @@ static bool ring_reserve(TfyLoop *loop)
     return alive < loop->ring_mask || ring_grow(loop);
 }
 
-void ready_push(TfyLoop *loop, TfyTask *task)
+void tfy__ready_push(TfyLoop *loop, TfyTask *task)
 {
     if (task->state & (T_QUEUED | T_FREE)) return; /* a second wake-up changes nothing */
     task->state |= T_QUEUED;
@@ -94,7 +94,7 @@ static bool table_reserve(TfyLoop *loop)
     return true;
 }
 
-Cold *task_by_tid(TfyLoop *loop, int64_t tid)
+Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 {
     for (Cold *cold = loop->by_tid[bucket_of(loop, tid)]; cold; cold = cold->next_by_tid)
         if (cold->log.tid == tid) return cold;
@@ -133,7 +133,7 @@ static void slot_return(TfyLoop *loop, TfyTask *task)
     loop->free_slots[loop->free_count++] = (uint32_t)(task - loop->tasks);
 }
 
-Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
 {
     Cold *cold = calloc(1, sizeof *cold);
     char *own_path = strdup(path);
@@ -155,20 +155,20 @@ Cold *task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid
     return cold;
 }
 
-void task_give_back(Cold *cold)
+void tfy__task_give_back(Cold *cold)
 {
     TfyTask *task = cold->task;
     TfyLoop *loop = task->loop;
-    task_release_frames(task);
+    tfy__task_release_frames(task);
     tfy__free(&loop->heap, task->stack, cold->stack_cap);
     cold->stack_cap = 0;
     cold->task = NULL;
     slot_return(loop, task);
 }
 
-void cold_free(TfyLoop *loop, Cold *cold)
+void tfy__cold_free(TfyLoop *loop, Cold *cold)
 {
-    if (cold->task) task_give_back(cold);
+    if (cold->task) tfy__task_give_back(cold);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
     tfy_drop(&scratch, cold->failure);
@@ -195,7 +195,7 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
     return true;
 }
 
-void *task_push(TfyTask *task, const TfyWorkflow *workflow)
+void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
 {
     Cold *cold = cold_of(task);
     uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
@@ -210,7 +210,7 @@ void *task_push(TfyTask *task, const TfyWorkflow *workflow)
     return frame;
 }
 
-void task_pop(TfyTask *task)
+void tfy__task_pop(TfyTask *task)
 {
     TfyFrame *frame = frame_at(task, task->top);
     task->top = frame->prev;
@@ -235,14 +235,14 @@ static void frame_release(TfyTask *task, TfyFrame *frame)
         if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
 }
 
-void task_release_frames(TfyTask *task)
+void tfy__task_release_frames(TfyTask *task)
 {
     while (task->top != TFY_NO_FRAME) {
         TfyFrame *frame = frame_at(task, task->top);
         if (!(task->state & T_RETURNING)) frame_release(task, frame); /* a returning frame has released its own */
         task->state &= ~(uint32_t)T_RETURNING;
-        timers_del(&task->loop->timers, frame->timer);
-        task_pop(task);
+        tfy__timers_del(&task->loop->timers, frame->timer);
+        tfy__task_pop(task);
     }
     tfy_drop(task, task->error);
     task->error = NULL;
@@ -257,13 +257,13 @@ void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point
         tfy_panic(task, frame_at(task, task->top)->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
         return NULL;
     }
-    TfyFrame *frame = task_push(task, workflow);
+    TfyFrame *frame = tfy__task_push(task, workflow);
     if (!frame) {
         tfy__out_of_memory(task);
         return NULL;
     }
-    if (timeout_ms != TFY_NEVER && !scope_deadline(cold, point, timeout_ms)) {
-        task_pop(task);
+    if (timeout_ms != TFY_NEVER && !tfy__scope_deadline(cold, point, timeout_ms)) {
+        tfy__task_pop(task);
         return NULL;
     }
     return frame_at(task, task->top);

@@ -12,14 +12,14 @@
 
 /* ---- the queue ---- */
 
-void out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
+void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
 {
     Outgoing *out = malloc(sizeof *out);
     char *copy = malloc(len + 1);
     if (!out || !copy) {
         free(out);
         free(copy);
-        loop_fail(loop, TFY_E_NOMEM, "no memory for output");
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output");
         return;
     }
     memcpy(copy, text, len);
@@ -64,7 +64,7 @@ static void out_one(TfyLoop *loop, const Outgoing *out)
     }
 }
 
-void out_flush(TfyLoop *loop)
+void tfy__out_flush(TfyLoop *loop)
 {
     int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
     while (loop->out_first && loop->out_first->lsn <= durable) {
@@ -77,7 +77,7 @@ void out_flush(TfyLoop *loop)
     }
 }
 
-void out_free(TfyLoop *loop)
+void tfy__out_free(TfyLoop *loop)
 {
     while (loop->out_first) {
         Outgoing *out = loop->out_first;
@@ -93,7 +93,7 @@ static int64_t all_so_far(const TfyLoop *loop)
     return loop->log ? tfy__log_last(loop->log) : 0;
 }
 
-void report_text(TfyLoop *loop, const char *format, ...)
+void tfy__report_text(TfyLoop *loop, const char *format, ...)
 {
     if (loop->replay_only) return;
     TfyBuffer out = {0};
@@ -101,7 +101,7 @@ void report_text(TfyLoop *loop, const char *format, ...)
     va_start(args, format);
     tfy__buffer_vprintf(&out, format, args);
     va_end(args);
-    if (!out.failed) out_push(loop, OUT_STDERR, all_so_far(loop), out.data, out.len);
+    if (!out.failed) tfy__out_push(loop, OUT_STDERR, all_so_far(loop), out.data, out.len);
     tfy__buffer_free(&out);
 }
 
@@ -124,7 +124,7 @@ void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
     tfy__buffer_text(&out, ",\"message\":");
     tfy__buffer_json_string(&out, message.data ? message.data : "", message.len);
     tfy__buffer_char(&out, '}');
-    if (!out.failed) out_push(loop, OUT_EVENT, all_so_far(loop), out.data, out.len);
+    if (!out.failed) tfy__out_push(loop, OUT_EVENT, all_so_far(loop), out.data, out.len);
     tfy__buffer_free(&message);
     tfy__buffer_free(&out);
 }
@@ -161,7 +161,7 @@ static void saying_out(TfyTask *task, const Saying *saying)
     tfy__buffer_add(&line, saying->text->bytes, saying->text->byte_len);
     tfy__buffer_char(&line, '\n');
     int to = strcmp(saying->to, "log") == 0 ? OUT_STDERR : OUT_STDOUT;
-    if (!line.failed) out_push(loop, to, all_so_far(loop), line.data, line.len);
+    if (!line.failed) tfy__out_push(loop, to, all_so_far(loop), line.data, line.len);
     tfy__buffer_free(&line);
 }
 
@@ -171,24 +171,24 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
     Cold *cold = cold_of(task);
     cold->log.step++;
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_OUTPUT, point->number, &record)) return false;
+    if (!tfy__history_expect(cold, TFY_R_OUTPUT, point->number, &record)) return false;
     TfyBuffer out = {0};
     saying_payload(&out, saying);
     bool ok = !out.failed;
     if (!ok) {
         tfy__out_of_memory(task);
     } else if (record && strcmp(record->payload, out.data) != 0) {
-        history_diverge(cold, record, "it says %s", out.data);
+        tfy__history_diverge(cold, record, "it says %s", out.data);
         ok = false;
     } else if (record) {
-        history_take(cold);
+        tfy__history_take(cold);
         if (task->loop->replay_only) saying_out(task, saying); /* shown again; a resumed run has said it already */
     } else {
-        ok = record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
+        ok = tfy__record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
         if (ok)
             saying_out(task, saying);
         else
-            sched_halt(task);
+            tfy__sched_halt(task);
     }
     tfy__buffer_free(&out);
     return ok;
@@ -217,20 +217,20 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
     Cold *cold = cold_of(task);
     cold->log.step++;
     const TfyLogRecord *record;
-    if (!history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
+    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
     if (record) {
-        json_t *json = record_json(record);
+        json_t *json = tfy__record_json(record);
         *out = json_integer_value(json_object_get(json, "now"));
         json_decref(json);
-        history_take(cold);
+        tfy__history_take(cold);
         return true;
     }
     *out = task->loop->world.wall_ms(task->loop->world.state);
     TfyBuffer payload = {0};
     tfy__buffer_printf(&payload, "{\"now\":%lld}", (long long)*out);
-    bool ok = record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
+    bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
     tfy__buffer_free(&payload);
-    if (!ok) sched_halt(task);
+    if (!ok) tfy__sched_halt(task);
     return ok;
 }
 

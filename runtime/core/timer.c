@@ -66,7 +66,7 @@ static bool grow_table(Timers *timers)
     return true;
 }
 
-uint64_t timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg)
+uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg)
 {
     if (timers->count == timers->cap && !grow_heap(timers)) return 0;
     if (timers->count >= timers->table_cap && !grow_table(timers)) return 0;
@@ -109,14 +109,14 @@ static void remove_at(Timers *timers, Timer *timer)
     timers->free = timer;
 }
 
-void timers_del(Timers *timers, uint64_t handle)
+void tfy__timers_del(Timers *timers, uint64_t handle)
 {
     if (!handle) return;
     Timer *timer = unlink_handle(timers, handle);
     if (timer) remove_at(timers, timer);
 }
 
-bool timers_has(const Timers *timers, uint64_t handle)
+bool tfy__timers_has(const Timers *timers, uint64_t handle)
 {
     if (!handle || !timers->table_cap) return false;
     for (Timer *timer = timers->table[handle & (timers->table_cap - 1)]; timer; timer = timer->next)
@@ -124,12 +124,12 @@ bool timers_has(const Timers *timers, uint64_t handle)
     return false;
 }
 
-int64_t timers_next(const Timers *timers)
+int64_t tfy__timers_next(const Timers *timers)
 {
     return timers->count ? timers->heap[0]->due_ns : INT64_MAX;
 }
 
-bool timers_fire_one(Timers *timers, int64_t now_ns)
+bool tfy__timers_fire_one(Timers *timers, int64_t now_ns)
 {
     if (!timers->count || timers->heap[0]->due_ns > now_ns) return false;
     Timer *timer = timers->heap[0];
@@ -141,7 +141,7 @@ bool timers_fire_one(Timers *timers, int64_t now_ns)
     return true;
 }
 
-void timers_deinit(Timers *timers)
+void tfy__timers_deinit(Timers *timers)
 {
     for (uint32_t i = 0; i < timers->count; i++) free(timers->heap[i]);
     while (timers->free) {
