@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +74,7 @@ struct Pool {
     int socket;    /* to the watcher; -1: there is none */
     int64_t watch; /* of the socket */
     pid_t watcher;
+    uint64_t nonce; /* with the id: a mark no other process of the machine has */
     uint32_t last_id;
     uint32_t at_once; /* processes asked or running */
     TfyProcess *first, *last;
@@ -87,7 +89,9 @@ static Pool *pool_of(TfyLoop *loop)
     Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS);
     if (*place) return *place;
     *place = calloc(1, sizeof **place);
-    if (*place) **place = (Pool){.loop = loop, .socket = -1};
+    if (!*place) return NULL;
+    **place = (Pool){.loop = loop, .socket = -1};
+    if (getrandom(&(*place)->nonce, sizeof(*place)->nonce, GRND_NONBLOCK) < 0) (*place)->nonce = (uint64_t)getpid();
     return *place;
 }
 
@@ -556,16 +560,24 @@ static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
     ++*count;
 }
 
+/* What every tool is told by us, whatever the caller gives. */
+static bool is_ours(const char *entry)
+{
+    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, "TFY_PROCESS=", 12) == 0;
+}
+
 static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
 {
     TfyWatcherRequest *wanted = &process->request;
+    tfy__buffer_printf(&process->blob, "TFY_PROCESS=%016llx-%u", (unsigned long long)process->pool->nonce, process->id);
+    add_string(&process->blob, &wanted->envc, "");
     tfy__buffer_text(&process->blob, "TFY_KEY=");
     add_string(&process->blob, &wanted->envc, spec->key);
     for (char **entry = environ; entry && *entry; entry++) {
         if (is_passed_on(*entry) && !find_given(spec->env, *entry)) add_string(&process->blob, &wanted->envc, *entry);
     }
     for (const char *const *entry = spec->env; entry && *entry; entry++) {
-        if (strncmp(*entry, "TFY_KEY=", 8) != 0) add_string(&process->blob, &wanted->envc, *entry);
+        if (!is_ours(*entry)) add_string(&process->blob, &wanted->envc, *entry);
     }
 }
 

@@ -1,9 +1,11 @@
 /* process.h: tools as child processes of the loop's watcher: started without a shell, their output collected without blocking.
  *
- * What a tool sees: exactly the given argv; an environment of the names in the list below plus what the caller gives plus TFY_KEY (the
- * step's key); a working directory; stdin as an unnamed file that holds the text, or /dev/null; no terminal; no other descriptors.
- * What it prints is read as it comes and kept up to a limit; the rest is read and thrown away, so that it never blocks on us and never
- * takes our memory. Names without a slash are looked up in the absolute directories of the PATH it is given.
+ * What a tool sees: exactly the given argv; an environment of the names in the list below, plus what the caller gives, plus TFY_KEY (the
+ * step's key, for tools that can tell a repetition by it) and TFY_PROCESS (a mark by which runaway descendants are found); a working
+ * directory; stdin as an unnamed file that holds the text, or /dev/null; no terminal; no other descriptors. What it prints is read as it
+ * comes and kept up to a limit; the rest is read and thrown away, so that it never blocks on us and never takes our memory. Names
+ * without a slash are looked up in the absolute directories of the PATH it is given. What it leaves running when it ends lives on until
+ * the loop closes.
  *
  * Passed on: PATH HOME LANG LANGUAGE LC_* TZ TMPDIR USER LOGNAME SHELL TERM XDG_CONFIG_HOME. Everything else (keys of model services,
  * GIT_DIR, LD_PRELOAD …) stays here. */
@@ -12,11 +14,9 @@
 
 #include "core/effect.h"
 
-#define TFY_PROCESS_OUTPUT_CAP                                                                                         \
-    ((size_t)1 << 20) /* bytes kept of stdout, and of stderr, unless the caller says otherwise */
-#define TFY_PROCESS_AT_ONCE                                                                                            \
-    200 /* tools running at the same time per loop (three descriptors each); more wait their turn */
-#define TFY_PROCESS_LINGER_MS 200 /* how long output is awaited from what a tool left behind when it ended */
+#define TFY_PROCESS_OUTPUT_CAP ((size_t)1 << 20) /* bytes kept of each output, unless the caller says otherwise */
+#define TFY_PROCESS_AT_ONCE    200 /* tools running at once per loop (three descriptors each); more wait their turn */
+#define TFY_PROCESS_LINGER_MS  200 /* how long output is awaited from what a tool left behind when it ended */
 
 typedef struct TfyProcess TfyProcess;
 

@@ -39,7 +39,7 @@ typedef struct Child {
     int64_t kill_ms;  /* when SIGTERM becomes SIGKILL */
     char *blob;       /* the mapped strings of its request */
     size_t blob_len;  /* bytes */
-    const char *mark; /* "TFY_KEY=…" in blob: what its descendants have in their environment */
+    const char *mark; /* "TFY_PROCESS=…" in blob: what its descendants have in their environment */
 } Child;
 
 typedef struct Watcher {

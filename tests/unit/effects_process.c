@@ -32,9 +32,16 @@ static Job *exec_with(TfyLoop *loop, TfyObj *argv, const char *input, const char
     return job;
 }
 
+/* '@' in the script stands for the loop's mark. */
 static Job *sh(TfyLoop *loop, const char *script)
 {
-    return exec_with(loop, WORDS(loop, "sh", "-c", script), NULL, NULL);
+    char marked[1000];
+    size_t len = 0;
+    for (; *script; script++) {
+        len += (size_t)snprintf(marked + len, sizeof marked - len, *script == '@' ? "%s" : "%.1s",
+                                *script == '@' ? loop->mark : script);
+    }
+    return exec_with(loop, WORDS(loop, "sh", "-c", marked), NULL, NULL);
 }
 
 static int64_t code_of(const Job *job)
@@ -285,14 +292,14 @@ static void grandchildren_do_not_hold_the_result(void **state)
 {
     TfyLoop *loop = *state;
     int64_t begin_ns = clock_ns();
-    Job *job = sh(loop, "echo before; sleep 31417 & exit 0");
+    Job *job = sh(loop, "echo before; sleep @ & exit 0");
     await(loop, job, 2000);
     assert_string_equal(out_of(job), "before\n");
     assert_true(clock_ns() - begin_ns < 1000000000);
     job_free(job);
-    assert_int_equal(count_processes("sleep 31417"), 1); /* what a tool leaves behind lives as long as the loop */
+    assert_int_equal(count_processes(loop->mark), 1); /* what a tool leaves behind lives as long as the loop */
     tfy__process_close(loop);
-    assert_int_equal(await_none("sleep 31417", 1000), 0);
+    assert_int_equal(await_none(loop->mark, 1000), 0);
 }
 
 /* ---- ends ---- */
@@ -308,12 +315,12 @@ static void a_signal_is_an_exit_code(void **state)
 static void abort_ends_a_group(void **state)
 {
     TfyLoop *loop = *state;
-    Job *job = sh(loop, "sleep 31418 & sleep 31418; true");
+    Job *job = sh(loop, "sleep @ & sleep @; true");
     run_for(loop, 300);
-    assert_int_equal(count_processes("sleep 31418") >= 2, 1);
+    assert_int_equal(count_processes(loop->mark) >= 2, 1);
     tfy__perform_exec.abort(&job->call);
     run_for(loop, 300);
-    assert_int_equal(await_none("sleep 31418", 500), 0);
+    assert_int_equal(await_none(loop->mark, 500), 0);
     assert_false(job->done || job->failed);
     job_free(job);
 }
@@ -321,18 +328,18 @@ static void abort_ends_a_group(void **state)
 static void abort_ends_the_deaf(void **state)
 {
     TfyLoop *loop = *state;
-    Job *job = sh(loop, "trap '' TERM; while :; do sleep 0.05 31419; done; : 31419");
-    Job *escaped = sh(loop, "setsid sh -c \"trap '' TERM; sleep 31420 & sleep 31420; sleep 31420\" & wait");
+    Job *job = sh(loop, "trap '' TERM; while :; do sleep 0.05 @; done; : @");
+    Job *escaped = sh(loop, "setsid sh -c \"trap '' TERM; sleep @ & sleep @; sleep @\" & wait");
     run_for(loop, 300);
-    assert_true(count_processes("31419") > 0);
-    assert_true(count_processes("31420") > 0);
+    assert_true(count_processes(loop->mark) > 0);
+    assert_true(count_processes(loop->mark) > 0);
     tfy__perform_exec.abort(&job->call);
     tfy__perform_exec.abort(&escaped->call);
     run_for(loop, 1500);
-    assert_true(count_processes("31419") > 0); /* still within its two seconds */
+    assert_true(count_processes(loop->mark) > 0); /* still within its two seconds */
     run_for(loop, 1200);
-    assert_int_equal(await_none("31419", 200), 0);
-    assert_int_equal(await_none("31420", 200), 0);
+    assert_int_equal(await_none(loop->mark, 200), 0);
+    assert_int_equal(await_none(loop->mark, 200), 0);
     job_free(job);
     job_free(escaped);
 }
@@ -354,19 +361,19 @@ static void a_retry_waits_for_the_old_attempt(void **state)
 static void abort_before_it_started(void **state)
 {
     TfyLoop *loop = *state;
-    Job *job = sh(loop, "sleep 31421");
+    Job *job = sh(loop, "sleep @");
     tfy__perform_exec.abort(&job->call);
     run_for(loop, 100);
-    assert_int_equal(count_processes("sleep 31421"), 0);
+    assert_int_equal(count_processes(loop->mark), 0);
     job_free(job);
     for (int i = 0; i < 20; i++) {
-        job = sh(loop, "sleep 31421");
+        job = sh(loop, "sleep @");
         turn(loop);
         tfy__perform_exec.abort(&job->call);
         job_free(job);
     }
     run_for(loop, 300);
-    assert_int_equal(count_processes("sleep 31421"), 0);
+    assert_int_equal(count_processes(loop->mark), 0);
 }
 
 static void many_at_once(void **state)
@@ -479,8 +486,8 @@ static pid_t find_watcher(void)
 static void a_killed_watcher_is_noticed(void **state)
 {
     TfyLoop *loop = *state;
-    Job *job = sh(loop, "sleep 31422 & sleep 31422; true");
-    Job *dying = sh(loop, "trap '' TERM; while :; do sleep 0.05; : 31422; done");
+    Job *job = sh(loop, "sleep @ & sleep @; true");
+    Job *dying = sh(loop, "trap '' TERM; while :; do sleep 0.05; : @; done");
     run_for(loop, 300);
     tfy__perform_exec.abort(&dying->call);
     pid_t watcher = find_watcher();
@@ -489,7 +496,7 @@ static void a_killed_watcher_is_noticed(void **state)
     await(loop, job, 2000);
     assert_int_equal(job->code, -1);
     assert_string_equal(job->message, "the process watcher was killed");
-    assert_true(await_none("31422", 1000) >= 0);
+    assert_true(await_none(loop->mark, 1000) >= 0);
     Job *next = sh(loop, "echo fresh");
     await(loop, next, 2000);
     assert_string_equal(out_of(next), "fresh\n");
@@ -508,9 +515,10 @@ static pid_t fork_runtime(const TfyLoop *like)
     if (pid == 0) {
         TfyLoop *loop = loop_open();
         strcpy(loop->lock_path, like->lock_path);
-        sh(loop, "sleep 31423 & trap '' TERM; while :; do sleep 0.05; : 31423; done");
-        sh(loop, "setsid sh -c \"trap '' TERM; sleep 31423; sleep 31423\" & exit 0");
-        sh(loop, "(setsid sleep 31423 &) ; sleep 31423; true");
+        strcpy(loop->mark, like->mark);
+        sh(loop, "sleep @ & trap '' TERM; while :; do sleep 0.05; : @; done");
+        sh(loop, "setsid sh -c \"trap '' TERM; sleep @; sleep @\" & exit 0");
+        sh(loop, "(setsid sleep @ &) ; sleep @; true");
         run_for(loop, 500);
         remove_tree(loop->root);
         if (write(ready[1], "r", 1) != 1) _exit(1);
@@ -526,14 +534,14 @@ static void nothing_survives_the_runtime(void **state)
 {
     TfyLoop *loop = *state;
     pid_t runtime = fork_runtime(loop);
-    assert_true(count_processes("31423") >= 5);
+    assert_true(count_processes(loop->mark) >= 5);
     assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 50), TFY_E_HELD);
     kill(runtime, SIGKILL);
     waitpid(runtime, NULL, 0);
     int64_t begin_ns = clock_ns();
     assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 2000), TFY_OK);
     assert_true(clock_ns() - begin_ns < 1000000000);
-    assert_int_equal(count_processes("31423"), 0); /* the lock goes last */
+    assert_int_equal(count_processes(loop->mark), 0); /* the lock goes last */
 }
 
 static void no_lock_file_is_no_watcher(void **state)
