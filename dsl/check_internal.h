@@ -177,7 +177,6 @@ const char *builtin_nearest_method(TypeKind receiver, const char *name);
 /* ---- check.c ---- */
 void *name_table_get(const NameTable *table, const char *name);
 void name_table_put(Check *c, NameTable *table, const char *name, void *value);
-const Type *check_type_expr(Check *c, const TypeExpr *written);
 const Type *check_const(Check *c, Decl *decl);
 Decl *check_find_decl(const Check *c, const char *name);
 bool check_same_name(const char *a, const char *b);
@@ -186,6 +185,14 @@ typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
 const char *check_nearest_name(Check *c, const char *name, NameUse use);
 const char *check_nearest_field(Check *c, const char *name, const TypeField *fields, uint32_t count);
 const char *decl_kind_word(DeclKind kind); /* "a tool", "an enum" … */
+
+/* ---- check_type.c ---- */
+const Type *check_type_expr(Check *c, const TypeExpr *written);
+/* Gives every declared type its Type, then, when all have one, its fields and cases. */
+void check_declare_types(Check *c);
+void check_fill_types(Check *c);
+/* The types of a list of fields or parameters. */
+void check_resolve_fields(Check *c, Field *fields);
 
 /* ---- check_expr.c ---- */
 /* Gives e its type; `want` is a hint (literals, empty lists, records from braces) or NULL. */
@@ -203,11 +210,15 @@ void check_null_error(Check *c, const Expr *e);
 Expr *expr_strip(Expr *e); /* without parentheses */
 
 /* ---- check_call.c ---- */
+typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN } CallMode;
 const Type *check_call(Check *c, Expr *e, const Type *want);
-const Type *check_yield(Check *c, Expr *e, const Type *want);
-const Type *check_spawn(Check *c, Expr *e);
+const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want);
 const Type *check_case(Check *c, Expr *e, Decl *decl); /* Enum.case without values */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type);
+
+/* ---- check_yield.c ---- */
+const Type *check_yield(Check *c, Expr *e, const Type *want);
+const Type *check_spawn(Check *c, Expr *e);
 void check_label(Check *c, Name label);
 
 /* ---- check_stmt.c ---- */

@@ -1,0 +1,195 @@
+/* check_yield.c: yield with its policies, and spawn: what makes a call a step or a task of its own. */
+#include "check_internal.h"
+
+/* ---- labels ---- */
+
+void check_label(Check *c, Name label)
+{
+    if (!label.text || !c->body) return;
+    const Span *before = name_table_get(&c->body->labels, label.text);
+    if (before) {
+        Diag *diag = diag_error(c->diags, label.span, "two points with the label \"%s\"", label.text);
+        diag_other(c->diags, diag, *before, "the first one");
+        return;
+    }
+    Span *span = arena_new(c->arena, Span);
+    *span = label.span;
+    name_table_put(c, &c->body->labels, label.text, span);
+}
+
+static void check_label_policy(Check *c, const Policy *policy)
+{
+    const Expr *part = policy->value->parts;
+    const char *text = part && part->kind == EX_TEXT ? arena_strndup(c->arena, part->text, part->text_len) : "";
+    check_label(c, (Name){text, policy->value->span});
+}
+
+static const char *policy_word(PolicyKind kind)
+{
+    static const char *const words[] = {
+        [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
+        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve"};
+    return words[kind];
+}
+
+/* Checked after the call: an else value must have its type. Answers the type of the whole yield. */
+static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy, const Type *type)
+{
+    if (type->kind == TYPE_BAD) {
+        check_expr(c, policy->value, NULL);
+        return type;
+    }
+    if (type->kind == TYPE_NOTHING) {
+        Diag *diag = diag_error(c->diags, policy->span, "this call gives no value, so 'else' has none to replace");
+        diag_hint(c->diags, diag, "use try { … } catch e { … }");
+        return c->core->bad;
+    }
+    check_expr(c, policy->value, type);
+    if (policy->value->type->kind == TYPE_NULL) type = type_optional(c, type);
+    if (!check_coerce(c, policy->value, type))
+        check_mismatch(c, policy->value, type, (Why){"to stand in for this", call->span});
+    return type;
+}
+
+static void check_retry_count(Check *c, Expr *e)
+{
+    check_expr_to(c, e, c->core->integer, (Why){0});
+    const Expr *bare = expr_strip(e);
+    if (bare->kind == EX_UNARY && bare->op == OP_NEG && bare->left->kind == EX_INT)
+        diag_error(c->diags, e->span, "'retry' counts further attempts: 0 or more");
+}
+
+static void check_policy(Check *c, const Policy *policy)
+{
+    const CoreTypes *core = c->core;
+    switch (policy->kind) {
+    case POL_RETRY: check_retry_count(c, policy->value); break;
+    case POL_BACKOFF:
+    case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
+    case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
+    case POL_AS: check_label_policy(c, policy); break;
+    case POL_UNDO: diag_not_yet(c->diags, policy->span, "'undo'"); break;
+    case POL_APPROVE: diag_not_yet(c->diags, policy->span, "the policy 'approve'"); break;
+    case POL_ELSE: break; /* check_else_policy */
+    }
+}
+
+static RepeatClass repeat_class_of(const Expr *call)
+{
+    switch (call->call) {
+    case CALL_TOOL: return call->decl->repeat;
+    case CALL_BUILTIN: return call->builtin->repeat;
+    default: return REPEAT_IDEMPOTENT; /* prompts; a workflow's steps look after themselves */
+    }
+}
+
+/* Mistake 26, and policies that say nothing. seen: by PolicyKind. */
+static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
+{
+    const Expr *call = e->left;
+    if (seen[POL_RETRY] && !seen[POL_KEY] && repeat_class_of(call) == REPEAT_ONCE) {
+        const char *name = call->decl ? call->decl->name.text : call->builtin->name;
+        Diag *diag = diag_error(c->diags, seen[POL_RETRY]->span, "'retry' on a 'once' step without 'key'");
+        diag_hint(c->diags, diag, "'%s' is never repeated silently; give the step a key, or declare it idempotent",
+                  name);
+        if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
+    }
+    if (seen[POL_BACKOFF] && !seen[POL_RETRY])
+        diag_error(c->diags, seen[POL_BACKOFF]->span, "'backoff' is the pause of a 'retry', and there is none");
+}
+
+/* A label is fine anywhere; the rest is about steps that can wait or fail. */
+static void refuse_policies(Check *c, const Expr *e)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->kind == POL_AS) continue;
+        diag_error(c->diags, policy->span, "'%s' answers at once, so it takes no '%s'", e->left->builtin->name,
+                   policy_word(policy->kind));
+        return;
+    }
+}
+
+static const Type *check_policies(Check *c, Expr *e, const Type *type)
+{
+    const Policy *seen[POL_APPROVE + 1] = {0};
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (seen[policy->kind]) {
+            Diag *diag = diag_error(c->diags, policy->span, "'%s' is given twice", policy_word(policy->kind));
+            diag_other(c->diags, diag, seen[policy->kind]->span, "first given here");
+            continue;
+        }
+        seen[policy->kind] = policy;
+        check_policy(c, policy);
+        if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
+    }
+    if (e->left->call == CALL_BUILTIN && !e->left->builtin->suspends) {
+        refuse_policies(c, e);
+    } else if (e->left->call != CALL_NONE && type->kind != TYPE_BAD) {
+        check_policy_set(c, e, seen);
+    }
+    return type;
+}
+
+static bool has_policy(const Expr *e, PolicyKind kind)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->kind == kind) return true;
+    }
+    return false;
+}
+
+static bool is_effect_call(const Expr *call)
+{
+    return call->call == CALL_WORKFLOW || call->call == CALL_TOOL || call->call == CALL_PROMPT ||
+           call->call == CALL_BUILTIN;
+}
+
+/* Mistake 16: said once per yield, whatever it calls. */
+static bool refuse_yield_in_fn(Check *c, Expr *e)
+{
+    const Decl *decl = c->body->decl;
+    if (c->body->kind == BODY_WORKFLOW) return false;
+    Diag *diag;
+    if (c->body->kind == BODY_FN)
+        diag = diag_error(c->diags, e->span, "'yield' in a fn; make it a workflow");
+    else
+        diag = diag_error(c->diags, e->span, "'yield' stands only in a workflow");
+    diag_other(c->diags, diag, decl->name.span, "'%s' is %s", decl->name.text, decl_kind_word(decl->kind));
+    return true;
+}
+
+const Type *check_yield(Check *c, Expr *e, const Type *want)
+{
+    Expr *call = e->left;
+    e->errors = errors_empty();
+    if (refuse_yield_in_fn(c, e) || call->kind != EX_CALL) return c->core->bad;
+    c->yield_word = (Span){e->span.off, sizeof "yield" - 1};
+    const Type *type = check_call_in_mode(c, call, MODE_YIELD, want);
+    call->type = call->to = type;
+    type = check_policies(c, e, type);
+    if (call->call == CALL_WORKFLOW) {
+        ErrorSource *source = errors_note(c, e->span);
+        source->callee = call->decl;
+        source->yield = e;
+        source->only_denied = has_policy(e, POL_ELSE);
+    }
+    if (is_effect_call(call) && type->kind != call->type->kind && call->type->kind != TYPE_BAD) call->to = type;
+    return type;
+}
+
+const Type *check_spawn(Check *c, Expr *e)
+{
+    Expr *call = e->left;
+    if (c->body->kind != BODY_WORKFLOW) {
+        Diag *diag = diag_error(c->diags, e->span, "'spawn' stands only in a workflow");
+        diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is %s", c->body->decl->name.text,
+                   decl_kind_word(c->body->decl->kind));
+        return c->core->bad;
+    }
+    if (call->kind != EX_CALL) return c->core->bad;
+    if (e->detached) diag_not_yet(c->diags, e->span, "'spawn detached'");
+    if (e->has_with) diag_not_yet(c->diags, e->span, "spawn's 'with'");
+    const Type *type = check_call_in_mode(c, call, MODE_SPAWN, NULL);
+    call->type = call->to = type;
+    return type->kind == TYPE_BAD ? type : type_task(c, type);
+}
