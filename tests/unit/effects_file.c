@@ -199,9 +199,12 @@ static void says_what_is_wrong(void **state)
 static void refuses_what_is_no_file(void **state)
 {
     TfyLoop *loop = *state;
+    char path[400];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     mkfifoat(loop->root_fd, "fifo", 0644);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", loop->root);
+    int len = snprintf(path, sizeof path, "%s/socket", loop->root);
+    assert_in_range(len, 1, sizeof address.sun_path - 1);
+    memcpy(address.sun_path, path, (size_t)len);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_no_read(loop, "fifo", "it is not a regular file");
