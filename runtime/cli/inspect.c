@@ -1,7 +1,8 @@
 /* inspect.c: tfy inspect: where a run stands, read from its records alone; no code of the program runs.
  *
- * First the report is made as JSON (what --json prints), then people get the same as text: the plan, the last confirmed step, the last
- * commit, a patch that waits; every task with its place in the source and what it waits for; and the commands to type next. */
+ * First the report is made as JSON (what --json prints), then people get the same as text: the plan, the last
+ * confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
+ * for; and the commands to type next. */
 #include "cli/db.h"
 
 #include <stdio.h>

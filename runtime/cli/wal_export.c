@@ -1,9 +1,11 @@
-/* wal_export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the task's UUID:
+/* wal_export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the
+ * task's UUID:
  *
- *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the payload's members}
+ *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the
+ *   payload's members}
  *
- * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same wherever the run is
- * exported. A member of the payload that has a name of ours gets an underscore behind it. */
+ * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
+ * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
 #include "cli/db.h"
 
 #include <errno.h>

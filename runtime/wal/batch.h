@@ -4,8 +4,8 @@
  *   | kind | size | the row       | its bytes  | kind …
  *   +------+------+---------------+------------+-------- - -
  *
- * Appending copies into the block and allocates nothing once it has grown; a block goes to the writer whole and comes back empty. Pointers
- * inside rows are set when a row is taken out, since the block may move while it grows. */
+ * Appending copies into the block and allocates nothing once it has grown; a block goes to the writer whole and
+ * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows. */
 #ifndef WAL_BATCH_H
 #define WAL_BATCH_H
 

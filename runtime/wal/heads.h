@@ -1,5 +1,5 @@
-/* heads.h: where tasks stand after the newest mark: a small hash table from task number to head. Bounded by the tail, that is by the
- * records between two marks. */
+/* heads.h: where tasks stand after the newest mark: a small hash table from task number to head. Bounded by the
+ * tail, that is by the records between two marks. */
 #ifndef WAL_HEADS_H
 #define WAL_HEADS_H
 

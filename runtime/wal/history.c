@@ -1,8 +1,8 @@
 /* history.c: reading runs back: which there are, and one of them whole.
  *
- * A run's tasks are found by their rows, each task's records by walking `prev` from its head (its row's, or the tail's if that is newer) down to
- * where its chain begins. Then the chain is computed forward again: every record that is handed out was checked. What a history shows is
- * what is durable. */
+ * A run's tasks are found by their rows, each task's records by walking `prev` from its head (its row's, or the
+ * tail's if that is newer) down to where its chain begins. Then the chain is computed forward again: every record
+ * that is handed out was checked. What a history shows is what is durable. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>

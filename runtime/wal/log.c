@@ -85,7 +85,8 @@ static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_tex
     return tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
 }
 
-/* This opening's number, owner and file; they are written with the first commit, which also takes the `clean` of the last close back. */
+/* This opening's number, owner and file; they are written with the first commit, which also takes the `clean` of
+ * the last close back. */
 static int begin_epoch(TfyLog *log, char *error_text)
 {
     struct stat status;
@@ -246,6 +247,8 @@ void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
 {
     if (writable(log) != 0) return;
     TfyStoreTask row;
+    /* A root's first record is appended right behind; its row is made before it, so that both are in one commit. */
+    if (!task->born) task->born = log->last + 1;
     tfy__mark_task_row(task, &row);
     row.head = task->head = row.base;
     row.chain = task->chain = row.base_chain;

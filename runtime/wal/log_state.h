@@ -6,8 +6,9 @@
  *   heads.c    heads of tasks as of the tail, by task number
  *   history.c  a run read back whole
  *
- * Two threads at most. What the loop alone touches needs no lock. `mutex` guards the queue between them; `store_mutex` guards the store, held
- * for a whole commit or a whole reading; whoever holds it never waits for `mutex` holders. */
+ * Two threads at most. What the loop alone touches needs no lock. `mutex` guards the queue between them;
+ * `store_mutex` guards the store, held for a whole commit or a whole reading; whoever holds it never waits for
+ * `mutex` holders. */
 #ifndef WAL_LOG_STATE_H
 #define WAL_LOG_STATE_H
 

@@ -1,6 +1,6 @@
-/* mark.c: marks. Every so many records, and at a clean close, the rows of all tasks that changed since the last mark are written with a row of
- * table mark that seals the records between. Opening then needs the newest mark and the records behind it, however long the log is; and
- * heads of tasks cost nothing per commit.
+/* mark.c: marks. Every so many records, and at a clean close, the rows of all tasks that changed since the last
+ * mark are written with a row of table mark that seals the records between. Opening then needs the newest mark and
+ * the records behind it, however long the log is; and heads of tasks cost nothing per commit.
  *
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
 #include "log_state.h"

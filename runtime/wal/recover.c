@@ -1,8 +1,9 @@
 /* recover.c: reading the newest mark and the records behind it, each checked against its task's chain.
  *
- * The tail is dense: its records have the numbers mark + 1, mark + 2, … without a gap. A record must name its task's previous record and carry
- * the hash that follows from it. Task rows may be newer than the mark (a task that was forgotten between two marks leaves its last row
- * early), so a row's head counts only when the tail's first record of that task continues it; otherwise the record it names is looked up. */
+ * The tail is dense: its records have the numbers mark + 1, mark + 2, … without a gap. A record must name its
+ * task's previous record and carry the hash that follows from it. Task rows may be newer than the mark (a task
+ * that was forgotten between two marks leaves its last row early), so a row's head counts only when the tail's
+ * first record of that task continues it; otherwise the record it names is looked up. */
 #include "log_state.h"
 
 #include <inttypes.h>
@@ -161,7 +162,7 @@ static int read_whole(TfyLog *log, char *error_text)
 
 int tfy__recover(TfyLog *log, char *error_text)
 {
-    int code = TFY_STORE(log->store, TFY_CALL_BEGIN, look);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (code) return refuse_store(log, code, "", error_text);
     code = read_whole(log, error_text);
     log->store->ops->look_away(log->store);

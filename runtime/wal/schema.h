@@ -1,30 +1,37 @@
 /* schema.h: the tables, one statement each. A file is ours when its schema holds exactly these texts.
  *
- * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was, run_live the
- * unfinished runs. Both are touched once or twice in the life of a task or run, never per record; wal itself has no index. */
+ * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever
+ * was, run_live the unfinished runs. Both are touched once or twice in the life of a task or run, never per
+ * record; wal itself has no index. */
 #ifndef WAL_SCHEMA_H
 #define WAL_SCHEMA_H
 
 #define SCHEMA_APPLICATION 1413896497 /* "TFY1" read as a number */
 #define SCHEMA_VERSION     1
 
+/* clang-format off */
 static const char *const schema[] = {
-    "CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK(id=1), db BLOB, epoch INT, owner TEXT, dev INT, ino INT, clean INT, next_lsn INT,"
-    " next_tid INT, mark INT, gc INT DEFAULT 0, sum INT)",
-    "CREATE TABLE wal(lsn INTEGER PRIMARY KEY, tid INT, prev INT, v INT, ts INT, type INT, step INT, point INT, payload TEXT, chain INT)",
-    "CREATE TABLE mark(lsn INTEGER PRIMARY KEY, epoch INT, rows INT, sum INT, gone_rows INT DEFAULT 0, gone_sum INT DEFAULT 0, chain INT)",
+    "CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK(id=1), db BLOB, epoch INT, owner TEXT, dev INT, ino INT,"
+    " clean INT, next_lsn INT, next_tid INT, mark INT, gc INT DEFAULT 0, sum INT)",
+    "CREATE TABLE wal(lsn INTEGER PRIMARY KEY, tid INT, prev INT, v INT, ts INT, type INT, step INT, point INT,"
+    " payload TEXT, chain INT)",
+    "CREATE TABLE mark(lsn INTEGER PRIMARY KEY, epoch INT, rows INT, sum INT, gone_rows INT DEFAULT 0, gone_sum"
+    " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
-    "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT, started INT, ended INT, sum INT)",
-    "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain INT, snap INT, head INT,"
-    " chain INT, step INT, state INT, wait INT, parked INT, sum INT)",
+    "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
+    " started INT, ended INT, sum INT)",
+    "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
+    " INT, snap INT, head INT, chain INT, step INT, state INT, wait INT, parked INT, sum INT)",
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",
     "CREATE TABLE wake(due INT, tid INT, PRIMARY KEY(due,tid)) WITHOUT ROWID",
     "CREATE TABLE inbox(id BLOB PRIMARY KEY, tid INT, step INT, lsn INT) WITHOUT ROWID",
     "CREATE INDEX task_live ON task(tid) WHERE state<8 AND parked=0",
     "CREATE INDEX task_run ON task(run)",
     "CREATE INDEX run_live ON run(id) WHERE state<8",
-    "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are never changed'); END",
-    "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are never deleted'); END",
+    "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
+    " never changed'); END",
+    "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
+    " never deleted'); END",
     /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. */
     "CREATE VIEW history AS\n"
     "SELECT w.lsn AS lsn,\n"
@@ -32,29 +39,32 @@ static const char *const schema[] = {
     "  (SELECT lower(substr(h,1,8)||'-'||substr(h,9,4)||'-'||substr(h,13,4)||'-'||substr(h,17,4)||'-'||substr(h,21))\n"
     "   FROM (SELECT hex(r.uuid) AS h) WHERE h<>'') AS run,\n"
     "  nullif(t.path,'') AS task,\n"
-    "  CASE WHEN json_valid(b.payload) THEN json_extract(b.payload,'$.workflow') END AS workflow,\n"
+    "  CASE WHEN json_valid(b.payload) THEN b.payload->>'$.workflow' END AS workflow,\n"
     "  nullif(w.step,0) AS step,\n"
-    "  CASE WHEN w.point>0 AND json_valid(p.layout) THEN json_extract(p.layout,'$.points['||(w.point-1)||'].line') END AS line,\n"
-    "  CASE w.type WHEN 1 THEN 'InstructionStart' WHEN 2 THEN 'LLMPlan' WHEN 3 THEN 'StepStart' WHEN 4 THEN 'ToolResult'\n"
-    "    WHEN 5 THEN 'PatchPreview' WHEN 6 THEN 'Commit' WHEN 7 THEN 'TaskComplete' WHEN 8 THEN 'ShutdownMarker' WHEN 9 THEN 'Opened'\n"
-    "    WHEN 10 THEN 'TaskSpawn' WHEN 11 THEN 'TaskExit' WHEN 12 THEN 'TaskAbort' WHEN 13 THEN 'TaskCancel' WHEN 14 THEN 'TaskYield'\n"
-    "    WHEN 15 THEN 'TimerFired' WHEN 16 THEN 'JoinResult' WHEN 17 THEN 'Value' WHEN 18 THEN 'ChannelSend' WHEN 19 THEN 'ChannelRecv'\n"
-    "    WHEN 20 THEN 'ChannelClose' WHEN 21 THEN 'LockGranted' WHEN 22 THEN 'LockReleased' WHEN 23 THEN 'Approval' WHEN 24 THEN 'Signal'\n"
-    "    WHEN 25 THEN 'Woke' WHEN 26 THEN 'TaskWaitIO' WHEN 27 THEN 'IOReady' WHEN 28 THEN 'Output' WHEN 29 THEN 'Retry'\n"
-    "    WHEN 30 THEN 'InDoubt' WHEN 31 THEN 'Resolved' WHEN 32 THEN 'Undo' WHEN 33 THEN 'Snapshot' WHEN 34 THEN 'Compacted'\n"
-    "    ELSE w.type END AS type,\n"
-    "  CASE WHEN json_valid(w.payload) THEN coalesce(json_extract(w.payload,'$.tool'), json_extract(w.payload,'$.to'),\n"
-    "    json_extract(w.payload,'$.why'), json_extract(w.payload,'$.how'), json_extract(w.payload,'$.name'),\n"
-    "    json_extract(w.payload,'$.workflow'), json_extract(w.payload,'$.path')) END AS what,\n"
-    "  CASE WHEN json_valid(w.payload) THEN replace(substr(coalesce(json_extract(w.payload,'$.text'), json_extract(w.payload,'$.question'),\n"
-    "    json_extract(w.payload,'$.error.message'), json_extract(w.payload,'$.answer'), json_extract(w.payload,'$.value.diff'),\n"
-    "    json_extract(w.payload,'$.value.out'), json_extract(w.payload,'$.value'), json_extract(w.payload,'$.args'),\n"
-    "    json_extract(w.payload,'$.error'), ''),1,100),char(10),' ') END AS detail,\n"
+    "  CASE WHEN w.point>0 AND json_valid(p.layout) THEN p.layout->>('$.points['||(w.point-1)||'].line') END AS line,\n"
+    "  CASE w.type WHEN 1 THEN 'InstructionStart' WHEN 2 THEN 'LLMPlan' WHEN 3 THEN 'StepStart'"
+    " WHEN 4 THEN 'ToolResult' WHEN 5 THEN 'PatchPreview' WHEN 6 THEN 'Commit' WHEN 7 THEN 'TaskComplete'"
+    " WHEN 8 THEN 'ShutdownMarker' WHEN 9 THEN 'Opened' WHEN 10 THEN 'TaskSpawn' WHEN 11 THEN 'TaskExit'"
+    " WHEN 12 THEN 'TaskAbort' WHEN 13 THEN 'TaskCancel' WHEN 14 THEN 'TaskYield' WHEN 15 THEN 'TimerFired'"
+    " WHEN 16 THEN 'JoinResult' WHEN 17 THEN 'Value' WHEN 18 THEN 'ChannelSend' WHEN 19 THEN 'ChannelRecv'"
+    " WHEN 20 THEN 'ChannelClose' WHEN 21 THEN 'LockGranted' WHEN 22 THEN 'LockReleased'"
+    " WHEN 23 THEN 'Approval' WHEN 24 THEN 'Signal' WHEN 25 THEN 'Woke' WHEN 26 THEN 'TaskWaitIO'"
+    " WHEN 27 THEN 'IOReady' WHEN 28 THEN 'Output' WHEN 29 THEN 'Retry' WHEN 30 THEN 'InDoubt'"
+    " WHEN 31 THEN 'Resolved' WHEN 32 THEN 'Undo' WHEN 33 THEN 'Snapshot' WHEN 34 THEN 'Compacted'"
+    " ELSE w.type END AS type,\n"
+    "  CASE WHEN json_valid(w.payload) THEN coalesce(w.payload->>'$.tool', w.payload->>'$.to',"
+    " w.payload->>'$.why', w.payload->>'$.how', w.payload->>'$.name', w.payload->>'$.workflow',"
+    " w.payload->>'$.path') END AS what,\n"
+    "  CASE WHEN json_valid(w.payload) THEN replace(substr(coalesce(w.payload->>'$.text',"
+    " w.payload->>'$.question', w.payload->>'$.error.message', w.payload->>'$.answer',"
+    " w.payload->>'$.value.diff', w.payload->>'$.value.out', w.payload->>'$.value', w.payload->>'$.args',"
+    " w.payload->>'$.error', ''),1,100),char(10),' ') END AS detail,\n"
     "  w.payload AS payload\n"
     "FROM wal w LEFT JOIN task t ON t.tid=w.tid LEFT JOIN run r ON r.id=t.run LEFT JOIN program p ON p.id=t.program\n"
     "  LEFT JOIN wal b ON b.lsn=t.born AND t.born>0\n"
     "ORDER BY w.lsn",
 };
+/* clang-format on */
 
 enum { SCHEMA_COUNT = sizeof schema / sizeof schema[0] };
 

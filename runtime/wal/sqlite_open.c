@@ -1,8 +1,9 @@
 /* sqlite_open.c: telling whether a file is ours before touching it, making a new one, and opening the connection.
  *
- * A database is made under another name, closed, and renamed: what stands at its path is either nothing or whole, whenever the machine stops.
- * A foreign file is recognised by its first hundred bytes, read through SQLite's own handle (closing a descriptor of our own would drop the
- * locks this process holds on the file) opened as immutable, which takes no lock and makes no file beside it. */
+ * A database is made under another name, closed, and renamed: what stands at its path is either nothing or whole,
+ * whenever the machine stops. A foreign file is recognised by its first hundred bytes, read through SQLite's own
+ * handle (closing a descriptor of our own would drop the locks this process holds on the file) opened as
+ * immutable, which takes no lock and makes no file beside it. */
 #include "store_sqlite.h"
 
 #include <errno.h>
@@ -60,6 +61,16 @@ static int read_header(const char *path, uint8_t header[HEADER_BYTES], int *got)
     return code ? TFY_E_IO : 0;
 }
 
+/* Whether a -wal file with anything in it stands beside. If so, the last page may have been cut by a crash and is
+ * still in there. */
+static bool has_wal(const char *path)
+{
+    char name[4096];
+    struct stat status;
+    return snprintf(name, sizeof name, "%s-wal", path) < (int)sizeof name && stat(name, &status) == 0 &&
+           status.st_size > 0;
+}
+
 /* Refuses what is not a database of ours, of this version, without changing or creating anything. */
 int tfy__store_identify(const char *path, char *error_text)
 {
@@ -86,6 +97,9 @@ int tfy__store_identify(const char *path, char *error_text)
     if (memcmp(header, "SQLite format 3", 16) != 0 || word_be(header + 68) != SCHEMA_APPLICATION) {
         return tfy__log_refuse(error_text, TFY_E_DATA, "%s is not a tfy database; give another name with --db", path);
     }
+    if (status.st_size % PAGE_BYTES != 0 && !has_wal(path)) {
+        return tfy__log_refuse(error_text, TFY_E_DATA, "%s was cut off; restore it from a copy", path);
+    }
     const uint32_t version = word_be(header + 60);
     if (version == SCHEMA_VERSION) return 0;
     return tfy__log_refuse(error_text, TFY_E_DATA,
@@ -104,7 +118,8 @@ static int remember_pages(void *state, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Opens the connection and sets what holds for it alone. Our file may come from anywhere: nothing in its schema is trusted. */
+/* Opens the connection and sets what holds for it alone. Our file may come from anywhere: nothing in its schema is
+ * trusted. */
 static int connect_store(SqliteStore *store, const char *path, bool writes)
 {
     const int flags = (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;

@@ -1,9 +1,11 @@
-/* store.h: where the log's rows are kept. Two implementations behind one table of functions: SQLite (store_sqlite.c, the real one) and memory
- * (store_memory.c: tests, simulation, scheduler benches). The log above is the same for both, and so are its tests.
+/* store.h: where the log's rows are kept. Two implementations behind one table of functions: SQLite
+ * (store_sqlite.c, the real one) and memory (store_memory.c: tests, simulation, scheduler benches). The log above
+ * is the same for both, and so are its tests.
  *
- * Writing: begin, any number of puts, commit (all durable) or rollback (none happened). One caller at a time; the log guards that.
- * Reading: between look and look_away, rows that were committed. Strings and payloads of a row read stay valid until the next look-up of
- * that kind or look_away, or until a visitor returns. Every row but wal's carries `sum`, a hash of its columns, that is written by put and checked when it is read.
+ * Writing: begin, any number of puts, commit (all durable) or rollback (none happened). One caller at a time; the
+ * log guards that. Reading: between look and look_away, rows that were committed. Strings and payloads of a row
+ * read stay valid until the next look-up of that kind or look_away, or until a visitor returns. Every row but
+ * wal's carries `sum`, a hash of its columns, that is written by put and checked when it is read.
  *
  * Each call passes a fault seam first: a test can make any of them fail, or die there. */
 #ifndef WAL_STORE_H
@@ -117,7 +119,8 @@ int tfy__store_identify(const char *path, char *error_text);
 int tfy__store_open_sqlite(TfyStore **store, const char *path, TfyStoreMode mode, char *error_text);
 int tfy__store_open_memory(TfyStore **store);
 
-/* A new database's first rows: meta with a fresh id, mark 0, the task row of tid 0. Inside a transaction of the caller. */
+/* A new database's first rows: meta with a fresh id, mark 0, the task row of tid 0. Inside a transaction of the
+ * caller. */
 int tfy__store_found(TfyStore *store);
 uint64_t tfy__store_mark_seed(const uint8_t db[16]); /* the chain before the first mark */
 uint64_t tfy__store_mark_chain(uint64_t previous, const TfyStoreMark *mark);

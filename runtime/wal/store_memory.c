@@ -1,8 +1,8 @@
-/* store_memory.c: the log's rows in plain memory: the same promises as the SQLite store but for the disk's. For tests, simulation and
- * scheduler benches; nothing survives the process.
+/* store_memory.c: the log's rows in plain memory: the same promises as the SQLite store but for the disk's. For
+ * tests, simulation and scheduler benches; nothing survives the process.
  *
- * Rows of one transaction are copied at once; commit moves a few counters, rollback drops what lies above them. Rows that replace an older
- * one wait in `pending` until the commit, as copies of their own. */
+ * Rows of one transaction are copied at once; commit moves a few counters, rollback drops what lies above them.
+ * Rows that replace an older one wait in `pending` until the commit, as copies of their own. */
 #include "store.h"
 
 #include <stdlib.h>

@@ -43,7 +43,8 @@ static SqliteStore *inside(TfyStore *store)
     return (SqliteStore *)store;
 }
 
-/* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure of the disk. */
+/* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure
+ * of the disk. */
 static int answer(SqliteStore *store, int code)
 {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return 0;
@@ -211,7 +212,8 @@ static int checkpoint(TfyStore *store)
     SqliteStore *self = inside(store);
     self->wal_pages = 0;
     const int code = sqlite3_wal_checkpoint_v2(self->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they are safe too. */
+    /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they
+     * are safe too. */
     if ((code & 255) == SQLITE_BUSY || (code & 255) == SQLITE_LOCKED || (code & 255) == SQLITE_FULL) return 0;
     return answer(self, code);
 }
@@ -223,7 +225,8 @@ static int look(TfyStore *store)
     return execute(inside(store), S_LOOK);
 }
 
-/* A look-up's statement stays on its row for whoever reads its strings; here ends the last use, and with it the hold on the -wal file. */
+/* A look-up's statement stays on its row for whoever reads its strings; here ends the last use, and with it the
+ * hold on the -wal file. */
 static void look_away(TfyStore *store)
 {
     for (int i = S_GET_META; i < S_COUNT; i++) sqlite3_reset(inside(store)->statements[i]);

@@ -1,7 +1,8 @@
 /* store_sqlite.h: the SQLite store's inside, shared by its opening (sqlite_open.c) and its rows (store_sqlite.c).
  *
- * One connection. A writer's checkpoints are made by hand: SQLite's automatic ones throw their errors away, and a checkpoint that could not
- * sync must stop the process. The -wal file is kept between openings and overwritten, never truncated while work goes on. */
+ * One connection. A writer's checkpoints are made by hand: SQLite's automatic ones throw their errors away, and a
+ * checkpoint that could not sync must stop the process. The -wal file is kept between openings and overwritten,
+ * never truncated while work goes on. */
 #ifndef WAL_STORE_SQLITE_H
 #define WAL_STORE_SQLITE_H
 

@@ -1,11 +1,12 @@
 /* writer.c: commits what the loop hands over: all that is queued in one transaction, again and again.
  *
- * Normally in a thread of its own, so that the disk's time overlaps the loop's work. When the records of a single task wait, nothing would overlap:
- * the loop then commits inline and saves two switches of threads.
+ * Normally in a thread of its own, so that the disk's time overlaps the loop's work. When the records of a single
+ * task wait, nothing would overlap: the loop then commits inline and saves two switches of threads.
  *
- * Ordering: batches are committed in the order they were queued and `durable` moves only after the commit that covers it returned, so what
- * it says is on the disk. A failure is final, since after a failed sync nobody knows what the disk holds. No room is different: the
- * transaction did not happen, its batches go back to the head of the queue and are tried again after a pause. */
+ * Ordering: batches are committed in the order they were queued and `durable` moves only after the commit that
+ * covers it returned, so what it says is on the disk. A failure is final, since after a failed sync nobody knows
+ * what the disk holds. No room is different: the transaction did not happen, its batches go back to the head of
+ * the queue and are tried again after a pause. */
 #include "log_state.h"
 
 #include <errno.h>
@@ -112,7 +113,8 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
     pthread_cond_broadcast(&log->rest);
 }
 
-/* Moves committed pages to the main file. A failure here is a failed sync like any other. mutex is not held, `writing` is set. */
+/* Moves committed pages to the main file. A failure here is a failed sync like any other. mutex is not held,
+ * `writing` is set. */
 static void checkpoint(TfyLog *log)
 {
     pthread_mutex_lock(&log->store_mutex);
@@ -125,8 +127,8 @@ static void checkpoint(TfyLog *log)
     pthread_mutex_unlock(&log->mutex);
 }
 
-/* Commits the queue. mutex is held on entry and exit, not while the disk works. `by_thread`: a due checkpoint is made at once; the loop
- * leaves it to the thread, as its own records are safe already. */
+/* Commits the queue. mutex is held on entry and exit, not while the disk works. `by_thread`: a due checkpoint is
+ * made at once; the loop leaves it to the thread, as its own records are safe already. */
 static void drain(TfyLog *log, bool by_thread)
 {
     TfyBatch *first = take_queue(log);

@@ -1,5 +1,6 @@
-/* bench_log.c: the log against a bare SQLite loop that inserts the same rows in commits of the same size. Prints one line per measurement:
- * name, measured ratio, limit, ok or short, separated by tabs; what it means in rows per second goes to stderr. */
+/* bench_log.c: the log against a bare SQLite loop that inserts the same rows in commits of the same size. Prints
+ * one line per measurement: name, measured ratio, limit, ok or short, separated by tabs; what it means in rows per
+ * second goes to stderr. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

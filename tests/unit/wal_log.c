@@ -1,4 +1,5 @@
-/* wal_log.c: the log over both stores: what is appended is there after a reopening, in order, with chains; marks, locks, failures. */
+/* wal_log.c: the log over both stores: what is appended is there after a reopening, in order, with chains; marks,
+ * locks, failures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +218,8 @@ static void copy_files(const Place *place, const char *to)
     assert_int_equal(system(command), 0);
 }
 
-/* What was synced before a crash is there after it, and is a prefix; forgotten tasks with rows newer than the mark do not confuse it. */
+/* What was synced before a crash is there after it, and is a prefix; forgotten tasks with rows newer than the mark
+ * do not confuse it. */
 static void test_prefix(void **state)
 {
     Place *place = *state;

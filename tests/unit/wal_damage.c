@@ -1,0 +1,492 @@
+/* wal_damage.c: what is not right is refused with one sentence, never changed, and never crashes: files that are
+ * not ours, held, cut off, altered; disks that fail or are full. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "tfy.h"
+#include "wal/log.h"
+#include "wal/store.h"
+
+typedef struct Place {
+    char directory[64]; /* a fresh one */
+    char db[96];        /* a database in it */
+    char error[TFY_ERROR_TEXT];
+} Place;
+
+static int make_place(void **state)
+{
+    Place *place = calloc(1, sizeof *place);
+    strcpy(place->directory, "/tmp/tfy-wal-XXXXXX");
+    if (!mkdtemp(place->directory)) return -1;
+    snprintf(place->db, sizeof place->db, "%s/runs.db", place->directory);
+    *state = place;
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    Place *place = *state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", place->directory);
+    const int code = system(command);
+    free(place);
+    return code;
+}
+
+static void run_sql(const char *db, const char *text)
+{
+    sqlite3 *connection;
+    assert_int_equal(sqlite3_open(db, &connection), SQLITE_OK);
+    char *message = NULL;
+    if (sqlite3_exec(connection, text, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", text, message);
+    sqlite3_close(connection);
+}
+
+static void write_file(const char *name, const void *bytes, size_t len)
+{
+    const int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, len), len);
+    close(fd);
+}
+
+static char *read_file(const char *name, size_t *len)
+{
+    struct stat status;
+    assert_int_equal(stat(name, &status), 0);
+    char *bytes = malloc((size_t)status.st_size + 1);
+    const int fd = open(name, O_RDONLY);
+    assert_int_equal(read(fd, bytes, (size_t)status.st_size), status.st_size);
+    close(fd);
+    *len = (size_t)status.st_size;
+    return bytes;
+}
+
+/* A task at work. */
+typedef struct Work {
+    TfyLogRun run;
+    TfyLogTask root;
+} Work;
+
+static void begin_work(TfyLog *log, Work *work)
+{
+    *work = (Work){.run = {.program = tfy__log_program(log, (const uint8_t[16]){9}, "0.1.0", "source", "{}"),
+                           .uuid = {1, 2, 3, 4}}};
+    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
+    work->run.root = work->root.tid;
+    assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
+    tfy__log_add_task(log, &work->root);
+    assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, "{\"workflow\":\"main\"}", 19) > 0);
+}
+
+static int append_some(TfyLog *log, Work *work, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t lsn = tfy__log_append(log, &work->root, TFY_R_VALUE, work->root.step + 1, 1, "{\"now\":1}", 9);
+        if (lsn < 0) return (int)lsn;
+    }
+    return 0;
+}
+
+/* A database with `records` records in one run. */
+static void make_database(const char *db, int records, uint32_t mark_every, bool clean)
+{
+    TfyLog *log;
+    Work work;
+    char error[TFY_ERROR_TEXT] = "";
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = db, .mark_every = mark_every}, error), 0);
+    begin_work(log, &work);
+    for (int i = 1; i < records; i++) {
+        assert_int_equal(append_some(log, &work, 1), 0);
+        if (i % 5 == 0) assert_int_equal(tfy__log_sync(log), 0);
+    }
+    assert_int_equal(tfy__log_close(log, clean), 0);
+}
+
+static int try_open(Place *place, const char *db, bool read_only)
+{
+    TfyLog *log = NULL;
+    memset(place->error, 0, sizeof place->error);
+    const int code =
+        tfy__log_open(&log, &(TfyLogOptions){.path = db, .read_only = read_only, .existing = true}, place->error);
+    if (!code)
+        tfy__log_close(log, false);
+    else
+        assert_null(log);
+    if (code) assert_true(place->error[0]);
+    return code;
+}
+
+static int count_files(const Place *place)
+{
+    char command[128];
+    int count = -1;
+    snprintf(command, sizeof command, "ls %s | wc -l", place->directory);
+    FILE *pipe = popen(command, "r");
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
+/* Refused for reading and writing, and unchanged. */
+static void check_refused(Place *place, int code, const char *says)
+{
+    size_t before_len, after_len;
+    char *before = read_file(place->db, &before_len);
+    for (int read_only = 0; read_only < 2; read_only++) {
+        if (try_open(place, place->db, read_only) != code)
+            fail_msg("'%s' should be refused for '%s'", place->error, says);
+        if (!strstr(place->error, says)) fail_msg("'%s' does not say '%s'", place->error, says);
+    }
+    char *after = read_file(place->db, &after_len);
+    assert_int_equal(before_len, after_len);
+    assert_memory_equal(before, after, before_len);
+    free(before);
+    free(after);
+}
+
+/* What is not ours does not even get a file beside it. */
+static void check_foreign(Place *place, const char *says)
+{
+    const int files = count_files(place);
+    check_refused(place, TFY_E_DATA, says);
+    assert_int_equal(count_files(place), files);
+}
+
+static void test_not_ours(void **state)
+{
+    Place *place = *state;
+    assert_int_equal(try_open(place, place->db, false), TFY_E_ABSENT);
+    assert_int_equal(count_files(place), 0);
+    write_file(place->db, "", 0);
+    check_foreign(place, "is empty");
+    write_file(place->db, "SQLite format 3", 16);
+    check_foreign(place, "too short");
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    write_file(place->db, text, sizeof text);
+    check_foreign(place, "not a tfy database");
+    unlink(place->db);
+    run_sql(place->db, "CREATE TABLE t(a)");
+    check_foreign(place, "not a tfy database");
+    unlink(place->db);
+    run_sql(place->db, "PRAGMA journal_mode=WAL; CREATE TABLE t(a)");
+    check_foreign(place, "not a tfy database");
+    assert_int_equal(try_open(place, place->directory, false), TFY_E_DATA);
+    assert_non_null(strstr(place->error, "directory"));
+}
+
+static void test_newer(void **state)
+{
+    Place *place = *state;
+    make_database(place->db, 10, 0, true);
+    run_sql(place->db, "PRAGMA user_version=7");
+    check_foreign(place, "format 7");
+}
+
+static void test_foreign_schema(void **state)
+{
+    Place *place = *state;
+    make_database(place->db, 10, 0, true);
+    run_sql(place->db, "CREATE TRIGGER evil AFTER INSERT ON wal BEGIN DELETE FROM run; END");
+    check_refused(place, TFY_E_DATA, "tables");
+}
+
+static void test_wal_without_database(void **state)
+{
+    Place *place = *state;
+    make_database(place->db, 10, 0, false);
+    unlink(place->db);
+    TfyLog *log;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), TFY_E_DATA);
+    assert_non_null(strstr(place->error, "-wal"));
+}
+
+static void test_held(void **state)
+{
+    Place *place = *state;
+    TfyLog *log, *second;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
+    assert_int_equal(tfy__log_open(&second, &(TfyLogOptions){.path = place->db}, place->error), TFY_E_HELD);
+    char who[32];
+    snprintf(who, sizeof who, "held by pid %d", (int)getpid());
+    assert_non_null(strstr(place->error, who));
+    assert_int_equal(try_open(place, place->db, true), 0);
+    assert_int_equal(tfy__log_close(log, true), 0);
+    assert_int_equal(try_open(place, place->db, false), 0);
+}
+
+/* The log refuses changes; one made behind its back is named. */
+static void test_altered(void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *says;
+    } cases[] = {
+        {"UPDATE wal SET payload='{\"now\":2}' WHERE lsn=14", "record 14"},
+        {"UPDATE wal SET ts=ts+1 WHERE lsn=15", "record 15"},
+        {"UPDATE wal SET type=26 WHERE lsn=16", "record 16"},
+        {"UPDATE wal SET prev=11 WHERE lsn=17", "record 17"},
+        {"DELETE FROM wal WHERE lsn=13", "record 13"},
+        {"DELETE FROM wal WHERE lsn<=11", "newest mark"},
+        {"UPDATE mark SET rows=rows+1 WHERE lsn=(SELECT max(lsn) FROM mark)", "mark"},
+        {"DELETE FROM mark WHERE lsn=(SELECT max(lsn) FROM mark)", "mark"},
+        {"UPDATE task SET chain=chain+1 WHERE tid=1", "task 1"},
+        {"DELETE FROM task WHERE tid=1", "task"},
+        {"UPDATE meta SET next_tid=1", "meta"},
+    };
+    Place *place = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400], command[200];
+        snprintf(command, sizeof command, "rm -f %s*", place->db);
+        assert_int_equal(system(command), 0);
+        make_database(place->db, 18, 10, false);
+        snprintf(text, sizeof text, "DROP TRIGGER wal_never_updates; DROP TRIGGER wal_never_deletes; %s;",
+                 cases[i].sql);
+        run_sql(place->db, text);
+        run_sql(place->db, "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of "
+                           "the log are never changed'); END;"
+                           "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of "
+                           "the log are never deleted'); END");
+        check_refused(place, TFY_E_DATA, cases[i].says);
+    }
+}
+
+static void test_triggers(void **state)
+{
+    Place *place = *state;
+    make_database(place->db, 10, 0, true);
+    sqlite3 *connection;
+    assert_int_equal(sqlite3_open(place->db, &connection), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(connection, "UPDATE wal SET ts=0", NULL, NULL, NULL), SQLITE_CONSTRAINT);
+    assert_int_equal(sqlite3_exec(connection, "DELETE FROM wal", NULL, NULL, NULL), SQLITE_CONSTRAINT);
+    sqlite3_close(connection);
+}
+
+/* What a damaged copy answers: refused, or exactly the records that were written. */
+static void read_damaged(Place *place, const char *db, const TfyHistory *whole)
+{
+    TfyLog *log;
+    TfyHistory *history;
+    if (tfy__log_open(&log, &(TfyLogOptions){.path = db, .read_only = true}, place->error) != 0) return;
+    if (tfy__history_read(log, "1", &history, place->error) == 0) {
+        assert_true(history->record_count <= whole->record_count);
+        for (uint32_t i = 0; i < history->record_count; i++) {
+            assert_int_equal(history->records[i].chain, whole->records[i].chain);
+            assert_string_equal(history->records[i].payload, whole->records[i].payload);
+        }
+        tfy__history_free(history);
+    }
+    tfy__log_close(log, false);
+}
+
+static TfyHistory *read_whole(Place *place)
+{
+    TfyLog *log;
+    TfyHistory *history;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .read_only = true}, place->error), 0);
+    if (tfy__history_read(log, "1", &history, place->error) != 0) fail_msg("%s", place->error);
+    tfy__log_close(log, false);
+    return history;
+}
+
+static void remove_copy(const char *copy)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-tfy"};
+    char name[160];
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s%s", copy, endings[i]);
+        unlink(name);
+    }
+}
+
+static void test_truncated(void **state)
+{
+    Place *place = *state;
+    char copy[128];
+    size_t len;
+    snprintf(copy, sizeof copy, "%s/copy.db", place->directory);
+    make_database(place->db, 300, 100, true);
+    TfyHistory *whole = read_whole(place);
+    char *bytes = read_file(place->db, &len);
+    for (size_t cut = 0; cut < len; cut += cut < 200 ? 7 : 1511) {
+        remove_copy(copy);
+        write_file(copy, bytes, cut);
+        assert_int_not_equal(try_open(place, copy, false), 0);
+        read_damaged(place, copy, whole);
+    }
+    free(bytes);
+    tfy__history_free(whole);
+}
+
+static void test_flipped(void **state)
+{
+    Place *place = *state;
+    char copy[128];
+    size_t len;
+    snprintf(copy, sizeof copy, "%s/copy.db", place->directory);
+    make_database(place->db, 100, 30, true);
+    TfyHistory *whole = read_whole(place);
+    char *bytes = read_file(place->db, &len);
+    for (size_t at = 0; at < len; at += at < 100 ? 1 : 97) {
+        remove_copy(copy);
+        bytes[at] ^= (char)(1 << (at % 8));
+        write_file(copy, bytes, len);
+        bytes[at] ^= (char)(1 << (at % 8));
+        read_damaged(place, copy, whole);
+    }
+    free(bytes);
+    tfy__history_free(whole);
+}
+
+/* ---- disks ---- */
+
+typedef struct Fault {
+    int call;  /* which TfyStoreCall fails */
+    int after; /* how many of them still work */
+    int times; /* how many then fail; then all is well again */
+    int code;
+} Fault;
+
+static int fail_call(void *state, int call)
+{
+    Fault *fault = state;
+    if (call != fault->call || fault->after-- > 0 || fault->times-- <= 0) return 0;
+    return fault->code;
+}
+
+/* After the first failed call nothing moves any more, and what is on the disk is a prefix that holds all that was
+ * called durable. */
+static void fail_once(Place *place, int call, int after, bool no_thread)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -f %s*", place->db);
+    assert_int_equal(system(command), 0);
+    Fault fault = {.call = call, .after = after, .times = 1, .code = TFY_E_IO};
+    TfyLogOptions options = {
+        .path = place->db, .no_thread = no_thread, .mark_every = 50, .fault = fail_call, .fault_state = &fault};
+    TfyLog *log;
+    Work work;
+    assert_int_equal(tfy__log_open(&log, &options, place->error), 0);
+    begin_work(log, &work);
+    int code = 0;
+    for (int i = 0; !code && i < 100; i++) {
+        code = append_some(log, &work, 20);
+        if (!code) code = tfy__log_sync(log);
+    }
+    assert_int_equal(code, TFY_E_IO);
+    assert_int_equal(tfy__log_error(log), TFY_E_IO);
+    const int64_t durable = tfy__log_durable(log);
+    assert_int_equal(append_some(log, &work, 1), TFY_E_IO);
+    assert_int_equal(tfy__log_sync(log), TFY_E_IO);
+    tfy__log_flush(log);
+    assert_int_equal(tfy__log_durable(log), durable);
+    tfy__log_error_text(log, place->error);
+    assert_non_null(strstr(place->error, "could not be written"));
+    assert_int_equal(tfy__log_close(log, true), TFY_E_IO);
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
+    assert_true(tfy__log_last(log) >= durable);
+    tfy__log_close(log, false);
+}
+
+static void test_failures(void **state)
+{
+    for (int call = TFY_CALL_BEGIN; call <= TFY_CALL_COMMITTED; call++) {
+        for (int after = 0; after < 80; after += 1 + after / 3) {
+            if (call != TFY_CALL_PUT && after > 8) continue;
+            fail_once(*state, call, after, true);
+            fail_once(*state, call, after, false);
+        }
+    }
+}
+
+static void test_failing_open(void **state)
+{
+    Place *place = *state;
+    make_database(place->db, 40, 30, false);
+    int failed = 0;
+    for (int after = 0; after < 40; after++) {
+        Fault fault = {.call = TFY_CALL_READ, .after = after, .times = 1, .code = TFY_E_IO};
+        TfyLog *log;
+        const TfyLogOptions options = {.path = place->db, .read_only = true, .fault = fail_call, .fault_state = &fault};
+        const int code = tfy__log_open(&log, &options, place->error);
+        if (code) {
+            assert_int_equal(code, TFY_E_IO);
+            failed++;
+            continue;
+        }
+        TfyHistory *history;
+        if (tfy__history_read(log, "last", &history, place->error) == 0)
+            tfy__history_free(history);
+        else
+            failed++;
+        tfy__log_close(log, false);
+    }
+    assert_true(failed > 10);
+}
+
+static void fill_disk(Place *place, const char *path, bool no_thread)
+{
+    Fault fault = {.call = TFY_CALL_COMMIT, .after = 3, .times = 4, .code = TFY_STORE_FULL};
+    TfyLogOptions options = {.path = path, .no_thread = no_thread, .fault = fail_call, .fault_state = &fault};
+    TfyLog *log;
+    Work work;
+    bool full = false;
+    assert_int_equal(tfy__log_open(&log, &options, place->error), 0);
+    begin_work(log, &work);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(append_some(log, &work, 20), 0);
+        tfy__log_flush(log);
+        full |= tfy__log_full(log);
+        usleep(5000);
+    }
+    assert_true(full);
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_false(tfy__log_full(log));
+    assert_int_equal(tfy__log_durable(log), 1 + 200 * 20);
+    TfyHistory *history;
+    assert_int_equal(tfy__history_read(log, "last", &history, place->error), 0);
+    assert_int_equal(history->record_count, 1 + 200 * 20);
+    tfy__history_free(history);
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
+static void test_full(void **state)
+{
+    Place *place = *state;
+    fill_disk(place, NULL, false);
+    fill_disk(place, place->db, false);
+    char other[128];
+    snprintf(other, sizeof other, "%s/other.db", place->directory);
+    fill_disk(place, other, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_not_ours, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_newer, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_foreign_schema, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_wal_without_database, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_held, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_altered, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_triggers, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_truncated, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_flipped, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_failures, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_failing_open, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_full, make_place, remove_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
