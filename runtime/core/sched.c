@@ -1,5 +1,6 @@
 /* sched.c: running one task until it stops: the trampoline over its frames. */
 #include "core.h"
+#include "wal/kill_point.h"
 
 void tfy__sched_halt(TfyTask *task)
 {
@@ -83,7 +84,9 @@ void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
     if (task->state & T_SLOW && !prepare(task)) return;
     for (;;) {
         TfyFrame *frame = frame_at(task, task->top);
-        switch (frame->workflow->run(task, frame)) {
+        TfyStatus status = frame->workflow->run(task, frame);
+        tfy__kill_point("point");
+        switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
             task->passages++;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kill_point.h"
 #include "lock.h"
 
 enum { MARK_EVERY = 16384, PAYLOAD_MAX = 900 << 20 };
@@ -113,7 +114,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     if (!log) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
     init_threads(log);
     log->read_only = options->read_only;
-    log->inline_only = options->no_thread || !options->path;
+    log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;
     log->mark_every = options->mark_every ? options->mark_every : MARK_EVERY;

@@ -8,6 +8,7 @@
  * what the disk holds. No room is different: the transaction did not happen, its batches go back to the head of
  * the queue and are tried again after a pause. */
 #include "log_state.h"
+#include "kill_point.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +50,9 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
     int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
     if (!code) {
         for (const TfyBatch *batch = first; !code && batch; batch = batch->next) code = tfy__batch_put(batch, store);
+        if (!code) tfy__kill_point("before");
         if (!code) code = TFY_STORE(store, TFY_CALL_COMMIT, commit);
+        if (!code) tfy__kill_point("after");
         if (code) store->ops->rollback(store);
     }
     if (!code) code = tfy__store_ask(store, TFY_CALL_COMMITTED);
@@ -117,6 +120,7 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
  * `writing` is set. */
 static void checkpoint(TfyLog *log)
 {
+    tfy__kill_point("checkpoint");
     pthread_mutex_lock(&log->store_mutex);
     const int code = TFY_STORE(log->store, TFY_CALL_CHECKPOINT, checkpoint);
     pthread_mutex_unlock(&log->store_mutex);
