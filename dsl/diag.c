@@ -13,6 +13,18 @@ void diag_init(DiagList *list, Arena *arena, const SourceSet *sources)
     *list = (DiagList){.arena = arena, .sources = sources, .limit = DEFAULT_LIMIT};
 }
 
+void diag_adopt(DiagList *list, Diag *diag)
+{
+    diag->next = NULL;
+    if (list->errors++ >= list->limit) return;
+    if (list->last) {
+        list->last->next = diag;
+    } else {
+        list->first = diag;
+    }
+    list->last = diag;
+}
+
 /* Above the limit the record is made, so callers may decorate it, but not kept. */
 Diag *diag_error(DiagList *list, Span span, const char *format, ...)
 {
@@ -22,13 +34,7 @@ Diag *diag_error(DiagList *list, Span span, const char *format, ...)
     diag->message = arena_vprintf(list->arena, format, args);
     va_end(args);
     diag->span = span;
-    if (list->errors++ >= list->limit) return diag;
-    if (list->last) {
-        list->last->next = diag;
-    } else {
-        list->first = diag;
-    }
-    list->last = diag;
+    diag_adopt(list, diag);
     return diag;
 }
 

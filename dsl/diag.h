@@ -38,6 +38,9 @@ Diag *diag_error(DiagList *list, Span span, const char *format, ...) __attribute
 void diag_hint(DiagList *list, Diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Takes over an error that was reported to another list of the same arena. */
+void diag_adopt(DiagList *list, Diag *diag);
+
 /* The one refusal of what a later version brings: "NAME is not supported yet". */
 void diag_not_yet(DiagList *list, Span span, const char *what);
 

@@ -380,16 +380,26 @@ static int probe_kind(const yyParser *parser, int kind, bool words_are_names) {
 }
 bool grammar_takes(void *parser, int kind) { return probe_kind(parser, kind, true); }
 bool grammar_wants(void *parser, int kind) { return probe_kind(parser, kind, false); }
-// A rule that ends in '}' is complete, but over BAD nothing is reduced and its list would seem open again.
-void grammar_settle(void *raw) {
-    yyParser *parser = raw;
-    YYACTIONTYPE state = parser->yytos->stateno, found = YY_NO_ACTION;
-    if (parser->yytos->major != TOK_RBRACE || state > YY_MAX_SHIFT) return;
+// The rule a state is bound to reduce by whatever comes, or YY_NO_ACTION when it could do anything else.
+static YYACTIONTYPE settled_action(YYACTIONTYPE state) {
+    if (state > YY_MAX_SHIFT) return state;
+    YYACTIONTYPE only = YY_NO_ACTION;
     for (int kind = 0; kind < YYNTOKEN; kind++) {
         int at = yy_shift_ofst[state] + kind;
-        if (yy_lookahead[at] == kind) found = yy_action[at];
+        if (yy_lookahead[at] != kind || yy_action[at] == only) continue;
+        if (only != YY_NO_ACTION || yy_action[at] < YY_MIN_REDUCE) return YY_NO_ACTION;
+        only = yy_action[at];
     }
-    if (found >= YY_MIN_REDUCE) yy_reduce(parser, (unsigned)(found - YY_MIN_REDUCE), YYNOCODE, (Token){0}, parser->b);
+    return only;
+}
+void grammar_settle(void *raw) {
+    yyParser *parser = raw;
+    for (;;) {
+        YYACTIONTYPE act = settled_action(parser->yytos->stateno);
+        if (act < YY_MIN_REDUCE || act == YY_NO_ACTION) return;
+        if (yyRuleInfoNRhs[act - YY_MIN_REDUCE] == 0) return;
+        yy_reduce(parser, (unsigned)(act - YY_MIN_REDUCE), YYNOCODE, (Token){0}, parser->b);
+    }
 }
 uint32_t grammar_depth(void *parser) { return (uint32_t)(((yyParser *)parser)->yytos - ((yyParser *)parser)->yystack); }
 }

@@ -17,7 +17,8 @@ void grammar_(void *parser, int kind, Token token);
 bool grammar_takes(void *parser, int kind);
 bool grammar_wants(void *parser, int kind);
 
-/* Completes what a '}' on top of the stack has closed; to be called before BAD. */
+/* Reduces the rules that are complete whatever comes next. BAD reduces nothing, so without this it would take a finished statement or
+ * a closed block apart. */
 void grammar_settle(void *parser);
 
 /* How many symbols are on the stack. */

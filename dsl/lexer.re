@@ -27,10 +27,8 @@ typedef struct Lexer {
     DiagList *diags;
     TokenList *out;
     const unsigned char *cursor, *limit;
-    const unsigned char *line; /* where the present line begins */
     Nest nests[NEST_MAX];
     uint32_t nest_count;
-    const unsigned char *stray_line; /* the line a stray character was last reported on */
     bool fresh;     /* no token yet on this line */
     uint32_t undoc; /* doc lines below this index know their token */
     bool stopped;   /* nothing sensible can follow */
@@ -231,10 +229,7 @@ static void lex_string(Lexer *lx, Span opened, bool block)
                 return;
             }
             "\n" {
-                if (block) {
-                    lx->line = cursor;
-                    continue;
-                }
+                if (block) continue;
                 cursor = from;
                 END_PIECE();
                 report_open_string(lx, opened, false, from);
@@ -279,13 +274,12 @@ static void lex_open_brace(Lexer *lx, const unsigned char *from, const unsigned 
 }
 
 /* A newline in code. It also ends, by mistake, the interpolations of one-line strings. */
-static void lex_newline(Lexer *lx, const unsigned char *from, const unsigned char *to)
+static void lex_newline(Lexer *lx, const unsigned char *from)
 {
     if (lx->nest_count && !lx->nests[lx->nest_count - 1].block) {
         report_open_nest(lx, from);
         unwind(lx);
     }
-    lx->line = to;
     lx->fresh = true;
 }
 
@@ -300,12 +294,9 @@ static void lex_open_string(Lexer *lx, const unsigned char *from, const unsigned
     lex_string(lx, span_between(lx, from, to), block);
 }
 
-/* Reported once a line: where one such character stands there are often more. */
 static void lex_stray(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
     push(lx, TOK_BAD, from, to, 0);
-    if (lx->stray_line == lx->line) return;
-    lx->stray_line = lx->line;
     Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "unexpected character '%.*s'", (int)(to - from < 40 ? to - from : 40),
                             (const char *)from);
     if (*from >= 0x80) diag_hint(lx->diags, diag, "names are made of the letters A to Z, digits and '_'");
@@ -339,7 +330,7 @@ static void lex_code(Lexer *lx)
     } while (0)
     /*!re2c
         [ \t\r]+               { CALL((void)0); }
-        "\n"                   { CALL(lex_newline(lx, from, cursor)); }
+        "\n"                   { CALL(lex_newline(lx, from)); }
         $                      { CALL(lex_end(lx, from)); }
         "///" [^/\n\x00] [^\n\x00]* { CALL(push_doc(lx, from, cursor)); }
         "///"                  { CALL(push_doc(lx, from, cursor)); }
@@ -434,7 +425,7 @@ void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *token
 {
     *tokens = (TokenList){0};
     const unsigned char *text = (const unsigned char *)source->text;
-    Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .cursor = text, .limit = text + source->len, .line = text, .fresh = true};
+    Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .cursor = text, .limit = text + source->len, .fresh = true};
     if (source->len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) lx.cursor += 3;
     if (!check_encoding(&lx)) lx.cursor = lx.limit;
     while (!lx.stopped && diags->errors <= diags->limit) lex_code(&lx);

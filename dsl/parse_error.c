@@ -8,31 +8,15 @@
 
 #include "grammar.h"
 
-static bool takes(const Parser *p, int kind)
-{
-    return grammar_takes(p->automaton, kind);
-}
-
-static bool wants(const Parser *p, int kind)
-{
-    return grammar_wants(p->automaton, kind);
-}
-
 /* Where a name may stand any keyword may; 'in' begins nothing, so it tells the places apart. */
 static bool statement_may_begin(const Parser *p)
 {
-    return wants(p, TOK_LET) && !wants(p, TOK_IN);
+    return parse_wants(p, TOK_LET) && !parse_wants(p, TOK_IN);
 }
 
 static bool declaration_may_begin(const Parser *p)
 {
-    return wants(p, TOK_WORKFLOW) && !wants(p, TOK_IN);
-}
-
-static Token token_at(const Parser *p, uint32_t index)
-{
-    uint32_t last = p->tokens.count - 1;
-    return p->tokens.items[index < last ? index : last];
+    return parse_wants(p, TOK_WORKFLOW) && !parse_wants(p, TOK_IN);
 }
 
 static const char *text_of(const Parser *p, Token token)
@@ -45,7 +29,7 @@ static const char *text_of(const Parser *p, Token token)
 uint32_t parse_indent_of(const Parser *p, uint32_t index)
 {
     const Source *source = p->build.source;
-    uint32_t at = token_at(p, index).off - source->base, start = at;
+    uint32_t at = parse_token(p, index).off - source->base, start = at;
     while (start > 0 && source->text[start - 1] != '\n') start--;
     uint32_t end = start;
     while (end < at && (source->text[end] == ' ' || source->text[end] == '\t')) end++;
@@ -54,11 +38,11 @@ uint32_t parse_indent_of(const Parser *p, uint32_t index)
 
 /* The '{' that looks unclosed: a '}' that opens its line closes the nearest '{' of a line indented no deeper; the ones it passes over
  * were forgotten. Otherwise the innermost. */
-static uint32_t find_unclosed(const Parser *p)
+static uint32_t find_unclosed(const Parser *p, uint32_t innermost)
 {
     uint32_t stack[BRACKET_MAX], count = 0, suspect = UINT32_MAX;
     for (uint32_t i = 0; i < p->at && count < BRACKET_MAX; i++) {
-        Token token = token_at(p, i);
+        Token token = parse_token(p, i);
         if (token.kind == TOK_LBRACE) stack[count++] = i;
         if (token.kind != TOK_RBRACE || !count) continue;
         uint32_t indent = parse_indent_of(p, i);
@@ -68,17 +52,16 @@ static uint32_t find_unclosed(const Parser *p)
         }
         count--;
     }
-    if (suspect != UINT32_MAX) return suspect;
-    return count ? stack[count - 1] : p->opens[p->open_count - 1].token;
+    return suspect != UINT32_MAX ? suspect : innermost;
 }
 
-void parse_report_unclosed(Parser *p)
+void parse_report_unclosed(Parser *p, uint32_t innermost)
 {
-    uint32_t open = find_unclosed(p);
-    Span brace = token_span(token_at(p, open));
+    uint32_t open = find_unclosed(p, innermost);
+    Span brace = token_span(parse_token(p, open));
     LineCol where = source_line_col(p->build.sources, brace.off);
-    Token found = token_at(p, p->at);
-    Token shown = found.kind == 0 && p->at > 0 ? token_at(p, p->at - 1) : found;
+    Token found = parse_token(p, p->at);
+    Token shown = found.kind == 0 && p->at > 0 ? parse_token(p, p->at - 1) : found;
     Diag *diag = diag_error(p->build.diags, token_span(shown), "missing '}'; the '{' opened at %u:%u looks unclosed",
                             where.line, where.col);
     diag_other(p->build.diags, diag, brace, "opened here");
@@ -97,7 +80,7 @@ static const Open *find_open_bracket(const Parser *p, Token found)
 {
     if (!p->open_count) return NULL;
     const Open *open = &p->opens[p->open_count - 1];
-    Token bracket = token_at(p, open->token);
+    Token bracket = parse_token(p, open->token);
     if (open->list) return NULL;
     uint32_t line = source_line_col(p->build.sources, bracket.off).line;
     return closes_another(bracket.kind, found.kind) || source_line_col(p->build.sources, found.off).line > line ? open
@@ -108,7 +91,7 @@ static const Open *find_open_bracket(const Parser *p, Token found)
 
 bool parse_begins_declaration(const Parser *p, uint32_t index)
 {
-    int kind = token_at(p, index).kind, next = token_at(p, index + 1).kind;
+    int kind = parse_token(p, index).kind, next = parse_token(p, index + 1).kind;
     switch (kind) {
     case TOK_WORKFLOW:
     case TOK_FN: return next != TOK_COLON;
@@ -130,14 +113,16 @@ static bool report_stray_clause(Parser *p, Token found)
     const char *wanted = found.kind == TOK_CATCH || found.kind == TOK_FINALLY ? "try"
                          : found.kind == TOK_ELSE                             ? "if"
                                                                               : NULL;
-    if (!wanted || !(statement_may_begin(p) || wants(p, TOK_NL))) return false;
+    bool ended = parse_wants(p, TOK_NL) && !parse_wants(p, TOK_COMMA);
+    if (!wanted || !(statement_may_begin(p) || ended)) return false;
     diag_error(p->build.diags, token_span(found), "'%s' without '%s'", token_kind_name(found.kind), wanted);
     return true;
 }
 
 static bool report_reserved(Parser *p, Token found)
 {
-    bool name_only = takes(p, TOK_ID) && !takes(p, TOK_INT) && !wants(p, TOK_LET) && !wants(p, TOK_FN);
+    bool name_only =
+        parse_takes(p, TOK_ID) && !parse_takes(p, TOK_INT) && !parse_wants(p, TOK_LET) && !parse_wants(p, TOK_FN);
     if (!name_only || !token_kind_is_word(found.kind)) return false;
     diag_error(p->build.diags, token_span(found), "'%s' is a reserved word; try '%s_'", token_kind_name(found.kind),
                token_kind_name(found.kind));
@@ -146,10 +131,10 @@ static bool report_reserved(Parser *p, Token found)
 
 static bool report_assign(Parser *p, Token found)
 {
-    if (found.kind != TOK_ASSIGN || !wants(p, TOK_EQ)) return false;
-    bool argument = p->open_count && token_at(p, p->opens[p->open_count - 1].token).kind == TOK_LP &&
+    if (found.kind != TOK_ASSIGN || !parse_wants(p, TOK_EQ)) return false;
+    bool argument = p->open_count && parse_token(p, p->opens[p->open_count - 1].token).kind == TOK_LP &&
                     p->opens[p->open_count - 1].token + 2 == p->at;
-    if (p->at >= 2 && token_at(p, p->at - 2).kind == TOK_COMMA) argument = true;
+    if (p->at >= 2 && parse_token(p, p->at - 2).kind == TOK_COMMA) argument = true;
     Diag *diag = diag_error(p->build.diags, token_span(found), "'=' assigns; use '=='");
     if (argument) diag_hint(p->build.diags, diag, "an argument is named with ':', as in f(name: value)");
     return true;
@@ -164,9 +149,9 @@ static bool is_root_word(int kind)
 static bool report_inner_yield(Parser *p, Token found)
 {
     bool in_value = p->open_count && !p->opens[p->open_count - 1].list;
-    bool as_name = in_value && p->at > 0 && is_root_word(token_at(p, p->at - 1).kind) && wants(p, TOK_COLON);
-    if (as_name) found = token_at(p, p->at - 1);
-    if (!as_name && !(is_root_word(found.kind) && takes(p, TOK_INT))) return false;
+    bool as_name = in_value && p->at > 0 && is_root_word(parse_token(p, p->at - 1).kind) && parse_wants(p, TOK_COLON);
+    if (as_name) found = parse_token(p, p->at - 1);
+    if (!as_name && !(is_root_word(found.kind) && parse_takes(p, TOK_INT))) return false;
     const char *word = token_kind_name(found.kind);
     Diag *diag = diag_error(p->build.diags, token_span(found),
                             "'%s' stands only at the root of a statement; bind it first", word);
@@ -230,8 +215,8 @@ static void report_unknown(Parser *p, Token word, const char *what, const char *
 /* The index of the token a statement began with, going back from `index` over one line. */
 static uint32_t line_start(const Parser *p, uint32_t index)
 {
-    while (index > 0 && !(token_at(p, index).flags & TOKEN_FIRST)) {
-        int before = token_at(p, index - 1).kind;
+    while (index > 0 && !(parse_token(p, index).flags & TOKEN_FIRST)) {
+        int before = parse_token(p, index - 1).kind;
         if (before == TOK_LBRACE || before == TOK_NL || before == TOK_FATARROW || before == TOK_RBRACE) break;
         index--;
     }
@@ -241,9 +226,9 @@ static uint32_t line_start(const Parser *p, uint32_t index)
 /* `whlie x {`, `brek`, `a.b` alone: what stands on the stack is a path, and nothing assigns to it or calls it. */
 static bool report_bare_path(Parser *p, Token found)
 {
-    if (!wants(p, TOK_PLUSEQ) || p->at == 0) return false;
+    if (!parse_wants(p, TOK_PLUSEQ) || p->at == 0) return false;
     uint32_t start = line_start(p, p->at - 1);
-    Token first = token_at(p, start);
+    Token first = parse_token(p, start);
     bool alone = start + 1 == p->at,
          ended = found.flags & TOKEN_FIRST || found.kind == TOK_RBRACE || found.kind == 0 || found.kind == TOK_NL;
     const char *word =
@@ -253,10 +238,10 @@ static bool report_bare_path(Parser *p, Token found)
         return true;
     }
     if (!ended && !parse_is_infix(found.kind)) return false;
-    Span span = span_join(token_span(first), token_span(token_at(p, p->at - 1)));
+    Span span = span_join(token_span(first), token_span(parse_token(p, p->at - 1)));
     Diag *diag = diag_error(p->build.diags, span, "value thrown away; only a call or an assignment stands alone");
     if (found.kind == TOK_EQ) diag_hint(p->build.diags, diag, "'==' compares; use '=' to assign");
-    if (found.kind == TOK_PLUS && token_at(p, p->at + 1).kind == TOK_PLUS)
+    if (found.kind == TOK_PLUS && parse_token(p, p->at + 1).kind == TOK_PLUS)
         diag_hint(p->build.diags, diag, "to count up write '+= 1'");
     return true;
 }
@@ -264,9 +249,9 @@ static bool report_bare_path(Parser *p, Token found)
 /* `whlie (x) {` and `f() + 1`: a call that goes on as no call does. */
 static bool report_odd_call(Parser *p, Token found)
 {
-    if (!wants(p, TOK_NL) || !wants(p, TOK_DOT) || wants(p, TOK_OR) || p->at == 0) return false;
+    if (!parse_wants(p, TOK_NL) || !parse_wants(p, TOK_DOT) || parse_wants(p, TOK_OR) || p->at == 0) return false;
     uint32_t start = line_start(p, p->at - 1);
-    Token first = token_at(p, start);
+    Token first = parse_token(p, start);
     if (found.kind == TOK_LBRACE && first.kind == TOK_ID) {
         const char *word = suggest_word(p, first, statement_words, sizeof statement_words / sizeof statement_words[0]);
         if (word) report_unknown(p, first, "statement", word);
@@ -280,6 +265,8 @@ static bool report_odd_call(Parser *p, Token found)
 static bool report_outside(Parser *p, Token found)
 {
     if (!declaration_may_begin(p)) return false;
+    /* Indented lines out here are the rest of a declaration that an earlier mistake seemed to end. */
+    if (p->failed_once && parse_indent_of(p, p->at) > 0) return true;
     if (found.kind == TOK_ID) {
         report_unknown(
             p, found, "declaration",
@@ -305,9 +292,9 @@ static bool report_outside(Parser *p, Token found)
 static bool report_inner_declaration(Parser *p, Token found)
 {
     bool keyword = (found.kind == TOK_WORKFLOW || found.kind == TOK_FN) && statement_may_begin(p);
-    bool word = p->at > 0 && wants(p, TOK_PLUSEQ) && parse_begins_declaration(p, p->at - 1);
+    bool word = p->at > 0 && parse_wants(p, TOK_PLUSEQ) && parse_begins_declaration(p, p->at - 1);
     if (!keyword && !word) return false;
-    Token shown = keyword ? found : token_at(p, p->at - 1);
+    Token shown = keyword ? found : parse_token(p, p->at - 1);
     diag_error(p->build.diags, token_span(shown), "'%s' stands only at the top of a file, outside of all braces",
                token_kind_name(shown.kind));
     return true;
@@ -329,13 +316,14 @@ static void hint_for(Parser *p, Diag *diag, Token found)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].theirs) == found.len && memcmp(words[i].theirs, text_of(p, found), found.len) == 0)
             diag_hint(p->build.diags, diag, "'%s' is written '%s'", words[i].theirs, words[i].ours);
-    Token before = p->at > 0 ? token_at(p, p->at - 1) : found;
+    Token before = p->at > 0 ? parse_token(p, p->at - 1) : found;
     const char *meant = before.kind == TOK_ID ? suggest_foreign(p, before) : NULL;
     if (meant) diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
-    bool counts = found.kind == TOK_ASSIGN && wants(p, TOK_IN);
+    bool counts = found.kind == TOK_ASSIGN && parse_wants(p, TOK_IN);
     if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
-    bool unnamed = p->open_count && p->opens[p->open_count - 1].list && wants(p, TOK_COLON) && before.kind == TOK_YIELD;
+    bool unnamed =
+        p->open_count && p->opens[p->open_count - 1].list && parse_wants(p, TOK_COLON) && before.kind == TOK_YIELD;
     if (unnamed)
         diag_hint(p->build.diags, diag, "the bodies of 'parallel' and 'race' have names, as in 'a: yield f()'");
 }
@@ -347,7 +335,7 @@ static void report_unexpected(Parser *p, Token found)
     const char *tail = "";
     Span bracket = {0, 0};
     if (open) {
-        bracket = token_span(token_at(p, open->token));
+        bracket = token_span(parse_token(p, open->token));
         LineCol where = source_line_col(p->build.sources, bracket.off);
         tail = arena_printf(p->build.arena, "; the bracket opened at %u:%u is still open", where.line, where.col);
     }
@@ -359,7 +347,7 @@ static void report_unexpected(Parser *p, Token found)
 
 void parse_report(Parser *p)
 {
-    Token found = token_at(p, p->at);
+    Token found = parse_token(p, p->at);
     if (report_stray_clause(p, found) || report_inner_yield(p, found) || report_inner_declaration(p, found)) return;
     if (report_reserved(p, found) || report_assign(p, found) || report_outside(p, found)) return;
     if (report_thrown_away(p, found) || report_bare_path(p, found) || report_odd_call(p, found)) return;

@@ -22,21 +22,69 @@ typedef struct Parser {
     Build build;
     void *automaton;
     TokenList tokens;
-    uint32_t at; /* index of the next token */
+    DiagList lexical; /* the lexer's errors, until it is known which lie in text that was skipped */
+    Diag *heard;      /* the first of them not yet passed */
+    uint32_t at;      /* index of the next token */
     Open opens[BRACKET_MAX];
     uint32_t open_count;
     uint32_t
         last_recovery; /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
+    uint32_t mistake_off; /* global offset of the token there */
     bool failed_once;
     bool resumed; /* the automaton has taken a token since the last recovery */
     bool stopped; /* a limit was passed; nothing more is read */
 } Parser;
 
+/* Would the automaton take this kind of token next? `wants` asks for a word's own meaning, `takes` lets it be a name as well. */
+static inline bool parse_takes(const Parser *p, int kind)
+{
+    return grammar_takes(p->automaton, kind);
+}
+
+static inline bool parse_wants(const Parser *p, int kind)
+{
+    return grammar_wants(p->automaton, kind);
+}
+
+/* Beyond the last token, which is the end of the file, it is that again. */
+static inline Token parse_token(const Parser *p, uint32_t index)
+{
+    uint32_t last = p->tokens.count - 1;
+    return p->tokens.items[index < last ? index : last];
+}
+
+/* parse.c */
+void parse_feed_newline(Parser *p);
+void parse_report_depth(Parser *p, Token token, const char *what, uint32_t limit);
+bool parse_is_opener(int kind);
+bool parse_is_closer(int kind);
+
+/* parse_recover.c */
+
+/* The token at p->at is not taken: reports it, unless it belongs to a mistake already reported, and skips to where reading can go on. */
+void parse_fail(Parser *p);
+
+/* A declaration at the left edge inside braces, or the end of the file there: a '}' is missing before it. */
+bool parse_brace_is_missing(const Parser *p);
+void parse_close_missing_braces(Parser *p);
+
+/* A statement at the beginning of a line where arms, fields or bodies are listed, no deeper than their '{': theirs is missing. */
+bool parse_list_is_unclosed(const Parser *p);
+void parse_close_list(Parser *p);
+
+/* Closes every open brace, as if the missing ones stood before p->at. */
+void parse_close_braces(Parser *p);
+
+/* Hands on the lexer's errors before `until`, or forgets them when the text there was skipped for another mistake. */
+void parse_pass_lexical(Parser *p, uint32_t until, bool keep);
+
+/* parse_error.c */
+
 /* Says what is wrong with the token at p->at, which the automaton does not take. */
 void parse_report(Parser *p);
 
-/* Says that a '{' is never closed, noticed at p->at. */
-void parse_report_unclosed(Parser *p);
+/* Says that a '{' is never closed, noticed at p->at; `innermost` is the index of the last one open. */
+void parse_report_unclosed(Parser *p, uint32_t innermost);
 
 /* "a, b or c": everything the automaton would take next. */
 const char *parse_list_expected(const Parser *p);
