@@ -9,6 +9,7 @@
  *
  * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of waiting. git runs
  * without a terminal, a pager, an editor or a prompt, in English, and every process has a time limit, so that a hook cannot hang a run. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -29,7 +30,8 @@
 #define TRIES      20                 /* while another git holds the index */
 #define RETRY_MS   250
 #define TRAILER    "Tiffany-Step"
-#define HISTORY    "-2000" /* commits searched for the trailer */
+#define FORMAT     "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
+#define HISTORY    "-1000" /* commits searched for the trailer: those since the last crash, and many more */
 #define ID_LEN     64      /* hex digits of an object's id, at most (SHA-256) */
 #define NS_PER_MS  INT64_C(1000000)
 #define ARGS_MAX   24
@@ -41,21 +43,22 @@ typedef void Next(Job *job, const TfyProcessEnd *end);
 /* One call of the three, while its processes run. */
 struct Job {
     TfyCall *call;
-    Job *next_job;        /* in the queue of those that change something */
+    Job *next_job;           /* in the queue of those that change something */
     void (*begin)(Job *job); /* what to do when its turn comes */
-    bool queued;          /* it changes something: it has or awaits its turn */
-    TfyProcess *process;  /* running now, or NULL */
-    Next *next;           /* who gets the end of process */
-    uint64_t timer;       /* time limit of process, or the pause before a retry; 0: none */
+    bool queued;             /* it changes something: it has or awaits its turn */
+    TfyProcess *process;     /* running now, or NULL */
+    Next *next;              /* who gets the end of process */
+    uint64_t timer;          /* time limit of process, or the pause before a retry; 0: none */
     int tries;
-    char **env;           /* for git; NULL-terminated, owned */
-    char *path;           /* below the root, owned */
-    char *old_file;       /* preview: temporary file with the old text, owned; NULL: there is none */
-    TfyBuffer text;       /* preview: the old text; apply: the file's text; commit: the whole message */
-    bool exists;          /* preview: the file exists now */
-    bool executable;      /* preview: it may be run */
-    char old_id[ID_LEN + 1], new_id[ID_LEN + 1]; /* apply: from the diff's index line; empty: none */
-    char branch[64];      /* commit */
+    char **env;              /* for git; NULL-terminated, owned */
+    char *path;              /* below the root, owned */
+    char *files[2];          /* preview: temporary files with the old and the new text, owned; NULL: none */
+    TfyBuffer text;          /* preview: the old text; apply: the file's text; commit: the whole message */
+    bool exists;             /* preview: the file exists now */
+    bool executable;         /* preview: it may be run */
+    char new_id[ID_LEN + 1]; /* apply: what the diff's index line says the text becomes; empty: it does not say */
+    char branch[64];         /* commit: "tiffany/feature/<run>" */
+    char *trailer;           /* commit: the key as it stands in the message, owned */
 };
 
 /* What the module keeps with the loop. */
@@ -70,11 +73,14 @@ static void end_turn(Job *job);
 static void free_job(Job *job)
 {
     if (job->timer) tfy__timer_del(job->call->loop, job->timer);
-    if (job->old_file) unlink(job->old_file);
+    for (int i = 0; i < 2; i++) {
+        if (job->files[i]) unlink(job->files[i]);
+        free(job->files[i]);
+    }
     for (char **entry = job->env; entry && *entry; entry++) free(*entry);
     free(job->env);
-    free(job->old_file);
     free(job->path);
+    free(job->trailer);
     tfy__buffer_free(&job->text);
     free(job);
 }
@@ -203,17 +209,17 @@ static void on_git_late(void *arg)
     job->timer = 0;
     tfy__process_abort(job->process);
     job->process = NULL;
-    job_error(job, ETIMEDOUT, "git took longer than %d s and was ended; a hook may be waiting for something", GIT_MS / 1000);
+    job_error(job, ETIMEDOUT, "git took longer than %d s and was ended; a hook may be waiting for something",
+              GIT_MS / 1000);
 }
 
 typedef struct Git {
     const char *args[ARGS_MAX]; /* after "git" */
     const char *input;          /* stdin; NULL: none */
     size_t input_len;
-    int cwd_fd;                 /* 0: the working root */
 } Git;
 
-/* Runs git; next gets its end. */
+/* Runs git in the working root; next gets its end. What compares bare texts passes `-C /`: no repository's attributes apply there. */
 static void run_git(Job *job, Next *next, const Git *git)
 {
     TfyLoop *loop = job->call->loop;
@@ -222,7 +228,7 @@ static void run_git(Job *job, Next *next, const Git *git)
     TfyProcessSpec spec = {.argv = argv,
                            .env = (const char *const *)job->env,
                            .key = job->call->key,
-                           .cwd_fd = git->cwd_fd ? git->cwd_fd : -1,
+                           .cwd_fd = -1,
                            .input = git->input,
                            .input_len = git->input_len,
                            .output_cap = DIFF_CAP};
@@ -246,8 +252,9 @@ static char *ceiling_entry(TfyLoop *loop)
 /* alone: as if the working root were no part of a larger repository. */
 static bool fill_env(Job *job, bool alone)
 {
-    static const char *const fixed[] = {"LC_ALL=C",          "LANGUAGE=C",      "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true",
-                                        "GIT_SEQUENCE_EDITOR=true", "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true"};
+    static const char *const fixed[] = {
+        "LC_ALL=C",      "LANGUAGE=C",       "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
+        "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true"};
     enum { FIXED = sizeof fixed / sizeof *fixed };
     job->env = calloc(FIXED + 8, sizeof *job->env); /* room for the ceiling and an identity */
     if (!job->env) return false;
@@ -264,6 +271,29 @@ static bool add_env(Job *job, const char *entry)
     return (*place = strdup(entry));
 }
 
+/* Takes "." and "..", and doubled slashes, out of a path, as git writes names; symbolic links, which could make a difference, are refused
+ * later. 0, EXDEV when it leads out, EISDIR when nothing is left. */
+static int tidy_path(char *path)
+{
+    char *out = path, *from = path;
+    while (*from) {
+        size_t len = strcspn(from, "/");
+        bool is_up = len == 2 && from[0] == '.' && from[1] == '.', is_here = len == 0 || (len == 1 && *from == '.');
+        if (is_up && out == path) return EXDEV;
+        if (is_up) {
+            while (out > path && *--out != '/') {}
+        } else if (!is_here) {
+            if (out > path) *out++ = '/';
+            memmove(out, from, len);
+            out += len;
+        }
+        from += len;
+        if (*from) from++;
+    }
+    *out = 0;
+    return out > path ? 0 : EISDIR;
+}
+
 /* A job for a call about a path (or NULL). NULL after the call was failed. */
 static Job *new_job(TfyCall *call, const TfyObj *path, const char *verb, bool alone)
 {
@@ -275,26 +305,15 @@ static Job *new_job(TfyCall *call, const TfyObj *path, const char *verb, bool al
     }
     job->call = call;
     call->state = job;
-    while (below && below[0] == '.' && below[1] == '/') below += 2 + strspn(below + 2, "/");
     job->path = below ? strdup(below) : strdup(((const TfyString *)path)->bytes);
     if (!job->path || !fill_env(job, alone)) {
         job_error(job, ENOMEM, "memory ran out");
         return NULL;
     }
-    if (below && !tfy__root_is_gone(call->loop)) return job;
-    job_file_error(job, verb, EXDEV);
+    int error = below ? path ? tidy_path(job->path) : 0 : EXDEV;
+    if (!error && !tfy__root_is_gone(call->loop)) return job;
+    job_file_error(job, verb, error);
     return NULL;
-}
-
-/* Names that git would write differently than they are (dot components, doubled slashes). */
-static bool is_plain_path(const char *path)
-{
-    for (;;) {
-        size_t len = strcspn(path, "/");
-        if (len == 0 || (len == 1 && *path == '.') || (len == 2 && path[0] == '.' && path[1] == '.')) return false;
-        if (!path[len]) return true;
-        path += len + 1;
-    }
 }
 
 /* ---- preview ---- */
@@ -303,7 +322,8 @@ static bool is_plain_path(const char *path)
 static void add_name(TfyBuffer *out, const char *side, const char *path)
 {
     bool plain = true;
-    for (const char *at = path; *at; at++) plain = plain && (unsigned char)*at >= 0x20 && *at != 0x7f && *at != '"' && *at != '\\';
+    for (const char *at = path; *at; at++)
+        plain = plain && (unsigned char)*at >= 0x20 && *at != 0x7f && *at != '"' && *at != '\\';
     if (plain) {
         tfy__buffer_printf(out, "%s%s", side, path);
         return;
@@ -410,7 +430,8 @@ static int read_old(Job *job)
     struct stat info;
     int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(root_fd, job->path, false, &job->text);
     job->exists = error != -ENOENT;
-    if (error == 0 && fstatat(root_fd, job->path, &info, AT_SYMLINK_NOFOLLOW) == 0) job->executable = info.st_mode & S_IXUSR;
+    if (error == 0 && fstatat(root_fd, job->path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        job->executable = info.st_mode & S_IXUSR;
     return error == -ENOENT ? 0 : error;
 }
 
@@ -424,22 +445,22 @@ static bool is_text(const TfyBuffer *text)
     return true;
 }
 
-/* Puts the old text into a temporary file, for git to read. 0 or -errno. */
-static int write_temp(Job *job)
+/* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */
+static int write_temp(char **file, const char *text, size_t len)
 {
     const char *dir = getenv("TMPDIR");
-    if (asprintf(&job->old_file, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0) {
-        job->old_file = NULL;
+    if (asprintf(file, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0) {
+        *file = NULL;
         return -ENOMEM;
     }
-    int fd = mkostemp(job->old_file, O_CLOEXEC), error = fd < 0 ? -errno : 0;
+    int fd = mkostemp(*file, O_CLOEXEC), error = fd < 0 ? -errno : 0;
     if (fd < 0) {
-        free(job->old_file);
-        job->old_file = NULL;
+        free(*file);
+        *file = NULL;
         return error;
     }
-    for (size_t done = 0; !error && done < job->text.len;) {
-        ssize_t n = write(fd, job->text.data + done, job->text.len - done);
+    for (size_t done = 0; !error && done < len;) {
+        ssize_t n = write(fd, text + done, len - done);
         if (n < 0 && errno != EINTR) error = -errno;
         if (n > 0) done += (size_t)n;
     }
@@ -453,21 +474,21 @@ static void preview_start(TfyCall *call)
     const TfyString *text = (const TfyString *)call->args[1].o;
     if (!job) return;
     call->record_type = TFY_R_PATCH_PREVIEW;
-    int error = is_plain_path(job->path) ? read_old(job) : -EISDIR;
+    int error = read_old(job);
     if (text->byte_len > TFY_FILE_CAP) error = -EFBIG;
     if (!error && job->exists && !is_text(&job->text)) {
         job_error(job, EILSEQ, "cannot preview '%s': it is not UTF-8 text", job->path);
         return;
     }
-    if (!error && job->exists) error = write_temp(job);
+    if (!error && job->exists) error = write_temp(&job->files[0], job->text.data, job->text.len);
+    if (!error) error = write_temp(&job->files[1], text->bytes, text->byte_len);
     if (error) {
         job_file_error(job, "preview", -error);
         return;
     }
-    Git git = {.args = {"diff", "--no-index", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=3",
-                        "--diff-algorithm=histogram", "--", job->old_file ? job->old_file : "/dev/null", "-"},
-               .input = text->bytes,
-               .input_len = text->byte_len};
+    Git git = {.args = {"-C", "/", "diff", "--no-index", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
+                        "--text", "--unified=3", "--diff-algorithm=histogram", "--",
+                        job->files[0] ? job->files[0] : "/dev/null", job->files[1]}};
     run_git(job, on_diff, &git);
 }
 
@@ -487,7 +508,9 @@ static void apply_done(Job *job)
 static void run_apply(Job *job, Next *next, const char *first, const char *second, const char *third)
 {
     const TfyString *diff = diff_of(job);
-    Git git = {.args = {"apply", "--whitespace=nowarn", first, second, third}, .input = diff->bytes, .input_len = diff->byte_len};
+    Git git = {.args = {"apply", "--whitespace=nowarn", first, second, third},
+               .input = diff->bytes,
+               .input_len = diff->byte_len};
     run_git(job, next, &git);
 }
 
@@ -541,10 +564,13 @@ static bool touches_only(const TfyBuffer *stat, const char *path)
     at += len + 1;
     if (at == end) return true;
     if (memchr(at, 0, (size_t)(end - at))) return false; /* another file */
-    static const char *const allowed[] = {" create mode 100644 ", " create mode 100755 ", " delete mode 100644 ",
-                                          " delete mode 100755 ", " mode change 100644 => 100755 ", " mode change 100755 => 100644 "};
+    static const char *const allowed[] = {" create mode 100644 ",           " create mode 100755 ",
+                                          " delete mode 100644 ",           " delete mode 100755 ",
+                                          " mode change 100644 => 100755 ", " mode change 100755 => 100644 "};
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
-        if (strncmp(at, allowed[i], strlen(allowed[i])) == 0) return memchr(at, '\n', (size_t)(end - at)) == end - 1;
+        size_t head = strlen(allowed[i]);
+        if (strncmp(at, allowed[i], head) != 0 || (size_t)(end - at) != head + len + 1) continue;
+        return memcmp(at + head, path, len) == 0 && end[-1] == '\n';
     }
     return false;
 }
@@ -565,7 +591,7 @@ static void on_listed(Job *job, const TfyProcessEnd *end)
     } else if (error) {
         job_file_error(job, "apply a patch to", -error);
     } else {
-        Git git = {.args = {"hash-object", "--no-filters", "--stdin"},
+        Git git = {.args = {"-C", "/", "hash-object", "--no-filters", "--stdin"},
                    .input = job->text.data ? job->text.data : "",
                    .input_len = job->text.len};
         run_git(job, on_hashed, &git);
@@ -576,7 +602,8 @@ static void on_listed(Job *job, const TfyProcessEnd *end)
 static void read_ids(Job *job)
 {
     size_t len = 0;
-    const char *ids = find_index(diff_of(job)->bytes, diff_of(job)->byte_len, &len), *dots = ids ? memmem(ids, len, "..", 2) : NULL;
+    const char *ids = find_index(diff_of(job)->bytes, diff_of(job)->byte_len, &len),
+               *dots = ids ? memmem(ids, len, "..", 2) : NULL;
     size_t new_len = dots ? (size_t)(ids + len - dots - 2) : 0;
     if (new_len != 40 && new_len != ID_LEN) return;
     memcpy(job->new_id, dots + 2, new_len);
@@ -634,17 +661,16 @@ static void on_committed_id(Job *job, const TfyProcessEnd *end)
     }
 }
 
-static void git_commit(Job *job);
-static void git_add(Job *job);
+static void begin_commit(Job *job);
 
-/* Another git is at work here: tries again a little later. False: it has lasted too long, or it is something else. */
-static bool try_later(Job *job, const TfyProcessEnd *end, void (*again)(Job *job))
+/* Another git is at work here: begins anew a little later. False: it has lasted too long, or it is something else. */
+static bool try_later(Job *job, const TfyProcessEnd *end)
 {
     const char *words;
     int len = git_words(end, &words);
     TfyLoop *loop = job->call->loop;
     if (!memmem(words, (size_t)len, "index.lock", 10) || job->tries++ == TRIES) return false;
-    job->begin = again;
+    job->begin = begin_commit;
     job->timer = tfy__timer_add(loop, tfy__now_ns(loop) + RETRY_MS * NS_PER_MS, on_turn, job);
     return true;
 }
@@ -653,14 +679,15 @@ static void on_committed(Job *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
         run_git(job, on_committed_id, &(Git){.args = {"rev-parse", "--verify", "HEAD"}});
-    } else if (!try_later(job, end, git_commit)) {
+    } else if (!try_later(job, end)) {
         fail_git(job, end, "git commit failed");
     }
 }
 
 static void git_commit(Job *job)
 {
-    Git git = {.args = {"-c", "maintenance.auto=false", "commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--file=-"},
+    Git git = {.args = {"-c", "maintenance.auto=false", "commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace",
+                        "--file=-"},
                .input = job->text.data,
                .input_len = job->text.len};
     run_git(job, on_committed, &git);
@@ -682,12 +709,13 @@ static void on_added(Job *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
         run_git(job, on_compared, &(Git){.args = {"diff", "--cached", "--quiet"}});
-    } else if (!try_later(job, end, git_add)) {
+    } else if (!try_later(job, end)) {
         fail_git(job, end, "git add failed");
     }
 }
 
-/* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. */
+/* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a wildcard, because git takes
+ * the plain beginning of a pattern, even of what to leave out, for a path that was asked for, and complains when that is ignored. */
 static bool log_pattern(Job *job, char *pattern, size_t cap)
 {
     char root[PATH_MAX], log[PATH_MAX];
@@ -697,7 +725,9 @@ static bool log_pattern(Job *job, char *pattern, size_t cap)
     if (strncmp(log, root, root_len) != 0 || log[root_len] != '/') return false;
     if (log_len > 4 && strcmp(log + log_len - 4, "-tfy") == 0) log[log_len - 4] = 0;
     size_t at = (size_t)snprintf(pattern, cap, ":(exclude,glob)");
-    for (const char *from = log + root_len + 1; *from && at + 3 < cap; from++) {
+    const char *from = log + root_len + 1;
+    at += (size_t)snprintf(pattern + at, cap - at, isalnum((unsigned char)*from) || *from == '.' ? "[%c]" : "?", *from);
+    for (from++; *from && at + 3 < cap; from++) {
         if (strchr("*?[\\", *from)) pattern[at++] = '\\';
         pattern[at++] = *from;
     }
@@ -709,7 +739,7 @@ static bool log_pattern(Job *job, char *pattern, size_t cap)
 static void git_add(Job *job)
 {
     char pattern[PATH_MAX + 64];
-    Git git = {.args = {"-c", "advice.addIgnoredFile=false", "add", "--all", "--", ".", ":(exclude,glob).tfy/**",
+    Git git = {.args = {"-c", "advice.addIgnoredFile=false", "add", "--all", "--", ".", ":(exclude,glob)[.]tfy/**",
                         ":(exclude,glob)**/.tfy-*.tmp"}};
     if (log_pattern(job, pattern, sizeof pattern)) git.args[8] = pattern;
     run_git(job, on_added, &git);
@@ -717,10 +747,10 @@ static void git_add(Job *job)
 
 static void on_switched(Job *job, const TfyProcessEnd *end)
 {
-    if (end->code) {
-        fail_git(job, end, "cannot switch to the run's branch");
-    } else {
+    if (end->code == 0) {
         git_add(job);
+    } else if (!try_later(job, end)) {
+        fail_git(job, end, "cannot switch to the run's branch");
     }
 }
 
@@ -760,26 +790,31 @@ static void on_identity(Job *job, const TfyProcessEnd *end)
     run_git(job, on_head, &(Git){.args = {"symbolic-ref", "--quiet", "--short", "HEAD"}});
 }
 
-/* Looks for this step's key among "SHA key" lines: an exact match, for one key may begin with another. */
-static const char *find_commit(const TfyBuffer *log, const char *key, size_t *id_len)
+/* Looks for this step's trailer among lines "SHA trailer trailer…": whole words, for one key may begin with another. */
+static const char *find_commit(const TfyBuffer *log, const char *trailer, size_t *id_len)
 {
-    size_t key_len = strlen(key);
-    for (const char *line = log->data, *end = line + log->len; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line)), *space = memchr(line, ' ', (size_t)(end - line));
-        if (!stop || !space) return NULL;
-        if (space < stop && (size_t)(stop - space - 1) == key_len && memcmp(space + 1, key, key_len) == 0) {
-            *id_len = (size_t)(space - line);
-            return line;
-        }
-        line = stop + 1;
+    size_t want = strlen(trailer);
+    const char *end = log->data + log->len, *line = log->data;
+    for (const char *word = line; word < end;) {
+        size_t len = strcspn(word, " \n");
+        if (word == line) *id_len = len;
+        if (word != line && len == want && memcmp(word, trailer, want) == 0) return line;
+        if (word[len] == '\n') line = word + len + 1;
+        word += len + 1;
     }
     return NULL;
 }
 
 static void on_history(Job *job, const TfyProcessEnd *end)
 {
+    const char *words;
+    int len = git_words(end, &words);
     size_t id_len = 0;
-    const char *id = end->code == 0 && end->out.len ? find_commit(&end->out, job->call->key, &id_len) : NULL;
+    if (end->code && !memmem(words, (size_t)len, "bad revision", 12)) { /* that: a repository without commits */
+        fail_git(job, end, "cannot read the history");
+        return;
+    }
+    const char *id = end->out.len ? find_commit(&end->out, job->trailer, &id_len) : NULL;
     if (id) {
         commit_done(job, id, id_len);
     } else {
@@ -787,19 +822,18 @@ static void on_history(Job *job, const TfyProcessEnd *end)
     }
 }
 
-/* Are we in a work tree, and does it have a commit? */
 static void on_repository(Job *job, const TfyProcessEnd *end)
 {
-    char branches[100], wanted[600];
+    char branches[100];
+    int last = (int)strlen(job->branch) - 1;
     if (end->code) {
         fail_git(job, end, "cannot commit: the working root is not in a git repository");
         return;
     }
-    snprintf(branches, sizeof branches, "--branches=%s", job->branch);
-    snprintf(wanted, sizeof wanted, "--grep=%s: %.500s", TRAILER, job->call->key);
-    Git git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", "--fixed-strings", wanted,
-                        "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)", branches, "HEAD", "--"}};
-    run_git(job, on_history, &git); /* fails in a repository without commits, where nothing can be found */
+    /* A pattern that matches this one branch, if it exists; a plain name would mean the branches below it. */
+    snprintf(branches, sizeof branches, "--branches=%.*s[%c]", last, job->branch, job->branch[last]);
+    Git git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", FORMAT, branches, "HEAD", "--"}};
+    run_git(job, on_history, &git);
 }
 
 static void begin_commit(Job *job)
@@ -812,13 +846,26 @@ static bool is_blank(const TfyString *text)
     return strspn(text->bytes, " \t\r\n") == text->byte_len;
 }
 
+/* The key as one word: whatever git would fold or cut is percent-encoded. */
+static void fill_trailer(Job *job)
+{
+    TfyBuffer trailer = {0};
+    for (const char *at = job->call->key; *at; at++) {
+        bool plain = (unsigned char)*at > ' ' && *at != 0x7f && *at != '%';
+        tfy__buffer_printf(&trailer, plain ? "%c" : "%%%02X", (unsigned char)*at);
+    }
+    job->trailer = trailer.failed ? NULL : trailer.data;
+    if (trailer.failed) tfy__buffer_free(&trailer);
+}
+
 /* The message without blanks at its end, a blank line, the trailer. */
 static void fill_message(Job *job, const TfyString *message)
 {
     size_t len = message->byte_len;
     while (len && strchr(" \t\r\n", message->bytes[len - 1])) len--;
+    fill_trailer(job);
     tfy__buffer_add(&job->text, message->bytes, len);
-    tfy__buffer_printf(&job->text, "\n\n%s: %s\n", TRAILER, job->call->key);
+    tfy__buffer_printf(&job->text, "\n\n%s: %s\n", TRAILER, job->trailer ? job->trailer : "");
 }
 
 static void commit_start(TfyCall *call)
@@ -832,6 +879,10 @@ static void commit_start(TfyCall *call)
         return;
     }
     fill_message(job, message);
+    if (!job->trailer || job->text.failed) {
+        job_error(job, ENOMEM, "memory ran out");
+        return;
+    }
     snprintf(job->branch, sizeof job->branch, "tiffany/feature/%.*s", RUN_DIGITS, tfy__run_uuid(call->task));
     take_turn(job, begin_commit);
 }
@@ -845,4 +896,5 @@ static void close_canvas(TfyLoop *loop)
 
 const TfyPerformer tfy__perform_preview = {.name = "preview", .start = preview_start, .abort = abort_job};
 const TfyPerformer tfy__perform_apply = {.name = "apply", .start = apply_start, .abort = abort_job};
-const TfyPerformer tfy__perform_commit = {.name = "commit", .start = commit_start, .abort = abort_job, .close = close_canvas};
+const TfyPerformer tfy__perform_commit = {
+    .name = "commit", .start = commit_start, .abort = abort_job, .close = close_canvas};

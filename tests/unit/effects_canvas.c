@@ -1,0 +1,585 @@
+/* effects_canvas.c: previews, patches and commits with real git, repeated, contradicted, and interrupted. */
+#include "effects_fixture.h"
+
+#include "effects/process.h"
+#include "wal/record.h"
+
+#define BRANCH "tiffany/feature/0190b0c2-1234"
+
+static int open_loop(void **state)
+{
+    TfyLoop *loop = *state = loop_open();
+    setenv("HOME", loop->root, 1); /* nobody's git configuration */
+    unsetenv("XDG_CONFIG_HOME");
+    setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+    return 0;
+}
+
+static int close_loop(void **state)
+{
+    TfyLoop *loop = *state;
+    if (tfy__perform_commit.close) tfy__perform_commit.close(loop);
+    tfy__process_close(loop);
+    loop_close(loop);
+    return 0;
+}
+
+static const TfyTool preview_tool = {
+    .name = "preview", .family = TFY_F_PREVIEW, .param_count = 2, .result = &tfy_type_patch};
+static const TfyTool apply_tool = {
+    .name = "apply", .family = TFY_F_APPLY, .param_count = 1, .result = &tfy_type_nothing};
+static const TfyTool commit_tool = {
+    .name = "commit", .family = TFY_F_COMMIT, .param_count = 1, .result = &tfy_type_string};
+
+/* ---- helpers ---- */
+
+/* Runs a shell command in the root and gives what it printed; valid until the next one. */
+static const char *shell(TfyLoop *loop, const char *command)
+{
+    static char out[65536];
+    char line[2000];
+    snprintf(line, sizeof line, "cd '%s' && { %s\n} 2>&1", loop->root, command);
+    FILE *pipe = popen(line, "r");
+    size_t len = fread(out, 1, sizeof out - 1, pipe);
+    out[len] = 0;
+    int status = pclose(pipe);
+    if (status) fail_msg("%s: %s", command, out);
+    return out;
+}
+
+static void repository(TfyLoop *loop)
+{
+    shell(loop, "git init -q -b main && git config user.name Ann && git config user.email ann@example.invalid && "
+                "printf 'one\\ntwo\\nthree\\n' > a.txt && git add a.txt && git commit -q -m first");
+}
+
+static Job *preview(TfyLoop *loop, const char *path, const char *text)
+{
+    Job *job = job_new(loop, &preview_tool);
+    job->args[0] = tfy_of_obj(text_of(loop, path));
+    job->args[1] = tfy_of_obj(text_of(loop, text));
+    tfy__perform_preview.start(&job->call);
+    await(loop, job, 10000);
+    return job;
+}
+
+static const char *diff_text(const Job *job)
+{
+    if (job->failed) fail_msg("%s", job->message);
+    return chars(tfy_field(job->value.o, 1));
+}
+
+static Job *apply_start(TfyLoop *loop, TfyObj *patch)
+{
+    Job *job = job_new(loop, &apply_tool);
+    job->args[0] = tfy_of_obj(patch);
+    tfy__perform_apply.start(&job->call);
+    return job;
+}
+
+static Job *apply(TfyLoop *loop, TfyObj *patch)
+{
+    Job *job = apply_start(loop, patch);
+    await(loop, job, 10000);
+    return job;
+}
+
+static void assert_applies(TfyLoop *loop, TfyObj *patch)
+{
+    Job *job = apply(loop, patch);
+    if (job->failed) fail_msg("%s", job->message);
+    job_free(job);
+}
+
+static TfyObj *patch_of(TfyLoop *loop, const char *path, const char *diff)
+{
+    TfyValue fields[] = {tfy_of_obj(text_of(loop, path)), tfy_of_obj(text_of(loop, diff))};
+    return tfy_record_of(&loop->task, &tfy_type_patch, fields);
+}
+
+static Job *commit_start(TfyLoop *loop, const char *message, const char *key)
+{
+    Job *job = job_new(loop, &commit_tool);
+    job->call.key = key;
+    job->args[0] = tfy_of_obj(text_of(loop, message));
+    tfy__perform_commit.start(&job->call);
+    return job;
+}
+
+static Job *commit(TfyLoop *loop, const char *message, const char *key)
+{
+    Job *job = commit_start(loop, message, key);
+    await(loop, job, 20000);
+    return job;
+}
+
+static const char *sha_of(const Job *job)
+{
+    if (job->failed) fail_msg("%s", job->message);
+    return chars(job->value);
+}
+
+static void assert_fails(Job *job, const char *why)
+{
+    assert_true(job->failed);
+    assert_ptr_equal(job->error, &tfy_type_tool_error);
+    if (!strstr(job->message, why)) fail_msg("expected '%s' in: %s", why, job->message);
+    job_free(job);
+}
+
+/* ---- preview ---- */
+
+static void previews_a_change(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "printf 'one\\ntwo\\nthree\\n' > a.txt");
+    Job *job = preview(loop, "./a.txt", "one\n2\nthree\n");
+    assert_string_equal(
+        diff_text(job),
+        "diff --git a/a.txt b/a.txt\n"
+        "index 4cb29ea38f70d7c61b2a3a25b02e3bdf44905402..f04eb265ebd74fba2cddf0a6adf2a6a7f81c87aa 100644\n"
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+    assert_string_equal(chars(tfy_field(job->value.o, 0)), "a.txt");
+    assert_int_equal(job->call.record_type, TFY_R_PATCH_PREVIEW);
+    assert_string_equal(shell(loop, "cat a.txt"), "one\ntwo\nthree\n");
+    job_free(job);
+}
+
+static void previews_nothing(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "printf 'same' > a.txt");
+    Job *job = preview(loop, "a.txt", "same");
+    assert_string_equal(diff_text(job), "");
+    Job *applied = apply(loop, job->value.o);
+    assert_true(applied->done);
+    job_free(applied);
+    job_free(job);
+}
+
+static void previews_a_new_file(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = preview(loop, "src/new file.c", "int x;");
+    assert_non_null(
+        strstr(diff_text(job), "diff --git a/src/new file.c b/src/new file.c\nnew file mode 100644\nindex 000"));
+    assert_non_null(
+        strstr(diff_text(job), "--- /dev/null\n+++ b/src/new file.c\t\n@@ -0,0 +1 @@\n+int x;\n\\ No newline"));
+    assert_applies(loop, job->value.o);
+    assert_string_equal(shell(loop, "cat 'src/new file.c'"), "int x;");
+    assert_applies(loop, job->value.o); /* again: done already */
+    job_free(job);
+}
+
+static void every_preview_applies(void **state)
+{
+    TfyLoop *loop = *state;
+    static const struct {
+        const char *path, *before, *after;
+    } cases[] = {
+        {"plain", "a\nb\n", "a\nc\n"},
+        {"emptied", "a\nb\n", ""},
+        {"filled", "", "text\n"},
+        {"new-empty", NULL, ""},
+        {"new", NULL, "x\ny\n"},
+        {"no newline", "a\nb", "a\nc"},
+        {"crlf", "a\r\nb\r\nc\r\n", "a\r\nx\r\nc\r\n"},
+        {"to-crlf", "a\nb\n", "a\r\nb\r\n"},
+        {"trailing blanks", "a \n", "a  \n\n\n\t\n"},
+        {"d/e/f/deep", NULL, "x\n"},
+        {"-dash", "a\n", "b\n"},
+        {"quo\"te", "a\n", "b\n"},
+        {"back\\slash", "a\n", "b\n"},
+        {"tab\there", "a\n", "b\n"},
+        {"\303\244\302\240ö", "a\n", "b\n"},
+        {"line\nbreak", NULL, "b\n"},
+        {"looks", "a\n", "@@ -1 +1 @@\n-a\n+b\n"},
+        {"head", "-- a/x\n++ b/x\n", "diff --git a/x b/x\n"},
+        {"a b/ c", "1\n", "2\n"},
+        {"same b/same", "1\n", "2\n"},
+        {"dev/null", "1\n", "2\n"},
+    };
+    for (int with_git = 0; with_git < 2; with_git++) {
+        if (with_git)
+            shell(loop, "git init -q && printf '* text=auto eol=crlf\\n' > .gitattributes && rm -rf d new new-empty "
+                        "'line\nbreak'");
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            char path[400], content[200] = "";
+            snprintf(path, sizeof path, "%s/%s", loop->root, cases[i].path);
+            if (with_git && strchr(cases[i].before ? cases[i].before : cases[i].after, '\r')) continue;
+            if (with_git && strchr(cases[i].after, '\r')) continue;
+            for (char *slash = path + strlen(loop->root) + 1; (slash = strchr(slash, '/')) && cases[i].before;
+                 *slash++ = '/') {
+                *slash = 0;
+                mkdir(path, 0755);
+            }
+            FILE *file = cases[i].before ? fopen(path, "w") : NULL;
+            if (file) fputs(cases[i].before, file);
+            if (file) fclose(file);
+            Job *job = preview(loop, cases[i].path, cases[i].after);
+            diff_text(job);
+            assert_applies(loop, job->value.o);
+            file = fopen(path, "r");
+            assert_non_null(file);
+            content[fread(content, 1, sizeof content - 1, file)] = 0;
+            fclose(file);
+            assert_string_equal(content, cases[i].after);
+            assert_applies(loop, job->value.o);
+            job_free(job);
+        }
+    }
+}
+
+static void keeps_the_mode(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "echo old > run && chmod 755 run");
+    Job *job = preview(loop, "run", "new\n");
+    assert_non_null(strstr(diff_text(job), " 100755\n"));
+    assert_applies(loop, job->value.o);
+    assert_string_equal(shell(loop, "./run 2>/dev/null || stat -c %a run"), "755\n");
+    job_free(job);
+}
+
+static void previews_only_text_inside(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop,
+          "printf 'a\\377' > binary; ln -s a.txt link; mkdir dir; ln -s dir dirlink; mkfifo fifo; echo x > dir/file");
+    assert_fails(preview(loop, "binary", "x"), "it is not UTF-8 text");
+    assert_fails(preview(loop, "link", "x"), "symbolic link");
+    assert_fails(preview(loop, "dirlink/file", "x"), "symbolic link");
+    assert_fails(preview(loop, "dir", "x"), "it is a directory");
+    assert_fails(preview(loop, ".", "x"), "it is a directory");
+    assert_fails(preview(loop, "fifo", "x"), "it is not a regular file");
+    assert_fails(preview(loop, "../x", "x"), "outside the working root");
+    assert_fails(preview(loop, "/etc/passwd", "x"), "outside the working root");
+    assert_fails(preview(loop, "dir/../../x", "x"), "outside the working root");
+}
+
+/* ---- apply ---- */
+
+static void applies_where_lines_moved(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "seq 1 20 > a.txt");
+    Job *job = preview(loop, "a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\nTEN\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n");
+    shell(loop, "sed -i '1i zero' a.txt");
+    assert_applies(loop, job->value.o);
+    assert_string_equal(shell(loop, "sed -n '1p;11p' a.txt"), "zero\nTEN\n");
+    shell(loop, "echo more >> a.txt");
+    assert_applies(loop, job->value.o); /* the file changed since, but the patch is in it */
+    assert_string_equal(shell(loop, "grep -c TEN a.txt"), "1\n");
+    job_free(job);
+}
+
+static void never_applies_twice(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "yes x | head -20 > a.txt");
+    Job *job = preview(loop, "a.txt", "x\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\n");
+    assert_applies(loop, job->value.o);
+    assert_applies(loop, job->value.o);
+    assert_string_equal(shell(loop, "wc -l < a.txt"), "21\n");
+    job_free(job);
+}
+
+static void a_conflict_is_gits_word(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "printf 'one\\ntwo\\n' > a.txt");
+    Job *job = preview(loop, "a.txt", "one\n2\n");
+    shell(loop, "printf 'quite\\ndifferent\\n' > a.txt");
+    assert_fails(apply(loop, job->value.o), "cannot apply the patch to 'a.txt': error: patch failed: a.txt:1");
+    shell(loop, "rm a.txt");
+    assert_fails(apply(loop, job->value.o), "a.txt: No such file or directory");
+    job_free(job);
+}
+
+static void touches_only_its_path(void **state)
+{
+    TfyLoop *loop = *state;
+    static const char *const diffs[] = {
+        "diff --git a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n",
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+c\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n",
+        "diff --git a/b.txt b/a.txt\nsimilarity index 100%\nrename from b.txt\nrename to a.txt\n",
+        "diff --git a/b.txt b/a.txt\nsimilarity index 100%\ncopy from b.txt\ncopy to a.txt\n",
+        "diff --git a/a.txt b/a.txt\nnew file mode 120000\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ "
+        "No newline at end of file\n",
+        "--- a/../out\n+++ b/../out\n@@ -0,0 +1 @@\n+x\n",
+        "--- /dev/null\n+++ /tmp/tfy-out\n@@ -0,0 +1 @@\n+x\n",
+        "this is no patch",
+        "@@ -1 +1 @@\n-a\n+b\n",
+    };
+    shell(loop, "echo a > a.txt; echo b > b.txt");
+    for (size_t i = 0; i < sizeof diffs / sizeof *diffs; i++) {
+        Job *job = apply(loop, patch_of(loop, "a.txt", diffs[i]));
+        assert_true(job->failed);
+        job_free(job);
+    }
+    assert_string_equal(shell(loop, "cat a.txt b.txt; ls"), "a\nb\na.txt\nb.txt\n");
+    assert_fails(apply(loop, patch_of(loop, "../a.txt", diffs[0])), "outside the working root");
+}
+
+static void takes_a_patch_of_others(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "echo a > a.txt");
+    TfyObj *patch = tfy_keep(patch_of(loop, "a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n"));
+    assert_applies(loop, patch);
+    assert_applies(loop, patch);
+    assert_string_equal(shell(loop, "cat a.txt"), "b\n");
+    tfy_drop(&loop->task, patch);
+}
+
+static void works_below_a_repository(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "mkdir -p sub && echo inner > sub/a.txt");
+    char root[256];
+    strcpy(root, loop->root);
+    int outer_fd = loop->root_fd;
+    strcat(loop->root, "/sub");
+    loop->root_fd = openat(outer_fd, "sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    Job *job = preview(loop, "a.txt", "changed\n");
+    assert_applies(loop, job->value.o);
+    Job *made = commit(loop, "Change the inner file", "k");
+    sha_of(made);
+    job_free(job);
+    job_free(made);
+    close(loop->root_fd);
+    loop->root_fd = outer_fd;
+    strcpy(loop->root, root);
+    assert_string_equal(shell(loop, "cat sub/a.txt; git show --name-only --format= HEAD; head -1 a.txt"),
+                        "changed\nsub/a.txt\none\n");
+}
+
+/* ---- commit ---- */
+
+static void commits_on_the_runs_branch(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "echo more >> a.txt; echo new > b.txt; mkdir .tfy; echo log > .tfy/runs.db; echo half > .tfy-0.tmp");
+    Job *job = commit(loop, "Add more\n\nBecause.\n\n", "run/1/7");
+    char sha[100];
+    strcpy(sha, sha_of(job));
+    strcat(sha, "\n");
+    assert_int_equal(strlen(sha), 41);
+    assert_string_equal(shell(loop, "git rev-parse " BRANCH), sha);
+    assert_string_equal(shell(loop, "git branch --show-current"), BRANCH "\n");
+    assert_string_equal(shell(loop, "git log -1 --format='%an <%ae>%n%B'"),
+                        "Ann <ann@example.invalid>\nAdd more\n\nBecause.\n\nTiffany-Step: run/1/7\n\n");
+    assert_string_equal(shell(loop, "git show --name-only --format= HEAD"), "a.txt\nb.txt\n");
+    assert_int_equal(job->call.record_type, TFY_R_COMMIT);
+    assert_string_equal(job->call.extra.data, ",\"message\":\"Add more\\n\\nBecause.\\n\\n\",\"key\":\"run/1/7\"");
+    job_free(job);
+}
+
+static void never_commits_twice(void **state)
+{
+    TfyLoop *loop = *state;
+    char first[100];
+    repository(loop);
+    shell(loop, "echo more >> a.txt");
+    Job *job = commit(loop, "One", "run/1/1");
+    strcpy(first, sha_of(job));
+    job_free(job);
+    shell(loop, "echo more >> a.txt");
+    job = commit(loop, "Two", "run/1/11"); /* a key that begins like the other */
+    assert_string_not_equal(sha_of(job), first);
+    job_free(job);
+    shell(loop, "echo more >> a.txt");
+    job = commit(loop, "One", "run/1/1");
+    assert_string_equal(sha_of(job), first);
+    job_free(job);
+    shell(loop, "git checkout -q -f main"); /* somebody went back: the branch still has it */
+    job = commit(loop, "One", "run/1/1");
+    assert_string_equal(sha_of(job), first);
+    job_free(job);
+    assert_string_equal(shell(loop, "git rev-list --count " BRANCH), "3\n");
+}
+
+static void returns_to_its_branch(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "echo b > b.txt");
+    job_free(commit(loop, "One", "k1"));
+    shell(loop, "git checkout -q main; echo c > c.txt");
+    Job *job = commit(loop, "Two", "k2");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop, "git log --format=%s " BRANCH), "Two\nOne\nfirst\n");
+}
+
+static void odd_keys_are_found_again(void **state)
+{
+    TfyLoop *loop = *state;
+    const char *keys[] = {"with spaces in it ", "per%cent", "line\nbreak\n\nX: y", "\303\244"};
+    repository(loop);
+    for (size_t i = 0; i < 4; i++) {
+        shell(loop, "echo more >> a.txt");
+        Job *job = commit(loop, "Change\n\nSigned-off-by: Ann <ann@example.invalid>", keys[i]);
+        Job *again = commit(loop, "Change", keys[i]);
+        assert_string_equal(sha_of(job), sha_of(again));
+        job_free(job);
+        job_free(again);
+    }
+    assert_string_equal(shell(loop, "git rev-list --count HEAD"), "5\n");
+}
+
+static void begins_an_empty_repository(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "git init -q; echo a > a.txt");
+    Job *job = commit(loop, "First", "k");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop, "git log --format='%an <%ae> %cn %s' " BRANCH),
+                        "Tiffany <tiffany@localhost> Tiffany First\n");
+}
+
+static void says_what_cannot_be_committed(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "echo a > a.txt");
+    assert_fails(commit(loop, "x", "k"), "the working root is not in a git repository");
+    repository(loop);
+    assert_fails(commit(loop, "x", "k"), "nothing to commit");
+    assert_fails(commit(loop, " \n", "k"), "a commit needs a message");
+}
+
+static void leaves_out_the_log(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    snprintf(loop->lock_path, sizeof loop->lock_path, "%s/my[runs].db-tfy", loop->root);
+    shell(loop, "touch 'my[runs].db' 'my[runs].db-wal' 'my[runs].db-tfy' 'my[runs].db-shm' mine; echo .tfy > "
+                ".gitignore; mkdir .tfy; touch .tfy/x");
+    Job *job = commit(loop, "x", "k");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop, "git show --name-only --format= HEAD"), ".gitignore\nmine\n");
+}
+
+static void a_hook_cannot_ask(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "printf '#!/bin/sh\\nread answer || exit 3\\n' > .git/hooks/pre-commit; chmod +x "
+                ".git/hooks/pre-commit; echo b > b.txt");
+    assert_fails(commit(loop, "x", "k"), "git commit failed");
+    shell(loop, "printf '#!/bin/sh\\necho the hook says no >&2; exit 1\\n' > .git/hooks/pre-commit");
+    assert_fails(commit(loop, "x", "k"), "the hook says no");
+}
+
+static void waits_for_another_git(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "echo b > b.txt; touch .git/index.lock; (sleep 1; rm .git/index.lock) >/dev/null 2>&1 &");
+    Job *job = commit(loop, "x", "k");
+    sha_of(job);
+    job_free(job);
+}
+
+static void takes_turns(void **state)
+{
+    TfyLoop *loop = *state;
+    enum { MANY = 6 };
+    Job *jobs[MANY];
+    repository(loop);
+    for (int i = 0; i < MANY; i++) {
+        char key[16], command[64];
+        snprintf(key, sizeof key, "k%d", i);
+        snprintf(command, sizeof command, "echo %d > f%d", i, i);
+        if (i == 0) shell(loop, command);
+        jobs[i] = commit_start(loop, "x", strdup(key));
+    }
+    tfy__perform_commit.abort(&jobs[3]->call); /* one that waits */
+    await(loop, jobs[0], 10000);
+    assert_true(jobs[0]->done);
+    for (int i = 1; i < MANY; i++) {
+        if (i == 3) continue;
+        await(loop, jobs[i], 10000);
+        assert_non_null(strstr(jobs[i]->message, "nothing to commit"));
+    }
+    for (int i = 0; i < MANY; i++) {
+        free((char *)jobs[i]->call.key);
+        job_free(jobs[i]);
+    }
+}
+
+static void an_abort_leaves_no_lock(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop,
+          "printf '#!/bin/sh\\nsleep 60\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo b > b.txt");
+    Job *job = commit_start(loop, "x", "k");
+    run_for(loop, 600);
+    assert_false(job->done || job->failed);
+    tfy__perform_commit.abort(&job->call);
+    job_free(job);
+    shell(loop, "rm .git/hooks/pre-commit");
+    job = commit(loop, "x", "k");
+    sha_of(job);
+    job_free(job);
+}
+
+static void git_may_be_missing(void **state)
+{
+    TfyLoop *loop = *state;
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", "/nowhere", 1);
+    assert_fails(preview(loop, "a.txt", "x"), "cannot run 'git': not found in PATH; the canvas needs git");
+    setenv("PATH", path, 1);
+    free(path);
+}
+
+static void a_root_that_is_gone_is_said(void **state)
+{
+    TfyLoop *loop = *state;
+    TfyObj *patch = tfy_keep(patch_of(loop, "a.txt", "x"));
+    remove_tree(loop->root);
+    assert_fails(preview(loop, "a.txt", "x"), "is gone");
+    assert_fails(apply(loop, patch), "is gone");
+    assert_fails(commit(loop, "x", "k"), "is gone");
+    tfy_drop(&loop->task, patch);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_loop, close_loop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(previews_a_change),
+        TEST(previews_nothing),
+        TEST(previews_a_new_file),
+        TEST(every_preview_applies),
+        TEST(keeps_the_mode),
+        TEST(previews_only_text_inside),
+        TEST(applies_where_lines_moved),
+        TEST(never_applies_twice),
+        TEST(a_conflict_is_gits_word),
+        TEST(touches_only_its_path),
+        TEST(takes_a_patch_of_others),
+        TEST(works_below_a_repository),
+        TEST(commits_on_the_runs_branch),
+        TEST(never_commits_twice),
+        TEST(returns_to_its_branch),
+        TEST(odd_keys_are_found_again),
+        TEST(begins_an_empty_repository),
+        TEST(says_what_cannot_be_committed),
+        TEST(leaves_out_the_log),
+        TEST(a_hook_cannot_ask),
+        TEST(waits_for_another_git),
+        TEST(takes_turns),
+        TEST(an_abort_leaves_no_lock),
+        TEST(git_may_be_missing),
+        TEST(a_root_that_is_gone_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
