@@ -338,7 +338,7 @@ static void check_replay(const char *db, bool finished)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyLog *log;
-    TfyHistory *history;
+    TfyHistory *history = NULL;
     TfyLogOptions options = {.path = db, .read_only = true};
     if (tfy__log_open(&log, &options, error) < 0 || tfy__history_read(log, "last", &history, error) < 0)
         fail_msg("%s", error);
