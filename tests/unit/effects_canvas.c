@@ -304,8 +304,8 @@ static void touches_only_its_path(void **state)
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+c\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-b\n+c\n",
         "diff --git a/b.txt b/a.txt\nsimilarity index 100%\nrename from b.txt\nrename to a.txt\n",
         "diff --git a/b.txt b/a.txt\nsimilarity index 100%\ncopy from b.txt\ncopy to a.txt\n",
-        "diff --git a/a.txt b/a.txt\nnew file mode 120000\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ "
-        "No newline at end of file\n",
+        ("diff --git a/a.txt b/a.txt\nnew file mode 120000\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at "
+        "end of file\n"),
         "--- a/../out\n+++ b/../out\n@@ -0,0 +1 @@\n+x\n",
         "--- /dev/null\n+++ /tmp/tfy-out\n@@ -0,0 +1 @@\n+x\n",
         "this is no patch",
