@@ -380,10 +380,12 @@ static void print_json(const json_t *value)
 {
     char *text =
         json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    size_t len = text ? strlen(text) : 0;
+    while (len && text[len - 1] == '\n') len--;
     /* Continuation lines stand under the first. */
-    for (char *at = text; at && *at; at++) {
-        putchar(*at);
-        if (*at == '\n' && at[1]) fputs("           ", stdout);
+    for (size_t i = 0; i < len; i++) {
+        putchar(text[i]);
+        if (text[i] == '\n') fputs("           ", stdout);
     }
     putchar('\n');
     free(text);

@@ -9,7 +9,7 @@
 #include "value/buffer.h"
 #include "value/json.h"
 
-static const char *member(const json_t *payload, const char *name)
+static const char *member_of(const json_t *payload, const char *name)
 {
     const char *text = json_string_value(json_object_get(payload, name));
     return text ? text : "";
@@ -23,7 +23,7 @@ static void add_member(TfyBuffer *out, const json_t *payload, const char *name)
     tfy__buffer_json_string(out, json_string_value(value), json_string_length(value));
 }
 
-static void print_line(const TfyHistory *history, uint32_t index, const json_t *payload)
+static void say_line(const TfyHistory *history, uint32_t index, const json_t *payload)
 {
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{\"ts\":\"");
@@ -38,16 +38,16 @@ static void print_line(const TfyHistory *history, uint32_t index, const json_t *
     tfy__buffer_free(&out);
 }
 
-static void print_text(const json_t *payload)
+static void say_text(const json_t *payload)
 {
     const json_t *text = json_object_get(payload, "text");
-    const char *to = member(payload, "to");
+    const char *to = member_of(payload, "to");
     if (strcmp(to, "pal") == 0 || !json_is_string(text)) return;
     FILE *file = stdout;
     if (strcmp(to, "log") == 0) {
         fflush(stdout);
         file = stderr;
-        fprintf(file, "%s: ", *member(payload, "level") ? member(payload, "level") : "info");
+        fprintf(file, "%s: ", *member_of(payload, "level") ? member_of(payload, "level") : "info");
     }
     fwrite(json_string_value(text), 1, json_string_length(text), file);
     fputc('\n', file);
@@ -59,9 +59,9 @@ void tfy__output_print(const TfyHistory *history, bool json)
         if (history->records[i].type != TFY_R_OUTPUT) continue;
         json_t *payload = tfy__db_payload(&history->records[i]);
         if (json)
-            print_line(history, i, payload);
+            say_line(history, i, payload);
         else
-            print_text(payload);
+            say_text(payload);
         json_decref(payload);
     }
 }

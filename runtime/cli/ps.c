@@ -9,7 +9,7 @@
 #include "value/json.h"
 #include "wal/lock.h"
 
-static void print_json(const TfyLogRun *run, const char *name, bool held, bool first)
+static void print_object(const TfyLogRun *run, const char *name, bool held, bool first)
 {
     TfyBuffer out = {0};
     char uuid[37];
@@ -59,7 +59,7 @@ static int list(const TfyArgs *args)
         printf("%-36s  %-9s  %-19s  %9s  %s\n", "RUN", "STATE", "STARTED", "TOOK", "WORKFLOW");
     for (uint32_t i = 0; i < count; i++) {
         if (json)
-            print_json(&runs[i], names[i], held, i == 0);
+            print_object(&runs[i], names[i], held, i == 0);
         else
             print_row(&runs[i], names[i], held);
         free(names[i]);
