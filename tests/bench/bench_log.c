@@ -33,7 +33,8 @@ static double bare_rows(const BenchPlace *place, int commits, int per_commit)
     for (int i = 0; i < commits; i++) {
         execute(db, "BEGIN");
         for (int j = 0; j < per_commit; j++) {
-            const int64_t words[8] = {++lsn, j, lsn - per_commit, 1, 1767225600000 + i, 4, i, 3};
+            lsn++;
+            const int64_t words[8] = {lsn, j, lsn - per_commit, 1, 1767225600000 + i, 4, i, 3};
             for (int k = 0; k < 8; k++) sqlite3_bind_int64(insert, k + 1, words[k]);
             sqlite3_bind_text(insert, 9, payload, sizeof payload - 1, SQLITE_STATIC);
             sqlite3_bind_int64(insert, 10, lsn * 0x1e3779b97f4a7c15);
