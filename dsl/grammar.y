@@ -378,6 +378,7 @@ static int probe_kind(const yyParser *parser, int kind, bool words_are_names) {
         shadow[above++] = yy_find_reduce_action(state, yyRuleInfoLhs[act - YY_MIN_REDUCE]);
     }
 }
+const int grammar_kind_count = YYNTOKEN;
 bool grammar_takes(void *parser, int kind) { return probe_kind(parser, kind, true); }
 bool grammar_wants(void *parser, int kind) { return probe_kind(parser, kind, false); }
 // The rule a state is bound to reduce by whatever comes, or YY_NO_ACTION when it could do anything else.

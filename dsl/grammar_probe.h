@@ -12,6 +12,9 @@ void *grammar_Alloc(void *(*allocate)(size_t), Build *build);
 void grammar_Free(void *parser, void (*release)(void *));
 void grammar_(void *parser, int kind, Token token);
 
+/* Kinds of token are 0 … grammar_kind_count - 1. */
+extern const int grammar_kind_count;
+
 /* Would the parser shift this kind of token next? `takes` lets a word that has a meaning only in places count as a name; `wants` asks
  * for the meaning itself. */
 bool grammar_takes(void *parser, int kind);

@@ -11,11 +11,11 @@
 enum { TOKEN_KINDS = 128, LIST_MAX = 600 };
 
 typedef struct Expected {
-    bool kinds[TOKEN_KINDS];
-    char text[LIST_MAX];
-    const char *names[TOKEN_KINDS]; /* as they will be printed, class names without quotes */
-    bool quoted[TOKEN_KINDS];
-    uint32_t count;
+    bool kinds[TOKEN_KINDS];        /* by kind: taken, and not yet named as part of a set */
+    const char *names[TOKEN_KINDS]; /* what will be printed, in order */
+    bool quoted[TOKEN_KINDS];       /* by name: a word or mark as it is written, and not a set */
+    uint32_t count;                 /* of names */
+    char text[LIST_MAX];            /* the sentence; cut at a name when it would be longer */
 } Expected;
 
 static void name_class(Expected *expected, const char *name)
@@ -38,9 +38,9 @@ static const int statement_starts[] = {TOK_ID,       TOK_LET,  TOK_VAR,   TOK_YI
                                        TOK_ASSERT,   TOK_MOCK, TOK_NL,    0};
 static const int declaration_starts[] = {TOK_IMPORT, TOK_CONST, TOK_TYPE,     TOK_ERROR, TOK_ENUM, TOK_TOOL,
                                          TOK_PROMPT, TOK_FN,    TOK_WORKFLOW, TOK_TEST,  TOK_NL,   0};
-static const int infix[] = {TOK_OR,  TOK_AND,      TOK_EQ,   TOK_NE,    TOK_LT,   TOK_LE,    TOK_GT,
-                            TOK_GE,  TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT,
-                            TOK_DOT, TOK_LSQ,      TOK_LP,   TOK_BAD,   0};
+static const int infix[] = {TOK_OR,    TOK_AND,     TOK_EQ,       TOK_NE,   TOK_LT,    TOK_LE,
+                            TOK_GT,    TOK_GE,      TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR,
+                            TOK_SLASH, TOK_PERCENT, TOK_DOT,      TOK_LSQ,  TOK_LP,    0};
 static const int policies[] = {TOK_RETRY, TOK_BACKOFF, TOK_TIMEOUT, TOK_ELSE, TOK_UNDO,
                                TOK_AS,    TOK_KEY,     TOK_APPROVE, 0};
 static const int attributes[] = {TOK_PURE, TOK_IDEMPOTENT, TOK_ONCE, TOK_DANGEROUS, TOK_LIMIT, TOK_RATE, 0};
@@ -140,7 +140,7 @@ bool parse_is_infix(int kind)
 const char *parse_list_expected(const Parser *p)
 {
     Expected *expected = arena_new(p->build.arena, Expected);
-    for (int kind = 1; kind <= TOK_INTERP_END && kind < TOKEN_KINDS; kind++)
+    for (int kind = 1; kind < grammar_kind_count && kind < TOKEN_KINDS; kind++)
         expected->kinds[kind] = kind != TOK_BAD && grammar_wants(p->automaton, kind);
     collapse_sets(expected);
     collapse_followers(expected);

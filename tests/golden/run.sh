@@ -3,7 +3,7 @@
 # Runs the compiler on every NAME.tfy below this directory and compares with what stands beside it:
 #   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
-#   NAME.tokens    the same with tokens
+#   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
 #   NAME.program the same with the checked program
 # Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
 set -u
@@ -48,8 +48,9 @@ dump() {
 for file in $(find "$@" -name '*.tfy' | sed 's|^\./||' | sort); do
     name=${file%.tfy}
     [ -e "$name.expected" ] && check "$name"
-    [ -e "$name.ast" ] && dump "$name" ast
-    [ -e "$name.tokens" ] && dump "$name" tokens
+    for stage in tokens ast program machine; do
+        [ -e "$name.$stage" ] && dump "$name" "$stage"
+    done
     [ -e "$name.program" ] && dump "$name" program
 done
 echo "$passed passed, $failed failed"
