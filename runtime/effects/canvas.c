@@ -3,8 +3,9 @@
  * Each call is a chain of git processes; a job holds what they hand on. Rules that make a repeated call harmless:
  *
  *   preview  only reads. Its diff names the file's contents before and after (git's `index` line, whole ids).
- *   apply    compares the file with those ids: already the new text means done, the old text is patched. A file that is neither is given
- *            to git, which finds the place or says why not; what can only be undone, not done, was already applied.
+ *   apply    lets git patch a copy of the file in a directory of its own, where no repository's rules apply, and then replaces the file
+ *            whole, so that a crash leaves the old text or the new. A file that already is what the diff's ids name is done; so is one
+ *            where the patch can only be undone, not done.
  *   commit   carries the trailer `Tiffany-Step: <key>`, and looks for it in the branch before it commits.
  *
  * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of waiting. git runs
@@ -12,6 +13,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -56,6 +58,8 @@ struct Job {
     TfyBuffer text;          /* preview: the old text; apply: the file's text; commit: the whole message */
     bool exists;             /* preview: the file exists now */
     bool executable;         /* preview: it may be run */
+    char *dir;               /* apply: temporary directory with the copy, owned; NULL: none */
+    int dir_fd;              /* of dir; -1: none */
     char new_id[ID_LEN + 1]; /* apply: what the diff's index line says the text becomes; empty: it does not say */
     char branch[64];         /* commit: "tiffany/feature/<run>" */
     char *trailer;           /* commit: the key as it stands in the message, owned */
@@ -70,6 +74,11 @@ typedef struct Canvas {
 
 static void end_turn(Job *job);
 
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    return remove(path);
+}
+
 static void free_job(Job *job)
 {
     if (job->timer) tfy__timer_del(job->call->loop, job->timer);
@@ -77,6 +86,9 @@ static void free_job(Job *job)
         if (job->files[i]) unlink(job->files[i]);
         free(job->files[i]);
     }
+    if (job->dir_fd >= 0) close(job->dir_fd);
+    if (job->dir) nftw(job->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(job->dir);
     for (char **entry = job->env; entry && *entry; entry++) free(*entry);
     free(job->env);
     free(job->path);
@@ -217,9 +229,10 @@ typedef struct Git {
     const char *args[ARGS_MAX]; /* after "git" */
     const char *input;          /* stdin; NULL: none */
     size_t input_len;
+    int cwd_fd; /* 0: the working root */
 } Git;
 
-/* Runs git in the working root; next gets its end. What compares bare texts passes `-C /`: no repository's attributes apply there. */
+/* Runs git, in the working root unless told otherwise; next gets its end. What compares bare texts passes `-C /`: no repository's attributes apply there. */
 static void run_git(Job *job, Next *next, const Git *git)
 {
     TfyLoop *loop = job->call->loop;
@@ -228,7 +241,7 @@ static void run_git(Job *job, Next *next, const Git *git)
     TfyProcessSpec spec = {.argv = argv,
                            .env = (const char *const *)job->env,
                            .key = job->call->key,
-                           .cwd_fd = -1,
+                           .cwd_fd = git->cwd_fd ? git->cwd_fd : -1,
                            .input = git->input,
                            .input_len = git->input_len,
                            .output_cap = DIFF_CAP};
@@ -241,27 +254,17 @@ static void run_git(Job *job, Next *next, const Git *git)
     job->timer = tfy__timer_add(loop, tfy__now_ns(loop) + GIT_MS * NS_PER_MS, on_git_late, job);
 }
 
-/* GIT_CEILING_DIRECTORIES for a root that is only a part of a repository: git then patches it as plain files, relative to the root. */
-static char *ceiling_entry(TfyLoop *loop)
-{
-    char root[PATH_MAX], *entry;
-    if (!realpath(tfy__root(loop), root)) snprintf(root, sizeof root, "%s", tfy__root(loop));
-    return asprintf(&entry, "GIT_CEILING_DIRECTORIES=%s", dirname(root)) < 0 ? NULL : entry;
-}
-
-/* alone: as if the working root were no part of a larger repository. */
-static bool fill_env(Job *job, bool alone)
+static bool fill_env(Job *job)
 {
     static const char *const fixed[] = {
-        "LC_ALL=C",      "LANGUAGE=C",       "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
-        "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true"};
+        "LC_ALL=C",      "LANGUAGE=C",       "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true",
+        "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true",      "GIT_SEQUENCE_EDITOR=true"};
     enum { FIXED = sizeof fixed / sizeof *fixed };
-    job->env = calloc(FIXED + 8, sizeof *job->env); /* room for the ceiling and an identity */
-    if (!job->env) return false;
-    for (int i = 0; i < FIXED; i++) {
+    job->env = calloc(FIXED + 5, sizeof *job->env); /* room for a ceiling or an identity */
+    for (int i = 0; job->env && i < FIXED; i++) {
         if (!(job->env[i] = strdup(fixed[i]))) return false;
     }
-    return !alone || (job->env[FIXED] = ceiling_entry(job->call->loop));
+    return job->env;
 }
 
 static bool add_env(Job *job, const char *entry)
@@ -295,7 +298,7 @@ static int tidy_path(char *path)
 }
 
 /* A job for a call about a path (or NULL). NULL after the call was failed. */
-static Job *new_job(TfyCall *call, const TfyObj *path, const char *verb, bool alone)
+static Job *new_job(TfyCall *call, const TfyObj *path, const char *verb)
 {
     Job *job = calloc(1, sizeof *job);
     const char *below = path ? tfy__path_below(call->loop, path) : ".";
@@ -304,9 +307,10 @@ static Job *new_job(TfyCall *call, const TfyObj *path, const char *verb, bool al
         return NULL;
     }
     job->call = call;
+    job->dir_fd = -1;
     call->state = job;
     job->path = below ? strdup(below) : strdup(((const TfyString *)path)->bytes);
-    if (!job->path || !fill_env(job, alone)) {
+    if (!job->path || !fill_env(job)) {
         job_error(job, ENOMEM, "memory ran out");
         return NULL;
     }
@@ -445,20 +449,25 @@ static bool is_text(const TfyBuffer *text)
     return true;
 }
 
+/* "<temporary directory>/tfy-XXXXXX", owned; NULL: no memory. */
+static char *temp_name(void)
+{
+    const char *dir = getenv("TMPDIR");
+    char *name;
+    return asprintf(&name, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0 ? NULL : name;
+}
+
 /* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */
 static int write_temp(char **file, const char *text, size_t len)
 {
-    const char *dir = getenv("TMPDIR");
-    if (asprintf(file, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0) {
-        *file = NULL;
-        return -ENOMEM;
-    }
-    int fd = mkostemp(*file, O_CLOEXEC), error = fd < 0 ? -errno : 0;
+    char *name = temp_name();
+    if (!name) return -ENOMEM;
+    int fd = mkostemp(name, O_CLOEXEC), error = fd < 0 ? -errno : 0;
     if (fd < 0) {
-        free(*file);
-        *file = NULL;
+        free(name);
         return error;
     }
+    *file = name;
     for (size_t done = 0; !error && done < len;) {
         ssize_t n = write(fd, text + done, len - done);
         if (n < 0 && errno != EINTR) error = -errno;
@@ -470,7 +479,7 @@ static int write_temp(char **file, const char *text, size_t len)
 
 static void preview_start(TfyCall *call)
 {
-    Job *job = new_job(call, call->args[0].o, "preview", true);
+    Job *job = new_job(call, call->args[0].o, "preview");
     const TfyString *text = (const TfyString *)call->args[1].o;
     if (!job) return;
     call->record_type = TFY_R_PATCH_PREVIEW;
@@ -510,7 +519,8 @@ static void run_apply(Job *job, Next *next, const char *first, const char *secon
     const TfyString *diff = diff_of(job);
     Git git = {.args = {"apply", "--whitespace=nowarn", first, second, third},
                .input = diff->bytes,
-               .input_len = diff->byte_len};
+               .input_len = diff->byte_len,
+               .cwd_fd = job->dir_fd};
     run_git(job, next, &git);
 }
 
@@ -527,11 +537,30 @@ static void on_reversed(Job *job, const TfyProcessEnd *end)
     tfy__buffer_free(&words);
 }
 
+/* Puts the patched copy in the place of the file. */
+static void install(Job *job)
+{
+    struct stat info;
+    int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(job->dir_fd, job->path, false, &job->text);
+    if (error == -ENOENT) {
+        error = tfy__file_remove(root_fd, job->path);
+    } else if (!error) {
+        bool executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;
+        error = tfy__file_write(root_fd, job->path, job->call->key, executable, job->text.data ? job->text.data : "",
+                                job->text.len);
+    }
+    if (error) {
+        job_file_error(job, "apply a patch to", -error);
+    } else {
+        apply_done(job);
+    }
+}
+
 static void on_applied(Job *job, const TfyProcessEnd *end)
 {
     const char *words;
     if (end->code == 0) {
-        apply_done(job);
+        install(job);
         return;
     }
     int len = git_words(end, &words);
@@ -585,17 +614,14 @@ static void on_listed(Job *job, const TfyProcessEnd *end)
         job_error(job, EXDEV, "the patch changes something else than the text of '%s'; it was not applied", job->path);
         return;
     }
-    int error = tfy__file_read(tfy__root_fd(job->call->loop), job->path, false, &job->text);
-    if (error == -ENOENT || !job->new_id[0]) { /* nothing to compare */
+    if (!job->exists || !job->new_id[0]) { /* nothing to compare */
         run_apply(job, on_applied, NULL, NULL, NULL);
-    } else if (error) {
-        job_file_error(job, "apply a patch to", -error);
-    } else {
-        Git git = {.args = {"-C", "/", "hash-object", "--no-filters", "--stdin"},
-                   .input = job->text.data ? job->text.data : "",
-                   .input_len = job->text.len};
-        run_git(job, on_hashed, &git);
+        return;
     }
+    Git git = {.args = {"-C", "/", "hash-object", "--no-filters", "--stdin"},
+               .input = job->text.data ? job->text.data : "",
+               .input_len = job->text.len};
+    run_git(job, on_hashed, &git);
 }
 
 /* Takes the new id from the diff's index line, when it is a whole one. */
@@ -610,14 +636,42 @@ static void read_ids(Job *job)
     job->new_id[new_len] = 0;
 }
 
+/* A directory of its own for the copy; git must not take it for a part of a repository it may lie in. 0 or -errno. */
+static int open_dir(Job *job)
+{
+    char real[PATH_MAX], ceiling[PATH_MAX + 32];
+    char *name = temp_name();
+    if (!name) return -ENOMEM;
+    if (!mkdtemp(name)) {
+        int error = -errno;
+        free(name);
+        return error;
+    }
+    job->dir = name;
+    job->dir_fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->dir_fd < 0 || !realpath(name, real)) return -errno;
+    snprintf(ceiling, sizeof ceiling, "GIT_CEILING_DIRECTORIES=%s", dirname(real));
+    return add_env(job, ceiling) ? 0 : -ENOMEM;
+}
+
 static void begin_apply(Job *job)
 {
-    run_apply(job, on_listed, "--numstat", "-z", "--summary");
+    int error = read_old(job);
+    if (!error) error = open_dir(job);
+    if (!error && job->exists) {
+        const char *bytes = job->text.data ? job->text.data : "";
+        error = tfy__file_write(job->dir_fd, job->path, job->call->key, job->executable, bytes, job->text.len);
+    }
+    if (error) {
+        job_file_error(job, "apply a patch to", -error);
+    } else {
+        run_apply(job, on_listed, "--numstat", "-z", "--summary");
+    }
 }
 
 static void apply_start(TfyCall *call)
 {
-    Job *job = new_job(call, tfy_field(call->args[0].o, 0).o, "apply a patch to", true);
+    Job *job = new_job(call, tfy_field(call->args[0].o, 0).o, "apply a patch to");
     if (!job) return;
     if (diff_of(job)->byte_len == 0) {
         apply_done(job); /* nothing was to change */
@@ -871,7 +925,7 @@ static void fill_message(Job *job, const TfyString *message)
 static void commit_start(TfyCall *call)
 {
     const TfyString *message = (const TfyString *)call->args[0].o;
-    Job *job = new_job(call, NULL, "commit in", false);
+    Job *job = new_job(call, NULL, "commit in");
     if (!job) return;
     call->record_type = TFY_R_COMMIT;
     if (is_blank(message) || memchr(message->bytes, 0, message->byte_len)) {

@@ -223,19 +223,36 @@ static int write_all(int fd, const char *bytes, size_t len)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Writes the file whole under a temporary name and puts it in the place of the old one, whose permissions it gets. */
-static int replace_file(int dir, const char *name, const char *key, const TfyString *text)
+/* What is to be written, and how. */
+typedef struct Content {
+    const char *key; /* names the temporary file */
+    int executable;  /* 0, 1, or -1: as it was */
+    const char *bytes;
+    size_t len;
+} Content;
+
+/* The permissions of a file that is replaced: those it had, but for what is asked about execution (by whoever may read it). */
+static mode_t replaced_mode(const struct stat *old, int executable)
+{
+    mode_t mode = old->st_mode & 07777;
+    if (executable < 0 || (mode & S_IXUSR ? 1 : 0) == executable) return mode;
+    return executable ? mode | (mode & 0444) >> 2 : mode & ~0111u;
+}
+
+/* Writes the file whole under a temporary name and puts it in the place of the old one. */
+static int replace_file(int dir, const char *name, const Content *content)
 {
     struct stat old;
     char temp[40];
+    const char *key = content->key;
     bool exists = fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (exists && !S_ISREG(old.st_mode)) return S_ISDIR(old.st_mode) ? -EISDIR : -ENOTSUP;
     snprintf(temp, sizeof temp, ".tfy-%016llx.tmp", (unsigned long long)XXH3_64bits(key, strlen(key)));
     unlinkat(dir, temp, 0);
-    int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, content->executable > 0 ? 0777 : 0666);
     if (fd < 0) return -errno;
-    int error = exists && fchmod(fd, old.st_mode & 07777) < 0 ? -errno : 0;
-    if (!error) error = write_all(fd, text->bytes, text->byte_len);
+    int error = exists && fchmod(fd, replaced_mode(&old, content->executable)) < 0 ? -errno : 0;
+    if (!error) error = write_all(fd, content->bytes, content->len);
     close(fd);
     if (!error && renameat(dir, temp, dir, name) < 0) error = -errno;
     if (error) unlinkat(dir, temp, 0);
@@ -243,9 +260,10 @@ static int replace_file(int dir, const char *name, const char *key, const TfyStr
     return error;
 }
 
-static int write_below(int root_fd, const char *start, const char *key, const TfyString *text)
+int tfy__file_write(int root_fd, const char *start, const char *key, int executable, const char *bytes, size_t len)
 {
-    int error = text->byte_len > TFY_FILE_CAP ? -EFBIG : 0;
+    Content content = {.key = key, .executable = executable, .bytes = bytes, .len = len};
+    int error = len > TFY_FILE_CAP ? -EFBIG : 0;
     char *path = strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
     for (int hops = 0; !error; hops++) {
@@ -256,7 +274,7 @@ static int write_below(int root_fd, const char *start, const char *key, const Tf
             break;
         }
         int followed = follow_link(dir, name, &path);
-        if (followed == 0) error = replace_file(dir, name, key, text);
+        if (followed == 0) error = replace_file(dir, name, &content);
         if (followed < 0) error = followed;
         close(dir);
         if (followed == 0) break;
@@ -265,12 +283,25 @@ static int write_below(int root_fd, const char *start, const char *key, const Tf
     return error;
 }
 
+int tfy__file_remove(int root_fd, const char *start)
+{
+    char *path = strdup(start), *name = NULL;
+    if (!path) return -ENOMEM;
+    int dir = open_parent(root_fd, path, &name), error = dir < 0 ? dir : 0;
+    if (!error && unlinkat(dir, name, 0) < 0) error = -errno;
+    if (!error && fsync(dir) < 0) error = -errno;
+    if (dir >= 0) close(dir);
+    free(path);
+    return error == -ENOENT ? 0 : error;
+}
+
 static void write_start(TfyCall *call)
 {
     const char *shown = ((const TfyString *)call->args[0].o)->bytes,
                *path = tfy__path_below(call->loop, call->args[0].o);
     int root_fd = tfy__root_fd(call->loop);
-    int error = path ? write_below(root_fd, path, call->key, (const TfyString *)call->args[1].o) : -EXDEV;
+    const TfyString *text = (const TfyString *)call->args[1].o;
+    int error = path ? tfy__file_write(root_fd, path, call->key, -1, text->bytes, text->byte_len) : -EXDEV;
     if (error) {
         tfy__file_error(call, "write", shown, -error);
     } else {

@@ -22,6 +22,13 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
 /* Reads a regular file of at most TFY_FILE_CAP bytes into out (reset first). 0 or -errno: EFBIG too big, ENOTSUP not a regular file. */
 int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out);
 
+/* Replaces or makes a file, with its missing directories: whole or not at all, synced; symbolic links that stay beneath are written
+ * through. The temporary name follows from key. executable: 0 or 1, -1 as it was (a new file: no). 0 or -errno. */
+int tfy__file_write(int root_fd, const char *path, const char *key, int executable, const char *bytes, size_t len);
+
+/* Removes a file that is not a directory; one that is not there is fine. 0 or -errno. */
+int tfy__file_remove(int root_fd, const char *path);
+
 /* Was the working root removed since the loop was opened? Opening "." in it still succeeds then. */
 bool tfy__root_is_gone(TfyLoop *loop);
 
