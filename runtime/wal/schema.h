@@ -1,8 +1,22 @@
-/* schema.h: the tables, one statement each. A file is ours when its schema holds exactly these texts.
+/* schema.h: the durable format: the tables, one statement each. A file is ours when its schema holds exactly these texts.
  *
- * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever
- * was, run_live the unfinished runs. Both are touched once or twice in the life of a task or run, never per
- * record; wal itself has no index. */
+ *   meta     one row: the file's id, how often it was opened for writing, by whom last, whether it was closed cleanly
+ *   wal      the records, insert only; record.h says what they hold. Numbers are dense: a crash leaves a prefix
+ *   mark     checkpoints: (lsn, epoch, rows, sum) seals the records since the mark before; chain runs over all marks
+ *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
+ *   run      a submitted workflow: inserted with its first record, changed once, at its end
+ *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
+ *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
+ *            TaskSpawn and the seed of a child
+ *   obj, wake, inbox   for channels and locks, parked tasks, and arrivals seen
+ *
+ * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little endian:
+ * the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The seed of a
+ * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c).
+ *
+ * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
+ * run_live the unfinished runs. Both are touched once or twice in the life of a task or run, never per record; wal
+ * itself has no index. */
 #ifndef WAL_SCHEMA_H
 #define WAL_SCHEMA_H
 

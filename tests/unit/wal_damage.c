@@ -411,6 +411,37 @@ static void test_failures(void **state)
     }
 }
 
+/* Enough for the -wal file to be moved into the main file, in a thread and inline; a failure of that is final too. */
+static void test_checkpoint(void **state)
+{
+    enum { LARGE = 500000 };
+    Place *place = *state;
+    char *payload = malloc(LARGE);
+    memset(payload, 'x', LARGE);
+    for (int round = 0; round < 4; round++) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -f %s*", place->db);
+        assert_int_equal(system(command), 0);
+        Fault fault = {.call = TFY_CALL_CHECKPOINT, .times = round / 2, .code = TFY_E_IO};
+        TfyLogOptions options = {.path = place->db, .no_thread = round & 1, .fault = fail_call, .fault_state = &fault};
+        TfyLog *log;
+        Work work;
+        assert_int_equal(tfy__log_open(&log, &options, place->error), 0);
+        begin_work(log, &work);
+        int code = 0;
+        for (int i = 0; !code && i < 80; i++) {
+            for (int j = 0; j < 2; j++) tfy__log_append(log, &work.root, TFY_R_VALUE, 2 * i + j, 1, payload, LARGE);
+            code = tfy__log_sync(log);
+        }
+        const int closed = tfy__log_close(log, true);
+        assert_int_equal(code ? code : closed, round < 2 ? 0 : TFY_E_IO);
+        TfyHistory *whole = read_whole(place);
+        assert_true(whole->record_count == 161 || round > 1);
+        tfy__history_free(whole);
+    }
+    free(payload);
+}
+
 static void test_failing_open(void **state)
 {
     Place *place = *state;
@@ -485,6 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_truncated, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_flipped, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_failures, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_checkpoint, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_failing_open, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_full, make_place, remove_place),
     };
