@@ -1,0 +1,41 @@
+/* emit.h: what the files of the C emitter share. */
+#ifndef CODEGEN_EMIT_H
+#define CODEGEN_EMIT_H
+
+#include "ctext.h"
+#include "machine.h"
+
+typedef struct Emit {
+    const Machine *machine;
+    const EmitOptions *options;
+    Arena *arena;
+    CText c;
+    const Routine *routine; /* the one being written */
+    bool *needed;           /* by type id: its descriptor is referred to */
+    const char *file;       /* quoted, for #line */
+} Emit;
+
+/* ---- emit_val.c: expressions ---- */
+void emit_val(Emit *e, Text *out, const Val *val);
+void emit_operand(Emit *e, Text *out, const Val *val); /* with parentheses where an operator could tear it apart */
+void emit_not(Emit *e, Text *out, const Val *val);     /* its opposite */
+void emit_type(Emit *e, Text *out, const Type *type);  /* the descriptor's address; marks it as needed */
+void emit_var(Emit *e, Text *out, const Var *var);
+const char *emit_ctype(Rep rep);  /* "int64_t ", "TfyObj *" */
+const char *emit_member(Rep rep); /* of TfyValue */
+
+/* ---- emit_routine.c: functions ---- */
+void emit_prototype(Emit *e, const Routine *routine);
+void emit_routine(Emit *e, const Routine *routine);
+const char *emit_routine_name(Emit *e, const Routine *routine);
+
+/* ---- emit_table.c: static data ---- */
+void emit_forwards(Emit *e); /* names that functions refer to */
+void emit_types(Emit *e);    /* descriptors that are needed, and all they need */
+void emit_strings(Emit *e);
+void emit_points(Emit *e);
+void emit_tools(Emit *e);
+void emit_workflows(Emit *e);
+void emit_program(Emit *e);
+
+#endif

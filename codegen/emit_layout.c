@@ -1,0 +1,118 @@
+/* emit_layout.c: points, frames and types as JSON: what the log stores beside the source, so that another build of the compiler can tell
+ * whether an old task fits its frames.
+ *
+ * {"version": 1,
+ *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
+ *  "points": [{"n", "id", "kind", "workflow", "line", "live": [{"slot", "name", "type"}]}],
+ *  "types": [{"name", "kind", "fields" or "cases"}]}
+ * One line per element, for diff and for people. */
+#include <string.h>
+
+#include "ctext.h"
+#include "machine.h"
+
+static void put_name(Text *out, const char *key, const char *value)
+{
+    text_format(out, "\"%s\":", key);
+    text_quote_json(out, value);
+}
+
+static void put_fields(Text *out, const TypeField *fields, uint32_t count)
+{
+    text_put(out, "[");
+    for (uint32_t i = 0; i < count; i++) {
+        text_put(out, i ? ",{" : "{");
+        put_name(out, "name", fields[i].name);
+        text_put(out, ",");
+        put_name(out, "type", fields[i].type->name);
+        text_put(out, "}");
+    }
+    text_put(out, "]");
+}
+
+static void put_workflow(Text *out, const Routine *routine)
+{
+    const char *comma = "";
+    text_put(out, "{");
+    put_name(out, "name", routine->name);
+    text_format(out, ",\"line\":%u,\"slots\":%u,\"params\":[", routine->line, routine->slot_count);
+    for (const Field *f = routine->decl->params; f; f = f->next, comma = ",") {
+        text_format(out, "%s{", comma);
+        put_name(out, "name", f->name.text);
+        text_put(out, ",");
+        put_name(out, "type", f->type->name);
+        text_put(out, "}");
+    }
+    text_put(out, "],");
+    put_name(out, "result", routine->decl->type->name);
+    text_put(out, "}");
+}
+
+static void put_point(Text *out, const Point *point)
+{
+    static const char *const kinds[] = {[ASK_YIELD] = "yield", [ASK_FUEL] = "fuel",       [ASK_EFFECT] = "effect",
+                                        [ASK_CALL] = "call",   [ASK_BACKOFF] = "backoff", [ASK_MARK] = "mark"};
+    text_format(out, "{\"n\":%u,", point->number);
+    put_name(out, "id", point->id);
+    text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
+    put_name(out, "workflow", point->routine->name);
+    text_format(out, ",\"line\":%u,\"live\":[", point->line);
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        const Var *var = point->live[i];
+        text_format(out, "%s{\"slot\":%d,", i ? "," : "", var->slot);
+        put_name(out, "name", var->name);
+        text_put(out, ",");
+        put_name(out, "type", var->type->name);
+        text_put(out, "}");
+    }
+    text_put(out, "]}");
+}
+
+static void put_type(Text *out, const Type *type)
+{
+    text_put(out, "{");
+    put_name(out, "name", type->name);
+    if (type->kind != TYPE_ENUM) {
+        text_format(out, ",\"kind\":\"%s\",\"fields\":", type->kind == TYPE_ERROR ? "error" : "record");
+        put_fields(out, type->fields, type->field_count);
+    } else {
+        text_put(out, ",\"kind\":\"enum\",\"cases\":[");
+        for (uint32_t i = 0; i < type->case_count; i++) {
+            text_put(out, i ? ",{" : "{");
+            put_name(out, "name", type->cases[i].name);
+            text_put(out, ",\"fields\":");
+            put_fields(out, type->cases[i].fields, type->cases[i].field_count);
+            text_put(out, "}");
+        }
+        text_put(out, "]");
+    }
+    text_put(out, "}");
+}
+
+char *emit_layout(const Machine *machine)
+{
+    Text out = {.arena = machine->arena};
+    const char *comma = "\n";
+    text_put(&out, "{\"version\":1,\"workflows\":[");
+    for (uint32_t i = 0; i < machine->routine_count; i++) {
+        if (machine->routines[i]->kind != ROUTINE_WORKFLOW) continue;
+        text_put(&out, comma);
+        put_workflow(&out, machine->routines[i]);
+        comma = ",\n";
+    }
+    text_put(&out, "],\n\"points\":[");
+    for (uint32_t i = 0; i < machine->point_count; i++) {
+        text_put(&out, i ? ",\n" : "\n");
+        put_point(&out, machine->points[i]);
+    }
+    text_put(&out, "],\n\"types\":[");
+    comma = "\n";
+    for (const Type *type = machine->program->types; type; type = type->next) {
+        if (!type->decl) continue;
+        text_put(&out, comma);
+        put_type(&out, type);
+        comma = ",\n";
+    }
+    text_put(&out, "]}\n");
+    return out.data;
+}

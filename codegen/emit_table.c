@@ -1,0 +1,489 @@
+/* emit_table.c: the static data around the functions: strings, types, points, tools, workflows, the program. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "emit.h"
+
+/* ---- strings and bare cases ---- */
+
+static uint32_t count_points(const char *bytes, uint32_t len)
+{
+    uint32_t points = 0;
+    for (uint32_t i = 0; i < len; i++) points += ((unsigned char)bytes[i] & 0xc0) != 0x80;
+    return points;
+}
+
+void emit_strings(Emit *e)
+{
+    for (uint32_t i = 0; i < e->machine->string_count; i++) {
+        const StringLiteral *s = &e->machine->strings[i];
+        Text text = {.arena = e->arena};
+        text_quote_c(&text, s->bytes, s->len);
+        ctext_line(&e->c, 1, "TFYG_STRING(%u, %u, %u, %s);", i, s->len, count_points(s->bytes, s->len), text.data);
+    }
+}
+
+/* ---- types ---- */
+
+static const char *type_name(Emit *e, const Type *type)
+{
+    Text text = {.arena = e->arena};
+    emit_type(e, &text, type);
+    return text.data + 1; /* without the & */
+}
+
+static bool is_ours(Emit *e, const Type *type)
+{
+    return strncmp(type_name(e, type), "tfyg_", 5) == 0;
+}
+
+static void need(Emit *e, const Type *type);
+
+static void need_fields(Emit *e, const TypeField *fields, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) need(e, fields[i].type);
+}
+
+/* Marks what a needed type refers to. The mark itself stops the recursion; its depth is that of types inside types. */
+static void need_inside(Emit *e, const Type *type)
+{
+    if (type->elem) need(e, type->elem);
+    if (type->key) need(e, type->key);
+    need_fields(e, type->fields, type->field_count);
+    for (uint32_t i = 0; i < type->case_count; i++) need_fields(e, type->cases[i].fields, type->cases[i].field_count);
+}
+
+static void need(Emit *e, const Type *type)
+{
+    if (e->needed[type->id]) return;
+    if (is_ours(e, type)) need_inside(e, type);
+}
+
+static const char *kind_name(TypeKind kind)
+{
+    switch (kind) {
+    case TYPE_LIST: return "TFY_LIST";
+    case TYPE_MAP: return "TFY_MAP";
+    case TYPE_OPTIONAL: return "TFY_OPTIONAL";
+    case TYPE_RECORD: return "TFY_RECORD";
+    case TYPE_ENUM: return "TFY_ENUM";
+    case TYPE_ERROR: return "TFY_ERROR";
+    case TYPE_TASK: return "TFY_TASK";
+    default: machine_bug("a type without a descriptor");
+    }
+}
+
+/* {"name", &type, make}, … as one array; "NULL" when there are none. */
+static const char *emit_fields(Emit *e, const char *array, const TypeField *fields, uint32_t count, uint32_t line)
+{
+    Text p = {.arena = e->arena};
+    if (!count) return "NULL";
+    text_format(&p, "static const TfyField %s[] = {", array);
+    for (uint32_t i = 0; i < count; i++) {
+        const Routine *make = fields[i].value ? machine_hook(e->machine, fields[i].value, "default") : NULL;
+        text_put(&p, i ? ", {" : "{");
+        text_quote_c(&p, fields[i].name, strlen(fields[i].name));
+        text_put(&p, ", ");
+        emit_type(e, &p, fields[i].type);
+        text_format(&p, ", %s}", make ? emit_routine_name(e, make) : "NULL");
+    }
+    ctext_line(&e->c, line, "%s};", p.data);
+    return array;
+}
+
+static void emit_cases(Emit *e, const Type *type, uint32_t line)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyCase tfyg_cases_%u[] = {", type->id);
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        const TypeCase *c = &type->cases[i];
+        const char *fields =
+            emit_fields(e, arena_printf(e->arena, "tfyg_fields_%u_%u", type->id, i), c->fields, c->field_count, line);
+        text_format(&p, "%s{\"%s\", %s, %u, ", i ? ", " : "", c->name, fields, c->field_count);
+        if (c->field_count) {
+            text_put(&p, "NULL}");
+            continue;
+        }
+        ctext_line(&e->c, line, "static const TfyObj tfyg_case_%u_%s = {TFY_IMMORTAL, %u, &%s};", type->id, c->name, i,
+                   type_name(e, type));
+        text_format(&p, "CASE(%u, %s)}", type->id, c->name);
+    }
+    ctext_line(&e->c, line, "%s};", p.data);
+}
+
+static uint32_t type_line(const Emit *e, const Type *type)
+{
+    return type->decl ? source_line_col(e->machine->program->sources, type->decl->span.off).line : 1;
+}
+
+static void emit_descriptor(Emit *e, const Type *type)
+{
+    uint32_t line = type_line(e, type);
+    Text p = {.arena = e->arena};
+    const char *fields = NULL;
+    if (type->kind == TYPE_ENUM) emit_cases(e, type, line);
+    if (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR)
+        fields =
+            emit_fields(e, arena_printf(e->arena, "tfyg_fields_%u", type->id), type->fields, type->field_count, line);
+    text_format(&p, "static const TfyType %s = {.kind = %s, .name = ", type_name(e, type), kind_name(type->kind));
+    text_quote_c(&p, type->name, strlen(type->name));
+    if (type->scalar) text_put(&p, ", .scalar = true");
+    if (type->elem) {
+        text_put(&p, ", .elem = ");
+        emit_type(e, &p, type->elem);
+    }
+    if (type->key) {
+        text_put(&p, ", .key = ");
+        emit_type(e, &p, type->key);
+    }
+    if (fields) text_format(&p, ", .fields = %s, .field_count = %u", fields, type->field_count);
+    if (type->kind == TYPE_ENUM)
+        text_format(&p, ", .cases = tfyg_cases_%u, .case_count = %u", type->id, type->case_count);
+    ctext_line(&e->c, line, "%s};", p.data);
+}
+
+/* What functions and tables refer to was marked while they were written; what those types refer to is marked here. */
+void emit_types(Emit *e)
+{
+    bool *roots = arena_alloc(e->arena, e->machine->program->type_count + 1);
+    memcpy(roots, e->needed, e->machine->program->type_count);
+    for (const Type *type = e->machine->program->types; type; type = type->next)
+        if (roots[type->id]) need_inside(e, type);
+    for (const Type *type = e->machine->program->types; type; type = type->next)
+        if (e->needed[type->id]) ctext_line(&e->c, type_line(e, type), "static const TfyType %s;", type_name(e, type));
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        const Routine *routine = e->machine->routines[i];
+        if (routine->kind == ROUTINE_HOOK) emit_prototype(e, routine);
+    }
+    for (const Type *type = e->machine->program->types; type; type = type->next)
+        if (e->needed[type->id]) emit_descriptor(e, type);
+}
+
+/* ---- points ---- */
+
+static const char *point_kind(AskKind ask)
+{
+    static const char *const kinds[] = {
+        [ASK_YIELD] = "TFY_POINT_YIELD", [ASK_FUEL] = "TFY_POINT_FUEL",      [ASK_EFFECT] = "TFY_POINT_EFFECT",
+        [ASK_CALL] = "TFY_POINT_CALL",   [ASK_BACKOFF] = "TFY_POINT_EFFECT", [ASK_MARK] = "TFY_POINT_MARK"};
+    return kinds[ask];
+}
+
+static bool same_live(const Point *a, const Point *b)
+{
+    return a && a->routine == b->routine && a->live_count == b->live_count &&
+           memcmp(a->live, b->live, a->live_count * sizeof *a->live) == 0;
+}
+
+static void emit_live(Emit *e, const Point *point)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyLive tfyg_live%u[] = {", point->number);
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        const Var *var = point->live[i];
+        text_format(&p, "%s{%d, ", i ? ", " : "", var->slot);
+        emit_type(e, &p, var->type);
+        if (var->label)
+            text_format(&p, ", \"%s\"}", var->label);
+        else
+            text_put(&p, ", NULL}");
+    }
+    ctext_line(&e->c, point->line, "%s};", p.data);
+}
+
+/* Points that keep the same slots share one list. */
+void emit_points(Emit *e)
+{
+    const Point *last = NULL;
+    for (uint32_t i = 0; i < e->machine->point_count; i++) {
+        const Point *point = e->machine->points[i];
+        Text p = {.arena = e->arena};
+        if (point->live_count && !same_live(last, point)) {
+            emit_live(e, point);
+            last = point;
+        }
+        text_format(&p, "static const TfyPoint tfyg_p%u = {", point->number);
+        text_quote_c(&p, point->id, strlen(point->id));
+        text_format(&p, ", %u, %u, %s, ", point->number, point->line, point_kind(point->ask));
+        if (point->live_count)
+            text_format(&p, "tfyg_live%u, %u};", last->number, point->live_count);
+        else
+            text_put(&p, "NULL, 0};");
+        ctext_line(&e->c, point->line, "%s", p.data);
+    }
+}
+
+/* ---- tools ---- */
+
+static uint32_t decl_line(const Emit *e, const Decl *decl)
+{
+    return source_line_col(e->machine->program->sources, decl->span.off).line;
+}
+
+static const char *emit_params(Emit *e, const Decl *decl)
+{
+    TypeField *fields = arena_alloc(e->arena, (decl->param_count + 1) * sizeof *fields);
+    uint32_t count = 0;
+    for (const Field *f = decl->params; f; f = f->next)
+        fields[count++] = (TypeField){.name = f->name.text, .type = f->type, .value = f->value};
+    return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->name.text), fields, count, decl_line(e, decl));
+}
+
+static const char *extern_name(Emit *e, const Decl *decl)
+{
+    const Expr *part = decl->provider_value->parts;
+    return part ? arena_strndup(e->arena, part->text, part->text_len) : "";
+}
+
+/* The prototype that the user's C must have, and the function that unpacks the arguments for it. */
+static void emit_extern(Emit *e, const Decl *decl)
+{
+    Rep result = machine_rep(decl->type);
+    const char *name = extern_name(e, decl);
+    uint32_t line = decl_line(e, decl), index = 0;
+    Text proto = {.arena = e->arena}, call = {.arena = e->arena};
+    text_format(&proto, "bool %s(TfyTask *task", name);
+    text_format(&call, "return %s(t", name);
+    for (const Field *f = decl->params; f; f = f->next, index++) {
+        Rep rep = machine_rep(f->type);
+        text_format(&proto, ", %s%s_", emit_ctype(rep), f->name.text);
+        text_format(&call, ", A[%u].%s", index, emit_member(rep));
+    }
+    if (result != REP_NONE) {
+        text_format(&proto, ", %s*out", emit_ctype(result));
+        text_format(&call, ", &out->%s", emit_member(result));
+    }
+    ctext_line(&e->c, line, "%s);", proto.data);
+    ctext_line(
+        &e->c, line,
+        "static bool tfyg_extern_%s(TfyTask *t, TFYG_UNUSED const TfyValue *A, TFYG_UNUSED TfyValue *out) { %s); }",
+        decl->name.text, call.data);
+}
+
+static void put_hook(Emit *e, Text *p, const Decl *decl, const char *what)
+{
+    const Routine *routine = machine_hook(e->machine, decl, what);
+    if (routine) text_format(p, ", .%s = %s", what, emit_routine_name(e, routine));
+}
+
+static int64_t prompt_asks(const Decl *decl)
+{
+    for (const PromptRow *row = decl->rows; row; row = row->next)
+        if (strcmp(row->name.text, "retry") == 0) return row->value->int_value;
+    return 0;
+}
+
+static void emit_tool(Emit *e, const Decl *decl)
+{
+    static const char *const repeats[] = {
+        [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
+    bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
+    const char *params = emit_params(e, decl);
+    if (is_extern) emit_extern(e, decl);
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyTool tfyg_tool_%s = {.name = \"%s\", .family = %s, .repeat = %s", decl->name.text,
+                decl->name.text,
+                prompt      ? "TFY_F_PROMPT"
+                : is_extern ? "TFY_F_EXTERN"
+                            : "TFY_F_EXEC",
+                prompt ? "TFY_IDEMPOTENT" : repeats[decl->repeat]);
+    text_format(&p, ", .params = %s, .param_count = %u, .result = ", params, decl->param_count);
+    emit_type(e, &p, decl->type);
+    if (decl->doc) {
+        text_put(&p, ", .doc = ");
+        text_quote_c(&p, decl->doc, strlen(decl->doc));
+    }
+    put_hook(e, &p, decl, "argv");
+    put_hook(e, &p, decl, "model");
+    put_hook(e, &p, decl, "system");
+    put_hook(e, &p, decl, "user");
+    if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
+    if (is_extern) text_format(&p, ", .call = tfyg_extern_%s", decl->name.text);
+    if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->name.text);
+    ctext_line(&e->c, decl_line(e, decl), "%s};", p.data);
+}
+
+static void emit_site(Emit *e, const Point *point)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfySite tfyg_site%u = {&tfyg_p%u, ", point->number, point->number);
+    if (point->builtin)
+        text_format(&p, "&tfy_effect_%s, ", point->builtin->name);
+    else if (point->callee)
+        text_format(&p, "&tfyg_tool_%s, ", point->callee->name.text);
+    else
+        text_put(&p, "NULL, ");
+    emit_type(e, &p, point->result);
+    ctext_line(&e->c, point->line, "%s};", p.data);
+}
+
+static bool is_tool(const Decl *decl)
+{
+    return decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT;
+}
+
+void emit_tools(Emit *e)
+{
+    const Program *program = e->machine->program;
+    for (uint32_t i = 0; i < program->decl_count; i++)
+        if (is_tool(program->decls[i]) && program->decls[i]->probe)
+            ctext_line(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",
+                       program->decls[i]->probe->name.text);
+    for (uint32_t i = 0; i < program->decl_count; i++)
+        if (is_tool(program->decls[i])) emit_tool(e, program->decls[i]);
+    for (uint32_t i = 0; i < e->machine->point_count; i++) {
+        const Point *point = e->machine->points[i];
+        if (point->ask == ASK_EFFECT || point->ask == ASK_BACKOFF) emit_site(e, point);
+    }
+}
+
+/* ---- workflows ---- */
+
+void emit_forwards(Emit *e)
+{
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        const Routine *routine = e->machine->routines[i];
+        if (routine->kind == ROUTINE_WORKFLOW)
+            ctext_line(&e->c, routine->line, "static const TfyWorkflow tfyg_wf_%s;", routine->name);
+        else if (routine->kind != ROUTINE_HOOK)
+            emit_prototype(e, routine);
+    }
+}
+
+static void emit_workflow(Emit *e, const Routine *routine)
+{
+    const Decl *decl = routine->decl;
+    const char *params = emit_params(e, decl), *resume = "NULL";
+    Text p = {.arena = e->arena};
+    if (routine->resume_count) {
+        Text list = {.arena = e->arena};
+        for (uint32_t i = 0; i < routine->resume_count; i++)
+            text_format(&list, "%s&tfyg_p%u", i ? ", " : "", routine->resume[i]->number);
+        ctext_line(&e->c, routine->line, "static const TfyPoint *const tfyg_resume_%s[] = {%s};", routine->name,
+                   list.data);
+        resume = arena_printf(e->arena, "tfyg_resume_%s", routine->name);
+    }
+    text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {\"%s\", %s, sizeof(struct tfyg_frame_%s), %s, %u, ",
+                routine->name, routine->name, emit_routine_name(e, routine), routine->name, params, decl->param_count);
+    emit_type(e, &p, decl->type);
+    text_format(&p, ", %s, %u, %u, ", resume, routine->resume_count, routine->line);
+    if (decl->doc)
+        text_quote_c(&p, decl->doc, strlen(decl->doc));
+    else
+        text_put(&p, "NULL");
+    ctext_line(&e->c, routine->line, "%s};", p.data);
+}
+
+void emit_workflows(Emit *e)
+{
+    for (uint32_t i = 0; i < e->machine->routine_count; i++)
+        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW) emit_workflow(e, e->machine->routines[i]);
+}
+
+/* ---- the program ---- */
+
+/* Long texts as adjacent literals, one per line of the text, so that no line of C grows without bound. */
+static void emit_text(Emit *e, const char *name, const char *text, size_t len)
+{
+    ctext_line(&e->c, 1, "static const char %s[] =", name);
+    size_t from = 0;
+    do {
+        const char *end = memchr(text + from, '\n', len - from);
+        size_t to = end ? (size_t)(end - text) + 1 : len;
+        Text line = {.arena = e->arena};
+        text_quote_c(&line, text + from, to - from);
+        ctext_line(&e->c, 1, "    %s%s", line.data, to == len ? ";" : "");
+        from = to;
+    } while (from < len);
+}
+
+static Text all_sources(const Emit *e)
+{
+    Text text = {.arena = e->arena};
+    text_put(&text, "");
+    for (const Module *module = e->machine->program->modules; module; module = module->next)
+        text_add(&text, module->source->text, module->source->len);
+    return text;
+}
+
+/* The workflow that runs by default: main, or the only one. */
+static uint32_t main_workflow(const Emit *e, uint32_t *count)
+{
+    uint32_t main = UINT32_MAX;
+    *count = 0;
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        const Routine *routine = e->machine->routines[i];
+        if (routine->kind != ROUTINE_WORKFLOW) continue;
+        if (strcmp(routine->name, "main") == 0) main = *count;
+        ++*count;
+    }
+    return main == UINT32_MAX && *count == 1 ? 0 : main;
+}
+
+/* {&a, &b}; answers the array's name, or NULL (as text) when it would be empty. */
+static const char *emit_array_of(Emit *e, const char *ctype, const char *name, const char *items)
+{
+    if (!*items) return "NULL";
+    ctext_line(&e->c, 1, "static const %s *const %s[] = {%s};", ctype, name, items);
+    return name;
+}
+
+static const char *list_workflows(const Emit *e)
+{
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    for (uint32_t i = 0; i < e->machine->routine_count; i++)
+        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW)
+            text_format(&list, "%s&tfyg_wf_%s", list.len ? ", " : "", e->machine->routines[i]->name);
+    return list.data;
+}
+
+static const char *list_tools(const Emit *e, uint32_t *count)
+{
+    const Program *program = e->machine->program;
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    *count = 0;
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        if (!is_tool(program->decls[i])) continue;
+        text_format(&list, "%s&tfyg_tool_%s", list.len ? ", " : "", program->decls[i]->name.text);
+        ++*count;
+    }
+    return list.data;
+}
+
+static const char *list_points(const Emit *e)
+{
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    for (uint32_t i = 0; i < e->machine->point_count; i++) text_format(&list, "%s&tfyg_p%u", i ? ", " : "", i + 1);
+    return list.data;
+}
+
+void emit_program(Emit *e)
+{
+    uint32_t workflows, tools, main = main_workflow(e, &workflows);
+    Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
+    char *layout = emit_layout(e->machine);
+    ctext_raw(&e->c, "\n");
+    emit_text(e, "tfyg_source", source.data, source.len);
+    emit_text(e, "tfyg_layout", layout, strlen(layout));
+    const char *workflow_list = emit_array_of(e, "TfyWorkflow", "tfyg_workflows", list_workflows(e));
+    const char *tool_list = emit_array_of(e, "TfyTool", "tfyg_tools", list_tools(e, &tools));
+    const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
+    text_add(&hashed, source.data, source.len);
+    text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
+    XXH128_hash_t hash = XXH3_128bits(hashed.data, hashed.len);
+    text_put(&p, "const TfyProgram tfyg_program = {");
+    text_quote_c(&p, e->options->source_name, strlen(e->options->source_name));
+    text_format(&p, ", tfyg_source, tfyg_layout, {0x%016" PRIx64 ", 0x%016" PRIx64 "}, \"%s\",", (uint64_t)hash.high64,
+                (uint64_t)hash.low64, TFY_VERSION);
+    ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");
+    ctext_line(&e->c, 1, "%s", p.data);
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s};", workflow_list, workflows, tool_list, tools, point_list,
+               e->machine->point_count, main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main));
+    if (e->options->main)
+        ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
+}

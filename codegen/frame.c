@@ -1,0 +1,491 @@
+/* frame.c: what is live where, where variables die, and which of them lie in the frame.
+ *
+ * Liveness is the usual backward dataflow over bit sets, one per block, walked instruction by instruction because an error can leave a
+ * block in the middle. Then every variable that owns a reference gets its releases:
+ *
+ *   - at the end of the statement that touched it last (IN_END), or right behind a definition nobody reads;
+ *   - on an edge, when a branch or a point leads to a place where it is dead;
+ *   - at a landing: all that may be held on some way in and is dead from there on. A place that is not held on the way actually taken
+ *     holds NULL, so one list serves all ways in.
+ *
+ * Slots are given out by a linear scan over the stretches in which variables are live. Objects and scalars never share a slot: a dead
+ * object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+typedef struct Frame {
+    Routine *routine;
+    Arena *arena;
+    uint32_t words; /* per set */
+    VarSet owned;   /* the variables that own references */
+    VarSet scratch;
+} Frame;
+
+/* ---- sets ---- */
+
+static VarSet set_new(const Frame *f)
+{
+    return arena_alloc(f->arena, (f->words + 1) * sizeof(uint64_t));
+}
+
+static void set_add(VarSet set, uint32_t id)
+{
+    set[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+static void set_remove(VarSet set, uint32_t id)
+{
+    set[id / 64] &= ~(UINT64_C(1) << (id % 64));
+}
+
+static bool set_has(const uint64_t *set, uint32_t id)
+{
+    return set[id / 64] >> (id % 64) & 1;
+}
+
+static void set_join(const Frame *f, VarSet set, const uint64_t *other)
+{
+    for (uint32_t i = 0; i < f->words; i++) set[i] |= other[i];
+}
+
+/* ---- liveness ---- */
+
+static bool is_local(const Var *var)
+{
+    return var && var->kind != VAR_TEMP;
+}
+
+/* The variable an instruction gives a new value without looking at the old one. */
+static Var *defined(const Instr *instr)
+{
+    switch (instr->kind) {
+    case IN_STORE: return instr->i ? NULL : instr->dst;
+    case IN_SET:
+    case IN_TAKE:
+    case IN_TAKE_ERROR:
+    case IN_CALL: return is_local(instr->dst) ? instr->dst : NULL;
+    default: return NULL;
+    }
+}
+
+/* What is live behind the block's end. */
+static void live_out(const Frame *f, const MBlock *block, VarSet live)
+{
+    const Term *term = &block->term;
+    memset(live, 0, f->words * sizeof *live);
+    if (term->to) set_join(f, live, term->to->live_in);
+    if (term->other) set_join(f, live, term->other->live_in);
+    if (term->landing) set_join(f, live, term->landing->live_in);
+    for (uint32_t i = 0; i < term->case_count; i++) set_join(f, live, term->cases[i].to->live_in);
+}
+
+static void add_uses(VarSet live, Var *const *uses, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) set_add(live, uses[i]->id);
+}
+
+/* From behind an instruction to before it. */
+static void step_back(const Frame *f, const Instr *instr, VarSet live)
+{
+    const Var *gone = defined(instr);
+    if (gone) set_remove(live, gone->id);
+    if (instr->kind == IN_STORE && instr->i) set_add(live, instr->dst->id);
+    add_uses(live, instr->uses, instr->use_count);
+    if (instr->landing) set_join(f, live, instr->landing->live_in);
+}
+
+static bool update_block(const Frame *f, MBlock *block)
+{
+    VarSet live = f->scratch;
+    live_out(f, block, live);
+    add_uses(live, block->term.uses, block->term.use_count);
+    for (uint32_t i = block->count; i-- > 0;) step_back(f, block->instrs[i], live);
+    if (memcmp(live, block->live_in, f->words * sizeof *live) == 0) return false;
+    memcpy(block->live_in, live, f->words * sizeof *live);
+    return true;
+}
+
+static void solve(const Frame *f)
+{
+    Routine *routine = f->routine;
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = routine->order_count; i-- > 0;) changed |= update_block(f, routine->order[i]);
+    }
+}
+
+/* ---- releases ---- */
+
+static Instr *release(const Frame *f, Var *var, uint32_t line)
+{
+    Instr *instr = arena_new(f->arena, Instr);
+    instr->kind = IN_RELEASE;
+    instr->line = line;
+    instr->dst = var;
+    var->used = true;
+    return instr;
+}
+
+/* Releases of what is held and owned but not live. */
+static Instr **release_difference(const Frame *f, const uint64_t *held, const uint64_t *live, uint32_t line,
+                                  uint32_t *count)
+{
+    Instr **list = NULL;
+    uint32_t cap = 0;
+    *count = 0;
+    for (uint32_t w = 0; w < f->words; w++) {
+        uint64_t bits = held[w] & f->owned[w] & ~(live ? live[w] : 0);
+        for (; bits; bits &= bits - 1) {
+            if (*count == cap) list = arena_grow(f->arena, list, &cap, cap + 1, sizeof *list);
+            list[(*count)++] = release(f, f->routine->vars[w * 64 + (uint32_t)__builtin_ctzll(bits)], line);
+        }
+    }
+    return list;
+}
+
+static void arrive(const Frame *f, MBlock *landing, const uint64_t *held)
+{
+    if (!landing->arriving) landing->arriving = set_new(f);
+    set_join(f, landing->arriving, held);
+}
+
+/* The variables that die behind an instruction, into `list`; answers how many. */
+static uint32_t deaths(const Instr *instr, const uint64_t *live_after, Var **list)
+{
+    uint32_t count = 0;
+    const Var *gone = defined(instr);
+    if (gone && gone->owned && !set_has(live_after, gone->id)) list[count++] = instr->dst;
+    if (instr->kind == IN_STORE && instr->i && !set_has(live_after, instr->dst->id)) list[count++] = instr->dst;
+    for (uint32_t i = 0; instr->kind == IN_END && i < instr->use_count; i++)
+        if (!set_has(live_after, instr->uses[i]->id)) list[count++] = instr->uses[i];
+    return count;
+}
+
+/* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live before the block's end. */
+static void release_in_block(const Frame *f, MBlock *block, VarSet live)
+{
+    uint32_t room = block->count;
+    for (uint32_t i = 0; i < block->count; i++) room += block->instrs[i]->use_count + 1;
+    Instr **list = arena_alloc(f->arena, (room + 1) * sizeof *list);
+    uint32_t at = room;
+    for (uint32_t i = block->count; i-- > 0;) {
+        Instr *instr = block->instrs[i];
+        Var **dying = arena_alloc(f->arena, (instr->use_count + 2) * sizeof *dying);
+        uint32_t count = deaths(instr, live, dying);
+        while (count) list[--at] = release(f, dying[--count], instr->line);
+        list[--at] = instr;
+        step_back(f, instr, live);
+        if (instr->landing) arrive(f, instr->landing, live);
+    }
+    block->instrs = list + at;
+    block->count = block->cap = room - at;
+}
+
+/* ---- edges ---- */
+
+typedef struct Order {
+    MBlock **blocks;
+    uint32_t count, cap;
+} Order;
+
+static void order_add(const Frame *f, Order *order, MBlock *block)
+{
+    if (order->count == order->cap)
+        order->blocks = arena_grow(f->arena, order->blocks, &order->cap, order->count + 1, sizeof *order->blocks);
+    order->blocks[order->count++] = block;
+}
+
+/* An edge on which something dies: the releases go to the head of a block that only this edge reaches, or to a block put in between. */
+static void settle_edge(const Frame *f, Order *order, const Term *term, MBlock **to, const uint64_t *held)
+{
+    MBlock *target = *to;
+    uint32_t count;
+    if (target->landing) {
+        arrive(f, target, held);
+        return;
+    }
+    Instr **list = release_difference(f, held, target->live_in, term->line, &count);
+    if (!count) return;
+    if (target->preds > 1) {
+        MBlock *between = machine_block(f->routine);
+        between->term = (Term){.kind = TERM_JUMP, .line = term->line, .to = target};
+        between->live_in = set_new(f);
+        memcpy(between->live_in, target->live_in, f->words * sizeof *between->live_in);
+        between->placed = true;
+        between->preds = 1;
+        order_add(f, order, between);
+        *to = target = between;
+    }
+    target->prologue = list;
+    target->prologue_count = count;
+}
+
+/* Several cases of one switch may share a block in between. */
+static void settle_switch(const Frame *f, Order *order, Term *term, const uint64_t *held)
+{
+    MBlock *seen = NULL, *became = NULL;
+    for (uint32_t i = 0; i < term->case_count; i++) {
+        MBlock *target = term->cases[i].to;
+        if (target != seen) {
+            seen = target;
+            became = target;
+            settle_edge(f, order, term, &became, held);
+        }
+        term->cases[i].to = became;
+    }
+    settle_edge(f, order, term, &term->to, held);
+}
+
+static void settle_edges(const Frame *f, Order *order, MBlock *block, const uint64_t *held)
+{
+    Term *term = &block->term;
+    if (term->landing) arrive(f, term->landing, held);
+    switch (term->kind) {
+    case TERM_SWITCH: settle_switch(f, order, term, held); return;
+    case TERM_BRANCH:
+        settle_edge(f, order, term, &term->to, held);
+        settle_edge(f, order, term, &term->other, held);
+        return;
+    case TERM_JUMP:
+    case TERM_FUEL:
+    case TERM_POINT: settle_edge(f, order, term, &term->to, held); return;
+    default: return;
+    }
+}
+
+static void count_preds(Routine *routine)
+{
+    routine->entry->preds = 1;
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        const Term *term = &routine->order[i]->term;
+        const MBlock *last = NULL;
+        if (term->to) term->to->preds++;
+        if (term->other) term->other->preds++;
+        for (uint32_t n = 0; n < term->case_count; n++) {
+            if (term->cases[n].to != last) term->cases[n].to->preds++;
+            last = term->cases[n].to;
+        }
+    }
+}
+
+/* ---- points ---- */
+
+/* Marks what must be kept while stopped at the block's end: owners that are held, and all that is live behind. */
+static void note_point(const Frame *f, const MBlock *block, const uint64_t *held)
+{
+    Point *point = block->term.point;
+    VarSet kept = f->scratch;
+    uint32_t cap = 0;
+    live_out(f, block, kept);
+    for (uint32_t w = 0; w < f->words; w++) {
+        uint64_t bits = kept[w] | (held[w] & f->owned[w]);
+        for (; bits; bits &= bits - 1) {
+            Var *var = f->routine->vars[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+            var->crosses = true;
+            if (point->live_count == cap) point->live = arena_grow(f->arena, point->live, &cap, cap + 1, sizeof(Var *));
+            point->live[point->live_count++] = var;
+        }
+    }
+}
+
+static void release_all(Frame *f)
+{
+    Routine *routine = f->routine;
+    Order order = {0};
+    VarSet held = set_new(f), live = set_new(f);
+    count_preds(routine);
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        MBlock *block = routine->order[i];
+        live_out(f, block, held);
+        add_uses(held, block->term.uses, block->term.use_count);
+        if (block->term.point) note_point(f, block, held);
+        memcpy(live, held, f->words * sizeof *live);
+        release_in_block(f, block, live);
+        order_add(f, &order, block);
+        settle_edges(f, &order, block, held);
+    }
+    routine->order = order.blocks;
+    routine->order_count = routine->order_cap = order.count;
+}
+
+static void release_at_landings(const Frame *f)
+{
+    Routine *routine = f->routine;
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        MBlock *block = routine->order[i];
+        if (block->halts && block != routine->failed) {
+            arrive(f, routine->failed, block->live_in);
+            routine->failed->halts = true;
+        }
+    }
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        MBlock *block = routine->order[i];
+        if (block->arriving)
+            block->prologue =
+                release_difference(f, block->arriving, block->live_in, block->term.line, &block->prologue_count);
+    }
+    routine->entry_releases = NULL;
+    if (routine->kind != ROUTINE_WORKFLOW) return;
+    VarSet params = set_new(f);
+    for (uint32_t i = 0; i < routine->param_count; i++) set_add(params, i);
+    routine->entry_releases =
+        release_difference(f, params, routine->entry->live_in, routine->line, &routine->entry_release_count);
+}
+
+/* ---- stretches ---- */
+
+static void stretch(Var *var, uint32_t at)
+{
+    if (at < var->first) var->first = at;
+    if (at > var->last) var->last = at;
+}
+
+static void stretch_set(const Frame *f, const uint64_t *set, uint32_t at)
+{
+    for (uint32_t w = 0; w < f->words; w++)
+        for (uint64_t bits = set[w]; bits; bits &= bits - 1)
+            stretch(f->routine->vars[w * 64 + (uint32_t)__builtin_ctzll(bits)], at);
+}
+
+static void stretch_uses(Var *const *uses, uint32_t count, uint32_t at)
+{
+    for (uint32_t i = 0; i < count; i++) stretch(uses[i], at);
+}
+
+static uint32_t stretch_block(const Frame *f, const MBlock *block, uint32_t at)
+{
+    const Term *term = &block->term;
+    const MBlock *last = NULL;
+    stretch_set(f, block->live_in, at++);
+    for (uint32_t i = 0; i < block->count; i++, at++) {
+        const Instr *instr = block->instrs[i];
+        stretch_uses(instr->uses, instr->use_count, at);
+        if (is_local(instr->dst)) stretch(instr->dst, at);
+        if (instr->landing && instr->landing != last) stretch_set(f, instr->landing->live_in, at);
+        last = instr->landing;
+    }
+    stretch_uses(term->uses, term->use_count, at);
+    live_out(f, block, f->scratch);
+    stretch_set(f, f->scratch, at);
+    return at + 1;
+}
+
+static void find_stretches(const Frame *f)
+{
+    uint32_t at = 1;
+    for (uint32_t i = 0; i < f->routine->param_count; i++) stretch(f->routine->vars[i], 0);
+    for (uint32_t i = 0; i < f->routine->order_count; i++) at = stretch_block(f, f->routine->order[i], at);
+}
+
+/* ---- slots ---- */
+
+/* Slots of one class, the one that is free first on top. */
+typedef struct Heap {
+    uint32_t *slots, *until;
+    uint32_t count;
+} Heap;
+
+static void heap_swap(Heap *heap, uint32_t a, uint32_t b)
+{
+    uint32_t slot = heap->slots[a], until = heap->until[a];
+    heap->slots[a] = heap->slots[b];
+    heap->until[a] = heap->until[b];
+    heap->slots[b] = slot;
+    heap->until[b] = until;
+}
+
+static bool heap_less(const Heap *heap, uint32_t a, uint32_t b)
+{
+    return heap->until[a] != heap->until[b] ? heap->until[a] < heap->until[b] : heap->slots[a] < heap->slots[b];
+}
+
+static void heap_push(Heap *heap, uint32_t slot, uint32_t until)
+{
+    uint32_t at = heap->count++;
+    heap->slots[at] = slot;
+    heap->until[at] = until;
+    for (; at && heap_less(heap, at, (at - 1) / 2); at = (at - 1) / 2) heap_swap(heap, at, (at - 1) / 2);
+}
+
+static uint32_t heap_pop(Heap *heap)
+{
+    uint32_t slot = heap->slots[0], at = 0;
+    heap_swap(heap, 0, --heap->count);
+    for (;;) {
+        uint32_t best = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < heap->count; child++)
+            if (heap_less(heap, child, best)) best = child;
+        if (best == at) return slot;
+        heap_swap(heap, at, best);
+        at = best;
+    }
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const Var *x = *(Var *const *)a, *y = *(Var *const *)b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void give_slot(Routine *routine, Var *var, Heap *heap)
+{
+    bool reuse = heap->count && heap->until[0] < var->first;
+    var->slot = (int32_t)(reuse ? heap_pop(heap) : routine->slot_count++);
+    heap_push(heap, (uint32_t)var->slot, var->last);
+}
+
+static void assign_slots(const Frame *f)
+{
+    Routine *routine = f->routine;
+    Var **vars = arena_alloc(f->arena, (routine->var_count + 1) * sizeof *vars);
+    Heap heaps[2];
+    uint32_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        heaps[i] = (Heap){.slots = arena_alloc(f->arena, (routine->var_count + 1) * sizeof(uint32_t))};
+        heaps[i].until = arena_alloc(f->arena, (routine->var_count + 1) * sizeof(uint32_t));
+    }
+    routine->slot_count = routine->param_count;
+    for (uint32_t i = 0; i < routine->var_count; i++) {
+        Var *var = routine->vars[i];
+        if (i < routine->param_count) {
+            var->slot = (int32_t)i;
+            heap_push(&heaps[var->rep == REP_OBJ], i, var->last);
+        } else if (var->crosses) {
+            vars[count++] = var;
+        }
+    }
+    qsort(vars, count, sizeof *vars, by_first);
+    for (uint32_t i = 0; i < count; i++) give_slot(routine, vars[i], &heaps[vars[i]->rep == REP_OBJ]);
+}
+
+static int by_slot(const void *a, const void *b)
+{
+    return (*(Var *const *)a)->slot - (*(Var *const *)b)->slot;
+}
+
+static void frame_routine(Routine *routine)
+{
+    Frame f = {.routine = routine, .arena = routine->machine->arena, .words = (routine->var_count + 63) / 64};
+    f.owned = set_new(&f);
+    f.scratch = set_new(&f);
+    for (uint32_t i = 0; i < routine->var_count; i++)
+        if (routine->vars[i]->owned) set_add(f.owned, i);
+    for (uint32_t i = 0; i < routine->order_count; i++) routine->order[i]->live_in = set_new(&f);
+    solve(&f);
+    release_all(&f);
+    release_at_landings(&f);
+    if (routine->kind != ROUTINE_WORKFLOW) return;
+    find_stretches(&f);
+    assign_slots(&f);
+    for (uint32_t i = 0; i < routine->resume_count; i++)
+        qsort(routine->resume[i]->live, routine->resume[i]->live_count, sizeof(Var *), by_slot);
+}
+
+void frame_assign(Machine *machine)
+{
+    for (uint32_t i = 0; i < machine->routine_count; i++) frame_routine(machine->routines[i]);
+}

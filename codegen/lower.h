@@ -1,0 +1,122 @@
+/* lower.h: what the files of the lowering pass share. The pass walks the checked tree once and builds machines; it asks no questions
+ * about names or types, for check has answered them all. */
+#ifndef CODEGEN_LOWER_H
+#define CODEGEN_LOWER_H
+
+#include "machine.h"
+
+typedef enum ScopeKind { SCOPE_LOOP, SCOPE_FINALLY } ScopeKind;
+
+typedef enum LeaveKind { LEAVE_NORMAL, LEAVE_ERROR, LEAVE_RETURN, LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind;
+
+/* A way out of a try block that has a finally: what is pending while the finally runs. */
+typedef struct Leave {
+    LeaveKind kind;
+    struct Scope *loop; /* break, continue */
+    int64_t code;       /* what the pending variable holds */
+    struct Leave *next;
+} Leave;
+
+/* A block that ends by entering a finally; it must also define the return value if any leave returns one. */
+typedef struct Entering {
+    MBlock *block;
+    bool returns;
+    struct Entering *next;
+} Entering;
+
+/* What `return`, `break` and `continue` pass on their way out, innermost first. */
+typedef struct Scope {
+    ScopeKind kind;
+    struct Scope *outer;
+    MBlock *on_break, *on_continue; /* loop */
+    MBlock *entry;                  /* finally: its first block */
+    Var *pending;                   /* finally: the code of what waits for its end; 0 normal, 1 error */
+    Var *error;                     /* finally: the error that waits */
+    Leave *leaves;                  /* finally */
+    int64_t codes;                  /* finally: last code given out */
+    Entering *entering;             /* finally */
+    bool returns;                   /* finally: some leave carries a return value */
+} Scope;
+
+typedef struct NameSlot NameSlot;
+
+/* The state of lowering one routine. */
+typedef struct Lower {
+    Machine *machine;
+    Arena *arena;
+    Routine *routine;
+    MBlock *cur;     /* where the next instruction goes; NULL: unreachable */
+    MBlock *landing; /* where errors go */
+    Scope *scope;
+    Var **by_id;   /* Variable.id → Var */
+    Var *result;   /* holds the return value while a finally runs; made on first use */
+    uint32_t line; /* of the statement */
+    /* the statement under way */
+    Var **touched; /* owning variables it used; they live to its end */
+    uint32_t touched_count, touched_cap;
+    bool temps; /* it left something on the release stack */
+    uint32_t next_temp[REP_COUNT];
+    /* names taken in this routine */
+    NameSlot *names;
+    uint32_t name_count, name_cap;
+} Lower;
+
+/* lower.c */
+void lower_go(Lower *l, MBlock *to);       /* ends the current block with a jump */
+void lower_begin(Lower *l, MBlock *block); /* goes on in a new block */
+void lower_branch(Lower *l, Val *cond, MBlock *yes, MBlock *no);
+void lower_end(Lower *l); /* the statement ends here */
+void lower_forget(Lower *l);
+void lower_store(Lower *l, Var *dst, Val *value, bool replaces);
+Var *lower_local(Lower *l, const Variable *variable);
+Var *lower_hidden(Lower *l, const Type *type, const char *name);
+Instr *lower_instr(Lower *l, InstrKind kind, Var *dst, Val *a);
+void lower_touch(Lower *l, Var *var);
+void lower_take_touched(Lower *l, Term *term);
+void lower_note(Lower *l, Instr *instr);
+uint32_t lower_line_of(const Lower *l, Span span);
+Val *lower_steady(Lower *l, Val *value, const Type *type,
+                  const char *name); /* a value that stays the same over statements */
+
+/* lower_expr.c */
+Val *lower_expr(Lower *l, const Expr *e); /* as its surroundings want it: e->to */
+Val *lower_call(Lower *l, RtId id, Var *dst, uint32_t argc,
+                ...); /* Val * each; the value, or NULL when there is none */
+Val *lower_convert(Lower *l, Val *value, const Type *from, const Type *to);
+Val *lower_equal(Lower *l, const Type *type, Val *a, Val *b);
+Val *lower_effect_now(Lower *l, const Expr *call, const char *label); /* a built-in that does not suspend */
+Val *lower_spawn(Lower *l, const Expr *e);
+Val *lower_arithmetic(Lower *l, Op op, const Type *type, Val *a, Val *b);
+Val *lower_words(Lower *l, Expr *const *argv, uint32_t argc); /* an array of words */
+const Expr *lower_strip(const Expr *e);
+bool lower_folds(Lower *l, const Decl *constant); /* needs no routine */
+
+Val *val_of(Lower *l, Var *var);
+Val *val_read(Lower *l, Var *var, Rep rep);
+Val *val_int(Lower *l, int64_t value);
+Val *val_null(Lower *l);
+Val *val_zero(Lower *l, Rep rep);
+Val *val_type(Lower *l, const Type *type);
+Val *val_string(Lower *l, const char *bytes, uint32_t len);
+Val *val_field(Lower *l, Val *object, uint32_t index, const Type *type);
+Val *val_tag(Lower *l, Val *object);
+Val *val_compare(Lower *l, Op op, Val *a, Val *b);
+Val *val_unary(Lower *l, ValKind kind, Rep rep, Val *a);
+Val *val_binary(Lower *l, ValKind kind, Rep rep, Val *a, Val *b);
+Val *val_pure(Lower *l, RtId id, Rep rep, uint32_t argc, ...);
+Val *val_point(Lower *l, Point *point);
+Val *val_place(Lower *l, Var *var);
+Val *val_word(Lower *l, Val *value);
+Val *val_narrow(Lower *l, Val *value, const Type *stored, const Type *known);
+Var *lower_temp(Lower *l, Rep rep);
+bool val_is_variable(const Val *value);
+
+/* lower_yield.c */
+void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */
+void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces);  /* any root of a statement; dst of e->to */
+Val *lower_root(Lower *l, const Expr *e, const char *name);         /* any root of a statement, as a value */
+
+/* lower_assign.c */
+void lower_assign(Lower *l, const Stmt *s);
+
+#endif
