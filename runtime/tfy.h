@@ -605,6 +605,12 @@ void tfy_discard(TfyTask *task, const TfyType *type);
  * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
 void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
 
+/* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
+static inline void *tfy_frame(const TfyTask *task)
+{
+    return task->stack + task->top;
+}
+
 /* Between two attempts of a nested workflow (`retry N backoff D`): records the attempt, waits the backoff. pc must be set. The pending
  * error is consumed. attempt counts from 1. */
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms);
