@@ -29,6 +29,7 @@
 #define READS_PER_TURN 32 /* chunks of one output read in a row before the loop looks at others */
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define NS_PER_MS      INT64_C(1000000)
+#define SOCKET_NS      (2 * NS_PER_MS) /* pause while the socket to the watcher is full */
 
 extern char **environ;
 
@@ -77,8 +78,9 @@ struct Pool {
     uint64_t nonce; /* with the id: a mark no other process of the machine has */
     uint32_t last_id;
     uint32_t at_once; /* processes asked or running */
+    uint32_t waiting; /* processes not asked for yet */
     TfyProcess *first, *last;
-    uint64_t begin;     /* timer: look for processes to start in the next turn; 0: none */
+    uint64_t begin;     /* timer: look after requests and processes that wait; 0: none */
     TfyBuffer requests; /* KILL and FORGET messages that did not fit into the socket yet */
 };
 
@@ -142,6 +144,7 @@ static void drop_start(TfyProcess *process)
 static void release_process(TfyProcess *process)
 {
     if (process->state == ASKED || process->state == RUNNING) process->pool->at_once--;
+    if (process->state == WAITING) process->pool->waiting--;
     close_stream(&process->streams[0]);
     close_stream(&process->streams[1]);
     if (process->linger) tfy__timer_del(process->pool->loop, process->linger);
@@ -160,10 +163,16 @@ static void free_process(TfyProcess *process)
 
 static void on_begin(void *arg);
 
-/* Starts what waits, from the loop: never from inside a handler or a caller's start, and never one inside the other. */
+/* Looks after what waits, from the loop: never from inside a handler or a caller's start, and never one inside the other. */
+static void tend_in(Pool *pool, int64_t delay_ns)
+{
+    if (!pool->begin && (pool->waiting || pool->requests.len))
+        pool->begin = tfy__timer_add(pool->loop, tfy__now_ns(pool->loop) + delay_ns, on_begin, pool);
+}
+
 static void begin_soon(Pool *pool)
 {
-    if (!pool->begin && pool->first) pool->begin = tfy__timer_add(pool->loop, tfy__now_ns(pool->loop), on_begin, pool);
+    tend_in(pool, 0);
 }
 
 /* The one way a process that was not aborted ends. It has left the pool before the handler runs. */
@@ -211,6 +220,7 @@ static void flush_requests(Pool *pool)
             break; /* full, or dead and soon reported */
         sent += size;
     }
+    if (sent < pool->requests.len) tend_in(pool, SOCKET_NS);
     if (!sent) return;
     memmove(pool->requests.data, pool->requests.data + sent, pool->requests.len - sent);
     pool->requests.len -= sent;
@@ -392,7 +402,6 @@ static void on_socket(void *arg, uint32_t events)
         on_watcher_death(pool);
         return;
     }
-    flush_requests(pool);
     begin_soon(pool);
 }
 
@@ -403,7 +412,7 @@ static int open_watcher(Pool *pool)
     int socket = tfy__watcher_start(tfy__lock_path(pool->loop), &pool->watcher);
     if (socket < 0) return -socket;
     pool->socket = socket;
-    pool->watch = tfy__watch_add(pool->loop, socket, TFY_FD_READ | TFY_FD_WRITE, on_socket, pool);
+    pool->watch = tfy__watch_add(pool->loop, socket, TFY_FD_READ, on_socket, pool);
     if (pool->watch >= 0) return 0;
     close(socket);
     pool->socket = -1;
@@ -520,10 +529,13 @@ static void start_waiting(Pool *pool)
 {
     for (TfyProcess *process; (process = next_waiting(pool));) {
         int error = launch(process);
-        if (error == EAGAIN && pool->socket >= 0)
-            return; /* the socket reports when there is room, or a new watcher to be had */
+        if (error == EAGAIN && pool->socket >= 0) {
+            tend_in(pool, SOCKET_NS);
+            return;
+        }
         process->state = ASKED;
         pool->at_once++;
+        pool->waiting--;
         drop_start(process);
         if (error) fail(process, error);
     }
@@ -641,6 +653,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->streams[1] =
         (Stream){.process = process, .fd = -1, .kept = &process->end.err, .cut = &process->end.err_cut};
     link_process(pool, process);
+    pool->waiting++;
     bool has_cwd = spec->cwd_fd < 0 || process->cwd_fd >= 0;
     if (process->name && process->key && has_cwd && copy_input(process, spec) && fill_request(process, spec))
         return process;
@@ -653,6 +666,7 @@ static void on_begin(void *arg)
 {
     Pool *pool = arg;
     pool->begin = 0;
+    flush_requests(pool);
     start_waiting(pool);
 }
 
