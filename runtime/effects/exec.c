@@ -234,10 +234,10 @@ static void start(TfyCall *call)
 {
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
-    TfyValue list = call->args[ARG_ARGV];
+    TfyValue list;
     uint32_t mark = tfy_mark(task);
     if (!call->tool->argv) {
-        start_process(call, list.o, call->args);
+        start_process(call, call->args[ARG_ARGV].o, call->args);
     } else if (call->tool->argv(task, call->args, &list)) {
         start_process(call, list.o, NULL);
     } else {
