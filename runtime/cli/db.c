@@ -48,7 +48,7 @@ void tfy__source_map_free(TfySourceMap *map)
 static const json_t *find_point(const TfySourceMap *map, uint32_t point)
 {
     const json_t *found = point ? json_array_get(json_object_get(map->layout, "points"), point - 1) : NULL;
-    return json_integer_value(json_object_get(found, "number")) == (json_int_t)point ? found : NULL;
+    return json_integer_value(json_object_get(found, "n")) == (json_int_t)point ? found : NULL;
 }
 
 int64_t tfy__source_line(const TfySourceMap *map, uint32_t point)

@@ -28,10 +28,10 @@ static const char source[] = "workflow main(goal: string) {\n"
                              "workflow side() {\n"
                              "    yield send_mail(\"x\")\n"
                              "}\n";
-static const char layout[] = "{\"points\":[{\"number\":1,\"id\":\"main/make_plan\",\"line\":2,\"workflow\":\"main\"},"
-                             "{\"number\":2,\"id\":\"main/preview\",\"line\":3,\"workflow\":\"main\"},"
-                             "{\"number\":3,\"id\":\"main/approve\",\"line\":4,\"workflow\":\"main\"},"
-                             "{\"number\":4,\"id\":\"side/send_mail\",\"line\":7,\"workflow\":\"side\"}]}";
+static const char layout[] = "{\"points\":[{\"n\":1,\"id\":\"main/make_plan\",\"line\":2,\"workflow\":\"main\"},"
+                             "{\"n\":2,\"id\":\"main/preview\",\"line\":3,\"workflow\":\"main\"},"
+                             "{\"n\":3,\"id\":\"main/approve\",\"line\":4,\"workflow\":\"main\"},"
+                             "{\"n\":4,\"id\":\"side/send_mail\",\"line\":7,\"workflow\":\"side\"}]}";
 
 static char directory[64] = "/tmp/tfy-cli-XXXXXX";
 
