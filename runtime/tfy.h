@@ -600,10 +600,10 @@ static inline TfyValue tfy_take(TfyTask *task)
 /* Throws the answer of an object type away. */
 void tfy_discard(TfyTask *task, const TfyType *type);
 
-/* Pushes a frame for a nested workflow with zeroed slots and answers the frame itself (its header first); the caller stores the (kept)
- * arguments in its first slots and answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
+/* Pushes a frame for a nested workflow and answers its slots, zeroed; the caller stores the (kept) arguments in the first of them and
+ * answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
  * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
-void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
 
 /* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
 static inline void *tfy_frame(const TfyTask *task)

@@ -101,17 +101,13 @@ bool tfy__probe_start(Pending *pending)
 {
     TfyCall *call = &pending->call;
     const TfyTool *tool = call->site->tool, *probe = tool->probe;
-    /* The probe takes the same arguments and the key. */
-    TfyValue *args = realloc(call->args, (tool->param_count + 1) * sizeof *args);
     TfyObj *key = tfy_string_of(call->task, call->key, strlen(call->key));
-    if (args) call->args = args;
-    if (!args || !key) {
-        tfy__out_of_memory(call->task);
+    if (!key) {
         pending->stage = STAGE_SETTLE;
         tfy__step_queue(pending);
         return false;
     }
-    args[tool->param_count] = tfy_of_obj(tfy_keep(key)); /* step_drop_key gives it back */
+    call->args[tool->param_count].o = tfy_keep(key); /* the same arguments, and the key; step_drop_key gives it back */
     tfy_cut(call->task, 0);
     call->tool = probe;
     call->result = probe->result;

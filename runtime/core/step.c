@@ -1038,11 +1038,11 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...)
 
 /* ---- the request ---- */
 
+/* One place more than there are parameters: a probe is given the key there, and performers may always look at the first. */
 static bool keep_args(Pending *pending, const TfyValue *args)
 {
     const TfyTool *tool = pending->call.tool;
-    if (!tool->param_count) return true;
-    pending->call.args = malloc(tool->param_count * sizeof *args);
+    pending->call.args = calloc(tool->param_count + 1, sizeof *args);
     if (!pending->call.args) return false;
     for (uint32_t i = 0; i < tool->param_count; i++)
         pending->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);

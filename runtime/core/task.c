@@ -248,7 +248,7 @@ void tfy__task_release_frames(TfyTask *task)
     task->error = NULL;
 }
 
-void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
 {
     Cold *cold = cold_of(task);
     (void)point;
@@ -266,5 +266,5 @@ void *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point
         tfy__task_pop(task);
         return NULL;
     }
-    return frame_at(task, task->top);
+    return (TfyValue *)(frame_at(task, task->top) + 1);
 }
