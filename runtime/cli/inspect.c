@@ -416,7 +416,7 @@ static void print_head(const json_t *report)
     }
 }
 
-static void print_waits(const json_t *task)
+static void print_waits(const json_t *task, bool stopped)
 {
     const char *waits = text_of(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
@@ -424,7 +424,9 @@ static void print_waits(const json_t *task)
     else if (strcmp(waits, "resolve") == 0)
         printf("    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"), text_of(task, "key"));
     else if (strcmp(waits, "result") == 0)
-        printf("    waits for the result of %s\n", text_of(task, "tool"));
+        printf(stopped ? "    had begun %s; resuming finds out what became of it\n"
+                       : "    waits for the result of %s\n",
+               text_of(task, "tool"));
     else if (strcmp(waits, "time") == 0)
         printf("    waits until %s\n", text_of(task, "due"));
     else if (strcmp(waits, "backoff") == 0)
@@ -446,7 +448,7 @@ static void print_text(const json_t *report)
         if (json_object_get(item, "step")) printf(", step %lld", number_of(item, "step"));
         putchar('\n');
         if (number_of(item, "line")) printf("    line %lld: %s\n", number_of(item, "line"), text_of(item, "source"));
-        print_waits(item);
+        print_waits(item, strcmp(text_of(report, "state"), "stopped") == 0);
     }
     if (json_array_size(next)) printf("next\n");
     json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
