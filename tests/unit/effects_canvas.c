@@ -492,7 +492,8 @@ static void waits_for_another_git(void **state)
 {
     TfyLoop *loop = *state;
     repository(loop);
-    shell(loop, "echo b > b.txt; touch .git/index.lock; (sleep 1; rm .git/index.lock) >/dev/null 2>&1 &");
+    shell(loop, "git config --unset user.name; git config --unset user.email; echo b > b.txt; touch .git/index.lock; "
+                "(sleep 1; rm .git/index.lock) >/dev/null 2>&1 &");
     Job *job = commit(loop, "x", "k");
     sha_of(job);
     job_free(job);

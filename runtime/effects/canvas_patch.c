@@ -1,0 +1,381 @@
+/* canvas_patch.c: preview and apply: a change as a diff that people can read, and the diff as a change. */
+#include "effects/canvas.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "effects/file.h"
+#include "value/utf8.h"
+#include "wal/record.h"
+
+/* ---- preview ---- */
+
+/* A name as git writes it in a patch: in quotes with escapes when it has bytes that could be misread. */
+static void add_name(TfyBuffer *out, const char *side, const char *path)
+{
+    bool plain = true;
+    for (const char *at = path; *at; at++)
+        plain = plain && (unsigned char)*at >= 0x20 && *at != 0x7f && *at != '"' && *at != '\\';
+    if (plain) {
+        tfy__buffer_printf(out, "%s%s", side, path);
+        return;
+    }
+    tfy__buffer_printf(out, "\"%s", side);
+    for (const char *at = path; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f) {
+            tfy__buffer_printf(out, "\\%03o", (unsigned char)*at);
+        } else {
+            tfy__buffer_printf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+        }
+    }
+    tfy__buffer_char(out, '"');
+}
+
+/* A `---` or `+++` line; a name with a space ends in a tab, so that readers know where it ends. */
+static void add_side(TfyBuffer *out, const char *sign, const char *side, const char *path)
+{
+    tfy__buffer_printf(out, "%s ", sign);
+    if (side) {
+        add_name(out, side, path);
+        if (strchr(path, ' ')) tfy__buffer_char(out, '\t');
+    } else {
+        tfy__buffer_text(out, "/dev/null");
+    }
+    tfy__buffer_char(out, '\n');
+}
+
+/* The value of git's `index` line in a diff, "old..new", up to a space or the line's end; NULL: it has none before its first hunk. */
+static const char *find_index(const char *diff, size_t len, size_t *value_len)
+{
+    for (const char *line = diff, *end = diff + len; line < end && *line != '@';) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop) stop = end;
+        if (stop - line > 6 && memcmp(line, "index ", 6) == 0) {
+            *value_len = strcspn(line + 6, " \n");
+            return line + 6;
+        }
+        line = stop + 1;
+    }
+    return NULL;
+}
+
+/* Git compared two nameless files; this writes the head for the real name around its hunks. */
+static bool write_diff(TfyCanvasJob *job, const TfyBuffer *git, TfyBuffer *diff)
+{
+    size_t ids_len = 0;
+    const char *text = git->data ? git->data : "", *ids = find_index(text, git->len, &ids_len);
+    const char *hunks = git->len && *text == '@' ? text : strstr(text, "\n@@ ");
+    const char *mode = job->executable ? "100755" : "100644";
+    if (!ids) return false;
+    tfy__buffer_text(diff, "diff --git ");
+    add_name(diff, "a/", job->path);
+    tfy__buffer_char(diff, ' ');
+    add_name(diff, "b/", job->path);
+    if (!job->exists) tfy__buffer_printf(diff, "\nnew file mode %s", mode);
+    tfy__buffer_printf(diff, "\nindex %.*s", (int)ids_len, ids);
+    tfy__buffer_printf(diff, job->exists ? " %s\n" : "\n", mode);
+    if (!hunks) return true; /* a new file without text */
+    add_side(diff, "---", job->exists ? "a/" : NULL, job->path);
+    add_side(diff, "+++", "b/", job->path);
+    hunks += *hunks == '\n';
+    tfy__buffer_add(diff, hunks, git->len - (size_t)(hunks - text));
+    return true;
+}
+
+static void give_patch(TfyCanvasJob *job, const char *diff, size_t len)
+{
+    TfyTask *task = job->call->task;
+    TfyHeap *heap = task->heap;
+    uint32_t mark = tfy_mark(task);
+    TfyValue fields[2] = {tfy_of_obj(tfy_string_of(task, job->path, strlen(job->path)))};
+    fields[1].o = fields[0].o ? tfy_string_of(task, diff, len) : NULL;
+    TfyObj *patch = fields[1].o ? tfy_record_of(task, &tfy_type_patch, fields) : NULL;
+    if (patch) {
+        tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(patch));
+    } else {
+        tfy_drop(task, tfy_take_error(task));
+        tfy__canvas_error(job, ENOMEM, "memory ran out");
+    }
+    if (heap->temp_count > mark) tfy__cut(heap, mark);
+}
+
+static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    TfyBuffer diff = {0};
+    if (end->code > 1) {
+        tfy__git_fail(job, end, "git diff failed");
+    } else if (end->out_cut) {
+        tfy__canvas_error(job, EFBIG, "the diff of '%s' is too big", job->path);
+    } else if (end->code == 0 && job->exists) {
+        give_patch(job, "", 0);
+    } else if (!write_diff(job, &end->out, &diff) || diff.failed) {
+        tfy__canvas_error(job, EIO, "git diff printed something unexpected");
+    } else {
+        give_patch(job, diff.data, diff.len);
+    }
+    tfy__buffer_free(&diff);
+}
+
+/* Reads the file as it is now. 0 or -errno; a file that does not exist is fine. */
+static int read_old(TfyCanvasJob *job)
+{
+    struct stat info;
+    int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(root_fd, job->path, false, &job->text);
+    job->exists = error != -ENOENT;
+    if (error == 0 && fstatat(root_fd, job->path, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        job->executable = info.st_mode & S_IXUSR;
+    return error == -ENOENT ? 0 : error;
+}
+
+static bool is_text(const TfyBuffer *text)
+{
+    for (size_t at = 0; at < text->len;) {
+        int step = tfy__utf8_step((const unsigned char *)text->data + at, text->len - at);
+        if (step < 0) return false;
+        at += (size_t)step;
+    }
+    return true;
+}
+
+/* "<temporary directory>/tfy-XXXXXX", owned; NULL: no memory. */
+static char *temp_name(void)
+{
+    const char *dir = getenv("TMPDIR");
+    char *name;
+    return asprintf(&name, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0 ? NULL : name;
+}
+
+/* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */
+static int write_temp(char **file, const char *text, size_t len)
+{
+    char *name = temp_name();
+    if (!name) return -ENOMEM;
+    int fd = mkostemp(name, O_CLOEXEC), error = fd < 0 ? -errno : 0;
+    if (fd < 0) {
+        free(name);
+        return error;
+    }
+    *file = name;
+    for (size_t done = 0; !error && done < len;) {
+        ssize_t n = write(fd, text + done, len - done);
+        if (n < 0 && errno != EINTR) error = -errno;
+        if (n > 0) done += (size_t)n;
+    }
+    close(fd);
+    return error;
+}
+
+static void preview_start(TfyCall *call)
+{
+    TfyCanvasJob *job = tfy__canvas_job(call, call->args[0].o, "preview");
+    const TfyString *text = (const TfyString *)call->args[1].o;
+    if (!job) return;
+    call->record_type = TFY_R_PATCH_PREVIEW;
+    int error = read_old(job);
+    if (text->byte_len > TFY_FILE_CAP) error = -EFBIG;
+    if (!error && job->exists && !is_text(&job->text)) {
+        tfy__canvas_error(job, EILSEQ, "cannot preview '%s': it is not UTF-8 text", job->path);
+        return;
+    }
+    if (!error && job->exists) error = write_temp(&job->files[0], job->text.data, job->text.len);
+    if (!error) error = write_temp(&job->files[1], text->bytes, text->byte_len);
+    if (error) {
+        tfy__canvas_file_error(job, "preview", -error);
+        return;
+    }
+    TfyGit git = {.args = {"-C", "/", "diff", "--no-index", "--full-index", "--no-color", "--no-ext-diff",
+                           "--no-textconv", "--text", "--unified=3", "--diff-algorithm=histogram", "--",
+                           job->files[0] ? job->files[0] : "/dev/null", job->files[1]}};
+    tfy__git_run(job, on_diff, &git);
+}
+
+/* ---- apply ---- */
+
+static const TfyString *diff_of(const TfyCanvasJob *job)
+{
+    return (const TfyString *)tfy_field(job->call->args[0].o, 1).o;
+}
+
+static void apply_done(TfyCanvasJob *job)
+{
+    tfy__call_done(tfy__canvas_leave(job), tfy_of_int(0));
+}
+
+/* git apply with the diff on stdin and up to three options. */
+static void run_apply(TfyCanvasJob *job, TfyCanvasNext *next, const char *first, const char *second, const char *third)
+{
+    const TfyString *diff = diff_of(job);
+    TfyGit git = {.args = {"apply", "--whitespace=nowarn", first, second, third},
+                  .input = diff->bytes,
+                  .input_len = diff->byte_len,
+                  .cwd_fd = job->dir_fd};
+    tfy__git_run(job, next, &git);
+}
+
+static void on_reversed(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code == 0) {
+        apply_done(job); /* it can only be undone: it was done before */
+        return;
+    }
+    TfyBuffer words = job->text; /* what git said about applying it */
+    job->text = (TfyBuffer){0};
+    tfy__canvas_error(job, 1, "cannot apply the patch to '%s': %.*s", job->path,
+                      words.len > 3000 ? 3000 : (int)words.len, words.data ? words.data : "");
+    tfy__buffer_free(&words);
+}
+
+/* Puts the patched copy in the place of the file. */
+static void install(TfyCanvasJob *job)
+{
+    struct stat info;
+    int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(job->dir_fd, job->path, false, &job->text);
+    if (error == -ENOENT) {
+        error = tfy__file_remove(root_fd, job->path);
+    } else if (!error) {
+        bool executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;
+        error = tfy__file_write(root_fd, job->path, job->call->key, executable, job->text.data ? job->text.data : "",
+                                job->text.len);
+    }
+    if (error) {
+        tfy__canvas_file_error(job, "apply a patch to", -error);
+    } else {
+        apply_done(job);
+    }
+}
+
+static void on_applied(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    const char *words;
+    if (end->code == 0) {
+        install(job);
+        return;
+    }
+    int len = tfy__git_words(end, &words);
+    tfy__buffer_reset(&job->text);
+    tfy__buffer_add(&job->text, words, (size_t)len);
+    run_apply(job, on_reversed, "--check", "--reverse", NULL);
+}
+
+/* The id of the file as it is now. */
+static void on_hashed(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    size_t len = strlen(job->new_id);
+    if (end->code == 0 && len && end->out.len > len && memcmp(end->out.data, job->new_id, len) == 0) {
+        apply_done(job);
+        return;
+    }
+    run_apply(job, on_applied, NULL, NULL, NULL);
+}
+
+/* Splits git's numstat record "N\tN\tpath\0" and the summary behind it. Is it this path alone, as a plain file? */
+static bool touches_only(const TfyBuffer *stat, const char *path)
+{
+    const char *at = stat->data, *end = at + stat->len;
+    for (int tabs = 0; tabs < 2; tabs++) {
+        at = memchr(at, '\t', (size_t)(end - at));
+        if (!at++) return false;
+    }
+    size_t len = strlen(path);
+    if ((size_t)(end - at) <= len || memcmp(at, path, len + 1) != 0) return false;
+    at += len + 1;
+    if (at == end) return true;
+    if (memchr(at, 0, (size_t)(end - at))) return false; /* another file */
+    static const char *const allowed[] = {" create mode 100644 ",           " create mode 100755 ",
+                                          " delete mode 100644 ",           " delete mode 100755 ",
+                                          " mode change 100644 => 100755 ", " mode change 100755 => 100644 "};
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        size_t head = strlen(allowed[i]);
+        if (strncmp(at, allowed[i], head) != 0 || (size_t)(end - at) != head + len + 1) continue;
+        return memcmp(at + head, path, len) == 0 && end[-1] == '\n';
+    }
+    return false;
+}
+
+static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code) {
+        tfy__git_fail(job, end, "the patch cannot be read");
+        return;
+    }
+    if (!end->out.len || !touches_only(&end->out, job->path)) {
+        tfy__canvas_error(job, EXDEV, "the patch changes something else than the text of '%s'; it was not applied",
+                          job->path);
+        return;
+    }
+    if (!job->exists || !job->new_id[0]) { /* nothing to compare */
+        run_apply(job, on_applied, NULL, NULL, NULL);
+        return;
+    }
+    TfyGit git = {.args = {"-C", "/", "hash-object", "--no-filters", "--stdin"},
+                  .input = job->text.data ? job->text.data : "",
+                  .input_len = job->text.len};
+    tfy__git_run(job, on_hashed, &git);
+}
+
+/* Takes the new id from the diff's index line, when it is a whole one. */
+static void read_ids(TfyCanvasJob *job)
+{
+    size_t len = 0;
+    const char *ids = find_index(diff_of(job)->bytes, diff_of(job)->byte_len, &len),
+               *dots = ids ? memmem(ids, len, "..", 2) : NULL;
+    size_t new_len = dots ? (size_t)(ids + len - dots - 2) : 0;
+    if (new_len != 40 && new_len != TFY_GIT_ID_LEN) return;
+    memcpy(job->new_id, dots + 2, new_len);
+    job->new_id[new_len] = 0;
+}
+
+/* A directory of its own for the copy; git must not take it for a part of a repository it may lie in. 0 or -errno. */
+static int open_dir(TfyCanvasJob *job)
+{
+    char real[PATH_MAX], ceiling[PATH_MAX + 32];
+    char *name = temp_name();
+    if (!name) return -ENOMEM;
+    if (!mkdtemp(name)) {
+        int error = -errno;
+        free(name);
+        return error;
+    }
+    job->dir = name;
+    job->dir_fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->dir_fd < 0 || !realpath(name, real)) return -errno;
+    snprintf(ceiling, sizeof ceiling, "GIT_CEILING_DIRECTORIES=%s", dirname(real));
+    return tfy__canvas_add_env(job, ceiling) ? 0 : -ENOMEM;
+}
+
+static void begin_apply(TfyCanvasJob *job)
+{
+    int error = read_old(job);
+    if (!error) error = open_dir(job);
+    if (!error && job->exists) {
+        const char *bytes = job->text.data ? job->text.data : "";
+        error = tfy__file_write(job->dir_fd, job->path, job->call->key, job->executable, bytes, job->text.len);
+    }
+    if (error) {
+        tfy__canvas_file_error(job, "apply a patch to", -error);
+    } else {
+        run_apply(job, on_listed, "--numstat", "-z", "--summary");
+    }
+}
+
+static void apply_start(TfyCall *call)
+{
+    TfyCanvasJob *job = tfy__canvas_job(call, tfy_field(call->args[0].o, 0).o, "apply a patch to");
+    if (!job) return;
+    if (diff_of(job)->byte_len == 0) {
+        apply_done(job); /* nothing was to change */
+        return;
+    }
+    read_ids(job);
+    tfy__canvas_take_turn(job, begin_apply);
+}
+
+const TfyPerformer tfy__perform_preview = {.name = "preview", .start = preview_start, .abort = tfy__canvas_abort};
+const TfyPerformer tfy__perform_apply = {.name = "apply", .start = apply_start, .abort = tfy__canvas_abort};
