@@ -507,13 +507,16 @@ static MBlock *resolve(MBlock *block)
     return block;
 }
 
-static void resolve_targets(MBlock *block)
+/* True when a branch turned out to lead to one place only, which may leave its block empty. */
+static bool resolve_targets(MBlock *block)
 {
     Term *term = &block->term;
     if (term->to) term->to = resolve(term->to);
     if (term->other) term->other = resolve(term->other);
     for (uint32_t i = 0; i < term->case_count; i++) term->cases[i].to = resolve(term->cases[i].to);
-    if (term->kind == TERM_BRANCH && term->to == term->other) term->kind = TERM_JUMP;
+    if (term->kind != TERM_BRANCH || term->to != term->other) return false;
+    term->kind = TERM_JUMP;
+    return true;
 }
 
 /* Blocks that only lead on are left out. */
@@ -521,9 +524,12 @@ static void choose_blocks(Writer *w)
 {
     const Routine *routine = w->routine;
     w->order = arena_alloc(w->e->arena, (routine->order_count + 1) * sizeof *w->order);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < routine->order_count; i++) changed |= resolve_targets(routine->order[i]);
+    }
     for (uint32_t i = 0; i < routine->order_count; i++) {
         MBlock *block = routine->order[i];
-        resolve_targets(block);
         if (is_empty(block) && block != routine->entry && resolve(block) != block) continue;
         w->order[w->count++] = block;
     }
@@ -661,7 +667,8 @@ static void put_signature(Emit *e, Text *p, const Routine *routine)
         return;
     }
     text_format(p, "static TFYG_UNUSED bool %s(TfyTask *t", name);
-    if (routine->kind == ROUTINE_HOOK) text_put(p, ", TFYG_UNUSED const TfyValue *A, TfyValue *out");
+    if (routine->kind == ROUTINE_HOOK) /* a default has no arguments */
+        text_put(p, routine->decl ? ", TFYG_UNUSED const TfyValue *A, TfyValue *out" : ", TfyValue *out");
     for (uint32_t i = 0; i < routine->param_count && routine->kind == ROUTINE_FN; i++)
         text_format(p, ", TFYG_UNUSED %s%s", emit_ctype(routine->vars[i]->rep), routine->vars[i]->name);
     Rep rep = machine_rep(routine->result);
