@@ -398,8 +398,7 @@ static int turn(TfyLoop *loop, bool block)
     wake_durable(loop);
     while (!loop->failure && tfy__step_work(loop)) happened++;
     if (loop->failure) return happened;
-    happened += poll_events(loop, block && all_durable(loop)) +
-                (block && !all_durable(loop) && !ready(loop) ? poll_events(loop, true) : 0);
+    happened += poll_events(loop, block); /* once: a second look would wait for an event that the first has consumed */
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;

@@ -343,33 +343,33 @@ static void say_stuck(Run *run)
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
-int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
+static bool same_program(const TfyLoop *loop, const TfyHistory *history)
 {
-    char scratch[TFY_ERROR_TEXT];
-    if (!error_text) error_text = scratch;
-    TfyHistory *history;
-    int code = tfy__history_read(loop->log, which, &history, error_text);
-    if (code < 0) return code;
+    return memcmp(history->program_hash, loop->program->hash, 16) == 0;
+}
+
+/* Why a history cannot be taken up here: a sentence and a code. 0: it can. */
+static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *error_text)
+{
+    char uuid[37];
+    tfy__uuid_text(history->run.uuid, uuid);
     if (history->run.state >= TFY_TASK_COMPLETED) {
-        char uuid[37];
-        tfy__uuid_text(history->run.uuid, uuid);
         snprintf(error_text, TFY_ERROR_TEXT,
                  "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
-        tfy__history_free(history);
         return TFY_E_STATE;
     }
-    if (memcmp(history->program_hash, loop->program->hash, 16) != 0) {
-        char uuid[37];
-        tfy__uuid_text(history->run.uuid, uuid);
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid,
-                 uuid);
-        tfy__history_free(history);
-        return TFY_E_STATE;
-    }
+    if (same_program(loop, history)) return 0;
+    snprintf(error_text, TFY_ERROR_TEXT,
+             "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid, uuid);
+    return TFY_E_STATE;
+}
+
+/* Takes the history over in every case. */
+static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
+{
     Run *run = NULL;
     tfy__loop_clock(loop);
-    code = attach_run(loop, history, true, &run, error_text);
+    int code = attach_run(loop, history, true, &run, error_text);
     if (code < 0) {
         if (!run) tfy__history_free(history);
         return code;
@@ -379,15 +379,35 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     return loop->failure;
 }
 
+int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    TfyHistory *history;
+    int code = tfy__history_read(loop->log, which, &history, error_text);
+    if (code < 0) return code;
+    code = refuse_history(loop, history, error_text);
+    if (code == 0) return resume_history(loop, history, error_text);
+    tfy__history_free(history);
+    return code;
+}
+
+/* Runs of other programs are left to those. */
 int tfy__resume_all(TfyLoop *loop, char *error_text)
 {
+    char scratch[TFY_ERROR_TEXT];
     int64_t *ids;
     uint32_t count;
+    if (!error_text) error_text = scratch;
     int code = tfy__log_unfinished(loop->log, &ids, &count);
     for (uint32_t i = 0; code >= 0 && i < count; i++) {
         char id[24];
+        TfyHistory *history;
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        code = tfy__resume(loop, id, error_text);
+        code = tfy__history_read(loop->log, id, &history, error_text);
+        if (code < 0) break;
+        if (same_program(loop, history)) code = resume_history(loop, history, error_text);
+        else tfy__history_free(history);
     }
     if (code >= 0 || count) free(ids);
     return code;
