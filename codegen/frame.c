@@ -481,8 +481,10 @@ static void frame_routine(Routine *routine)
     if (routine->kind != ROUTINE_WORKFLOW) return;
     find_stretches(&f);
     assign_slots(&f);
-    for (uint32_t i = 0; i < routine->resume_count; i++)
-        qsort(routine->resume[i]->live, routine->resume[i]->live_count, sizeof(Var *), by_slot);
+    for (uint32_t i = 0; i < routine->resume_count; i++) {
+        Point *point = routine->resume[i];
+        if (point->live_count > 1) qsort(point->live, point->live_count, sizeof(Var *), by_slot);
+    }
 }
 
 void frame_assign(Machine *machine)

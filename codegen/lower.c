@@ -160,7 +160,7 @@ static bool is_idle(const Lower *l)
 void lower_take_touched(Lower *l, Term *term)
 {
     Var **uses = arena_alloc(l->arena, (term->use_count + l->touched_count + 1) * sizeof *uses);
-    memcpy(uses, term->uses, term->use_count * sizeof *uses);
+    for (uint32_t i = 0; i < term->use_count; i++) uses[i] = term->uses[i];
     uint32_t count = term->use_count;
     for (uint32_t i = 0; i < l->touched_count; i++) {
         bool known = false;
@@ -188,7 +188,7 @@ void lower_end(Lower *l)
         instr->cut = l->temps;
         instr->use_count = l->touched_count;
         instr->uses = arena_alloc(l->arena, (l->touched_count + 1) * sizeof *instr->uses);
-        memcpy(instr->uses, l->touched, l->touched_count * sizeof *instr->uses);
+        for (uint32_t i = 0; i < l->touched_count; i++) instr->uses[i] = l->touched[i];
     }
     lower_forget(l);
 }

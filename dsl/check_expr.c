@@ -421,7 +421,7 @@ static TypeKind arithmetic_kind(Op op, TypeKind a, TypeKind b)
     bool additive = op == OP_ADD || op == OP_SUB;
     if (a == b) {
         if (a == TYPE_INT) return TYPE_INT;
-        if (a == TYPE_FLOAT && op != OP_MOD) return TYPE_FLOAT;
+        if (a == TYPE_FLOAT) return TYPE_FLOAT;
         if (a == TYPE_DURATION && additive) return TYPE_DURATION;
         if (a == TYPE_TIME && op == OP_SUB) return TYPE_DURATION;
         if (a == TYPE_STRING && op == OP_ADD) return TYPE_STRING;

@@ -257,6 +257,15 @@ static bool write_error(TfyBuffer *out, const TfyObj *error)
     return !out->failed;
 }
 
+/* A case without fields is its name, without the quotes that it has in JSON. */
+static bool write_enum(TfyBuffer *out, const TfyType *type, TfyValue value)
+{
+    const TfyCase *chosen = &type->cases[value.o->aux];
+    if (chosen->field_count) return tfy__encode(out, type, value);
+    tfy__buffer_add(out, chosen->name, strlen(chosen->name));
+    return !out->failed;
+}
+
 bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value)
 {
     if (type->kind == TFY_OPTIONAL && value.o) {
@@ -274,6 +283,7 @@ bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value)
     case TFY_TIME: tfy__write_time(out, value.i); break;
     case TFY_ERROR:
     case TFY_ANY_ERROR: return write_error(out, value.o);
+    case TFY_ENUM: return write_enum(out, type, value);
     default: return tfy__encode(out, type, value);
     }
     return !out->failed;

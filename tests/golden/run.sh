@@ -5,7 +5,7 @@
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
 #   NAME.program the same with the checked program
-# Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
+# lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
 set -u
 case ${1:?usage: run.sh TFYC} in */*) tfyc=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) tfyc=$1 ;; esac
 shift
@@ -45,7 +45,7 @@ dump() {
 }
 
 [ $# -gt 0 ] || set -- .
-for file in $(find "$@" -name '*.tfy' | sed 's|^\./||' | sort); do
+for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./||' | sort); do
     name=${file%.tfy}
     [ -e "$name.expected" ] && check "$name"
     for stage in tokens ast program machine; do

@@ -1,0 +1,105 @@
+#!/bin/sh
+# Usage: lang.sh BUILD [NAME…]
+# Runs the language from end to end: every lang/NAME.tfy is compiled by BUILD/tfyc and the C compiler with -Wall -Wextra -Werror, run, and
+# replayed. NAME.expected has what it prints, then its messages behind "err: ", then `exit N`. Replay must find 0 divergences.
+#
+# In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
+# NAME.c beside it has its extern tools. A runtime built with -Dkill_points=true is also killed at three stops and commits of every program,
+# resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that).
+#
+# Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
+set -u
+build=$(cd "${1:?usage: lang.sh BUILD [NAME...]}" && pwd)
+shift
+cd "$(dirname "$0")/lang" || exit 1
+here=$(pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+export build here work XDG_CACHE_HOME="$work/cache" NO_COLOR=1 CFLAGS="-Wall -Wextra -Werror ${CFLAGS:-}" TFY="$build/tfy"
+unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE TFY_TEST_KILL
+# LSAN cannot look for leaks in a process that was killed; others must not leak.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export kills=no
+if [ -e "$build/runtime/libtfy.a" ] && nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q 'T tfy__kill_point'; then kills=yes; fi
+
+# One program, in a directory of its own; its status and what is to be said about it end in $work.
+cat >"$work/one.sh" <<'END'
+set -u
+name=$1
+mkdir "$work/$name" && cd "$work/$name" || exit 1
+cp "$here/$name.tfy" . || exit 1
+extra=
+if [ -e "$here/$name.c" ]; then cp "$here/$name.c" . && extra=$name.c; fi
+args=$(sed -n '1,5s|^// args: ||p' "$name.tfy")
+# Messages name no run and no directory.
+said() { sed -e 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' -e 's/^/err: /' "$1"; }
+problem() { echo "not ok - $name: $*"; bad=1; }
+bad=0
+eval timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >out 2>err </dev/null
+status=$?
+{ cat out; said err; echo "exit $status"; } >actual
+if [ "${UPDATE:-}" = 1 ]; then cp actual "$here/$name.expected"; fi
+if ! cmp -s "$here/$name.expected" actual; then
+    problem "other output"
+    diff -u "$here/$name.expected" actual 2>&1 | head -n 25 | cut -c1-200
+fi
+if ! grep -q '^// no replay' "$name.tfy"; then
+    timeout 120 "$TFY" replay last $extra --db runs.db >replay.out 2>replay.err </dev/null
+    status=$?
+    if [ $status != 0 ] || ! grep -q ' 0 divergences, 0 effects performed' replay.out; then
+        problem "replay ended with $status"
+        head -n 6 replay.out replay.err
+    fi
+fi
+if [ "$kills" = yes ] && ! grep -q '^// no replay\|^// no kill' "$name.tfy"; then
+    "$TFY" output last --db runs.db >whole 2>/dev/null
+    for at in ${KILL_AT:-point:1 point:7 before:2 after:3 after:5}; do
+        rm -rf runs.db*
+        eval TFY_TEST_KILL=$at timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
+        status=$?
+        [ $status = 137 ] || continue
+        for again in 1 2 3; do # what a kill of the first commits leaves may be nothing: then there is no run
+            timeout 120 "$TFY" resume last $extra --db runs.db >r.out 2>r.err </dev/null
+            status=$?
+            [ $status = 137 ] || break
+        done
+        if [ $status = 69 ] && grep -q 'no run\|no database' r.err; then continue; fi
+        "$TFY" output last --db runs.db >resumed 2>/dev/null
+        # A run that ended before the kill only says so.
+        { if grep -q 'has already ended' r.err; then said err; else said r.err; fi; echo "exit $status"; } >r.end
+        { said err; grep '^exit' actual; } >end
+        if ! cmp -s whole resumed || ! cmp -s end r.end; then
+            problem "killed at $at and resumed, it ends otherwise"
+            diff -u whole resumed | head -n 20
+            diff -u end r.end | head -n 20
+        fi
+        timeout 120 "$TFY" replay last $extra --db runs.db >replay.out 2>replay.err </dev/null
+        status=$?
+        if [ $status != 0 ] || ! grep -q ' 0 divergences, 0 effects performed' replay.out; then
+            problem "killed at $at and resumed, replay ended with $status"
+            head -n 6 replay.out replay.err
+        fi
+    done
+fi
+[ -z "${KEEP:-}" ] && rm -rf "$work/$name"
+exit $bad
+END
+
+if [ $# = 0 ]; then
+    for file in *.tfy; do set -- "$@" "${file%.tfy}"; done
+fi
+printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh -c 'sh "$work/one.sh" "$1" >"$work/$1.said" 2>&1; echo $? >"$work/$1.status"' sh
+
+passed=0
+failed=0
+for name in "$@"; do
+    if [ "$(cat "$work/$name.status")" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        cat "$work/$name.said"
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
