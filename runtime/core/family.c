@@ -95,9 +95,10 @@ static void unlink_child(Cold *child)
     if (!frame->children && waits) tfy__ready_push(loop, parent->task);
 }
 
-/* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. */
+/* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. A recorded one is not taken yet:
+ * the last record of a history ends it, and the child still has to be found there. */
 static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                            const char *path, int64_t *born)
+                            const char *path, int64_t *born, bool *recorded)
 {
     TfyLoop *loop = cold->task->loop;
     const TfyLogRecord *record;
@@ -118,7 +119,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
         } else {
             tid = json_integer_value(json_object_get(json, "tid"));
             *born = record->lsn;
-            tfy__history_take(cold);
+            *recorded = true;
         }
         json_decref(json);
     } else if (!out.failed) {
@@ -144,7 +145,8 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
         return tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
     cold->log.step++;
     int64_t born = 0;
-    int64_t tid = record_spawn(cold, point, workflow, args, path, &born);
+    bool recorded = false;
+    int64_t tid = record_spawn(cold, point, workflow, args, path, &born, &recorded);
     if (tid < 0) {
         if (tid == TFY_E_NOMEM) return tfy__out_of_memory(task);
         tfy__sched_halt(task);
@@ -155,9 +157,10 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
     child->log.born = child->log.head = born;
     if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
     link_child(child, cold);
-    if (!start_frame(child, args)) return tfy__out_of_memory(task);
+    bool ok = start_frame(child, args);
     *out = tid;
-    return true;
+    if (recorded) tfy__history_take(cold);
+    return ok || tfy__out_of_memory(task);
 }
 
 /* ---- the end of a task ---- */
