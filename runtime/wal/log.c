@@ -86,6 +86,27 @@ static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_tex
     return tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
 }
 
+/* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then would hide their records.
+ * So their rows are brought up to date at once; after a clean close there are none. */
+static int carry_heads(TfyLog *log)
+{
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (code) return code;
+    for (size_t i = 0; !code && i < log->heads.room; i++) {
+        const TfyHead *head = &log->heads.places[i];
+        TfyStoreTask row;
+        if (head->tid <= 0) continue;
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, head->tid, &row);
+        if (code) break;
+        row.head = head->lsn;
+        row.chain = head->chain;
+        if (head->step > row.step) row.step = head->step;
+        code = tfy__batch_add_task(log->filling, &row, false);
+    }
+    log->store->ops->look_away(log->store);
+    return code;
+}
+
 /* This opening's number, owner and file; they are written with the first commit, which also takes the `clean` of
  * the last close back. */
 static int begin_epoch(TfyLog *log, char *error_text)
@@ -102,6 +123,9 @@ static int begin_epoch(TfyLog *log, char *error_text)
     if (!log->filling || tfy__batch_add_meta(log->filling, &log->meta) != 0) {
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
     }
+    const int code = carry_heads(log);
+    if (code)
+        return tfy__log_refuse(error_text, code, "the tasks of %s cannot be read", log->path ? log->path : "the log");
     if (log->inline_only) return 0;
     log->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return log->event_fd >= 0 ? 0 : tfy__log_refuse(error_text, TFY_E_IO, "no descriptor is left for the log");
