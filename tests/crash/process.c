@@ -1,0 +1,140 @@
+/* process.c: running commands and noticing what they leave behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2 };
+
+void die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("crash harness: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(70);
+}
+
+char *text_format(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) die("memory ran out");
+    va_end(args);
+    return text;
+}
+
+char *file_text(const char *dir, const char *name)
+{
+    char path[PATH_BYTES], *text = NULL;
+    size_t len = 0, cap = 0;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    for (size_t n = 1; file && n; len += n) {
+        if (cap - len < 4096 && !(text = realloc(text, cap = cap * 2 + 8192))) die("memory ran out");
+        n = fread(text + len, 1, cap - len - 1, file);
+    }
+    if (file) fclose(file);
+    if (!text) return text_format("%s", "");
+    text[len] = '\0';
+    return text;
+}
+
+void command_add(Command *command, const char *word)
+{
+    if (command->count == WORDS_MAX - 1) die("a command line is too long");
+    command->words[command->count++] = word;
+}
+
+void command_add_all(Command *command, const char *const *words)
+{
+    while (words && *words) command_add(command, *words++);
+}
+
+/* Orphans become ours, so that whoever outlives a killed process is found. */
+void become_subreaper(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static void redirect(const char *name, int flags, int to)
+{
+    int fd = open(name, flags | O_CLOEXEC, 0600);
+    if (fd < 0 || dup2(fd, to) < 0) _exit(127);
+}
+
+static void prepare(const Command *command, const char *dir)
+{
+    if (chdir(dir) < 0) _exit(127);
+    redirect("/dev/null", O_RDONLY, 0);
+    redirect(command->out, O_WRONLY | O_CREAT | O_APPEND, 1);
+    redirect(command->err, O_WRONLY | O_CREAT | O_APPEND, 2);
+    unsetenv("TFY_TEST_KILL");
+    unsetenv("TFY_TEST_INLINE");
+    setenv("TFY_DB", "runs.db", 1);
+    if (command->kill) setenv("TFY_TEST_KILL", command->kill, 1);
+    if (command->in_line) setenv("TFY_TEST_INLINE", "1", 1);
+    if (command->traced) setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+}
+
+/* Waits for one process through a descriptor of it, since a timeout is needed. */
+static int await(pid_t pid)
+{
+    int status, fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    while (fd >= 0 && poll(&end, 1, COMMAND_MS) < 0 && errno == EINTR) continue;
+    const bool late = fd >= 0 && !(end.revents & POLLIN);
+    if (late) kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    if (fd >= 0) close(fd);
+    if (late) return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int command_run(const Command *command, const char *dir)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) die("no process can be started: %s", strerror(errno));
+    if (pid == 0) {
+        prepare(command, dir);
+        execvp(command->words[0], (char *const *)command->words);
+        _exit(127);
+    }
+    return await(pid);
+}
+
+/* The children of this process, as the kernel lists them. */
+static void end_children(void)
+{
+    char name[64];
+    int pid;
+    snprintf(name, sizeof name, "/proc/self/task/%d/children", (int)getpid());
+    FILE *list = fopen(name, "re");
+    while (list && fscanf(list, "%d", &pid) == 1) kill(pid, SIGKILL);
+    if (list) fclose(list);
+}
+
+bool processes_gone(void)
+{
+    for (int waited_ms = 0;; waited_ms += LOOK_MS) {
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+        if (pid < 0 && errno == ECHILD) return waited_ms <= GONE_MS;
+        if (waited_ms > GONE_MS) end_children();
+        poll(NULL, 0, LOOK_MS);
+    }
+}

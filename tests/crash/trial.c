@@ -1,0 +1,358 @@
+/* trial.c: one trial: run, kill, take up again until the run has ended, compare. */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum { PROCESSES_MAX = 30, STATUS_KILLED = 128 + 9, LEDGER_LINE = 4096 };
+
+/* A trial under way. */
+typedef struct Trial {
+    const Case *the;
+    char dir[PATH_BYTES];
+    char db[PATH_BYTES + 16];
+    const char *id;
+    unsigned processes; /* begun so far */
+    bool bad;           /* something was wrong, and has been said */
+} Trial;
+
+/* ---- saying what is wrong ---- */
+
+static void complain(Trial *trial, const char *what, const char *expected, const char *got)
+{
+    if (!trial->bad) printf("not ok %s %s (kept in %s)\n", trial->the->name, trial->id, trial->dir);
+    trial->bad = true;
+    printf("    %s\n", what);
+    if (expected) printf("    expected:\n%s\n", expected);
+    if (got) printf("    got:\n%s\n", got);
+}
+
+/* Two long texts: only where they part. */
+static void complain_texts(Trial *trial, const char *what, const char *expected, const char *got)
+{
+    const char *a = expected, *b = got;
+    for (size_t len = strcspn(a, "\n"); *a && strncmp(a, b, len + 1) == 0; len = strcspn(a, "\n")) {
+        a += len + (a[len] == '\n');
+        b += len + (b[len] == '\n');
+    }
+    char *x = text_format("%.700s", a), *y = text_format("%.700s", b);
+    complain(trial, what, x, y);
+    free(x);
+    free(y);
+}
+
+/* ---- directories ---- */
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void shell(const Trial *trial, const char *script, const char *out)
+{
+    Command command = {.out = out, .err = "shell.err"};
+    command_add(&command, "sh");
+    command_add(&command, "-c");
+    command_add(&command, script);
+    if (command_run(&command, trial->dir) != 0) {
+        char *said = file_text(trial->dir, "shell.err");
+        die("in %s this failed: %s\n%s", trial->dir, script, said);
+    }
+}
+
+/* A fresh directory; what the setup makes of it lies in "root", where the program runs. */
+static void begin(Trial *trial, const Case *the, const char *id)
+{
+    *trial = (Trial){.the = the, .id = id};
+    snprintf(trial->dir, sizeof trial->dir, "%s/trial-XXXXXX", the->scratch);
+    if (!mkdtemp(trial->dir)) die("no directory can be made in %s", the->scratch);
+    snprintf(trial->db, sizeof trial->db, "%s/runs.db", trial->dir);
+    if (the->setup) shell(trial, the->setup, "shell.out");
+}
+
+static void end(Trial *trial)
+{
+    if (!trial->bad) nftw(trial->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- processes of the program ---- */
+
+static const char *const inject_before[] = {"strace", "-qq", "-o", "/dev/null", "-e"};
+
+/* The program as one process of the trial, killed where it says. */
+static int launch(Trial *trial, const char *verb, const Kill *kill)
+{
+    const Case *the = trial->the;
+    Command command = {.out = "out", .err = "err", .in_line = kill && kill->in_line};
+    char *trace = NULL, *inject = NULL, *point = NULL;
+    if (kill && kill->strace) {
+        trace = text_format("trace=%s", kill->kind);
+        inject = text_format("inject=%s:signal=SIGKILL:when=%d", kill->kind, kill->count);
+        for (size_t i = 0; i < sizeof inject_before / sizeof *inject_before; i++)
+            command_add(&command, inject_before[i]);
+        command_add(&command, trace);
+        command_add(&command, "-e");
+        command_add(&command, inject);
+        command.traced = true;
+    } else if (kill && kill->kind) {
+        command.kill = point = text_format("%s:%d", kill->kind, kill->count);
+    }
+    command_add(&command, the->program);
+    command_add(&command, verb);
+    if (strcmp(verb, "resume") == 0) command_add(&command, "last");
+    command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
+    trial->processes++;
+    const int status = command_run(&command, trial->dir);
+    free(trace);
+    free(inject);
+    free(point);
+    return status;
+}
+
+static int tool(Trial *trial, const char *const *words, const char *out)
+{
+    Command command = {.out = out, .err = "tfy.err"};
+    command_add(&command, trial->the->tfy);
+    command_add_all(&command, words);
+    return command_run(&command, trial->dir);
+}
+
+/* ---- steps in doubt ---- */
+
+/* What the ledger says of a key: its result as JSON (the caller frees it), or NULL when the step was not done. */
+static char *ledger_result(const Trial *trial, const char *key)
+{
+    char *ledger = file_text(trial->dir, trial->the->ledger), *result = NULL;
+    char *want = text_format("done\t%s\t", key);
+    for (char *line = ledger; *line && !result; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strncmp(line, want, strlen(want)) != 0) continue;
+        const char *value = line + strlen(want);
+        result = text_format("%.*s", (int)strcspn(value, "\t\n"), value);
+    }
+    free(want);
+    free(ledger);
+    return result;
+}
+
+/* Answers one step in doubt as the ledger has it. False: no step is in doubt. */
+static bool resolve(Trial *trial)
+{
+    Doubt doubt;
+    if (!history_doubt(trial->db, &doubt)) return false;
+    char *done = ledger_result(trial, doubt.key), *step = text_format("%lld", doubt.step);
+    const char *words[] = {"resolve", "last", step, "--task", doubt.path, done ? "--done" : "--retry", done, NULL};
+    const int status = tool(trial, words, "tfy.out");
+    if (status != 0) {
+        char *said = file_text(trial->dir, "tfy.err");
+        complain(trial, "a step in doubt could not be resolved:", NULL, said);
+        free(said);
+    }
+    free(done);
+    free(step);
+    return status == 0;
+}
+
+/* ---- from the kill to the end ---- */
+
+/* A run that was killed before its first record was durable never began: nothing of it may be seen, and it begins anew. */
+static bool never_began(Trial *trial)
+{
+    if (access(trial->db, F_OK) == 0 && history_has_run(trial->db)) return false;
+    char *out = file_text(trial->dir, "out"), *ledger = file_text(trial->dir, trial->the->ledger);
+    if (*out || *ledger) complain(trial, "a run without a record was seen:", out, ledger);
+    free(out);
+    free(ledger);
+    return true;
+}
+
+/* Takes the run up until it has ended; its last status. */
+static int finish(Trial *trial, int status, const Kill *second)
+{
+    while (!trial->bad && trial->processes < PROCESSES_MAX) {
+        if (status == STATUS_KILLED && never_began(trial)) {
+            status = launch(trial, "run", NULL);
+        } else if (status == STATUS_KILLED) {
+            status = launch(trial, "resume", second);
+            second = NULL;
+        } else if (status == HELD) {
+            if (!resolve(trial)) break;
+            while (history_doubt(trial->db, &(Doubt){0}) && resolve(trial)) continue;
+            status = launch(trial, "resume", NULL);
+        } else {
+            break;
+        }
+    }
+    return status;
+}
+
+/* ---- what is left ---- */
+
+static char *sorted(const char *text)
+{
+    char *copy = text_format("%s", text), *lines[4096], *out = text_format("%s", text), *to = out;
+    size_t count = 0;
+    for (char *line = strtok(copy, "\n"); line && count < 4096; line = strtok(NULL, "\n")) lines[count++] = line;
+    for (size_t i = 1; i < count; i++) {
+        char *line = lines[i];
+        size_t at = i;
+        for (; at && strcmp(lines[at - 1], line) > 0; at--) lines[at] = lines[at - 1];
+        lines[at] = line;
+    }
+    for (size_t i = 0; i < count; i++) to += sprintf(to, "%s\n", lines[i]);
+    free(copy);
+    return out;
+}
+
+static void collect(Trial *trial, Outcome *outcome)
+{
+    outcome->history = history_text(trial->db, &outcome->value);
+    tool(trial, (const char *const[]){"output", "last", NULL}, "output");
+    char *uuid = history_uuid(trial->db);
+    outcome->output = file_text(trial->dir, "output");
+    if (trial->the->effects) shell(trial, trial->the->effects, "effects");
+    outcome->effects = normal_text(file_text(trial->dir, "effects"), uuid);
+    outcome->processes = trial->processes;
+    free(uuid);
+}
+
+static void outcome_free(Outcome *outcome)
+{
+    free(outcome->history);
+    free(outcome->output);
+    free(outcome->effects);
+    free(outcome->value);
+    free(outcome->printed);
+}
+
+static void check_replay(Trial *trial)
+{
+    Command command = {.out = "replay", .err = "replay"};
+    command_add(&command, trial->the->program);
+    command_add(&command, "replay");
+    command_add(&command, "last");
+    const int status = command_run(&command, trial->dir);
+    char *said = file_text(trial->dir, "replay");
+    if (status != 0 || !strstr(said, " 0 divergences, 0 effects performed"))
+        complain(trial, "the history does not replay:", NULL, said);
+    free(said);
+}
+
+static void check_export(Trial *trial)
+{
+    if (tool(trial, (const char *const[]){"wal", "export", "last", "-o", "export", NULL}, "tfy.out") == 0) return;
+    char *said = file_text(trial->dir, "tfy.err");
+    complain(trial, "the history cannot be exported:", NULL, said);
+    free(said);
+}
+
+/* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the result, at most once. */
+static void check_printed(Trial *trial, const char *output, const char *printed)
+{
+    char *out = file_text(trial->dir, "out");
+    const char *logged = output;
+    for (char *line = out; *line;) {
+        const size_t len = strcspn(line, "\n");
+        while (*logged && (strcspn(logged, "\n") != len || strncmp(logged, line, len) != 0))
+            logged += strcspn(logged, "\n"), logged += *logged == '\n';
+        const bool is_result = printed && strlen(printed) == len && strncmp(printed, line, len) == 0;
+        if (!*logged && !(is_result && !line[len + (line[len] == '\n')])) {
+            complain_texts(trial, "a line was printed twice, out of order, or without a record:", output, out);
+            break;
+        }
+        logged += strcspn(logged, "\n"), logged += *logged == '\n';
+        line += len + (line[len] == '\n');
+    }
+    free(out);
+}
+
+static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
+{
+    const bool loose = trial->the->loose;
+    char *a = loose ? sorted(expected->output) : text_format("%s", expected->output),
+         *b = loose ? sorted(got->output) : text_format("%s", got->output);
+    if (!loose && !history_same(expected->history, got->history))
+        complain_texts(trial, "the histories differ:", expected->history, got->history);
+    if (!expected->value != !got->value || (got->value && strcmp(expected->value, got->value) != 0))
+        complain(trial, "the results differ:", expected->value ? expected->value : "none",
+                 got->value ? got->value : "none");
+    char *c = sorted(a), *d = sorted(b);
+    if (strcmp(c, d) != 0) complain_texts(trial, "the outputs differ:", a, b);
+    char *e = sorted(expected->effects), *f = sorted(got->effects);
+    if (strcmp(e, f) != 0) complain(trial, "the effects differ:", e, f);
+    free(a), free(b), free(c), free(d), free(e), free(f);
+}
+
+static void check(Trial *trial, const Outcome *reference, int status)
+{
+    Outcome outcome = {.status = status};
+    char *damage = history_damage(trial->db);
+    if (damage) {
+        complain(trial, "the database is damaged:", NULL, damage);
+        free(damage);
+        return;
+    }
+    collect(trial, &outcome);
+    if (status != reference->status) {
+        char *said = file_text(trial->dir, "err"),
+             *what = text_format("it ended with status %d, not %d; it said:", status, reference->status);
+        complain(trial, what, NULL, said);
+        free(said);
+        free(what);
+    }
+    compare(trial, reference, &outcome);
+    check_printed(trial, outcome.output, reference->printed);
+    check_replay(trial);
+    check_export(trial);
+    outcome_free(&outcome);
+}
+
+/* ---- the two kinds of runs ---- */
+
+static char *last_line(const char *text)
+{
+    size_t len = strlen(text);
+    while (len && text[len - 1] == '\n') len--;
+    size_t from = len;
+    while (from && text[from - 1] != '\n') from--;
+    return text_format("%.*s", (int)(len - from), text + from);
+}
+
+void trial_reference(const Case *the, Outcome *outcome)
+{
+    Trial trial;
+    begin(&trial, the, "undisturbed");
+    *outcome = (Outcome){.status = launch(&trial, "run", NULL)};
+    char *said = file_text(trial.dir, "err"), *out = file_text(trial.dir, "out");
+    if (outcome->status < 0 || outcome->status > 1)
+        die("%s ended with status %d: %s", the->name, outcome->status, said);
+    collect(&trial, outcome);
+    if (outcome->value) outcome->printed = last_line(out);
+    check_printed(&trial, outcome->output, outcome->printed);
+    check_replay(&trial);
+    if (!processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
+    if (trial.bad) die("the undisturbed run of %s is not as it should be", the->name);
+    if (the->verbose) printf("%s\n%s\n%s\n", outcome->history, outcome->output, outcome->effects);
+    free(said);
+    free(out);
+    end(&trial);
+}
+
+Verdict trial_run(const Case *the, const Outcome *reference, const char *id, const Kill *first, const Kill *second)
+{
+    Trial trial;
+    begin(&trial, the, id);
+    int status = launch(&trial, "run", first);
+    const bool reached = status == STATUS_KILLED;
+    if (reached) status = finish(&trial, status, second);
+    if (!trial.bad && (reached || status != reference->status)) check(&trial, reference, status);
+    if (!processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
+    end(&trial);
+    return trial.bad ? FAILED : reached ? PASSED : UNREACHED;
+}
