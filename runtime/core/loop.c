@@ -401,7 +401,7 @@ static int turn(TfyLoop *loop, bool block)
     /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could wait for an event that
      * the first has consumed; and none at all when the disk was faster. */
     if (block && !ready(loop)) tfy__log_flush(loop->log);
-    happened += poll_events(loop, block && tfy__log_durable(loop->log) == durable);
+    happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
