@@ -156,6 +156,8 @@ static const Type *infer_decl_name(Check *c, Expr *e, Decl *decl)
     Diag *diag = diag_error(c->diags, e->span, "'%s' is %s, not a value", decl->name.text, decl_kind_word(decl->kind));
     if (decl->kind == DECL_ENUM && decl->cases)
         diag_hint(c->diags, diag, "name a case: %s.%s", decl->name.text, decl->cases->name.text);
+    if (decl->kind == DECL_ERROR || decl->kind == DECL_TYPE)
+        diag_hint(c->diags, diag, "make one: %s(…)", decl->name.text);
     diag_other(c->diags, diag, decl->name.span, "declared here");
     return c->core->bad;
 }

@@ -172,6 +172,7 @@ struct Pending {
     bool started;        /* StepStart is in the log for this attempt */
     bool from_history;   /* … and was there when the process began: a crash fell in between */
     bool timeout_begun;  /* TaskYield is in the log for this attempt */
+    bool bounded;        /* due_ms is that of the timeout, not the end of a sleep */
     bool in_call;        /* the performer has it */
     bool probing;        /* the performer has its probe */
     bool doubt_recorded; /* InDoubt is in the log */

@@ -279,6 +279,15 @@ static int64_t json_int(const TfyLogRecord *record, const char *name)
     return value;
 }
 
+static bool json_is(const TfyLogRecord *record, const char *name, const char *wanted)
+{
+    json_t *json = tfy__record_json(record);
+    const char *text = json_string_value(json_object_get(json, name));
+    bool same = text && strcmp(text, wanted) == 0;
+    json_decref(json);
+    return same;
+}
+
 static int64_t due_from_now(const TfyLoop *loop, int64_t delay_ms)
 {
     if (delay_ms < 0) delay_ms = 0;
@@ -286,21 +295,23 @@ static int64_t due_from_now(const TfyLoop *loop, int64_t delay_ms)
 }
 
 /* The deadline, absolute, so that it survives a restart. False: waits or halted. */
-static bool begin_deadline(Pending *pending, int64_t due_ms, const char *why)
+static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
 {
     const TfyLogRecord *record;
     if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
     if (record) {
         pending->due_ms = json_int(record, "due");
+        pending->bounded = !json_is(record, "why", "sleep");
         tfy__history_take(pending->cold);
     } else {
         if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
         TfyBuffer out = {0};
-        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, why);
+        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, bounded ? "timeout" : "sleep");
         int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return false;
         pending->due_ms = due_ms;
+        pending->bounded = bounded;
     }
     pending->timeout_begun = true;
     return true;
@@ -337,14 +348,23 @@ static int64_t sleep_due(const Pending *pending)
     return due_from_now(call->loop, call->args[0].i);
 }
 
+/* A sleep ends at its own time or, when that comes first, at its timeout. */
+static bool begin_timer(Pending *pending)
+{
+    bool bounded = pending->timeout_ms != TFY_NEVER;
+    int64_t due_ms = bounded ? due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
+    if (is_sleep(pending) && sleep_due(pending) <= due_ms) {
+        due_ms = sleep_due(pending);
+        bounded = false;
+    }
+    return begin_deadline(pending, due_ms, bounded);
+}
+
 /* Leads to STAGE_OUTCOME; false: waits or halted. */
 static bool begin_attempt(Pending *pending)
 {
     bool deadline = is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
-    if (deadline && !pending->timeout_begun) {
-        int64_t due_ms = is_sleep(pending) ? sleep_due(pending) : due_from_now(pending->call.loop, pending->timeout_ms);
-        if (!begin_deadline(pending, due_ms, is_sleep(pending) ? "sleep" : "timeout")) return false;
-    }
+    if (deadline && !pending->timeout_begun && !begin_timer(pending)) return false;
     if (leaves_start(pending) && !pending->started && !begin_start(pending)) return false;
     if (!pending->counted) pending->call.task->passages++;
     pending->counted = true;
@@ -461,10 +481,10 @@ static void raise_timeout(Pending *pending)
 static void take_timer(Pending *pending)
 {
     tfy__history_take(pending->cold);
-    if (is_sleep(pending))
-        tfy__step_answer(pending, tfy_of_int(0));
-    else
+    if (pending->bounded)
         raise_timeout(pending);
+    else
+        tfy__step_answer(pending, tfy_of_int(0));
 }
 
 static void raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message)
@@ -609,7 +629,7 @@ static void timer_fired(void *arg)
     int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
-    if (is_sleep(pending)) {
+    if (!pending->bounded) {
         tfy__step_answer(pending, tfy_of_int(0));
         return;
     }
