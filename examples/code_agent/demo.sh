@@ -44,6 +44,7 @@ fi
 
 export TFY_DB="$work/runs.db"
 say "The agent is told: $instruction"
+true >"$work/events"
 # shellcheck disable=SC2086 # model is two words or none
 "$tfy" run "$here/code_agent.tfy" $model --yes --events --instruction "$instruction" 2>"$work/events" &
 pid=$!
