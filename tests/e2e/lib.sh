@@ -1,6 +1,8 @@
 # lib.sh: what the end-to-end tests share. A topic includes it with `. "$here/lib.sh"`.
+PATH=$build:$PATH
+export PATH
 
-# check NAME COMMAND…: one test; passes when the command succeeds. Its output, and that of the last `run`, is shown when it fails.
+# check NAME COMMAND…: one test; passes when the command succeeds. What it said, and the last `run`, are shown when it fails.
 check()
 {
     test_name=$1
@@ -9,6 +11,7 @@ check()
         echo "ok $test_name"
     else
         echo "not ok $test_name"
+        echo "    failed: $*"
         sed 's/^/    /' check.out
         [ ! -f out ] || head -n 30 out | sed 's/^/    out: /'
         [ ! -f err ] || head -n 30 err | sed 's/^/    err: /'
@@ -23,13 +26,29 @@ run()
     "$@" >out 2>err </dev/null || status=$?
 }
 
-# said TEXT: the last run's stderr contains the text; printed TEXT: its stdout does; ended N: it ended with N.
-said() { grep -qF -- "$1" err; }
-printed() { grep -qF -- "$1" out; }
-ended() { [ "$status" = "$1" ]; }
+# start COMMAND…: the same in the background; its process is $pid. finish: waits for it and sets $status.
+start()
+{
+    "$@" >out 2>err </dev/null &
+    pid=$!
+}
+finish()
+{
+    status=0
+    wait "$pid" || status=$?
+}
 
-# until_true SECONDS COMMAND…: waits until the command succeeds.
-until_true()
+# ended STATUS [TEXT]: the last run ended so, and its stderr contains the text. printed TEXT: its stdout does.
+ended()
+{
+    [ "$status" = "$1" ] || { echo "ended with $status, not $1"; return 1; }
+    [ $# = 1 ] || grep -qF -- "$2" err || { echo "stderr does not say: $2"; return 1; }
+}
+printed() { grep -qF -- "$1" out; }
+printed_exactly() { [ "$(cat out)" = "$1" ]; }
+
+# within SECONDS COMMAND…: waits until the command succeeds.
+within()
 {
     tries=$(($1 * 20))
     shift
@@ -38,4 +57,10 @@ until_true()
         [ "$tries" -gt 0 ] || return 1
         sleep 0.05
     done
+}
+
+# How many records of a type the database holds. records TYPE [DB]
+records()
+{
+    sqlite3 "${2:-.tfy/runs.db}" "select count(*) from history where type='$1'"
 }

@@ -1,0 +1,127 @@
+#!/bin/sh
+# Questions to people: answered to a live process, or into the log of a run that nobody runs.
+. "$here/lib.sh"
+cat >ask.tfy <<'END'
+enum Verdict { keep, drop, redo }
+
+workflow main() -> string {
+    let yes = yield approve("go on?")
+    if !yes {
+        return "stopped"
+    }
+    let v: Verdict = yield approve("which one?", "there are three")
+    return "${v}"
+}
+
+/// Asks while another task keeps the process alive.
+workflow live() -> string {
+    let other = spawn busy()
+    let yes = yield approve("live?")
+    kill(other)
+    return if yes { "yes" } else { "no" }
+}
+
+workflow busy() {
+    yield sleep(60s)
+}
+
+workflow long() -> int {
+    try {
+        yield sleep(60s)
+    } finally {
+        print("cleaned up")
+    }
+    return 1
+}
+END
+
+run tfy run ask.tfy
+check "a question without a terminal: 75" ended 75 "go on?"
+check "... with the command that answers" grep -q "tfy approve [0-9a-f-]* " err
+run tfy inspect last
+check "inspect shows the command" printed "tfy approve"
+run tfy approve last --answer maybe
+check "an answer that is none: 64" ended 64 "yes, no"
+run tfy approve last --task 1.7
+check "a task that asks nothing" [ "$status" != 0 ]
+run tfy approve last
+check "approve of a sleeping run: 0" ended 0 "go on with: tfy resume"
+run tfy approve last
+check "a second answer is refused" ended 1
+run tfy resume last
+check "resume comes to the next question: 75" ended 75 "which one?"
+check "... with its cases" grep -q "keep, drop, redo" err
+run tfy approve last --answer drop
+check "approve with a case" ended 0
+run tfy resume last
+check "the run ends with it" printed_exactly '"drop"'
+check "both answers name who gave them" [ "$(sqlite3 .tfy/runs.db "select count(*) from wal where payload like '%\"by\":\"$(id -un)\"%'")" = 2 ]
+run tfy replay last
+check "replay after answers: 0 divergences" printed " 0 divergences, 0 effects performed"
+run tfy run ask.tfy --yes
+check "--yes answers all" printed_exactly '"keep"'
+run tfy run ask.tfy
+run tfy deny last
+run tfy resume last
+check "deny" printed_exactly '"stopped"'
+
+# A live process.
+for word in yes no; do
+    start tfy run ask.tfy --workflow live
+    within 20 grep -q 'live?' err
+    status=0
+    tfy approve last --$word >out2 2>err2 </dev/null || status=$?
+    check "approve --$word of a live run: 0" [ "$status" = 0 ]
+    finish
+    check "... which ends with it" printed_exactly "\"$word\""
+done
+check "the socket is gone" [ ! -e .tfy/runs.db-live ]
+
+start tfy run ask.tfy --workflow live
+within 20 grep -q 'live?' err
+mode=$(stat -c %a .tfy/runs.db-live)/$(stat -c %a .tfy/runs.db-live/owner)
+check "socket 0600 in a directory 0700" [ "$mode" = 700/600 ]
+kill -KILL "$pid"
+finish
+check "a killed owner leaves its socket" [ -e .tfy/runs.db-live/owner ]
+run tfy approve last
+check "... which is not mistaken for a live one" ended 0 "no process runs it now"
+run tfy resume last
+check "... and is replaced" printed_exactly '"yes"'
+
+# A path longer than a socket's own name may be.
+long=$(printf 'd%.0s' $(seq 100))
+mkdir -p "$long/$long"
+start tfy run --db "$long/$long/runs.db" ask.tfy --workflow live
+within 20 grep -q 'live?' err
+status=0
+tfy approve last --db "$long/$long/runs.db" >out2 2>err2 </dev/null || status=$?
+check "a long path: 0" [ "$status" = 0 ]
+finish
+check "... answered live" printed_exactly '"yes"'
+
+# kill
+start tfy run ask.tfy --workflow long
+within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
+run tfy kill last
+check "kill of a live run: 0" ended 0
+status=0
+wait "$pid" || status=$?
+check "... which ends with 1" [ "$status" = 1 ]
+run tfy output last
+check "... after its cleanup" printed "cleaned up"
+run tfy kill last
+check "kill of a run that has ended" ended 1
+start tfy run ask.tfy --workflow long
+within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
+kill -KILL "$pid"
+finish
+run tfy kill last
+check "kill of a sleeping run: 0" ended 0 "go on with: tfy resume"
+run tfy resume last
+check "... is delivered by resume" ended 1 "was cancelled"
+check "... with its cleanup" printed "cleaned up"
+run tfy replay last
+check "... and replays: 0 divergences" printed " 0 divergences, 0 effects performed"
+run tfy kill 99999999
+check "kill of a run that is not there: 69" ended 69

@@ -1,0 +1,62 @@
+#!/bin/sh
+# What was compiled once starts at once, and nothing stale is ever run.
+. "$here/lib.sh"
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+entries() { find cache/tfy -mindepth 1 -maxdepth 1 -type d | wc -l; }
+
+printf 'workflow main() -> int { return 1 }\n' >one.tfy
+run tfy run one.tfy
+check "the first run compiles" printed_exactly 1
+check "... into one entry" [ "$(entries)" = 1 ]
+check "... with the C file beside the program" [ -f cache/tfy/*/one.c ]
+
+# A C compiler that counts its calls.
+printf '#!/bin/sh\necho called >>"%s/calls"\nexec %s "$@"\n' "$PWD" "${CC:-cc}" >counting-cc
+chmod +x counting-cc
+calls() { wc -l <calls; }
+run env CC="$PWD/counting-cc" tfy run one.tfy
+check "another C compiler, another entry" [ "$(calls)" = 1 ]
+run env CC="$PWD/counting-cc" tfy run one.tfy
+check "an unchanged file starts without the C compiler" [ "$(calls)" = 1 ]
+check "... and gives the same" printed_exactly 1
+printf 'workflow main() -> int { return 2 }\n' >one.tfy
+run tfy run one.tfy
+check "a changed file is compiled anew" printed_exactly 2
+check "... into an entry of its own" [ "$(entries)" -ge 2 ]
+run env CFLAGS="${CFLAGS:-} -O0" tfy run one.tfy
+check "other flags, another entry" [ "$(entries)" -ge 3 ]
+
+mkdir bin
+run env -u CC PATH="$PWD/bin" "$TFY" run one.tfy
+check "no C compiler: 69" ended 69 "install the package gcc"
+run env CC=no-such-compiler tfy run one.tfy
+check "a C compiler that is not there: 69" ended 69 "no C compiler is found"
+
+printf 'tool f() -> int pure = extern "c_f"\nworkflow main() -> int {\n    let x = yield f()\n    return x\n}\n' >ext.tfy
+printf '#include "tfy.h"\nbool c_f(TfyTask *task, int64_t *out);\nbool c_f(TfyTask *task, int64_t *out)\n{\n    (void)task;\n    *out = 41;\n    return true;\n}\n' >ext.c
+run tfy run ext.tfy ext.c
+check "an extern tool in a C file" printed_exactly 41
+sed -i 's/41/42/' ext.c
+run tfy run ext.tfy ext.c
+check "a changed C file is compiled anew" printed_exactly 42
+run tfy run ext.tfy
+check "an extern tool without its C file is refused" [ "$status" != 0 ]
+printf 'this is no C\n' >bad.c
+run tfy run ext.tfy bad.c
+check "a C file with mistakes: 65" ended 65 "the C compiler refused"
+
+rm -rf cache
+tfy run one.tfy >a.out 2>&1 &
+first=$!
+run tfy run --db other.db one.tfy
+wait "$first"
+check "two builders at once do not disturb each other" printed_exactly 2
+check "... and both ran" grep -qx 2 a.out
+check "nothing half-done is left in the cache" [ "$(find cache/tfy -name '*.??????' | wc -l)" = 0 ]
+
+if [ "$(id -u)" != 0 ]; then
+    mkdir locked && chmod 500 locked
+    run env XDG_CACHE_HOME="$PWD/locked" HOME=/nonexistent tfy run one.tfy
+    check "a cache that cannot be written: beside the database" printed_exactly 2
+fi

@@ -1,0 +1,66 @@
+#!/bin/sh
+# A crash in the middle of a step that must not happen twice.
+. "$here/lib.sh"
+cat >once.tfy <<'END'
+tool act(wait: string) -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep \$1; echo done >>ledger; echo result", "act", wait]
+
+workflow main(wait: string = "5") -> string {
+    print("before")
+    let said = yield act(wait)
+    print("after")
+    return said.trim()
+}
+END
+crash()
+{
+    rm -rf .tfy ledger
+    start tfy run once.tfy
+    within 20 grep -q begun ledger
+    kill -KILL "$pid"
+    finish
+}
+
+crash
+check "the tool ends with the process" within 5 sh -c '! pgrep -f "sleep 5" -P 1'
+run tfy resume last
+check "resume does not repeat it: 75" ended 75 "tfy resolve"
+check "... and has not" [ "$(cat ledger)" = begun ]
+check "... but records InDoubt" [ "$(records InDoubt)" = 1 ]
+run tfy inspect last
+check "inspect shows the command" printed "tfy resolve"
+step=$(sqlite3 .tfy/runs.db "select step from history where type='InDoubt'")
+run tfy resolve last 99 --retry
+check "another step is not in doubt" ended 1
+run tfy resolve last "$step" --done '"by hand"'
+check "resolve --done: 0" ended 0
+run tfy resume last
+check "... its result is taken" sh -c 'printf "after\n\"by hand\"\n" | diff - out'
+check "... the tool did not run again" [ "$(cat ledger)" = begun ]
+run tfy replay last
+check "... and it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
+
+crash
+run tfy resume last
+run tfy resolve last "$step" --retry
+run tfy resume last
+check "resolve --retry runs it again" printed '"result"'
+check "... once" [ "$(grep -c begun ledger)" = 2 ]
+
+crash
+run tfy resume last
+run tfy resolve last "$step" --fail
+run tfy resume last
+check "resolve --fail fails the step" ended 1 "ToolError"
+
+# With a probe nobody needs to be asked.
+cp "$EXAMPLES/ledger/ledger.tfy" "$EXAMPLES/ledger/ledger.c" .
+rm -rf .tfy
+sed -i 's/&& echo paid/\&\& sleep 3 \&\& echo paid/' ledger.tfy
+start tfy run ledger.tfy ledger.c --to ann --cents 5
+within 20 [ -s ledger.txt ]
+kill -KILL "$pid"
+finish
+run tfy resume last ledger.c
+check "the probe answers: 0" ended 0
+check "... with the recorded result" printed '"paid"'
+check "... and nothing was booked twice" [ "$(wc -l <ledger.txt)" = 1 ]

@@ -1,0 +1,77 @@
+#!/bin/sh
+# Tools that misbehave.
+. "$here/lib.sh"
+cat >tools.tfy <<'END'
+tool call(argv: list<string>) -> ExecResult idempotent = exec argv
+
+/// Runs a command and tells what it gave.
+workflow main(argv: list<string>, wait: duration = 20s) -> string {
+    try {
+        let r = yield call(argv) timeout wait
+        return "code ${r.code}, ${r.out.len()} out, truncated ${r.truncated}, lossy ${r.lossy}"
+    } catch e: Timeout {
+        return "timeout"
+    } catch e: ToolError {
+        return "error: ${e.message}"
+    }
+}
+
+workflow files(path: string) -> string {
+    try {
+        let text = yield read_file(path)
+        return text
+    } catch e {
+        return "error: ${e.message}"
+    }
+}
+END
+tool() { run tfy run tools.tfy "$@"; }
+tool --argv '["true"]'
+check "a tool" printed_exactly '"code 0, 0 out, truncated false, lossy false"'
+tool --argv '["sh", "-c", "exit 3"]'
+check "an exit code" printed "code 3"
+tool --argv '["no-such-tool"]'
+check "a tool that is missing" printed "error: "
+check "... is named" printed "no-such-tool"
+tool --argv '[]'
+check "no command at all" printed "error: "
+tool --argv '["sleep", "60"]' --wait 300ms
+check "a tool that hangs" printed_exactly '"timeout"'
+check "... is gone" sh -c '! pgrep -fx "sleep 60"'
+tool --argv '["sh", "-c", "trap \"\" TERM; sleep 61 & sleep 61"]' --wait 300ms
+check "a tool that ignores SIGTERM and leaves grandchildren" printed_exactly '"timeout"'
+check "... all gone" within 5 sh -c '! pgrep -fx "sleep 61"'
+tool --argv '["sh", "-c", "head -c 200000000 /dev/zero"]'
+check "200 MB of output" printed "truncated true"
+tool --argv '["printf", "\\377\\376"]'
+check "invalid UTF-8" printed "lossy true"
+tool --argv '["cat"]'
+check "no input" printed "code 0, 0 out"
+tool --workflow files --path ../secret
+check "a file outside the root" printed "error: "
+mkdir inside && echo text >inside/a
+tool --root inside --workflow files --path a
+check "a file in the root" printed_exactly '"text\n"'
+run tfy run tools.tfy --root nowhere --argv '["true"]'
+check "a root that is not there" [ "$status" != 0 ]
+check "... is named" grep -q nowhere err
+
+# The root disappears while the run is under way.
+cat >gone.tfy <<'END'
+workflow main() -> string {
+    print("begun")
+    yield sleep(1s)
+    try {
+        let text = yield read_file("a")
+        return text
+    } catch e: ToolError {
+        return "error"
+    }
+}
+END
+mkdir vanishing && echo text >vanishing/a
+start tfy run gone.tfy --root vanishing
+within 20 grep -q begun out
+rm -rf vanishing
+finish
+check "a root that disappears is a ToolError" printed '"error"'

@@ -1,0 +1,131 @@
+#!/bin/sh
+# Commands, options and parameters: what is refused, how, and with which status.
+. "$here/lib.sh"
+
+run tfy
+check "no command: usage, 64" ended 64 "usage: tfy COMMAND"
+run tfy --help
+check "--help goes to stdout, 0" ended 0
+check "--help names the commands" printed "resume"
+run tfy --version
+check "--version" printed "tfy "
+run tfy resmue
+check "an unknown command is nearly known" ended 64 "did you mean 'resume'?"
+run tfy wal
+check "half of a command" ended 64 "did you mean 'wal export'?"
+run tfy frobnicate
+check "an unknown command" ended 64 "there is no command 'frobnicate'"
+for command in run build check ps inspect resume replay output approve deny kill resolve "wal export"; do
+    # shellcheck disable=SC2086
+    run tfy $command --help
+    check "$command --help" ended 0
+    check "$command --help shows its usage" printed "usage: tfy $command"
+done
+run tfy approve
+check "a missing operand: usage, 64" ended 64 "approve needs RUN"
+run tfy kill a b
+check "one operand too many" ended 64 "does not take 'b'"
+run tfy ps --jsno
+check "an unknown option is nearly known" ended 64 "did you mean '--json'?"
+run tfy ps --db
+check "an option without its value" ended 64 "needs a value"
+run tfy approve last --yes --no
+check "two answers at once" ended 64 "give one of"
+run tfy resolve last x --retry
+check "a step that is no number" ended 64 "a step is a number"
+run tfy resolve last 1
+check "resolve without an outcome" ended 64 "say what became of the step"
+run tfy resolve last 1 --done '{'
+check "resolve with broken JSON" ended 64 "result as JSON"
+run tfy run
+check "run without a file" ended 64 "run needs FILE.tfy"
+run tfy run missing.tfy
+check "run of a file that is not there" ended 69 "missing.tfy"
+run tfy run --colour x.tfy
+check "an unknown option before the file" ended 64 "'--colour' stands before FILE.tfy"
+mkdir folder.tfy
+run tfy run folder.tfy
+check "run of a directory" ended 69 "not a file"
+
+printf 'workflow main( {\n' >broken.tfy
+run tfy run broken.tfy
+check "a malformed program: 65" ended 65 "broken.tfy:1:"
+run tfy check broken.tfy
+check "check of a malformed program: 65" ended 65 "broken.tfy:1:"
+printf 'workflow main() {\n    let x: int = "a"\n}\n' >wrong.tfy
+run tfy run wrong.tfy
+check "a program that does not check: 65" ended 65 "wrong.tfy:2:"
+printf 'fn f() -> int { return 1 }\n' >none.tfy
+run tfy run none.tfy
+check "a program without a workflow" ended 64 "has no workflow"
+printf '\377\376' >bytes.tfy
+run tfy run bytes.tfy
+check "a program that is not UTF-8: 65" ended 65
+
+cat >params.tfy <<'END'
+enum Mode { fast, careful }
+type Pair { a: int, b: string = "x" }
+
+/// Takes one of everything.
+workflow main(name: string, count: int = 2, ratio: float = 0.5, loud: bool = false, wait: duration = 1ms, mode: Mode = Mode.fast,
+    pair: Pair? = null, tags: list<string> = [], note: string? = null) -> string {
+    return "${name} ${count} ${ratio} ${loud} ${wait} ${mode} ${pair == null} ${tags} ${note ?? "-"}"
+}
+
+workflow other(n: int) -> int {
+    return n
+}
+END
+run tfy run params.tfy --name ann
+check "defaults" printed_exactly '"ann 2 0.5 false 1ms \"fast\" true [] -"'
+run tfy run params.tfy --name=ann --count -7 --ratio 2 --loud --wait 90s --mode careful --pair '{"a": 1}' --tags '["x"]' --note hi
+check "every kind of value" printed_exactly '"ann -7 2.0 true 90s \"careful\" false [\"x\"] hi"'
+run tfy run --db other.db params.tfy --name b
+check "options before the file" [ -f other.db ]
+run tfy run params.tfy -- --name --odd
+check "a value that looks like an option is written with =" ended 64
+run tfy run params.tfy -- --name=--odd
+check "behind -- all are parameters" printed '"--odd '
+run tfy run params.tfy
+check "a missing parameter: 64" ended 64 "missing parameter --name (string)"
+check "... and the workflow's usage" grep -q "usage: tfy run params.tfy --name string" err
+check "... and its doc comment" grep -q "Takes one of everything" err
+run tfy run params.tfy --name a --cuont 3
+check "an unknown parameter: 64" ended 64 "did you mean --count?"
+run tfy run params.tfy --name a --count 3.5
+check "a wrong int: 64" ended 64 "--count takes int, not '3.5'"
+run tfy run params.tfy --name a --count 99999999999999999999
+check "an int out of range: 64" ended 64 "--count takes int"
+run tfy run params.tfy --name a --ratio nan
+check "a float that is no number: 64" ended 64 "--ratio takes float"
+run tfy run params.tfy --name a --wait 5
+check "a duration without its unit: 64" ended 64 "such as 90s"
+run tfy run params.tfy --name a --mode slow
+check "an enum case that is none: 64" ended 64
+run tfy run params.tfy --name a --pair '{"b": "y"}'
+check "a record without a field: 64" ended 64
+run tfy run params.tfy --name a --tags 'x'
+check "a list that is no JSON: 64" ended 64 "written as JSON"
+run tfy run params.tfy --name a --name b
+check "a parameter given twice: 64" ended 64 "given twice"
+run tfy run params.tfy --name
+check "a parameter without a value: 64" ended 64 "--name needs a value"
+run tfy run params.tfy stray --name a
+check "a stray word: 64" ended 64 "unexpected 'stray'"
+run tfy run params.tfy --help
+check "--help behind the file is the workflow's" printed "usage: tfy run params.tfy --name string"
+run tfy run params.tfy --workflow other --n 4
+check "another workflow" printed_exactly 4
+run tfy run params.tfy --workflow othr --n 4
+check "a workflow that is not there: 64" ended 64 "did you mean other?"
+printf 'workflow a() { yield }\nworkflow b() { yield }\n' >two.tfy
+run tfy run two.tfy
+check "several workflows and no main: 64" ended 64 "choose one with --workflow"
+run tfy build params.tfy
+check "build without -o: 64" ended 64 "needs -o PROGRAM"
+run tfy build params.tfy -o program
+check "build" ended 0
+run ./program --name z --count 1
+check "a built program runs by itself" printed '"z 1 '
+run ./program --nmae z
+check "a built program's own name in its usage" ended 64 "usage: program --name string"
