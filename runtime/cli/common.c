@@ -87,7 +87,7 @@ bool tfy__standard_files(void)
     bool stdout_open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
     int fd;
     do {
-        fd = open("/dev/null", O_RDWR);
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* closed again for a program that replaces this one */
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
     signal(SIGPIPE, SIG_IGN);

@@ -144,6 +144,7 @@ static int run_command(const Command *command, int stderr_fd)
     pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) fcntl(fd, F_SETFD, 0); /* stand-ins for closed ones are passed on */
         if (stderr_fd >= 0) dup2(stderr_fd, STDERR_FILENO);
         execv(command->words[0], (char *const *)command->words);
         _exit(127);

@@ -26,6 +26,7 @@ typedef struct Session {
     const char *db_path;
     const char *command; /* what people type: "tfy", with --db where needed */
     bool stdout_open;
+    char workflow[128];    /* the root workflow of the run, for messages */
     TfyLoop *loop;
     TfyOwner *owner;
     TfyAsker *asker;
@@ -124,8 +125,8 @@ static int report_failure(Session *session, int64_t tid, const char *run)
 {
     const char *error = tfy_task_error(session->loop, tid);
     if (tfy_task_state(session->loop, tid) == TFY_TASK_CANCELLED)
-        return tfy__fail(EXIT_RUN_FAILED, "run %s was cancelled", run);
-    return tfy__fail(EXIT_RUN_FAILED, "%s", error ? error : "the run failed");
+        return tfy__fail(EXIT_RUN_FAILED, "%s was cancelled (run %s)", session->workflow, run);
+    return tfy__fail(EXIT_RUN_FAILED, "%s failed: %s", session->workflow, error ? error : "no reason is known");
 }
 
 static int report_result(Session *session, int64_t tid)
@@ -232,6 +233,7 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     int64_t tid = 0;
     int status = open_session(session);
     if (status != EXIT_DONE) return status;
+    snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
     int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
     if (code != TFY_OK) {
         tfy__say("%s", error);
@@ -304,6 +306,7 @@ static int resume_one(Session *session, const char *name)
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
     int64_t root = history->run.root;
+    snprintf(session->workflow, sizeof session->workflow, "%s", history->workflow ? history->workflow : "the run");
     if (history->run.state >= TFY_TASK_COMPLETED) {
         status = already_ended(history, run);
         tfy__history_free(history);
