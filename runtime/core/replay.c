@@ -196,11 +196,6 @@ bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const T
 
 /* ---- what came from outside ---- */
 
-static uint32_t json_u32(json_t *json, const char *name)
-{
-    return (uint32_t)json_integer_value(json_object_get(json, name));
-}
-
 static const char *static_reason(const char *why)
 {
     static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
@@ -218,7 +213,9 @@ void tfy__history_async(TfyTask *task)
         if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
         json_t *json = tfy__record_json(record);
         json_t *scope = json_object_get(json, "scope");
-        bool here = json_u32(json, "passages") == task->passages;
+        /* A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
+        json_t *passages = json_object_get(json, "passages");
+        bool here = !passages || (uint32_t)json_integer_value(passages) == task->passages;
         bool ours = record->type == TFY_R_SIGNAL || scope;
         uint32_t target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX;
         bool force = json_is_true(json_object_get(json, "force"));
