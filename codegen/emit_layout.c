@@ -2,6 +2,7 @@
  * whether an old task fits its frames.
  *
  * {"version": 1,
+ *  "file": the main file's name, without its directory: messages show it, and a resumed run shows the same
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
  *  "points": [{"n", "id", "kind", "workflow", "line", "live": [{"slot", "name", "type"}]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
@@ -89,11 +90,13 @@ static void put_type(Text *out, const Type *type)
     text_put(out, "}");
 }
 
-char *emit_layout(const Machine *machine)
+char *emit_layout(const Machine *machine, const char *file)
 {
     Text out = {.arena = machine->arena};
     const char *comma = "\n";
-    text_put(&out, "{\"version\":1,\"workflows\":[");
+    text_put(&out, "{\"version\":1,");
+    put_name(&out, "file", file);
+    text_put(&out, ",\"workflows\":[");
     for (uint32_t i = 0; i < machine->routine_count; i++) {
         if (machine->routines[i]->kind != ROUTINE_WORKFLOW) continue;
         text_put(&out, comma);

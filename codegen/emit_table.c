@@ -466,7 +466,8 @@ void emit_program(Emit *e)
 {
     uint32_t workflows, tools, main = main_workflow(e, &workflows);
     Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
-    char *layout = emit_layout(e->machine);
+    const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
+    char *layout = emit_layout(e->machine, file);
     ctext_raw(&e->c, "\n");
     emit_text(e, "tfyg_source", source.data, source.len);
     emit_text(e, "tfyg_layout", layout, strlen(layout));
@@ -475,9 +476,10 @@ void emit_program(Emit *e)
     const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
     text_add(&hashed, source.data, source.len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
+    text_put(&hashed, file); /* messages show it, so it is part of what the program does */
     XXH128_hash_t hash = XXH3_128bits(hashed.data, hashed.len);
     text_put(&p, "const TfyProgram tfyg_program = {");
-    text_quote_c(&p, e->options->source_name, strlen(e->options->source_name));
+    text_quote_c(&p, file, strlen(file));
     text_format(&p, ", tfyg_source, tfyg_layout, {0x%016" PRIx64 ", 0x%016" PRIx64 "}, \"%s\",", (uint64_t)hash.high64,
                 (uint64_t)hash.low64, TFY_VERSION);
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");

@@ -411,14 +411,14 @@ void frame_assign(Machine *machine);
 typedef struct EmitOptions {
     bool main;               /* end with int main() */
     bool lines;              /* #line before every line */
-    const char *source_name; /* for #line and the program's name */
+    const char *source_name; /* for #line; its last part is the program's name */
 } EmitOptions;
 
 /* The C text; NUL-terminated, in the arena. *len gets its bytes. */
 char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len);
 
 /* Points, frames and types as JSON, as the log stores them. */
-char *emit_layout(const Machine *machine);
+char *emit_layout(const Machine *machine, const char *file);
 
 /* Stops the compiler with exit status 70: an invariant between its passes is broken. */
 _Noreturn void machine_bug(const char *what);

@@ -2,6 +2,7 @@
  * taken up or looked at with exactly the code it began with, whatever became of the file. */
 #include "cli/cli.h"
 #include "cli/compile.h"
+#include "cli/db.h"
 #include "tfy.h"
 #include "wal/log.h"
 
@@ -42,7 +43,10 @@ static int read_run(TfyLog *log, const char *run, TfyHistory **history)
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
     char name[256];
-    snprintf(name, sizeof name, "%s.tfy", history->workflow && *history->workflow ? history->workflow : "program");
+    TfySourceMap map;
+    tfy__source_map(&map, history);
+    snprintf(name, sizeof name, "%s", tfy__source_file(&map));
+    tfy__source_map_free(&map);
     int from = first_extra(args);
     TfyCompile what = {.name = name,
                        .source = history->program_source,

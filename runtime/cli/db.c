@@ -1,6 +1,7 @@
 /* db.c: opening databases for reading, and finding places in the source of their programs. */
 #include "cli/db.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -49,6 +50,14 @@ static const json_t *find_point(const TfySourceMap *map, uint32_t point)
 {
     const json_t *found = point ? json_array_get(json_object_get(map->layout, "points"), point - 1) : NULL;
     return json_integer_value(json_object_get(found, "n")) == (json_int_t)point ? found : NULL;
+}
+
+/* The name comes out of the database and becomes a path: nothing that leads elsewhere is taken. */
+const char *tfy__source_file(const TfySourceMap *map)
+{
+    const char *file = json_string_value(json_object_get(map->layout, "file"));
+    bool plain = file && *file && *file != '.' && !strchr(file, '/') && strlen(file) < NAME_MAX;
+    return plain ? file : "program.tfy";
 }
 
 int64_t tfy__source_line(const TfySourceMap *map, uint32_t point)

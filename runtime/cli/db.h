@@ -24,6 +24,8 @@ typedef struct TfySourceMap {
 
 void tfy__source_map(TfySourceMap *map, const TfyHistory *history);
 void tfy__source_map_free(TfySourceMap *map);
+/* The main file's name, without a directory. */
+const char *tfy__source_file(const TfySourceMap *map);
 int64_t tfy__source_line(const TfySourceMap *map, uint32_t point);      /* 0: unknown */
 const char *tfy__source_point(const TfySourceMap *map, uint32_t point); /* its id; NULL: unknown */
 /* The text of a line without the blanks around it; *len its bytes; "" when there is none. */

@@ -40,8 +40,8 @@ Pending *tfy__step_new(TfyTask *task, const TfySite *site)
 void tfy__step_drop_key(Pending *pending)
 {
     TfyCall *call = &pending->call;
-    uint32_t at = call->site->tool->param_count;
     if (!pending->probing || !call->args || call->tool == call->site->tool) return;
+    uint32_t at = call->site->tool->param_count;
     tfy_drop(call->task, call->args[at].o);
     call->args[at].o = NULL;
 }
