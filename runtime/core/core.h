@@ -87,6 +87,7 @@ struct Run {
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
+    TfyHistory *spent; /* the history after its end, while the one who took its last record may still look at it */
     bool *taken;                     /* per record */
     uint32_t *next_of_task;          /* per record: index of the same task's next record, or NO_INDEX */
     uint32_t *first_of_task;         /* per task of the history: index of its first record */
@@ -360,6 +361,7 @@ bool tfy__history_live(const Cold *cold); /* may this task append now? */
 bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
 void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
 void tfy__history_drop(TfyLoop *loop, Run *run);
+void tfy__history_forget(Run *run); /* frees what drop has left */
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
 bool tfy__record_has(const TfyLogRecord *record, const char *member);
 

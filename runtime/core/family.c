@@ -32,6 +32,7 @@ Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
 void tfy__run_release(TfyLoop *loop, Run *run)
 {
     tfy__history_drop(loop, run);
+    tfy__history_forget(run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;

@@ -229,10 +229,11 @@ void tfy__history_async(TfyTask *task)
 
 /* ---- taking a run up again ---- */
 
+/* Whoever took the last record is still reading it: the history itself goes with tfy__history_forget. */
 void tfy__history_drop(TfyLoop *loop, Run *run)
 {
     (void)loop;
-    if (run->owns_history) tfy__history_free(run->history);
+    if (run->owns_history && run->history) run->spent = run->history;
     run->history = NULL;
     free(run->taken);
     free(run->next_of_task);
@@ -361,6 +362,12 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
     return TFY_E_STATE;
 }
 
+void tfy__history_forget(Run *run)
+{
+    tfy__history_free(run->spent);
+    run->spent = NULL;
+}
+
 /* Takes the history over in every case. */
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
@@ -372,6 +379,7 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
         return code;
     }
     if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
+    tfy__history_forget(run);
     if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
 }
@@ -403,8 +411,10 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
         code = tfy__history_read(loop->log, id, &history, error_text);
         if (code < 0) break;
-        if (same_program(loop, history)) code = resume_history(loop, history, error_text);
-        else tfy__history_free(history);
+        if (same_program(loop, history))
+            code = resume_history(loop, history, error_text);
+        else
+            tfy__history_free(history);
     }
     if (code >= 0 || count) free(ids);
     return code;
