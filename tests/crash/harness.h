@@ -20,9 +20,9 @@ typedef struct Case {
     const char *program; /* the compiled program, absolute */
     const char *tfy;     /* the command, absolute */
     const char *scratch; /* where trials get their directories */
-    const char *setup;   /* shell command that fills a trial's directory, or NULL */
+    const char *setup;   /* shell command that fills a trial's root, or NULL */
     const char *effects; /* shell command that prints what was done outside, or NULL */
-    const char *ledger;  /* file in a trial's directory where once tools write a line "done KEY RESULT …" */
+    const char *ledger;  /* file in a trial's root where once tools write a line "done KEY RESULT …" */
     const char *results; /* file of results: trials named there as passed are skipped, others are appended; or NULL */
     const char *const *args;  /* parameters and options for `run`, NULL-terminated */
     const char *const *again; /* options for `resume`, NULL-terminated */
@@ -32,13 +32,13 @@ typedef struct Case {
 
 /* What is left of a run when it has ended. */
 typedef struct Outcome {
-    int status;         /* exit status of the last process */
-    char *history;      /* normalised, a line per record */
-    char *output;       /* of `tfy output` */
-    char *effects;      /* what --effects printed, normalised */
-    char *value;        /* the result as JSON, or NULL */
-    char *printed;      /* the line that a finished run prints behind its output, or NULL */
-    unsigned processes; /* how many it took */
+    int status;    /* exit status of the last process */
+    char *history; /* normalised, a line per record */
+    char *output;  /* of `tfy output` */
+    char *effects; /* what --effects printed, normalised */
+    char *value;   /* the result as JSON, or NULL */
+    char *printed; /* the line that a finished run prints behind its output, or NULL */
+    char *uuid;    /* of the run */
 } Outcome;
 
 /* Where processes are killed: what TFY_TEST_KILL says, or a system call for strace. */
@@ -74,7 +74,7 @@ typedef struct Command {
 
 void command_add(Command *command, const char *word);
 void command_add_all(Command *command, const char *const *words);
-/* Runs it in dir and waits at most a minute. Its exit status, 128 + signal, or -1 when it had to be stopped. */
+/* Runs it in dir/root, with the database dir/runs.db, and waits at most a minute. Its exit status, 128 + signal, or -1 when it had to be stopped. */
 int command_run(const Command *command, const char *dir);
 /* Waits until no process that descends from this one is left; false after 5 s, then it ends them. */
 bool processes_gone(void);

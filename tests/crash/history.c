@@ -25,6 +25,8 @@ enum {
     RESOLVED = 31
 };
 
+enum { SHORT_UUID = 13 };
+
 static const char newest_run[] = "(SELECT max(id) FROM run)";
 
 static sqlite3 *open_db(const char *db)
@@ -121,21 +123,25 @@ static size_t hash_len(const char *begin, const char *text)
     return (len == 40 || len == 12) && !isalnum((unsigned char)text[len]) ? len : 0;
 }
 
+/* How much of the run's uuid stands at text: all of it, or the beginning that shortened names have; 0: none. */
+static size_t uuid_len(const char *text, const char *uuid)
+{
+    size_t len = 0;
+    while (uuid && uuid[len] && text[len] == uuid[len]) len++;
+    return len >= SHORT_UUID ? len : 0;
+}
+
 char *normal_text(char *text, const char *run_uuid)
 {
     char *out = malloc(strlen(text) + 1), *to = out;
     if (!out) die("memory ran out");
     for (const char *at = text; *at;) {
-        const size_t hash = hash_len(text, at);
-        if (run_uuid && strncmp(at, run_uuid, 36) == 0) {
-            to = stpcpy(to, "RUN");
-            at += 36;
-        } else if (hash) {
-            to = stpcpy(to, "SHA");
-            at += hash;
-        } else {
-            *to++ = *at++;
-        }
+        const size_t hash = hash_len(text, at), uuid = uuid_len(at, run_uuid);
+        if (uuid || hash)
+            to = stpcpy(to, uuid ? "RUN" : "SHA");
+        else
+            *to++ = *at;
+        at += uuid ? uuid : hash ? hash : 1;
     }
     *to = '\0';
     free(text);

@@ -70,21 +70,23 @@ void become_subreaper(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-static void redirect(const char *name, int flags, int to)
+static void redirect(const char *dir, const char *name, int flags, int to)
 {
-    int fd = open(name, flags | O_CLOEXEC, 0600);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, flags | O_CLOEXEC, 0600);
     if (fd < 0 || dup2(fd, to) < 0) _exit(127);
 }
 
 static void prepare(const Command *command, const char *dir)
 {
-    if (chdir(dir) < 0) _exit(127);
-    redirect("/dev/null", O_RDONLY, 0);
-    redirect(command->out, O_WRONLY | O_CREAT | O_APPEND, 1);
-    redirect(command->err, O_WRONLY | O_CREAT | O_APPEND, 2);
+    redirect("/dev", "null", O_RDONLY, 0);
+    redirect(dir, command->out, O_WRONLY | O_CREAT | O_APPEND, 1);
+    redirect(dir, command->err, O_WRONLY | O_CREAT | O_APPEND, 2);
+    if (chdir(dir) < 0 || chdir("root") < 0) _exit(127);
     unsetenv("TFY_TEST_KILL");
     unsetenv("TFY_TEST_INLINE");
-    setenv("TFY_DB", "runs.db", 1);
+    setenv("TFY_DB", "../runs.db", 1);
     if (command->kill) setenv("TFY_TEST_KILL", command->kill, 1);
     if (command->in_line) setenv("TFY_TEST_INLINE", "1", 1);
     if (command->traced) setenv("ASAN_OPTIONS", "detect_leaks=0", 1);

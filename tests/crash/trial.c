@@ -67,12 +67,15 @@ static void shell(const Trial *trial, const char *script, const char *out)
     }
 }
 
-/* A fresh directory; what the setup makes of it lies in "root", where the program runs. */
+/* A fresh directory. The program runs in "root" in it, which the setup fills; database and outputs lie beside that. */
 static void begin(Trial *trial, const Case *the, const char *id)
 {
     *trial = (Trial){.the = the, .id = id};
     snprintf(trial->dir, sizeof trial->dir, "%s/trial-XXXXXX", the->scratch);
+    char root[PATH_BYTES + 16];
     if (!mkdtemp(trial->dir)) die("no directory can be made in %s", the->scratch);
+    snprintf(root, sizeof root, "%s/root", trial->dir);
+    if (mkdir(root, 0700) < 0) die("no directory can be made in %s", trial->dir);
     snprintf(trial->db, sizeof trial->db, "%s/runs.db", trial->dir);
     if (the->setup) shell(trial, the->setup, "shell.out");
 }
@@ -126,10 +129,17 @@ static int tool(Trial *trial, const char *const *words, const char *out)
 
 /* ---- steps in doubt ---- */
 
+static char *ledger_text(const Trial *trial)
+{
+    char *name = text_format("root/%s", trial->the->ledger), *text = file_text(trial->dir, name);
+    free(name);
+    return text;
+}
+
 /* What the ledger says of a key: its result as JSON (the caller frees it), or NULL when the step was not done. */
 static char *ledger_result(const Trial *trial, const char *key)
 {
-    char *ledger = file_text(trial->dir, trial->the->ledger), *result = NULL;
+    char *ledger = ledger_text(trial), *result = NULL;
     char *want = text_format("done\t%s\t", key);
     for (char *line = ledger; *line && !result; line += strcspn(line, "\n"), line += *line == '\n') {
         if (strncmp(line, want, strlen(want)) != 0) continue;
@@ -165,7 +175,7 @@ static bool resolve(Trial *trial)
 static bool never_began(Trial *trial)
 {
     if (access(trial->db, F_OK) == 0 && history_has_run(trial->db)) return false;
-    char *out = file_text(trial->dir, "out"), *ledger = file_text(trial->dir, trial->the->ledger);
+    char *out = file_text(trial->dir, "out"), *ledger = ledger_text(trial);
     if (*out || *ledger) complain(trial, "a run without a record was seen:", out, ledger);
     free(out);
     free(ledger);
@@ -218,8 +228,7 @@ static void collect(Trial *trial, Outcome *outcome)
     outcome->output = file_text(trial->dir, "output");
     if (trial->the->effects) shell(trial, trial->the->effects, "effects");
     outcome->effects = normal_text(file_text(trial->dir, "effects"), uuid);
-    outcome->processes = trial->processes;
-    free(uuid);
+    outcome->uuid = uuid;
 }
 
 static void outcome_free(Outcome *outcome)
@@ -229,6 +238,7 @@ static void outcome_free(Outcome *outcome)
     free(outcome->effects);
     free(outcome->value);
     free(outcome->printed);
+    free(outcome->uuid);
 }
 
 static void check_replay(Trial *trial)
@@ -246,7 +256,7 @@ static void check_replay(Trial *trial)
 
 static void check_export(Trial *trial)
 {
-    if (tool(trial, (const char *const[]){"wal", "export", "last", "-o", "export", NULL}, "tfy.out") == 0) return;
+    if (tool(trial, (const char *const[]){"wal", "export", "last", "-o", "../export", NULL}, "tfy.out") == 0) return;
     char *said = file_text(trial->dir, "tfy.err");
     complain(trial, "the history cannot be exported:", NULL, said);
     free(said);
@@ -272,21 +282,29 @@ static void check_printed(Trial *trial, const char *output, const char *printed)
     free(out);
 }
 
+/* What was printed, whatever the order of tasks. */
+static char *normal_output(const Outcome *outcome)
+{
+    char *text = normal_text(text_format("%s", outcome->output), outcome->uuid), *lines = sorted(text);
+    free(text);
+    return lines;
+}
+
 static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
 {
-    const bool loose = trial->the->loose;
-    char *a = loose ? sorted(expected->output) : text_format("%s", expected->output),
-         *b = loose ? sorted(got->output) : text_format("%s", got->output);
-    if (!loose && !history_same(expected->history, got->history))
+    if (!trial->the->loose && !history_same(expected->history, got->history))
         complain_texts(trial, "the histories differ:", expected->history, got->history);
     if (!expected->value != !got->value || (got->value && strcmp(expected->value, got->value) != 0))
         complain(trial, "the results differ:", expected->value ? expected->value : "none",
                  got->value ? got->value : "none");
-    char *c = sorted(a), *d = sorted(b);
-    if (strcmp(c, d) != 0) complain_texts(trial, "the outputs differ:", a, b);
+    char *a = normal_output(expected), *b = normal_output(got);
+    if (strcmp(a, b) != 0) complain_texts(trial, "the outputs differ:", a, b);
     char *e = sorted(expected->effects), *f = sorted(got->effects);
     if (strcmp(e, f) != 0) complain(trial, "the effects differ:", e, f);
-    free(a), free(b), free(c), free(d), free(e), free(f);
+    free(a);
+    free(b);
+    free(e);
+    free(f);
 }
 
 static void check(Trial *trial, const Outcome *reference, int status)
