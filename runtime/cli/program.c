@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/owner.h"
 #include "cli/params.h"
+#include "cli/worktree.h"
 #include "core/effect.h"
 #include "core/loop.h"
 #include "core/world.h"
@@ -312,6 +313,7 @@ static int resume_one(Session *session, const char *name)
         tfy__history_free(history);
         return status;
     }
+    tfy__explain_worktree(history, session->args->option[OPT_ROOT] ? session->args->option[OPT_ROOT] : ".");
     tfy__history_free(history);
     status = open_session(session);
     if (status != EXIT_DONE) return status;
