@@ -11,8 +11,12 @@ typedef struct Emit {
     Arena *arena;
     CText c;
     const Routine *routine; /* the one being written */
-    bool *needed;           /* by type id: its descriptor is referred to */
-    const char *file;       /* quoted, for #line */
+    const Var **locals;     /* C locals that the text being written mentions */
+    uint32_t local_count, local_cap;
+    uint32_t temps[REP_COUNT]; /* the highest temporary of each kind that it mentions */
+    uint32_t stamp;            /* of that text: Var.seen */
+    bool *needed;              /* by type id: its descriptor is referred to */
+    const char *file;          /* quoted, for #line */
 } Emit;
 
 /* ---- emit_val.c: expressions ---- */
@@ -20,9 +24,13 @@ void emit_val(Emit *e, Text *out, const Val *val);
 void emit_operand(Emit *e, Text *out, const Val *val); /* with parentheses where an operator could tear it apart */
 void emit_not(Emit *e, Text *out, const Val *val);     /* its opposite */
 void emit_type(Emit *e, Text *out, const Type *type);  /* the descriptor's address; marks it as needed */
-void emit_var(Emit *e, Text *out, const Var *var);
+void emit_var(Emit *e, Text *out, Var *var);
 const char *emit_ctype(Rep rep);  /* "int64_t ", "TfyObj *" */
 const char *emit_member(Rep rep); /* of TfyValue */
+
+/* ---- emit_block.c: what stands in functions ---- */
+void emit_blocks(Emit *e, const Routine *routine, uint32_t from,
+                 uint32_t to); /* places in Routine.order, of one part */
 
 /* ---- emit_routine.c: functions ---- */
 void emit_prototype(Emit *e, const Routine *routine);

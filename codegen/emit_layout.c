@@ -4,8 +4,10 @@
  * {"version": 1,
  *  "file": the main file's name, without its directory: messages show it, and a resumed run shows the same
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
- *  "points": [{"n", "id", "kind", "workflow", "line", "live": [{"slot", "name", "type"}]}],
+ *  "points": [{"n", "id", "kind", "workflow", "line", "live": [[slot, "name", "type"], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
+ * A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the slots that became live (or hold
+ * another variable now) hold, and which slots no longer hold anything. So the layout grows with the program, not with its square.
  * One line per element, for diff and for people. */
 #include <string.h>
 
@@ -49,7 +51,42 @@ static void put_workflow(Text *out, const Routine *routine)
     text_put(out, "}");
 }
 
-static void put_point(Text *out, const Point *point)
+/* The variable in each slot at the last point that was written. */
+typedef struct Slots {
+    const Routine *routine;
+    const Var **vars;
+} Slots;
+
+static void put_live(Text *out, Slots *slots, const Point *point)
+{
+    const char *comma = "";
+    uint32_t next = 0;
+    text_put(out, ",\"live\":[");
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        const Var *var = point->live[i];
+        if (slots->vars[var->slot] == var) continue;
+        slots->vars[var->slot] = var;
+        text_format(out, "%s[%d,", comma, var->slot);
+        text_quote_json(out, var->label ? var->label : var->name);
+        text_put(out, ",");
+        text_quote_json(out, var->type->name);
+        text_put(out, "]");
+        comma = ",";
+    }
+    text_put(out, "],\"dead\":[");
+    comma = "";
+    for (uint32_t slot = 0; slot < point->routine->slot_count; slot++) {
+        bool live = next < point->live_count && (uint32_t)point->live[next]->slot == slot;
+        next += live;
+        if (live || !slots->vars[slot]) continue;
+        slots->vars[slot] = NULL;
+        text_format(out, "%s%u", comma, slot);
+        comma = ",";
+    }
+    text_put(out, "]");
+}
+
+static void put_point(Text *out, Slots *slots, const Point *point)
 {
     static const char *const kinds[] = {[ASK_YIELD] = "yield", [ASK_FUEL] = "fuel",       [ASK_EFFECT] = "effect",
                                         [ASK_CALL] = "call",   [ASK_BACKOFF] = "backoff", [ASK_MARK] = "mark"};
@@ -57,16 +94,13 @@ static void put_point(Text *out, const Point *point)
     put_name(out, "id", point->id);
     text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
     put_name(out, "workflow", point->routine->name);
-    text_format(out, ",\"line\":%u,\"live\":[", point->line);
-    for (uint32_t i = 0; i < point->live_count; i++) {
-        const Var *var = point->live[i];
-        text_format(out, "%s{\"slot\":%d,", i ? "," : "", var->slot);
-        put_name(out, "name", var->name);
-        text_put(out, ",");
-        put_name(out, "type", var->type->name);
-        text_put(out, "}");
+    text_format(out, ",\"line\":%u", point->line);
+    if (slots->routine != point->routine) {
+        slots->routine = point->routine;
+        slots->vars = arena_alloc(out->arena, (point->routine->slot_count + 1) * sizeof *slots->vars);
     }
-    text_put(out, "]}");
+    if (point->ask != ASK_MARK) put_live(out, slots, point);
+    text_put(out, "}");
 }
 
 static void put_type(Text *out, const Type *type)
@@ -94,6 +128,7 @@ char *emit_layout(const Machine *machine, const char *file)
 {
     Text out = {.arena = machine->arena};
     const char *comma = "\n";
+    Slots slots = {0};
     text_put(&out, "{\"version\":1,");
     put_name(&out, "file", file);
     text_put(&out, ",\"workflows\":[");
@@ -106,7 +141,7 @@ char *emit_layout(const Machine *machine, const char *file)
     text_put(&out, "],\n\"points\":[");
     for (uint32_t i = 0; i < machine->point_count; i++) {
         text_put(&out, i ? ",\n" : "\n");
-        put_point(&out, machine->points[i]);
+        put_point(&out, &slots, machine->points[i]);
     }
     text_put(&out, "],\n\"types\":[");
     comma = "\n";

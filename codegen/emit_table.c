@@ -1,5 +1,6 @@
 /* emit_table.c: the static data around the functions: strings, types, points, tools, workflows, the program. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -161,20 +162,20 @@ void emit_types(Emit *e)
         if (e->needed[type->id]) emit_descriptor(e, type);
 }
 
-/* ---- points ---- */
+/* ---- what is live ---- */
 
-static const char *point_kind(AskKind ask)
-{
-    static const char *const kinds[] = {
-        [ASK_YIELD] = "TFY_POINT_YIELD", [ASK_FUEL] = "TFY_POINT_FUEL",      [ASK_EFFECT] = "TFY_POINT_EFFECT",
-        [ASK_CALL] = "TFY_POINT_CALL",   [ASK_BACKOFF] = "TFY_POINT_EFFECT", [ASK_MARK] = "TFY_POINT_MARK"};
-    return kinds[ask];
-}
+/* Lists of live slots are shared: a list that is a stretch of a longer one of the same routine is written as that stretch. In straight code,
+ * where variables come and stay, this keeps the output linear in the source. */
+typedef struct LiveList {
+    const Point *point; /* whose list was written; NULL: none */
+    uint32_t from;      /* where the wanted one begins in it */
+} LiveList;
 
-static bool same_live(const Point *a, const Point *b)
+static int by_live_count(const void *a, const void *b)
 {
-    return a && a->routine == b->routine && a->live_count == b->live_count &&
-           memcmp(a->live, b->live, a->live_count * sizeof *a->live) == 0;
+    const Point *x = *(const Point *const *)a, *y = *(const Point *const *)b;
+    if (x->live_count != y->live_count) return x->live_count > y->live_count ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void emit_live(Emit *e, const Point *point)
@@ -193,25 +194,73 @@ static void emit_live(Emit *e, const Point *point)
     ctext_line(&e->c, point->line, "%s};", p.data);
 }
 
-/* Points that keep the same slots share one list. */
+/* Where each variable stood in the list that was written last and holds it. */
+typedef struct Written {
+    LiveList *lists; /* by Var.id; point NULL: in none */
+} Written;
+
+static LiveList find_live(const Written *written, const Point *point)
+{
+    LiveList at = written->lists[point->live[0]->id];
+    bool fits = at.point && at.from + point->live_count <= at.point->live_count;
+    if (fits && memcmp(at.point->live + at.from, point->live, point->live_count * sizeof *point->live) == 0) return at;
+    return (LiveList){0};
+}
+
+/* The longest first, so that the shorter ones find them. Answers by Point.pc - 1. */
+static LiveList *emit_live_lists(Emit *e, const Routine *routine)
+{
+    LiveList *lists = arena_alloc(e->arena, (routine->resume_count + 1) * sizeof *lists);
+    const Point **points = arena_alloc(e->arena, (routine->resume_count + 1) * sizeof *points);
+    Written written = {arena_alloc(e->arena, (routine->var_count + 1) * sizeof *written.lists)};
+    for (uint32_t i = 0; i < routine->resume_count; i++) points[i] = routine->resume[i];
+    if (routine->resume_count) qsort(points, routine->resume_count, sizeof *points, by_live_count);
+    for (uint32_t i = 0; i < routine->resume_count && points[i]->live_count; i++) {
+        const Point *point = points[i];
+        LiveList *list = &lists[point->pc - 1];
+        *list = find_live(&written, point);
+        if (list->point) continue;
+        *list = (LiveList){point, 0};
+        emit_live(e, point);
+        for (uint32_t n = 0; n < point->live_count; n++) written.lists[point->live[n]->id] = (LiveList){point, n};
+    }
+    return lists;
+}
+
+/* ---- points ---- */
+
+static const char *point_kind(AskKind ask)
+{
+    static const char *const kinds[] = {
+        [ASK_YIELD] = "TFY_POINT_YIELD", [ASK_FUEL] = "TFY_POINT_FUEL",      [ASK_EFFECT] = "TFY_POINT_EFFECT",
+        [ASK_CALL] = "TFY_POINT_CALL",   [ASK_BACKOFF] = "TFY_POINT_EFFECT", [ASK_MARK] = "TFY_POINT_MARK"};
+    return kinds[ask];
+}
+
+static void emit_point(Emit *e, const Point *point, const LiveList *lists)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyPoint tfyg_p%u = {", point->number);
+    text_quote_c(&p, point->id, strlen(point->id));
+    text_format(&p, ", %u, %u, %s, ", point->number, point->line, point_kind(point->ask));
+    if (!point->live_count)
+        text_put(&p, "NULL, 0};");
+    else if (lists[point->pc - 1].from)
+        text_format(&p, "tfyg_live%u + %u, %u};", lists[point->pc - 1].point->number, lists[point->pc - 1].from,
+                    point->live_count);
+    else
+        text_format(&p, "tfyg_live%u, %u};", lists[point->pc - 1].point->number, point->live_count);
+    ctext_line(&e->c, point->line, "%s", p.data);
+}
+
 void emit_points(Emit *e)
 {
-    const Point *last = NULL;
-    for (uint32_t i = 0; i < e->machine->point_count; i++) {
-        const Point *point = e->machine->points[i];
-        Text p = {.arena = e->arena};
-        if (point->live_count && !same_live(last, point)) {
-            emit_live(e, point);
-            last = point;
-        }
-        text_format(&p, "static const TfyPoint tfyg_p%u = {", point->number);
-        text_quote_c(&p, point->id, strlen(point->id));
-        text_format(&p, ", %u, %u, %s, ", point->number, point->line, point_kind(point->ask));
-        if (point->live_count)
-            text_format(&p, "tfyg_live%u, %u};", last->number, point->live_count);
-        else
-            text_put(&p, "NULL, 0};");
-        ctext_line(&e->c, point->line, "%s", p.data);
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        const Routine *routine = e->machine->routines[i];
+        if (routine->kind != ROUTINE_WORKFLOW) continue;
+        const LiveList *lists = emit_live_lists(e, routine);
+        for (uint32_t n = 0; n < routine->point_count; n++)
+            if (routine->points[n]->kept) emit_point(e, routine->points[n], lists);
     }
 }
 
@@ -296,6 +345,9 @@ static void emit_tool(Emit *e, const Decl *decl)
         text_quote_c(&p, decl->doc, strlen(decl->doc));
     }
     put_hook(e, &p, decl, "argv");
+    put_hook(e, &p, decl, "input");
+    put_hook(e, &p, decl, "cwd");
+    put_hook(e, &p, decl, "env");
     put_hook(e, &p, decl, "model");
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");

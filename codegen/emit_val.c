@@ -74,8 +74,23 @@ void emit_type(Emit *e, Text *out, const Type *type)
 
 /* ---- variables ---- */
 
-void emit_var(Emit *e, Text *out, const Var *var)
+/* Notes that the function under way must declare it. */
+static void mention(Emit *e, Var *var)
 {
+    if (var->kind == VAR_TEMP) {
+        if (var->id > e->temps[var->rep]) e->temps[var->rep] = var->id;
+        return;
+    }
+    if (var->seen == e->stamp || var->slot >= 0 || var->kind == VAR_PARAM) return;
+    var->seen = e->stamp;
+    if (e->local_count == e->local_cap)
+        e->locals = arena_grow(e->arena, e->locals, &e->local_cap, e->local_count + 1, sizeof *e->locals);
+    e->locals[e->local_count++] = var;
+}
+
+void emit_var(Emit *e, Text *out, Var *var)
+{
+    mention(e, var);
     if (var->kind == VAR_PARAM && e->routine->kind == ROUTINE_HOOK)
         text_format(out, "A[%u].%s", var->id, emit_member(var->rep));
     else if (var->slot >= 0)
@@ -86,7 +101,7 @@ void emit_var(Emit *e, Text *out, const Var *var)
 
 static void emit_read(Emit *e, Text *out, const Val *val)
 {
-    const Var *var = val->var;
+    Var *var = val->var;
     emit_var(e, out, var);
     if (var->rep == REP_WORD && val->rep != REP_WORD) text_format(out, ".%s", emit_member(val->rep));
     if (var->rep == REP_PLACE && val->rep != REP_PLACE) text_format(out, "->%s", emit_member(val->rep));

@@ -9,7 +9,11 @@
  *     holds NULL, so one list serves all ways in.
  *
  * Slots are given out by a linear scan over the stretches in which variables are live. Objects and scalars never share a slot: a dead
- * object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them. */
+ * object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them.
+ *
+ * C compilers need more than linear time for long functions with many entries, so a long workflow is cut into parts, each a C function
+ * of its own. Cuts stand between statements, where no temporary is alive; a variable that is live over a jump from one part to another
+ * lies in the frame like one that is live over a point. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +339,107 @@ static void release_at_landings(const Frame *f)
         release_difference(f, params, routine->entry->live_in, routine->line, &routine->entry_release_count);
 }
 
+/* ---- jumps that only lead on ---- */
+
+static bool is_empty(const MBlock *block)
+{
+    return block->term.kind == TERM_JUMP && !block->landing && !block->count && !block->prologue_count;
+}
+
+/* Where a jump to a block really leads. */
+static MBlock *resolve(MBlock *block)
+{
+    for (int hops = 0; hops < 1000 && is_empty(block) && block->term.to != block; hops++) block = block->term.to;
+    return block;
+}
+
+/* True when a branch turned out to lead to one place only, which may leave its block empty. */
+static bool resolve_targets(MBlock *block)
+{
+    Term *term = &block->term;
+    if (term->to) term->to = resolve(term->to);
+    if (term->other) term->other = resolve(term->other);
+    for (uint32_t i = 0; i < term->case_count; i++) term->cases[i].to = resolve(term->cases[i].to);
+    if (term->kind != TERM_BRANCH || term->to != term->other) return false;
+    term->kind = TERM_JUMP;
+    term->other = NULL;
+    return true;
+}
+
+/* Leaves out blocks that do nothing but lead on. */
+static void thread_jumps(Routine *routine)
+{
+    uint32_t kept = 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < routine->order_count; i++) changed |= resolve_targets(routine->order[i]);
+    }
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        MBlock *block = routine->order[i];
+        if (is_empty(block) && block != routine->entry && resolve(block) != block) continue;
+        routine->order[kept++] = block;
+    }
+    routine->order_count = kept;
+}
+
+/* ---- parts ---- */
+
+#define PART_WEIGHT                                                                                                    \
+    400 /* instructions and ends of blocks, about; small enough for a compiler's quadratic passes not to show */
+
+static uint32_t weight_of(const MBlock *block)
+{
+    bool stops = block->term.kind == TERM_POINT || block->term.kind == TERM_FUEL;
+    return block->count + 2 + (stops ? 8 : 0);
+}
+
+static void cut_into_parts(Routine *routine)
+{
+    uint32_t weight = 0, part = 0;
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        MBlock *block = routine->order[i];
+        if (block->fresh && weight >= PART_WEIGHT) {
+            part++;
+            weight = 0;
+        }
+        block->part = part;
+        weight += weight_of(block);
+    }
+    routine->part_count = part + 1;
+}
+
+static void cross_set(const Frame *f, const uint64_t *set)
+{
+    for (uint32_t w = 0; set && w < f->words; w++)
+        for (uint64_t bits = set[w]; bits; bits &= bits - 1)
+            f->routine->vars[w * 64 + (uint32_t)__builtin_ctzll(bits)]->crosses = true;
+}
+
+/* A jump from another part: what is live at its end, and what it releases there, must lie in the frame. */
+static void enter(const Frame *f, const MBlock *from, MBlock *to)
+{
+    if (!to || from->part == to->part || to->entry) return;
+    to->entry = ++f->routine->entry_count;
+    cross_set(f, to->live_in);
+    cross_set(f, to->arriving);
+    for (uint32_t i = 0; i < to->prologue_count; i++) to->prologue[i]->dst->crosses = true;
+}
+
+static void find_entries(const Frame *f)
+{
+    Routine *routine = f->routine;
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        const MBlock *block = routine->order[i];
+        const Term *term = &block->term;
+        for (uint32_t n = 0; n < block->count; n++) enter(f, block, block->instrs[n]->landing);
+        for (uint32_t n = 0; n < term->case_count; n++) enter(f, block, term->cases[n].to);
+        enter(f, block, term->to);
+        enter(f, block, term->other);
+        enter(f, block, term->landing);
+        if (block->halts) enter(f, block, routine->failed);
+    }
+}
+
 /* ---- stretches ---- */
 
 static void stretch(Var *var, uint32_t at)
@@ -478,7 +583,10 @@ static void frame_routine(Routine *routine)
     solve(&f);
     release_all(&f);
     release_at_landings(&f);
+    thread_jumps(routine);
     if (routine->kind != ROUTINE_WORKFLOW) return;
+    cut_into_parts(routine);
+    find_entries(&f);
     find_stretches(&f);
     assign_slots(&f);
     for (uint32_t i = 0; i < routine->resume_count; i++) {

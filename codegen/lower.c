@@ -816,10 +816,24 @@ static void lower_stmt(Lower *l, const Stmt *s)
     }
 }
 
+#define BLOCK_INSTRS 100
+
+/* Between two statements nothing is borrowed: a long routine may be cut here into several C functions. */
+static void begin_statement(Lower *l)
+{
+    if (l->cur->count >= BLOCK_INSTRS) {
+        MBlock *next = machine_block(l->routine);
+        lower_go(l, next);
+        lower_begin(l, next);
+    }
+    if (!l->cur->count) l->cur->fresh = true;
+}
+
 static void lower_block(Lower *l, const Block *block)
 {
     for (const Stmt *s = block->stmts; s && l->cur; s = s->next) {
         l->line = lower_line_of(l, s->span);
+        begin_statement(l);
         lower_stmt(l, s);
     }
 }
@@ -899,6 +913,17 @@ static void lower_defaults(Machine *machine, const char *owner, const Field *fie
     }
 }
 
+/* The argv of an exec tool and what stands behind it, under the names of TfyTool's members. */
+static void lower_exec(Machine *machine, const Decl *decl)
+{
+    static const char *const options[][2] = {{"stdin", "input"}, {"cwd", "cwd"}, {"env", "env"}};
+    add_hook(machine, decl, "argv", decl, decl->name.text, decl->provider_value);
+    for (const ProviderOption *option = decl->options; option; option = option->next)
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+            if (strcmp(option->name.text, options[i][0]) == 0)
+                add_hook(machine, decl, options[i][1], decl, decl->name.text, option->value);
+}
+
 static void lower_prompt(Machine *machine, const Decl *decl)
 {
     static const char *const rows[] = {"model", "system", "user"};
@@ -927,7 +952,7 @@ static void lower_decl(Machine *machine, const Decl *decl)
         return;
     case DECL_TOOL:
         lower_defaults(machine, name, decl->params);
-        if (decl->provider == PROV_EXEC) add_hook(machine, decl, "argv", decl, name, decl->provider_value);
+        if (decl->provider == PROV_EXEC) lower_exec(machine, decl);
         return;
     case DECL_PROMPT:
         lower_defaults(machine, name, decl->params);

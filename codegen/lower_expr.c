@@ -169,7 +169,6 @@ Var *lower_temp(Lower *l, Rep rep)
     static const char letters[REP_COUNT] = {
         [REP_INT] = 'i', [REP_FLOAT] = 'f', [REP_BOOL] = 'b', [REP_OBJ] = 'o', [REP_WORD] = 'v', [REP_PLACE] = 'p'};
     uint32_t number = ++l->next_temp[rep];
-    if (number > l->routine->temps[rep]) l->routine->temps[rep] = number;
     Var *var = machine_var(l->routine, VAR_TEMP, NULL, rep, arena_printf(l->arena, "%c%u", letters[rep], number));
     var->id = number;
     return var;

@@ -58,7 +58,8 @@ typedef struct Var {
     bool used;            /* read or written anywhere: decides about (void) casts */
     int32_t slot;         /* index of its frame slot; -1: a C local */
     uint32_t first, last; /* the stretch of positions in which it is live; set by frame */
-    bool crosses;         /* live across some point */
+    bool crosses;         /* live across some point, or over a jump to another part */
+    uint32_t seen;        /* stamp of the last C function that declares it; emit's own */
 } Var;
 
 /* ---- the runtime's functions, as instructions call them ---- */
@@ -284,6 +285,9 @@ struct MBlock {
     uint32_t order;    /* place in Routine.order; set when placed */
     uint32_t loop_end; /* a loop's head with fuel: first place in Routine.order behind the loop */
     bool placed;
+    bool fresh;     /* begins between two statements: no temporary is alive, so a C function may begin here */
+    uint32_t part;  /* which C function of the routine it stands in */
+    uint32_t entry; /* reached from another part: its number among those, from 1; else 0 */
     bool landing;   /* errors arrive here */
     bool halts;     /* errors or a halt without one arrive here */
     uint32_t preds; /* normal predecessors; set by frame */
@@ -330,8 +334,7 @@ struct Routine {
     Var **vars; /* all but temporaries; parameters first */
     uint32_t var_count, var_cap;
     uint32_t param_count;
-    uint32_t temps[REP_COUNT]; /* how many temporaries of each kind C must declare */
-    MBlock **blocks;           /* by id */
+    MBlock **blocks; /* by id */
     uint32_t block_count, block_cap;
     MBlock **order; /* in the order of the output */
     uint32_t order_count, order_cap;
@@ -342,6 +345,8 @@ struct Routine {
     uint32_t resume_count;
     Var **slots; /* one variable per slot, for its kind; set by frame */
     uint32_t slot_count;
+    uint32_t part_count;    /* a long workflow becomes several C functions; see frame.c */
+    uint32_t entry_count;   /* blocks reached from another part */
     Instr **entry_releases; /* parameters nobody reads */
     uint32_t entry_release_count;
 };
