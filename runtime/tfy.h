@@ -554,6 +554,10 @@ typedef struct TfyTool {
     const char *doc;
     /* exec tools: the argv (list<string>) from the arguments. prompts: the texts. Borrowed results, false after a panic. */
     bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). NULL function: not given. */
+    bool (*input)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*env)(TfyTask *task, const TfyValue *args, TfyValue *out);
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */

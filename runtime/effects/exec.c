@@ -17,7 +17,7 @@
 #define TAIL_LINES 8 /* of stderr, quoted in an error */
 #define TAIL_BYTES 2000
 
-enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV }; /* of the built-in exec */
+enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV, ARG_COUNT }; /* of the built-in exec */
 
 /* ---- the end of a process; the helpers answer whether the call was answered, else a panic is pending ---- */
 
@@ -209,17 +209,17 @@ static int open_cwd(TfyCall *call, const TfyObj *cwd)
     return fd;
 }
 
-static void start_process(TfyCall *call, const TfyObj *list, const TfyValue *optional)
+static void start_process(TfyCall *call, const TfyValue args[])
 {
-    const TfyString *input = optional ? (const TfyString *)optional[ARG_STDIN].o : NULL;
-    const char **argv = c_argv(call, list);
-    char **env = argv ? c_env(call, optional ? optional[ARG_ENV].o : NULL) : NULL;
-    int cwd_fd = env ? open_cwd(call, optional ? optional[ARG_CWD].o : NULL) : -1;
+    const TfyString *input = (const TfyString *)args[ARG_STDIN].o;
+    const char **argv = c_argv(call, args[ARG_ARGV].o);
+    char **env = argv ? c_env(call, args[ARG_ENV].o) : NULL;
+    int cwd_fd = env ? open_cwd(call, args[ARG_CWD].o) : -1;
     if (cwd_fd >= 0) {
         TfyProcessSpec spec = {.argv = argv,
                                .env = (const char *const *)env,
                                .key = call->key,
-                               .cwd_fd = optional && optional[ARG_CWD].o ? cwd_fd : -1,
+                               .cwd_fd = args[ARG_CWD].o ? cwd_fd : -1,
                                .input = input ? input->bytes : NULL,
                                .input_len = input ? input->byte_len : 0};
         call->state = tfy__process_start(call->loop, &spec, on_end, call);
@@ -230,16 +230,27 @@ static void start_process(TfyCall *call, const TfyObj *list, const TfyValue *opt
     free(argv);
 }
 
+/* The arguments of the built-in exec, from what a tool declares. */
+static bool declared_args(const TfyCall *call, TfyValue args[])
+{
+    const TfyTool *tool = call->tool;
+    TfyTask *task = call->task;
+    return tool->argv(task, call->args, &args[ARG_ARGV]) &&
+           (!tool->input || tool->input(task, call->args, &args[ARG_STDIN])) &&
+           (!tool->cwd || tool->cwd(task, call->args, &args[ARG_CWD])) &&
+           (!tool->env || tool->env(task, call->args, &args[ARG_ENV]));
+}
+
 static void start(TfyCall *call)
 {
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
-    TfyValue list;
+    TfyValue declared[ARG_COUNT] = {{.o = NULL}};
     uint32_t mark = tfy_mark(task);
     if (!call->tool->argv) {
-        start_process(call, call->args[ARG_ARGV].o, call->args);
-    } else if (call->tool->argv(task, call->args, &list)) {
-        start_process(call, list.o, NULL);
+        start_process(call, call->args);
+    } else if (declared_args(call, declared)) {
+        start_process(call, declared);
     } else {
         fail_pending(call);
     }
