@@ -208,6 +208,11 @@ uint32_t tfy__ask_told(const TfyAsker *asker)
     return asker ? asker->told : 0;
 }
 
+bool tfy__ask_open(const TfyAsker *asker)
+{
+    return asker && asker->first && asker->watch >= 0;
+}
+
 void tfy__ask_stop(TfyAsker *asker)
 {
     if (!asker) return;

@@ -94,7 +94,7 @@ static int open_session(Session *session)
         .root = args->option[OPT_ROOT],
         .llm = args->option[OPT_LLM],
         .approve_all = args->option[OPT_YES] != NULL,
-        .wait_people = terminal,
+        .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
         .quiet = !session->stdout_open,
     };
@@ -181,6 +181,7 @@ static int report_run(Session *session, int64_t tid, const char *run)
 /* Why the loop stopped before its runs had ended. */
 static int report_stop(Session *session, int code, const char *run)
 {
+    if (tfy__ask_open(session->asker)) fputc('\n', stderr);
     const char *why = tfy__failure(session->loop);
     if (!*why) why = "the log cannot be written any more";
     switch (code) {
@@ -237,7 +238,8 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
     int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
     if (code != TFY_OK) {
-        tfy__say("%s", error);
+        bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0; /* the decoder names it by its place */
+        tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
         return close_session(session, code == TFY_E_INVALID ? refuse_params(session->program, workflow)
                                                             : tfy__exit_status(code));
     }
@@ -255,8 +257,8 @@ static int command_run(Session *session)
     if (!workflow) return EXIT_USAGE;
     if (session->args->option[OPT_HELP]) {
         tfy__params_usage(program, workflow, stdout);
-        printf("\n");
-        tfy__command_usage(session->args->command, stdout);
+        printf("\nEvery program takes these too:\n");
+        tfy__command_options(session->args->command, stdout);
         return tfy__flush_stdout(EXIT_DONE);
     }
     if (session->args->word_count) {
