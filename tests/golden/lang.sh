@@ -35,6 +35,36 @@ args=$(sed -n '1,5s|^// args: ||p' "$name.tfy")
 # Messages name no run and no directory.
 said() { sed -e 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' -e 's/^/err: /' "$1"; }
 problem() { echo "not ok - $name: $*"; bad=1; }
+replayed() { # what was done before
+    timeout 120 "$TFY" replay last $extra --db runs.db >replay.out 2>replay.err </dev/null
+    status=$?
+    if [ $status != 0 ] || ! grep -q ' 0 divergences, 0 effects performed' replay.out; then
+        problem "$1replay ended with $status"
+        head -n 6 replay.out replay.err
+    fi
+}
+killed_at() {
+    eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
+    status=$?
+    [ $status = 137 ] || return
+    timeout 120 "$TFY" resume last $extra --db runs.db >r.out 2>r.err </dev/null
+    status=$?
+    # What a kill at the first commit leaves may be nothing.
+    if [ $status = 69 ] && grep -q 'no run\|no database' r.err; then return; fi
+    "$TFY" output last --db runs.db >resumed 2>/dev/null
+    echo "exit $status" >r.end
+    grep '^exit' ../actual >end
+    if ! grep -q 'has already ended' r.err; then # a run that ended before the kill only says so
+        said r.err >>r.end
+        said ../err >>end
+    fi
+    if ! cmp -s ../whole resumed || ! cmp -s end r.end; then
+        problem "killed at $1 and resumed, it ends otherwise"
+        diff -u ../whole resumed | head -n 20 | cut -c1-200
+        diff -u end r.end | head -n 20 | cut -c1-200
+    fi
+    replayed "killed at $1 and resumed, "
+}
 bad=0
 eval timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >out 2>err </dev/null
 status=$?
@@ -44,42 +74,15 @@ if ! cmp -s "$here/$name.expected" actual; then
     problem "other output"
     diff -u "$here/$name.expected" actual 2>&1 | head -n 25 | cut -c1-200
 fi
-if ! grep -q '^// no replay' "$name.tfy"; then
-    timeout 120 "$TFY" replay last $extra --db runs.db >replay.out 2>replay.err </dev/null
-    status=$?
-    if [ $status != 0 ] || ! grep -q ' 0 divergences, 0 effects performed' replay.out; then
-        problem "replay ended with $status"
-        head -n 6 replay.out replay.err
-    fi
-fi
+grep -q '^// no replay' "$name.tfy" || replayed ""
 if [ "$kills" = yes ] && ! grep -q '^// no replay\|^// no kill' "$name.tfy"; then
     "$TFY" output last --db runs.db >whole 2>/dev/null
     for at in ${KILL_AT:-point:1 point:7 before:2 after:3 after:5}; do
-        rm -rf runs.db*
-        eval TFY_TEST_KILL=$at timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
-        status=$?
-        [ $status = 137 ] || continue
-        for again in 1 2 3; do # what a kill of the first commits leaves may be nothing: then there is no run
-            timeout 120 "$TFY" resume last $extra --db runs.db >r.out 2>r.err </dev/null
-            status=$?
-            [ $status = 137 ] || break
-        done
-        if [ $status = 69 ] && grep -q 'no run\|no database' r.err; then continue; fi
-        "$TFY" output last --db runs.db >resumed 2>/dev/null
-        # A run that ended before the kill only says so.
-        { if grep -q 'has already ended' r.err; then said err; else said r.err; fi; echo "exit $status"; } >r.end
-        { said err; grep '^exit' actual; } >end
-        if ! cmp -s whole resumed || ! cmp -s end r.end; then
-            problem "killed at $at and resumed, it ends otherwise"
-            diff -u whole resumed | head -n 20
-            diff -u end r.end | head -n 20
-        fi
-        timeout 120 "$TFY" replay last $extra --db runs.db >replay.out 2>replay.err </dev/null
-        status=$?
-        if [ $status != 0 ] || ! grep -q ' 0 divergences, 0 effects performed' replay.out; then
-            problem "killed at $at and resumed, replay ended with $status"
-            head -n 6 replay.out replay.err
-        fi
+        # In a directory of its own, so that it finds no files of another.
+        mkdir "at.$at" && cd "at.$at" || exit 1
+        cp ../"$name".* .
+        killed_at "$at"
+        cd ..
     done
 fi
 [ -z "${KEEP:-}" ] && rm -rf "$work/$name"
