@@ -416,7 +416,8 @@ static int turn(TfyLoop *loop, bool block)
 /* Nothing is left that could move without people. */
 static bool idle(const TfyLoop *loop)
 {
-    return !ready(loop) && !loop->work_first && !loop->in_flight && !loop->out_first && all_durable(loop);
+    return !ready(loop) && !loop->work_first && !loop->in_flight && !loop->out_first && !loop->sync_first &&
+           all_durable(loop);
 }
 
 static int write_shutdown(TfyLoop *loop)
