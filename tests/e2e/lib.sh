@@ -29,6 +29,7 @@ run()
 # start COMMAND…: the same in the background; its process is $pid. finish: waits for it and sets $status.
 start()
 {
+    rm -f out err # so that nobody waits for words of the run before
     "$@" >out 2>err </dev/null &
     pid=$!
 }
