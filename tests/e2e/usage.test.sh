@@ -77,9 +77,9 @@ workflow other(n: int) -> int {
 }
 END
 run tfy run params.tfy --name ann
-check "defaults" printed_exactly '"ann 2 0.5 false 1ms \"fast\" true [] -"'
+check "defaults" printed_exactly '"ann 2 0.5 false 1ms fast true [] -"'
 run tfy run params.tfy --name=ann --count -7 --ratio 2 --loud --wait 90s --mode careful --pair '{"a": 1}' --tags '["x"]' --note hi
-check "every kind of value" printed_exactly '"ann -7 2.0 true 90s \"careful\" false [\"x\"] hi"'
+check "every kind of value" printed_exactly '"ann -7 2.0 true 90s careful false [\"x\"] hi"'
 run tfy run --db other.db params.tfy --name b
 check "options before the file" [ -f other.db ]
 run tfy run params.tfy -- --name --odd
@@ -93,11 +93,11 @@ check "... and its doc comment" grep -q "Takes one of everything" err
 run tfy run params.tfy --name a --cuont 3
 check "an unknown parameter: 64" ended 64 "did you mean --count?"
 run tfy run params.tfy --name a --count 3.5
-check "a wrong int: 64" ended 64 "--count takes int, not '3.5'"
+check "a wrong int: 64" ended 64 "--count takes an int, not '3.5'"
 run tfy run params.tfy --name a --count 99999999999999999999
-check "an int out of range: 64" ended 64 "--count takes int"
+check "an int out of range: 64" ended 64 "--count takes an int"
 run tfy run params.tfy --name a --ratio nan
-check "a float that is no number: 64" ended 64 "--ratio takes float"
+check "a float that is no number: 64" ended 64 "--ratio takes a float"
 run tfy run params.tfy --name a --wait 5
 check "a duration without its unit: 64" ended 64 "such as 90s"
 run tfy run params.tfy --name a --mode slow
