@@ -542,6 +542,18 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     if (ok) tfy__step_answer(pending, value);
 }
 
+/* Whoever answers a run that nobody executes cannot know the type of the result. One that does not fit decides nothing: the step stays in
+ * doubt, and says so anew. */
+static void refuse_resolution(Pending *pending, const char *why)
+{
+    TfyCall *call = &pending->call;
+    pending->stage = STAGE_DOUBT;
+    pending->doubt_recorded = false;
+    if (!call->loop->replay_only)
+        tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
+                         call->tool->name, call->result->name, why);
+}
+
 static void take_resolved(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
@@ -560,7 +572,7 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
         if (ok)
             tfy__step_answer(pending, value);
         else
-            tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+            refuse_resolution(pending, text);
     } else {
         tfy__person_raise_failed(pending);
         pending->stage = STAGE_SETTLE;

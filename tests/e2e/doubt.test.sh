@@ -31,6 +31,10 @@ check "inspect shows the command" printed "tfy resolve"
 step=$(sqlite3 .tfy/runs.db "select step from history where type='InDoubt'")
 run tfy resolve last 99 --retry
 check "another step is not in doubt" ended 1
+run tfy resolve last "$step" --done 5
+run tfy resume last
+check "a result of the wrong type decides nothing: 75" ended 75 "is to be string"
+check "... the step is in doubt as before" grep -q "tfy resolve" err
 run tfy resolve last "$step" --done '"by hand"'
 check "resolve --done: 0" ended 0
 run tfy resume last
