@@ -41,6 +41,7 @@ typedef enum TfyOption {
     OPT_EVENTS,
     OPT_LLM,
     OPT_ROOT,
+    OPT_WAIT,
     OPT_ALL,
     OPT_PROGRAM,
     OPT_OUTPUT,
@@ -77,10 +78,10 @@ int tfy__option_words(const TfyCommandInfo *command, const char *text);
 
 /* The rows of the tables, for help and dispatch. */
 const TfyCommandInfo *tfy__command_find(const char *name);
-void tfy__command_usage(const TfyCommandInfo *command,
-                        void *file);              /* the usage line and the options; file is a FILE * */
-const TfyCommandInfo *tfy__command_at(int index); /* NULL: behind the last */
-const char *tfy__option_name(int option);         /* without dashes */
+void tfy__command_usage(const TfyCommandInfo *command, void *file); /* the usage line, the options; file is a FILE * */
+void tfy__command_options(const TfyCommandInfo *command, void *file); /* the options alone */
+const TfyCommandInfo *tfy__command_at(int index);                     /* NULL: behind the last */
+const char *tfy__option_name(int option);                             /* without dashes */
 
 /* Which of the candidates was probably meant: the nearest within a third of the word's length; NULL: none. */
 typedef const char *(*TfyCandidate)(const void *state, int index); /* NULL ends the list */

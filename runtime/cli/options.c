@@ -30,6 +30,7 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_EVENTS] = {"events", NULL, "print live activity as JSON lines on stderr"},
     [OPT_LLM] = {"llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one"},
     [OPT_ROOT] = {"root", "DIR", "the working root of files, commits and tools (else the current directory)"},
+    [OPT_WAIT] = {"wait", NULL, "stay until people have answered, instead of ending with status 75"},
     [OPT_ALL] = {"all", NULL, "every unfinished run of the program"},
     [OPT_PROGRAM] = {"program", "FILE.tfy", "replay against this program instead of the recorded one"},
     [OPT_OUTPUT] = {"output", NULL, "everything the run ever printed"},
@@ -37,7 +38,7 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
-#define RUNNING     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_ROOT))
+#define RUNNING     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_ROOT) | BIT(OPT_WAIT))
 #define ANSWERING   (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {
@@ -84,6 +85,11 @@ void tfy__command_usage(const TfyCommandInfo *command, void *file)
 {
     fprintf(file, "usage: %s %s%s%s [options]\n%s\n", tfy__program_name(), command->name, *command->operands ? " " : "",
             command->operands, command->summary);
+    tfy__command_options(command, file);
+}
+
+void tfy__command_options(const TfyCommandInfo *command, void *file)
+{
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptionInfo *info = &OPTIONS[i];
         char left[64];

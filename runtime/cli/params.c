@@ -9,8 +9,8 @@
 
 static bool wrong(const TfyField *param, const char *text)
 {
-    tfy__say("--%s takes %s%s, not '%s'", param->name, param->type->name,
-             param->type->kind == TFY_DURATION ? " such as 90s" : "", text);
+    tfy__say("--%s takes %s %s%s, not '%s'", param->name, strchr("aeio", *param->type->name) ? "an" : "a",
+             param->type->name, param->type->kind == TFY_DURATION ? " such as 90s" : "", text);
     return false;
 }
 
@@ -58,7 +58,7 @@ static bool add_json(TfyBuffer *out, const TfyField *param, const char *text)
     json_error_t error;
     json_t *json = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
     if (!json) {
-        tfy__say("--%s takes %s, written as JSON: %s", param->name, param->type->name, error.text);
+        tfy__say("--%s takes a %s, written as JSON: %s", param->name, param->type->name, error.text);
         return false;
     }
     json_decref(json);
