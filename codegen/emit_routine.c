@@ -146,7 +146,7 @@ static void put_signature(Emit *e, Text *p, const Routine *routine)
     for (uint32_t i = 0; i < routine->param_count && routine->kind == ROUTINE_FN; i++)
         text_format(p, ", TFYG_UNUSED %s%s", emit_ctype(routine->vars[i]->rep), routine->vars[i]->name);
     Rep rep = machine_rep(routine->result);
-    if (routine->kind != ROUTINE_HOOK && rep != REP_NONE) text_format(p, ", %s*out", emit_ctype(rep));
+    if (routine->kind != ROUTINE_HOOK && rep != REP_NONE) text_format(p, ", TFYG_UNUSED %s*out", emit_ctype(rep));
     text_put(p, ")");
 }
 
