@@ -341,9 +341,10 @@ static void say_stuck(Run *run)
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
+/* The source decides, not who compiled it: a newer tfyc may go on, for every recorded step is compared. */
 static bool same_program(const TfyLoop *loop, const TfyHistory *history)
 {
-    return memcmp(history->program_hash, loop->program->hash, 16) == 0;
+    return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
 }
 
 /* Why a history cannot be taken up here: a sentence and a code. 0: it can. */
