@@ -1,0 +1,98 @@
+# lib.sh: the programs the kill harness is used on, and how. Sourced by run.sh and by tests/soak/run.sh, which set
+#   build    a build with -Dkill_points=true, absolute
+#   root     of the repository, absolute
+#   scratch  a directory for programs and trials
+
+# crash_build: sets $build to the given build when one can be killed there, else to a build of its own beside it.
+crash_build()
+{
+    build=$(cd "$1" && pwd)
+    if ! nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q ' T tfy__kill_point$'; then
+        build=$root/build-crash
+        [ -f "$build/build.ninja" ] || meson setup "$build" "$root" -Dkill_points=true -Dpoison=true >"$scratch/setup.log" 2>&1 ||
+            { cat "$scratch/setup.log"; exit 1; }
+        ninja -j 2 -C "$build" --quiet tfyc tfy tfy.h runtime/libtfy.a tests/crash/crash_harness tests/crash/ledger_tool || exit 1
+    fi
+    # Dead slots of generated code hold a pattern; repositories are made without anybody's settings.
+    export CFLAGS="${CFLAGS:-} -DTFY_POISON" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1
+    unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
+}
+
+# crash NAME HARNESS-OPTIONS -- ARGUMENTS: the harness on $scratch/NAME in two processes; adds to $passed and $failed.
+passed=0
+failed=0
+crash()
+{
+    program=$1
+    shift
+    for shard in 0 1; do
+        mkdir -p "$scratch/$program-$shard"
+        "$build/tests/crash/crash_harness" --name "$program" --program "$scratch/$program" --tfy "$build/tfy" \
+            --scratch "$scratch/$program-$shard" --shard "$shard/2" "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
+        eval "pid$shard=\$!"
+    done
+    for shard in 0 1; do
+        eval "wait \$pid$shard" || true
+        log=$scratch/$program-$shard.log
+        counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+        if [ -z "$counts" ]; then
+            echo "not ok $program: the harness stopped"
+            failed=$((failed + 1))
+        fi
+        grep -v '^[0-9][0-9]* passed, ' "$log"
+        set -- ${counts:-0 0}
+        echo "$program, half $((shard + 1)): $1 trials passed, $2 failed"
+        passed=$((passed + $1))
+        failed=$((failed + $2))
+    done
+}
+
+# compiled NAME FILE.tfy [FILE.c…]: makes $scratch/NAME. False after a message: that counts as a failure.
+compiled()
+{
+    name=$1
+    shift
+    "$build/tfy" build "$@" -o "$scratch/$name" && return 0
+    echo "not ok $name: it does not compile"
+    failed=$((failed + 1))
+    return 1
+}
+
+# ---- the programs; each takes further options of the harness ----
+
+crash_ledger()
+{
+    compiled ledger "$root/tests/crash/ledger.tfy" || return 0
+    crash ledger --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" --again --yes \
+        "$@" -- --yes
+}
+
+crash_code_agent()
+{
+    agent=$root/examples/code_agent
+    compiled code_agent "$agent/code_agent.tfy" || return 0
+    crash code_agent \
+        --setup "cp -R '$agent/sample/.' . && git init -q && git config user.name T && git config user.email t@localhost &&
+            git add -A && git commit -q -m first" \
+        --effects 'git log --all --format=%B; git status --porcelain; git branch; cat people.c people.h; find .git -name "*.lock"' \
+        --again --yes --again "--llm=cassette:$agent/session.jsonl" "$@" \
+        -- --yes "--llm=cassette:$agent/session.jsonl" --instruction "Make the parser reject negative ages"
+}
+
+# An example whose effects, if it has any, are files in its working root.
+crash_example()
+{
+    example=$root/examples/$1
+    name=$1
+    shift
+    compiled "$name" "$example/$name.tfy" $(find "$example" -maxdepth 1 -name '*.c') || return 0
+    case $name in
+    ledger) # its probe knows what was booked, by the key that begins each line
+        crash ledger --effects "cut -d ' ' -f 2- ledger.txt" "$@" -- --to ann --cents 250 ;;
+    adr3)
+        crash adr3 --effects 'find . -type f ! -path "./.git/*" | sort | xargs -r cksum' --again --yes \
+            --again "--llm=cassette:$example/session.jsonl" "$@" -- --yes "--llm=cassette:$example/session.jsonl" ;;
+    kill | sleep) crash "$name" --loose "$@" -- ;; # what is first depends on the clock
+    *) crash "$name" "$@" -- ;;
+    esac
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in two programs; after each the
+# run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds. A build
+# without kill points gets one beside it (build-crash).
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+. "$root/tests/crash/lib.sh"
+crash_build "$1"
+
+if [ "${2:-}" = quick ]; then
+    crash_ledger --every 10
+    crash_code_agent --every 12 --kinds commit,point,double
+else
+    crash_ledger
+    crash_code_agent --kinds commit,point
+    crash_code_agent --kinds strace,double --every 6
+fi
+[ "$failed" = 0 ] || trap - EXIT # what a failed trial left stays to be looked at
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
