@@ -1,0 +1,17 @@
+#!/bin/sh
+# What `meson install` leaves is complete: two programs, the library, the header.
+. "$here/lib.sh"
+DESTDIR="$PWD/root" meson install -C "$build" --no-rebuild >install.log 2>&1
+check "installs" [ "$?" = 0 ]
+prefix=$PWD/root/usr/local
+for file in bin/tfy bin/tfyc lib/libtfy.a include/tfy.h; do
+    check "$file" [ -s "$prefix/$file" ]
+done
+printf 'workflow main() -> int {\n    return 3\n}\n' >one.tfy
+run env PATH=/usr/bin:/bin "$prefix/bin/tfy" run one.tfy
+check "the installed tfy compiles and runs" printed_exactly 3
+run "$prefix/bin/tfy" check one.tfy
+check "the installed tfyc is found" ended 0
+nm -g --defined-only "$prefix/lib/libtfy.a" | awk 'NF == 3 { print $3 }' | grep -v '^tfy_' | grep -v '^__\(asan\|odr_asan\|sancov\|start\|stop\)' >names
+check "the library exports nothing but tfy_ and tfy__" [ ! -s names ]
+[ ! -s names ] || head -n 5 names | sed 's/^/    /'
