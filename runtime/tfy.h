@@ -142,7 +142,7 @@ typedef struct TfyHeap {
     TfyObj **temps; /* the release stack; owned references */
     uint32_t temp_count, temp_cap;
     uint32_t fn_depth; /* nesting of fn calls; at most TFY_FN_DEPTH */
-    int64_t fn_fuel;   /* what a fn called from a workflow may still spend; refilled when a task is resumed */
+    int64_t fn_fuel;   /* what the fn called from a workflow may still spend; filled when it is entered */
     bool fn_spent;     /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
     void *(*alloc)(void *state, void *old, size_t old_size,
                    size_t new_size); /* realloc-like; NULL = failure; size 0 frees */

@@ -87,9 +87,9 @@ struct Run {
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
-    TfyHistory *spent; /* the history after its end, while the one who took its last record may still look at it */
-    bool *taken;                     /* per record */
-    uint32_t *next_of_task;          /* per record: index of the same task's next record, or NO_INDEX */
+    TfyHistory *spent;      /* the history after its end, while the one who took its last record may still look at it */
+    bool *taken;            /* per record */
+    uint32_t *next_of_task; /* per record: index of the same task's next record, or NO_INDEX */
     uint32_t *first_of_task;         /* per task of the history: index of its first record */
     uint32_t cursor;                 /* lowest record that is not taken */
     Pending *held_first, *held_last; /* steps that want to go live before the cursor has reached the end */
@@ -237,6 +237,7 @@ struct TfyLoop {
 
     TfyTask *tasks;      /* reserved: TASK_MAX entries */
     uint32_t task_count; /* entries ever used */
+    char *first_stacks;  /* reserved likewise: the first bytes of each task's stack */
     uint32_t *free_slots;
     uint32_t free_count, free_cap;
 
@@ -255,6 +256,7 @@ struct TfyLoop {
     void *poller;
     Watch *watches;
     uint32_t watch_cap, watch_free;
+    uint32_t watch_count; /* descriptors watched now */
 
     Pending *sync_first, *sync_last; /* ascending sync_lsn */
     Pending *work_first, *work_last; /* to advance in the next turn */
@@ -293,7 +295,9 @@ Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);
 void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 
 /* sched.c */
-void tfy__sched_run_task(TfyLoop *loop, TfyTask *task);
+#define SCHED_TASKS 256u /* at most, in one go */
+/* Runs the first `count` tasks of the ring, which has that many; answers how many ran: fewer only after a failure. */
+uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count);
 void tfy__sched_wake(TfyTask *task); /* a step is answered: result or error is set */
 void tfy__sched_halt(TfyTask *task);
 
@@ -361,7 +365,7 @@ bool tfy__history_live(const Cold *cold); /* may this task append now? */
 bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
 void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
 void tfy__history_drop(TfyLoop *loop, Run *run);
-void tfy__history_forget(Run *run); /* frees what drop has left */
+void tfy__history_forget(Run *run);                   /* frees what drop has left */
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
 bool tfy__record_has(const TfyLogRecord *record, const char *member);
 

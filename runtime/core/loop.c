@@ -12,7 +12,6 @@
 
 #include "core.h"
 
-#define TASKS_PER_TURN  256
 #define TIMERS_PER_TURN 1024
 #define EVENTS_PER_TURN 64
 #define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
@@ -69,6 +68,7 @@ int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler hand
     int64_t tag = (int64_t)generation << 32 | index;
     if (loop->world.poller->add(loop->poller, fd, events, (uint64_t)tag) < 0) return TFY_E_IO;
     loop->watch_free = watch->next_free;
+    loop->watch_count++;
     *watch = (Watch){.fd = fd, .handler = handler, .arg = arg, .generation = generation};
     return tag;
 }
@@ -86,6 +86,7 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
     Watch *watch = watch_of(loop, handle);
     if (!watch) return;
     loop->world.poller->del(loop->poller, watch->fd);
+    loop->watch_count--;
     watch->handler = NULL;
     watch->fd = -1;
     watch->next_free = loop->watch_free;
@@ -380,8 +381,10 @@ static int64_t poll_timeout(const TfyLoop *loop, bool block)
 static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];
-    int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, poll_timeout(loop, block));
-    if (block) tfy__loop_clock(loop);
+    int64_t timeout_ns = poll_timeout(loop, block);
+    if (!timeout_ns && !loop->watch_count) return 0;
+    int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
+    if (timeout_ns) tfy__loop_clock(loop);
     for (int i = 0; i < count; i++) {
         Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
         if (watch) watch->handler(watch->arg, events[i].events);
@@ -405,9 +408,8 @@ static int turn(TfyLoop *loop, bool block)
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
-    if (count > TASKS_PER_TURN) count = TASKS_PER_TURN;
-    for (uint32_t i = 0; i < count && !loop->failure; i++, happened++)
-        tfy__sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+    if (count > SCHED_TASKS) count = SCHED_TASKS;
+    happened += (int)tfy__sched_run_ready(loop, count);
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);

@@ -322,7 +322,7 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     while (run->history && run->cursor < run->history->record_count && !loop->failure) {
         if (tfy__step_work(loop)) continue;
         if (loop->ring_head == loop->ring_tail) return false;
-        tfy__sched_run_task(loop, &loop->tasks[loop->ring[loop->ring_head++ & loop->ring_mask]]);
+        tfy__sched_run_ready(loop, 1);
     }
     return true;
 }

@@ -1,4 +1,6 @@
 /* sched.c: running one task until it stops: the trampoline over its frames. */
+#include <string.h>
+
 #include "core.h"
 #include "wal/kill_point.h"
 
@@ -76,16 +78,20 @@ static bool prepare(TfyTask *task)
 /* A task that gets every answer at once would never let others run: after a slice of such answers it queues again. */
 #define AGAIN_COST (TFY_FUEL_SLICE / 64)
 
-void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
+#define UNLIKELY(condition) __builtin_expect(condition, 0)
+
+static inline TfyStatus run_top(TfyTask *task)
 {
-    task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
-    task->fuel = TFY_FUEL_SLICE;
-    loop->heap.fn_fuel = TFY_FN_FUEL;
-    if (task->state & T_SLOW && !prepare(task)) return;
-    for (;;) {
-        TfyFrame *frame = frame_at(task, task->top);
-        TfyStatus status = frame->workflow->run(task, frame);
-        tfy__kill_point("point");
+    TfyFrame *frame = frame_at(task, task->top);
+    TfyStatus status = frame->workflow->run(task, frame);
+    tfy__kill_point("point");
+    return status;
+}
+
+/* What a frame said decides what comes next, until the task stops. */
+static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
+{
+    for (;; status = run_top(task)) {
         switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
@@ -108,4 +114,50 @@ void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
         case TFY_STOP: tfy__sched_halt(task); return;
         }
     }
+}
+
+/* A task that something is to be told before it goes on. */
+static void run_slow(TfyLoop *loop, TfyTask *task)
+{
+    task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
+    task->fuel = TFY_FUEL_SLICE;
+    if (task->state & T_SLOW && !prepare(task)) return;
+    go_on(loop, task, run_top(task));
+}
+
+static void take_slots(TfyLoop *loop, uint32_t slots[SCHED_TASKS], uint32_t count)
+{
+    uint32_t from = loop->ring_head & loop->ring_mask, straight = loop->ring_mask + 1 - from;
+    if (straight > count) straight = count;
+    memcpy(slots, loop->ring + from, straight * sizeof *slots);
+    memcpy(slots + straight, loop->ring, (count - straight) * sizeof *slots);
+    loop->ring_head += count;
+}
+
+/* The common case, a task that goes from one plain yield to the next, stays in this loop and touches two cache lines: its hot part and its
+ * frame. What it costs is mostly stores, so nothing is written that has its value already. All else leaves the loop. */
+uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
+{
+    uint32_t slots[SCHED_TASKS];
+    TfyTask *const tasks = loop->tasks;
+    take_slots(loop, slots, count);
+    for (const uint32_t *slot = slots, *end = slots + count; slot < end; slot++) {
+        TfyTask *task = &tasks[*slot];
+        if (UNLIKELY(task->state != (T_QUEUED | TFY_TASK_READY))) {
+            run_slow(loop, task);
+        } else {
+            task->state = TFY_TASK_RUNNING;
+            if (UNLIKELY(task->fuel != TFY_FUEL_SLICE)) task->fuel = TFY_FUEL_SLICE;
+            TfyStatus status = run_top(task);
+            if (!UNLIKELY(status != TFY_YIELD || task->state != TFY_TASK_RUNNING)) {
+                task->passages++;
+                task->state = T_QUEUED | TFY_TASK_READY;
+                loop->ring[loop->ring_tail++ & loop->ring_mask] = *slot;
+                continue;
+            }
+            go_on(loop, task, status);
+        }
+        if (loop->failure) return (uint32_t)(slot - slots) + 1;
+    }
+    return count;
 }

@@ -1,21 +1,33 @@
 /* task.c: where tasks and their frames live.
  *
  * The hot part of a task is one cache line in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number
- * and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. Taking and
- * giving back memory of tasks and frames happens in this file only. */
+ * and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. The first bytes
+ * of it come with the slot, side by side like the tasks: most tasks have one small frame, and those that take turns then lie in the order
+ * in which they run. Taking and giving back memory of tasks and frames happens in this file only. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core.h"
 
+#define FIRST_STACK 128u       /* bytes of stack that come with a slot */
+#define HUGE_FROM   (1u << 16) /* tasks */
+
+/* Address space for TASK_MAX entries; memory comes with the first touch. */
+static void *reserve(size_t entry_size)
+{
+    size_t bytes = (size_t)TASK_MAX * entry_size;
+    void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (place == MAP_FAILED) return NULL;
+    madvise(place, bytes, MADV_DONTDUMP);
+    return place;
+}
+
 int tfy__tasks_init(TfyLoop *loop)
 {
-    size_t bytes = (size_t)TASK_MAX * sizeof(TfyTask);
-    void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (place == MAP_FAILED) return TFY_E_NOMEM;
-    madvise(place, bytes, MADV_DONTDUMP);
-    loop->tasks = place;
+    loop->tasks = reserve(sizeof(TfyTask));
+    loop->first_stacks = reserve(FIRST_STACK);
+    if (!loop->tasks || !loop->first_stacks) return TFY_E_NOMEM;
     loop->ring_mask = 1023;
     loop->ring = malloc((loop->ring_mask + 1) * sizeof *loop->ring);
     loop->by_tid_cap = 1024;
@@ -26,6 +38,7 @@ int tfy__tasks_init(TfyLoop *loop)
 void tfy__tasks_deinit(TfyLoop *loop)
 {
     if (loop->tasks) munmap(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask));
+    if (loop->first_stacks) munmap(loop->first_stacks, (size_t)TASK_MAX * FIRST_STACK);
     free(loop->free_slots);
     free(loop->ring);
     free(loop->by_tid);
@@ -113,6 +126,13 @@ static void table_remove(TfyLoop *loop, Cold *cold)
 
 /* ---- tasks ---- */
 
+/* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
+static void advise_huge(const TfyLoop *loop)
+{
+    madvise(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask), MADV_HUGEPAGE);
+    madvise(loop->first_stacks, (size_t)TASK_MAX * FIRST_STACK, MADV_HUGEPAGE);
+}
+
 static TfyTask *slot_take(TfyLoop *loop)
 {
     if (loop->free_count) return &loop->tasks[loop->free_slots[--loop->free_count]];
@@ -124,6 +144,7 @@ static TfyTask *slot_take(TfyLoop *loop)
         loop->free_slots = slots;
         loop->free_cap = cap;
     }
+    if (loop->task_count == HUGE_FROM) advise_huge(loop);
     return &loop->tasks[loop->task_count++];
 }
 
@@ -131,6 +152,11 @@ static void slot_return(TfyLoop *loop, TfyTask *task)
 {
     *task = (TfyTask){.state = T_FREE};
     loop->free_slots[loop->free_count++] = (uint32_t)(task - loop->tasks);
+}
+
+static char *first_stack(const TfyTask *task)
+{
+    return task->loop->first_stacks + (size_t)(task - task->loop->tasks) * FIRST_STACK;
 }
 
 Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
@@ -147,6 +173,8 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     *cold = (Cold){.task = task, .run = run, .workflow = workflow, .next_record = NO_INDEX, .cancel_scope = NO_INDEX};
     cold->log = (TfyLogTask){.tid = tid, .run = &run->log, .path = own_path};
     *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
+    task->stack = first_stack(task);
+    cold->stack_cap = FIRST_STACK;
     cold->next_in_run = run->tasks;
     run->tasks = cold;
     run->live++;
@@ -160,7 +188,7 @@ void tfy__task_give_back(Cold *cold)
     TfyTask *task = cold->task;
     TfyLoop *loop = task->loop;
     tfy__task_release_frames(task);
-    tfy__free(&loop->heap, task->stack, cold->stack_cap);
+    if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, cold->stack_cap);
     cold->stack_cap = 0;
     cold->task = NULL;
     slot_return(loop, task);
@@ -184,12 +212,13 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
 {
     Cold *cold = cold_of(task);
     if (need <= cold->stack_cap) return true;
-    uint64_t cap =
-        cold->stack_cap ? (uint64_t)cold->stack_cap * 2 : need; /* the first frame fits exactly: most tasks have one */
+    uint64_t cap = (uint64_t)cold->stack_cap * 2;
     while (cap < need) cap *= 2;
     if (cap > UINT32_MAX / 2) return false;
-    char *stack = tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
+    bool first = task->stack == first_stack(task);
+    char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
     if (!stack) return false;
+    if (first) memcpy(stack, task->stack, cold->stack_cap);
     task->stack = stack;
     cold->stack_cap = (uint32_t)cap;
     return true;

@@ -31,6 +31,7 @@ bool tfy_fn_enter(TfyTask *task, uint32_t line)
 {
     if (task->heap->fn_depth >= TFY_FN_DEPTH)
         return tfy_panic(task, line, "fn calls are nested deeper than %d", TFY_FN_DEPTH);
-    task->heap->fn_depth++;
+    /* The outermost one brings the budget: what a fn may spend does not depend on where its workflow was resumed. */
+    if (task->heap->fn_depth++ == 0) task->heap->fn_fuel = TFY_FN_FUEL;
     return true;
 }

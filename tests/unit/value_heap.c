@@ -223,9 +223,10 @@ static void test_fuel(void **state)
     Fixture f;
     fixture_init(&f);
     TfyTask *t = &f.task;
-    f.heap.fn_fuel = 2 * TFY_FUEL_SLICE;
     t->fuel = 0;
     assert_true(tfy_fn_enter(t, 1) && tfy_fn_enter(t, 1));
+    assert_int_equal(f.heap.fn_fuel, TFY_FN_FUEL); /* the outer one brings it */
+    f.heap.fn_fuel = 2 * TFY_FUEL_SLICE;
     assert_true(tfy_spend(t));
     assert_true(tfy_fn_fuel(t, 1));
     tfy_fn_leave(t);
