@@ -49,9 +49,9 @@ double protothread_run(uint32_t tasks, int64_t yields)
         threads[slot] = (Thread){.run = spin, .count = yields};
         push(&queue, slot);
     }
-    double begin = bench_seconds();
+    double begin = bench_cpu_seconds();
     run_all(threads, &queue);
-    double took = bench_seconds() - begin;
+    double took = bench_cpu_seconds() - begin;
     free(threads);
     free(queue.ring);
     return took;
