@@ -142,7 +142,8 @@ static void put_signature(Emit *e, Text *p, const Routine *routine)
     }
     text_format(p, "static TFYG_UNUSED bool %s(TfyTask *t", name);
     if (routine->kind == ROUTINE_HOOK) /* a default has no arguments */
-        text_put(p, routine->decl ? ", TFYG_UNUSED const TfyValue *A, TfyValue *out" : ", TfyValue *out");
+        text_put(p, routine->decl ? ", TFYG_UNUSED const TfyValue *A, TFYG_UNUSED TfyValue *out"
+                                  : ", TFYG_UNUSED TfyValue *out");
     for (uint32_t i = 0; i < routine->param_count && routine->kind == ROUTINE_FN; i++)
         text_format(p, ", TFYG_UNUSED %s%s", emit_ctype(routine->vars[i]->rep), routine->vars[i]->name);
     Rep rep = machine_rep(routine->result);
