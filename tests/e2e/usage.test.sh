@@ -67,9 +67,9 @@ enum Mode { fast, careful }
 type Pair { a: int, b: string = "x" }
 
 /// Takes one of everything.
-workflow main(name: string, count: int = 2, ratio: float = 0.5, loud: bool = false, wait: duration = 1ms, mode: Mode = Mode.fast,
+workflow main(name: string, count: int = 2, ratio: float = 0.5, loud: bool = false, pause: duration = 1ms, mode: Mode = Mode.fast,
     pair: Pair? = null, tags: list<string> = [], note: string? = null) -> string {
-    return "${name} ${count} ${ratio} ${loud} ${wait} ${mode} ${pair == null} ${tags} ${note ?? "-"}"
+    return "${name} ${count} ${ratio} ${loud} ${pause} ${mode} ${pair == null} ${tags} ${note ?? "-"}"
 }
 
 workflow other(n: int) -> int {
@@ -78,7 +78,7 @@ workflow other(n: int) -> int {
 END
 run tfy run params.tfy --name ann
 check "defaults" printed_exactly '"ann 2 0.5 false 1ms fast true [] -"'
-run tfy run params.tfy --name=ann --count -7 --ratio 2 --loud --wait 90s --mode careful --pair '{"a": 1}' --tags '["x"]' --note hi
+run tfy run params.tfy --name=ann --count -7 --ratio 2 --loud --pause 90s --mode careful --pair '{"a": 1}' --tags '["x"]' --note hi
 check "every kind of value" printed_exactly '"ann -7 2.0 true 90s careful false [\"x\"] hi"'
 run tfy run --db other.db params.tfy --name b
 check "options before the file" [ -f other.db ]
@@ -98,7 +98,7 @@ run tfy run params.tfy --name a --count 99999999999999999999
 check "an int out of range: 64" ended 64 "--count takes an int"
 run tfy run params.tfy --name a --ratio nan
 check "a float that is no number: 64" ended 64 "--ratio takes a float"
-run tfy run params.tfy --name a --wait 5
+run tfy run params.tfy --name a --pause 5
 check "a duration without its unit: 64" ended 64 "such as 90s"
 run tfy run params.tfy --name a --mode slow
 check "an enum case that is none: 64" ended 64
