@@ -128,6 +128,7 @@ for info in "$blocks"/*.info; do
     *) not_ok "nothing says what is to be done with a block '${1:-}'" ;;
     esac
 done
+exit 0
 ONE
 
 for document in "$@"; do
