@@ -1,11 +1,11 @@
 /* harness.c: kills one program at every place there is, and checks that nobody can tell afterwards.
  *
  *   crash_harness --name N --program P --tfy T --scratch D [--setup SH] [--effects SH] [--ledger FILE] [--results FILE] [--kinds LIST]
- *                 [--every N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
+ *                 [--every N] [--dense] [--random N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
  *
  * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), strace (a sample of system calls),
- * double (a second kill while the run is taken up). --every takes each N-th place only; --shard splits the places between processes. The
- * last line says how many trials passed and failed. */
+ * double (a second kill while the run is taken up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills
+ * at some moment; --shard splits the places between processes. The last line says how many trials passed and failed. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -23,10 +23,13 @@ typedef struct Work {
     Outcome reference;
     const char *kinds;
     int every;         /* each so many-th place */
+    bool dense;        /* every system call, and every pair of kills */
+    int random;        /* kills at some moment */
     int shard, shards; /* this process takes places whose number leaves shard when divided by shards */
     int place;         /* number of the next place */
     char *done;        /* the results file as it was */
     int passed, failed, skipped;
+    char *paths[3]; /* what the case names, made absolute */
 } Work;
 
 /* ---- results ---- */
@@ -87,7 +90,7 @@ static void all_places(Work *work, const char *kind)
 /* A sample: near the beginning each, later ever more seldom. */
 static void some_calls(Work *work, const char *call, bool in_line)
 {
-    for (int count = 1; count < COUNT_MAX; count += 1 + count * work->every / 3) {
+    for (int count = 1; count < COUNT_MAX; count += work->dense ? 1 : 1 + count * work->every / 3) {
         if (work->place++ % work->shards != work->shard) continue;
         if (attempt(work, &(Kill){.kind = call, .strace = true, .in_line = in_line, .count = count}, NULL) == UNREACHED)
             return;
@@ -98,10 +101,24 @@ static void some_calls(Work *work, const char *call, bool in_line)
 static void doubles(Work *work, const char *first, const char *second)
 {
     static const int seconds[] = {1, 2, 4, 9};
-    for (int count = 2, i = 0; count < COUNT_MAX; count += 2 * work->every + 1, i++) {
+    const int step = work->dense ? 1 : 2 * work->every + 1;
+    for (int i = 0, count = 1; count < COUNT_MAX; i++) {
+        const Kill one = {.kind = first, .count = count}, two = {.kind = second, .count = seconds[i % 4]};
+        if (!work->dense || i % 4 == 3) count += step;
         if (work->place++ % work->shards != work->shard) continue;
-        Kill one = {.kind = first, .count = count}, two = {.kind = second, .count = seconds[i % 4]};
         if (attempt(work, &one, &two) == UNREACHED) return;
+    }
+}
+
+/* Kills at moments that repeat themselves from one harness to the next, spread over the time of an undisturbed run; each resume is killed, too. */
+static void moments(Work *work)
+{
+    const long long span_us = work->reference.us;
+    for (int i = 1; i <= work->random; i++) {
+        if (work->place++ % work->shards != work->shard) continue;
+        const Kill one = {.kind = "moment", .count = i, .after_us = (long long)i * 7919 * 104729 % span_us + 1},
+                   two = {.kind = "moment", .count = i, .after_us = (long long)i * 6101 * 103 % span_us + 1};
+        attempt(work, &one, &two);
     }
 }
 
@@ -126,17 +143,19 @@ static void go_through(Work *work)
         doubles(work, "after", "point");
         doubles(work, "point", "after");
     }
+    moments(work);
     for (size_t i = 0; wanted(work, "strace") && i < sizeof calls / sizeof *calls; i++)
         some_calls(work, calls[i], i % 3 != 2);
 }
 
 /* ---- the command line ---- */
 
-static char *absolute(const char *path)
+static const char *absolute(char **place, const char *path)
 {
-    char *full = realpath(path, NULL);
-    if (!full) die("there is no %s", path);
-    return full;
+    free(*place);
+    *place = realpath(path, NULL);
+    if (!*place) die("there is no %s", path);
+    return *place;
 }
 
 static void read_options(Work *work, int argc, char **argv)
@@ -154,23 +173,25 @@ static void read_options(Work *work, int argc, char **argv)
         RESULTS,
         KINDS,
         EVERY,
+        RANDOM,
         SHARD,
+        AGAIN,
+        DENSE,
         LOOSE,
-        VERBOSE,
-        AGAIN
+        VERBOSE
     };
-    static const struct option options[] = {
-        {"name", 1, NULL, NAME},       {"program", 1, NULL, PROGRAM}, {"tfy", 1, NULL, TFY},
-        {"scratch", 1, NULL, SCRATCH}, {"setup", 1, NULL, SETUP},     {"effects", 1, NULL, EFFECTS},
-        {"ledger", 1, NULL, LEDGER},   {"results", 1, NULL, RESULTS}, {"kinds", 1, NULL, KINDS},
-        {"every", 1, NULL, EVERY},     {"shard", 1, NULL, SHARD},     {"loose", 0, NULL, LOOSE},
-        {"verbose", 0, NULL, VERBOSE}, {"again", 1, NULL, AGAIN},     {NULL, 0, NULL, 0}};
+    static const char *const names[] = {"name",   "program", "tfy",   "scratch", "setup",  "effects",
+                                        "ledger", "results", "kinds", "every",   "random", "shard",
+                                        "again",  "dense",   "loose", "verbose"};
+    struct option options[VERBOSE + 1] = {{0}};
+    for (int i = 0; i < VERBOSE; i++)
+        options[i] = (struct option){.name = names[i], .has_arg = i + 1 < DENSE, .val = i + 1};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case NAME: work->the.name = optarg; break;
-        case PROGRAM: work->the.program = absolute(optarg); break;
-        case TFY: work->the.tfy = absolute(optarg); break;
-        case SCRATCH: work->the.scratch = absolute(optarg); break;
+        case PROGRAM: work->the.program = absolute(&work->paths[0], optarg); break;
+        case TFY: work->the.tfy = absolute(&work->paths[1], optarg); break;
+        case SCRATCH: work->the.scratch = absolute(&work->paths[2], optarg); break;
         case SETUP: work->the.setup = optarg; break;
         case EFFECTS: work->the.effects = optarg; break;
         case LEDGER: work->the.ledger = optarg; break;
@@ -178,6 +199,8 @@ static void read_options(Work *work, int argc, char **argv)
         case KINDS: work->kinds = optarg; break;
         case EVERY: work->every = atoi(optarg); break;
         case SHARD: sscanf(optarg, "%d/%d", &work->shard, &work->shards); break;
+        case DENSE: work->dense = true; break;
+        case RANDOM: work->random = atoi(optarg); break;
         case LOOSE: work->the.loose = true; break;
         case VERBOSE: work->the.verbose = true; break;
         case AGAIN:
@@ -203,5 +226,8 @@ int main(int argc, char **argv)
     go_through(&work);
     if (work.skipped) printf("%d trials had passed before\n", work.skipped);
     printf("%d passed, %d failed\n", work.passed, work.failed);
+    trial_outcome_free(&work.reference);
+    free(work.done);
+    for (int i = 0; i < 3; i++) free(work.paths[i]);
     return work.failed != 0;
 }

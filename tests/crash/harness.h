@@ -38,6 +38,7 @@ typedef struct Outcome {
     char *effects; /* what --effects printed, normalised */
     char *value;   /* the result as JSON, or NULL */
     char *printed; /* the line that a finished run prints behind its output, or NULL */
+    long long us;  /* time that the first process took */
     char *uuid;    /* of the run */
 } Outcome;
 
@@ -46,8 +47,9 @@ typedef struct Kill {
     const char
         *kind; /* "before", "after", "checkpoint", "point", or the name of a system call with strace; NULL: nowhere */
     bool strace;
-    bool in_line; /* commits on the loop's own thread */
-    int count;    /* the n-th */
+    bool in_line;       /* commits on the loop's own thread */
+    int count;          /* the n-th */
+    long long after_us; /* not 0: from outside, so long after the start */
 } Kill;
 
 /* A record in doubt: the newest record of its task is InDoubt. */
@@ -65,11 +67,12 @@ typedef enum Verdict { PASSED, FAILED, UNREACHED } Verdict;
 typedef struct Command {
     const char *words[WORDS_MAX];
     int count;
-    const char *kill; /* value of TFY_TEST_KILL, or NULL */
-    bool in_line;     /* TFY_TEST_INLINE=1 */
-    bool traced;      /* a tracer is in the way: leak checks are off */
-    const char *out;  /* file in dir to append stdout to */
-    const char *err;  /* the same for stderr */
+    const char *kill;  /* value of TFY_TEST_KILL, or NULL */
+    bool in_line;      /* TFY_TEST_INLINE=1 */
+    bool traced;       /* a tracer is in the way: leak checks are off */
+    long long kill_us; /* not 0: SIGKILL so long after the start */
+    const char *out;   /* file in dir to append stdout to */
+    const char *err;   /* the same for stderr */
 } Command;
 
 void command_add(Command *command, const char *word);
@@ -105,6 +108,7 @@ char *history_damage(const char *db);
 
 /* One undisturbed run; stops the harness when it does not end well. */
 void trial_reference(const Case *the, Outcome *outcome);
+void trial_outcome_free(Outcome *outcome);
 /* One trial; says on stdout what is wrong. second: kills the first resume. */
 Verdict trial_run(const Case *the, const Outcome *reference, const char *id, const Kill *first, const Kill *second);
 

@@ -27,7 +27,7 @@ crash()
     shift
     for shard in 0 1; do
         mkdir -p "$scratch/$program-$shard"
-        "$build/tests/crash/crash_harness" --name "$program" --program "$scratch/$program" --tfy "$build/tfy" \
+        "$build/tests/crash/crash_harness" --name "$program${label:-}" --program "$scratch/$program" --tfy "$build/tfy" \
             --scratch "$scratch/$program-$shard" --shard "$shard/2" "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
         eval "pid$shard=\$!"
     done
@@ -62,8 +62,8 @@ compiled()
 
 crash_ledger()
 {
-    compiled ledger "$root/tests/crash/ledger.tfy" || return 0
-    crash ledger --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" --again --yes \
+    compiled books "$root/tests/crash/ledger.tfy" || return 0
+    crash books --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" --again --yes \
         "$@" -- --yes
 }
 

@@ -93,10 +93,12 @@ static void prepare(const Command *command, const char *dir)
 }
 
 /* Waits for one process through a descriptor of it, since a timeout is needed. */
-static int await(pid_t pid)
+static int await(pid_t pid, long long kill_us)
 {
     int status, fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd end = {.fd = fd, .events = POLLIN};
+    const struct timespec moment = {.tv_sec = kill_us / 1000000, .tv_nsec = kill_us % 1000000 * 1000};
+    if (kill_us && fd >= 0 && ppoll(&end, 1, &moment, NULL) == 0) kill(pid, SIGKILL);
     while (fd >= 0 && poll(&end, 1, COMMAND_MS) < 0 && errno == EINTR) continue;
     const bool late = fd >= 0 && !(end.revents & POLLIN);
     if (late) kill(pid, SIGKILL);
@@ -116,7 +118,7 @@ int command_run(const Command *command, const char *dir)
         execvp(command->words[0], (char *const *)command->words);
         _exit(127);
     }
-    return await(pid);
+    return await(pid, command->kill_us);
 }
 
 /* The children of this process, as the kernel lists them. */

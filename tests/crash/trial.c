@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -104,6 +105,8 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
         command_add(&command, "-e");
         command_add(&command, inject);
         command.traced = true;
+    } else if (kill && kill->after_us) {
+        command.kill_us = kill->after_us;
     } else if (kill && kill->kind) {
         command.kill = point = text_format("%s:%d", kill->kind, kill->count);
     }
@@ -231,7 +234,7 @@ static void collect(Trial *trial, Outcome *outcome)
     outcome->uuid = uuid;
 }
 
-static void outcome_free(Outcome *outcome)
+void trial_outcome_free(Outcome *outcome)
 {
     free(outcome->history);
     free(outcome->output);
@@ -328,7 +331,7 @@ static void check(Trial *trial, const Outcome *reference, int status)
     check_printed(trial, outcome.output, reference->printed);
     check_replay(trial);
     check_export(trial);
-    outcome_free(&outcome);
+    trial_outcome_free(&outcome);
 }
 
 /* ---- the two kinds of runs ---- */
@@ -346,7 +349,11 @@ void trial_reference(const Case *the, Outcome *outcome)
 {
     Trial trial;
     begin(&trial, the, "undisturbed");
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
     *outcome = (Outcome){.status = launch(&trial, "run", NULL)};
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    outcome->us = (to.tv_sec - from.tv_sec) * 1000000LL + (to.tv_nsec - from.tv_nsec) / 1000 + 1;
     char *said = file_text(trial.dir, "err"), *out = file_text(trial.dir, "out");
     if (outcome->status < 0 || outcome->status > 1)
         die("%s ended with status %d: %s", the->name, outcome->status, said);
