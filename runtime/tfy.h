@@ -659,6 +659,11 @@ typedef struct TfyProgram {
 
 typedef struct TfyWorld TfyWorld; /* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
 
+/* A world for tests: time begins at wall_ms and moves only by jumping to the next deadline, random numbers follow from the seed, and
+ * effects are not performed but answered with tfy_inject (extern tools are called). NULL: no memory. Free it after tfy_close. */
+TfyWorld *tfy_world_virtual(int64_t wall_ms, uint64_t seed);
+void tfy_world_free(TfyWorld *world);
+
 typedef struct TfyOptions {
     const char *db_path;   /* NULL: a log in memory */
     const TfyWorld *world; /* NULL: the real world */
@@ -695,6 +700,11 @@ int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *option
 /* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid gets its root task. Durable when the loop next syncs. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
 
+/* Takes up an unfinished run of this program with its recorded answers; tfy_run then goes on live. run: its uuid, the beginning of one, or
+ * "last". *tid gets its root task. TFY_E_ABSENT: there is none; TFY_E_STATE: it has ended, or began with another program. */
+int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text);
+int tfy_resume_all(TfyLoop *loop, char *error_text); /* every unfinished run of this program */
+
 int tfy_run(TfyLoop *loop);  /* until every run ended, or only people can move what is left; 0 or TFY_E_… */
 int tfy_step(TfyLoop *loop); /* one turn, never blocks: 1 something happened, 0 idle, negative error */
 int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
@@ -702,6 +712,7 @@ TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
 /* The root task's result as JSON (owned by the loop until close), or NULL; and the error text of a task that failed. */
 const char *tfy_task_result(TfyLoop *loop, int64_t tid);
 const char *tfy_task_error(TfyLoop *loop, int64_t tid);
+const char *tfy_run_id(TfyLoop *loop, int64_t tid); /* uuid of a root task's run (36 characters), or NULL */
 
 /* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used in order. A tool
  * that has been given one answer this way is never performed for real on this loop. */

@@ -148,6 +148,10 @@ const char *tfy__run_of(TfyLoop *loop, int64_t tid)
     Cold *cold = tfy__task_by_tid(loop, tid);
     return cold ? cold->run->uuid : NULL;
 }
+const char *tfy_run_id(TfyLoop *loop, int64_t tid)
+{
+    return tfy__run_of(loop, tid);
+}
 const char *tfy__failure(TfyLoop *loop)
 {
     return loop->failure_text;

@@ -122,3 +122,13 @@ void tfy__world_free(TfyWorld *world)
 {
     if (world) free(world->state);
 }
+
+TfyWorld *tfy_world_virtual(int64_t wall_ms, uint64_t seed)
+{
+    return tfy__world_virtual(wall_ms, seed);
+}
+
+void tfy_world_free(TfyWorld *world)
+{
+    tfy__world_free(world);
+}
