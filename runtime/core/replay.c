@@ -1,10 +1,8 @@
 /* replay.c: a recorded run as the source of answers, for resume and for replay.
  *
  * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other. The cursor is the lowest
- * record that nobody has taken, and only the task that owns it runs: what tasks do to each other happens in the recorded order, whatever
- * the scheduler's order was then. Tasks that are ready otherwise stand in the run's queue of parked tasks. When the cursor has passed the
- * last record, these go to the ready ring in their order, and the steps that were held because they had nothing recorded go on live. That
- * moment lies between two slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
+ * record that nobody has taken: outcomes are handed out only when the cursor stands at them, so tasks are woken in the recorded order. When
+ * the cursor has passed the last record, the steps that were held because they had nothing recorded go on live. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,45 +39,13 @@ bool tfy__history_at_cursor(const Cold *cold)
     return cold->next_record == cold->run->cursor;
 }
 
-/* ---- tasks that are ready while their run replays ---- */
-
-void tfy__history_park(Cold *cold)
+/* The cursor came to rest at a record: whoever waits for it goes on. */
+static void wake_owner(Run *run)
 {
-    Run *run = cold->run;
-    cold->parked_next = NULL;
-    cold->parked_prev = run->parked_last;
-    if (run->parked_last)
-        run->parked_last->parked_next = cold;
-    else
-        run->parked_first = cold;
-    run->parked_last = cold;
-}
-
-static void unpark(Cold *cold)
-{
-    Run *run = cold->run;
-    if (cold->parked_prev)
-        cold->parked_prev->parked_next = cold->parked_next;
-    else
-        run->parked_first = cold->parked_next;
-    if (cold->parked_next)
-        cold->parked_next->parked_prev = cold->parked_prev;
-    else
-        run->parked_last = cold->parked_prev;
-    cold->parked_prev = cold->parked_next = NULL;
-}
-
-/* From now on the ring decides who runs. */
-static void release_parked(Run *run)
-{
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->task) cold->task->state &= ~(uint32_t)T_FOLLOWING;
-    while (run->parked_first) {
-        Cold *cold = run->parked_first;
-        unpark(cold);
-        cold->task->state &= ~(uint32_t)T_QUEUED;
-        tfy__ready_push(run->loop, cold->task);
-    }
+    const TfyHistory *history = run->history;
+    const TfyLogTask *owner = &history->tasks[history->record_tasks[run->cursor]];
+    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
+    if (cold && cold->pending && cold->next_record == run->cursor) tfy__step_queue(cold->pending);
 }
 
 static void release_held(Run *run)
@@ -93,15 +59,24 @@ static void release_held(Run *run)
     run->held_last = NULL;
 }
 
-/* Everything recorded has been taken up: the run goes on live. */
+/* Everything recorded has been taken up. A replay ends here; a resumed run goes on live. */
 static void history_finished(Run *run)
 {
+    if (run->loop->replay_only) return;
     tfy__history_drop(run->loop, run);
-    release_parked(run);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->cancel_again && cold->task)
-            tfy__cancel_request(cold, cold->cancel_again, NULL, cold->cancel_again_force);
+        if (cold->cancel_again && cold->task) tfy__cancel_request(cold, cold->cancel_again, NULL, false);
     release_held(run);
+}
+
+static void move_cursor(Run *run)
+{
+    uint32_t count = run->history->record_count;
+    while (run->cursor < count && run->taken[run->cursor]) run->cursor++;
+    if (run->cursor < count)
+        wake_owner(run);
+    else
+        history_finished(run);
 }
 
 void tfy__history_take(Cold *cold)
@@ -115,7 +90,7 @@ void tfy__history_take(Cold *cold)
         if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
-    while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
+    if (index == run->cursor) move_cursor(run);
 }
 
 void tfy__history_hold(Pending *pending)
@@ -199,7 +174,6 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
-    if (cold->task) tfy__history_async(cold->task); /* a task that killed itself, or a kill after a crash in mid-slice */
     const TfyLogRecord *next = tfy__history_peek(cold);
     *record = NULL;
     if (!next) {
@@ -342,34 +316,14 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     return begin_from_history(loop, run, history, error_text);
 }
 
-/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside while it waits for its
- * children. False: it does not come to that record. */
-static bool advance_owner(Run *run)
-{
-    const TfyHistory *history = run->history;
-    uint32_t before = run->cursor;
-    Cold *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
-    if (!owner || !owner->task || owner->next_record != before) return false;
-    TfyTask *task = owner->task;
-    if (task->state & T_QUEUED) {
-        unpark(owner);
-        tfy__sched_run_task(run->loop, task);
-        return true;
-    }
-    Pending *pending = owner->pending;
-    if (pending)
-        tfy__step_advance(pending);
-    else
-        tfy__history_async(task);
-    return run->cursor != before || owner->pending != pending;
-}
-
-/* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
+/* Turns without the outside world until the history has been taken up, or nothing moves any more. */
 static bool replay_turns(TfyLoop *loop, Run *run)
 {
-    while (run->cursor < run->history->record_count && !loop->failure)
-        if (!advance_owner(run)) return false;
-    if (!loop->failure && !loop->replay_only) history_finished(run);
+    while (run->history && run->cursor < run->history->record_count && !loop->failure) {
+        if (tfy__step_work(loop)) continue;
+        if (loop->ring_head == loop->ring_tail) return false;
+        tfy__sched_run_ready(loop, 1);
+    }
     return true;
 }
 
