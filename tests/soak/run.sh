@@ -1,0 +1,113 @@
+#!/bin/sh
+# tests/soak/run.sh [PART…]: the long trials. They can be stopped at any time and begun again: every trial that is done stands in
+# soak-results.tsv (program@commit, trial, ok or failed, separated by tabs) and is not done twice for one commit; failed ones are.
+#
+#   crash    SIGKILL at every place of every example, densely, and at many moments   (SOAK_MOMENTS of each, 500)
+#   asan     the same of the two programs of the tests, with sanitizers and no dense ones
+#   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
+#   unit     every unit test SOAK_REPEATS (50) times, with sanitizers
+# Without a part: all, in this order.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+results=$root/soak-results.tsv
+commit=$(cd "$root" && git rev-parse --short HEAD 2>/dev/null || echo unknown)
+[ -z "$(cd "$root" && git status --porcelain -uno 2>/dev/null)" ] || commit=$commit+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+. "$root/tests/crash/lib.sh"
+sanitize="-g -O1 -fsanitize=address,undefined,fuzzer-no-link"
+label=@$commit
+total_passed=0
+total_failed=0
+
+# done_before NAME TRIAL, note NAME TRIAL VERDICT: the results file.
+done_before() { grep -qsF "$1$label	$2	ok" "$results"; }
+note() { printf '%s\t%s\t%s\n' "$1$label" "$2" "$3" >>"$results"; }
+
+# once_for NAME TRIAL COMMAND…: a trial that is a command of its own.
+once_for()
+{
+    name=$1
+    trial=$2
+    shift 2
+    if done_before "$name" "$trial"; then return 0; fi
+    echo "== $name $trial"
+    if "$@" >"$scratch/trial.log" 2>&1 </dev/null; then
+        note "$name" "$trial" ok
+        passed=$((passed + 1))
+    else
+        cat "$scratch/trial.log"
+        note "$name" "$trial" failed
+        failed=$((failed + 1))
+    fi
+}
+
+asan_build()
+{
+    [ -f "$root/build-soak/build.ninja" ] ||
+        CC=clang meson setup "$root/build-soak" "$root" -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Dpoison=true \
+            -Dfuzz=true -Dkill_points=true >"$scratch/setup.log" 2>&1 || { cat "$scratch/setup.log"; exit 1; }
+    ninja -j 2 -C "$root/build-soak" --quiet || exit 1
+    export ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+}
+
+soak_crash()
+{
+    crash_build "$root/build"
+    crash_ledger --results "$results" --dense --random "${SOAK_MOMENTS:-500}"
+    for folder in "$root"/examples/*/; do
+        example=$(basename "$folder")
+        [ "$example" != code_agent ] || continue
+        [ -f "$folder/expected" ] && crash_example "$example" --results "$results" --random "${SOAK_MOMENTS:-500}"
+    done
+    crash_code_agent --results "$results" --random "${SOAK_MOMENTS:-500}"
+}
+
+soak_asan()
+{
+    asan_build
+    export CC=clang CFLAGS="$sanitize"
+    label=@$commit-asan
+    crash_build "$root/build-soak"
+    crash_ledger --results "$results" --random 100
+    crash_code_agent --results "$results" --random 100
+    label=@$commit
+}
+
+soak_fuzz()
+{
+    asan_build
+    slice=1
+    while [ "$slice" -le "${SOAK_FUZZ_SLICES:-6}" ]; do
+        once_for fuzz "slice $slice" sh "$root/tests/fuzz/run.sh" "$root/build-soak" "${SOAK_FUZZ_SECONDS:-300}"
+        slice=$((slice + 1))
+    done
+}
+
+soak_unit()
+{
+    asan_build
+    round=1
+    while [ "$round" -le "${SOAK_REPEATS:-50}" ]; do
+        once_for unit "round $round" sh "$root/tests/unit/run.sh" "$root/build-soak"
+        round=$((round + 1))
+    done
+}
+
+[ $# != 0 ] || set -- crash asan fuzz unit
+for part in "$@"; do
+    passed=0
+    failed=0
+    case $part in
+    crash | asan | fuzz | unit) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz and unit" >&2; exit 64 ;;
+    esac
+    read -r passed failed <"$scratch/totals" || exit 1
+    rm -f "$scratch/totals"
+    echo "== $part: $passed passed, $failed failed"
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+done
+echo "$total_passed passed, $total_failed failed"
+[ "$total_failed" = 0 ]
