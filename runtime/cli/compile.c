@@ -144,7 +144,8 @@ static int run_command(const Command *command, int stderr_fd)
     pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
-        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) fcntl(fd, F_SETFD, 0); /* stand-ins for closed ones are passed on */
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+            fcntl(fd, F_SETFD, 0); /* stand-ins for closed ones are passed on */
         if (stderr_fd >= 0) dup2(stderr_fd, STDERR_FILENO);
         execv(command->words[0], (char *const *)command->words);
         _exit(127);
@@ -324,17 +325,34 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     return tfy__fail(EXIT_BUG, "tfyc ended with status %d on %s", status, what->name);
 }
 
+/* Does one of the C compiler's messages have one of two texts in it? */
+static bool has_said(FILE *messages, const char *text, const char *other)
+{
+    char line[1024];
+    rewind(messages);
+    while (fgets(line, sizeof line, messages)) {
+        if (strstr(line, text) || strstr(line, other)) return true;
+    }
+    return false;
+}
+
+static void repeat_messages(FILE *messages)
+{
+    char line[1024];
+    rewind(messages);
+    while (fgets(line, sizeof line, messages)) fputs(line, stderr);
+}
+
 /* What the C compiler said tells whose fault it is. */
 static int explain_cc(const TfyCompile *what, FILE *messages)
 {
-    char line[1024];
-    bool missing = false;
-    rewind(messages);
-    while (fgets(line, sizeof line, messages)) {
-        missing |= strstr(line, "cannot find -l") != NULL || strstr(line, "unable to find library -l") != NULL;
-        fputs(line, stderr);
+    if (!what->extra_count &&
+        has_said(messages, "`tfyg_extern_", "(tfyg_extern_")) { /* as GNU ld and lld name a place */
+        return tfy__fail(EXIT_MISSING, "%s has tools that are C functions; name the C files that have them as well",
+                         what->name);
     }
-    if (missing) {
+    repeat_messages(messages);
+    if (has_said(messages, "cannot find -l", "unable to find library -l")) {
         return tfy__fail(EXIT_MISSING,
                          "a library is missing; install libsqlite3-dev, libjansson-dev, libxxhash-dev and "
                          "libcurl4-openssl-dev");

@@ -66,6 +66,17 @@ static int dispatch(int argc, char **argv)
     return unknown(argv[0]);
 }
 
+/* `tfy --db FILE COMMAND …`, as our own messages write it: the words of the command come first, so that it reads the option as its own. */
+static void command_first(int argc, char **argv)
+{
+    int option = argc > 1 && strcmp(argv[1], "--db") == 0 ? 2 : argc > 1 && strncmp(argv[1], "--db=", 5) == 0 ? 1 : 0;
+    if (!option || argc < option + 2) return;
+    int command = argc > option + 2 && strcmp(argv[option + 1], "wal") == 0 ? 2 : 1;
+    char *words[2] = {argv[1], argv[2]};
+    memmove(argv + 1, argv + 1 + option, (size_t)command * sizeof *argv);
+    memcpy(argv + 1 + command, words, (size_t)option * sizeof *argv);
+}
+
 int main(int argc, char **argv)
 {
     tfy__standard_files();
@@ -73,6 +84,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return EXIT_USAGE;
     }
+    command_first(argc, argv);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
         return tfy__flush_stdout(EXIT_DONE);

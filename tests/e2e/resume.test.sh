@@ -26,8 +26,10 @@ run tfy resume last
 check "resuming a finished run says so" ended 0 "already ended"
 run tfy resume 12345678
 check "resuming a run that is not there: 69" ended 69
-run tfy --db x resume
+run tfy --json resume
 check "an option before the command: 64" ended 64
+run tfy --db x.db resume
+check "--db may stand before the command" ended 69 "x.db"
 run tfy resume --db nowhere.db
 check "resuming in a database that is not there: 69" ended 69
 check "... does not make one" [ ! -e nowhere.db ]
