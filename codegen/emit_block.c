@@ -573,7 +573,7 @@ static void put_stub(Writer *w, const MBlock *to, uint32_t line)
     snprintf(label, sizeof label, "X%u", to->entry);
     ctext_label(&w->e->c, line, label);
     Text *p = begin_piece(w);
-    text_format(p, "*at = %u; return TFYG_GO;", w->routine->resume_count + to->entry);
+    text_format(p, "*E = %u; return TFYG_GO;", w->routine->resume_count + to->entry);
     end_piece(w, line);
 }
 

@@ -29,8 +29,9 @@ static bool is_reserved(const char *name)
         "sizeof",   "static",   "struct",   "switch",   "typedef",   "union",    "unsigned",     "void",
         "volatile", "while",    "asm",      "typeof",   "bool",      "true",     "false",        "unix",
         "linux",    "i386",     "offsetof", "head",     "out",       "frame",    "main",         "t",
-        "F",        "A",        "C",        "M",        "R",         "X",        "NULL",         "alignas",
-        "alignof",  "noreturn", "errno",    "assert",   "constexpr", "nullptr",  "thread_local", "static_assert",
+        "F",        "A",        "C",        "M",        "R",         "X",        "E",            "NULL",
+        "alignas",  "alignof",  "noreturn", "errno",    "assert",    "constexpr", "nullptr",     "thread_local",
+        "static_assert",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0) return true;
