@@ -5,9 +5,9 @@ cat >tools.tfy <<'END'
 tool call(argv: list<string>) -> ExecResult idempotent = exec argv
 
 /// Runs a command and tells what it gave.
-workflow main(argv: list<string>, wait: duration = 20s) -> string {
+workflow main(argv: list<string>, bound: duration = 20s) -> string {
     try {
-        let r = yield call(argv) timeout wait
+        let r = yield call(argv) timeout bound
         return "code ${r.code}, ${r.out.len()} out, truncated ${r.truncated}, lossy ${r.lossy}"
     } catch e: Timeout {
         return "timeout"
@@ -35,10 +35,10 @@ check "a tool that is missing" printed "error: "
 check "... is named" printed "no-such-tool"
 tool --argv '[]'
 check "no command at all" printed "error: "
-tool --argv '["sleep", "60"]' --wait 300ms
+tool --argv '["sleep", "60"]' --bound 300ms
 check "a tool that hangs" printed_exactly '"timeout"'
 check "... is gone" sh -c '! pgrep -fx "sleep 60"'
-tool --argv '["sh", "-c", "trap \"\" TERM; sleep 61 & sleep 61"]' --wait 300ms
+tool --argv '["sh", "-c", "trap \"\" TERM; sleep 61 & sleep 61"]' --bound 300ms
 check "a tool that ignores SIGTERM and leaves grandchildren" printed_exactly '"timeout"'
 check "... all gone" within 5 sh -c '! pgrep -fx "sleep 61"'
 tool --argv '["sh", "-c", "head -c 200000000 /dev/zero"]'
