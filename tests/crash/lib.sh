@@ -11,7 +11,7 @@ crash_build()
         build=$root/build-crash
         [ -f "$build/build.ninja" ] || meson setup "$build" "$root" -Dkill_points=true -Dpoison=true >"$scratch/setup.log" 2>&1 ||
             { cat "$scratch/setup.log"; exit 1; }
-        ninja -j 2 -C "$build" --quiet tfyc tfy tfy.h runtime/libtfy.a tests/crash/crash_harness tests/crash/ledger_tool || exit 1
+        ninja -j 2 -C "$build" --quiet tfyc tfy runtime/libtfy.a tests/crash/crash_harness tests/crash/ledger_tool || exit 1
     fi
     # Dead slots of generated code hold a pattern; repositories are made without anybody's settings.
     export CFLAGS="${CFLAGS:-} -DTFY_POISON" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1
