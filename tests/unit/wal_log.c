@@ -245,6 +245,32 @@ static void test_prefix(void **state)
     tfy__log_close(log, false);
 }
 
+/* A task that had come to rest before a crash is not touched by the next opening; its records must stay in sight of the next mark. */
+static void test_heads_survive_a_crash(void **state)
+{
+    Place *place = *state;
+    TfyLog *log = open_log(place, place->db, (TfyLogOptions){0});
+    Work work;
+    begin_work(log, &work, 9);
+    begin_child(log, &work);
+    append_values(log, &work.child, 5);
+    assert_int_equal(tfy__log_sync(log), 0);
+    tfy__log_close(log, false);
+    TfyHistory *history = NULL;
+    log = open_log(place, place->db, (TfyLogOptions){0});
+    assert_int_equal(tfy__history_read(log, "last", &history, place->error), 0);
+    append_values(log, &history->tasks[0], 3);
+    assert_int_equal(tfy__log_sync(log), 0);
+    tfy__log_forget_task(log, &history->tasks[0]);
+    assert_int_equal(tfy__log_close(log, true), 0);
+    tfy__history_free(history);
+    log = open_log(place, place->db, (TfyLogOptions){.read_only = true});
+    assert_int_equal(tfy__history_read(log, "last", &history, place->error), 0);
+    assert_int_equal(history->record_count, 2 + 5 + 3);
+    tfy__history_free(history);
+    tfy__log_close(log, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +279,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_history_memory, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_history_file, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_prefix, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_heads_survive_a_crash, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
