@@ -367,8 +367,9 @@ static void print_report_json(const char *run, const TfyReplayReport *report)
 
 static void print_report(const char *run, const TfyReplayReport *report)
 {
-    printf("run %s: %lld steps compared, %lld divergences, %lld effects performed\n", run, (long long)report->steps,
-           (long long)report->divergences, (long long)report->performed);
+    printf("run %s: %lld record%s compared, %lld divergence%s, %lld effects performed\n", run, (long long)report->steps,
+           report->steps == 1 ? "" : "s", (long long)report->divergences, report->divergences == 1 ? "" : "s",
+           (long long)report->performed);
     if (report->divergences && *report->text) printf("%s\n", report->text);
     if (!report->divergences && !report->finished) printf("the history ends before the run does: it can be resumed\n");
 }

@@ -59,7 +59,7 @@ run tfy resume last
 check "a resumed run runs the code it began with" printed '"goodbye, ann"'
 run tfy replay last --program hello.tfy
 check "replay against a changed program: 65" ended 65
-check "... names the first difference" printed "1 divergences"
+check "... names the first difference" printed "1 divergence,"
 check "... and both texts" printed "never"
 check "... with its source line" grep -q 'line [0-9]' out
 run tfy replay last --json
