@@ -350,8 +350,8 @@ static void say_waiting(TfyBuffer *out, const Cold *cold)
     if (pending->stage == STAGE_DOUBT) {
         tfy__buffer_printf(out,
                            "step %lld (%s) may have happened before the process ended; say which:\n  tfy resolve %s "
-                           "%s%s%lld --done JSON|--retry|--fail\n",
-                           step, pending->call.tool->name, run, root ? "" : path, root ? "" : "/", step);
+                           "%lld%s%s --done JSON|--retry|--fail\n",
+                           step, pending->call.tool->name, run, step, root ? "" : " --task ", root ? "" : path);
         return;
     }
     char answers[512];

@@ -59,7 +59,7 @@ check "resolve --fail fails the step" ended 1 "ToolError"
 # With a probe nobody needs to be asked.
 cp "$EXAMPLES/ledger/ledger.tfy" "$EXAMPLES/ledger/ledger.c" .
 rm -rf .tfy
-sed -i 's/&& echo paid/\&\& sleep 3 \&\& echo paid/' ledger.tfy
+sed -i 's/&& printf paid/\&\& sleep 3 \&\& printf paid/' ledger.tfy
 start tfy run ledger.tfy ledger.c --to ann --cents 5
 within 20 [ -s ledger.txt ]
 kill -KILL "$pid"
@@ -68,3 +68,31 @@ run tfy resume last ledger.c
 check "the probe answers: 0" ended 0
 check "... with the recorded result" printed '"paid"'
 check "... and nothing was booked twice" [ "$(wc -l <ledger.txt)" = 1 ]
+
+# A child's step in doubt is named by its task; the command that is shown is the one to type.
+cat >child.tfy <<'END'
+tool act() -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep 5; echo result"]
+
+workflow child() -> string {
+    let said = yield act()
+    return said.trim()
+}
+
+workflow main() -> string {
+    let c = spawn child()
+    let said = yield join(c)
+    return said
+}
+END
+rm -rf .tfy ledger
+start tfy run child.tfy
+within 20 grep -q begun ledger
+kill -KILL "$pid"
+finish
+run tfy resume last
+check "a child's step in doubt: 75" ended 75 "tfy resolve"
+command=$(sed -n 's/^  \(tfy resolve .*\) --done JSON.*/\1/p' err)
+run $command --done '"by hand"'
+check "... the command that is shown resolves it" ended 0
+run tfy resume last
+check "... and its result is taken" printed '"by hand"'
