@@ -72,8 +72,9 @@ static bool take_name(Lower *l, const char *name)
 static const char *unique_name(Lower *l, const char *name, uint32_t id)
 {
     if (!is_reserved(name) && take_name(l, name)) return name;
-    const char *other = arena_printf(l->arena, "%s_%u", strcmp(name, "_") == 0 ? "unnamed" : name, id);
-    while (is_reserved(other) || !take_name(l, other)) other = arena_printf(l->arena, "%s_", other);
+    /* No reserved name begins like this, so that the loop ends. */
+    const char *other = arena_printf(l->arena, is_reserved(name) ? "v_%s_%u" : "%s_%u", name, id);
+    while (is_reserved(other) || !take_name(l, other)) other = arena_printf(l->arena, "v_%s", other);
     return other;
 }
 
