@@ -18,6 +18,7 @@ typedef struct Trial {
     char db[PATH_BYTES + 16];
     const char *id;
     unsigned processes; /* begun so far */
+    const char *spoil;  /* where the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
     bool bad;           /* something was wrong, and has been said */
 } Trial;
 
@@ -71,7 +72,8 @@ static void shell(const Trial *trial, const char *script, const char *out)
 /* A fresh directory. The program runs in "root" in it, which the setup fills; database and outputs lie beside that. */
 static void begin(Trial *trial, const Case *the, const char *id)
 {
-    *trial = (Trial){.the = the, .id = id};
+    static const char *const spoils[] = {NULL, NULL, NULL, "before:1", "after:1", "before:2", "after:2", "before:3"};
+    *trial = (Trial){.the = the, .id = id, .spoil = spoils[strlen(id) ? (unsigned char)id[strlen(id) - 1] % 8 : 0]};
     snprintf(trial->dir, sizeof trial->dir, "%s/trial-XXXXXX", the->scratch);
     char root[PATH_BYTES + 16];
     if (!mkdtemp(trial->dir)) die("no directory can be made in %s", the->scratch);
@@ -122,12 +124,17 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     return status;
 }
 
-static int tool(Trial *trial, const char *const *words, const char *out)
+static int tool_killed(Trial *trial, const char *const *words, const char *out, const char *kill)
 {
-    Command command = {.out = out, .err = "tfy.err"};
+    Command command = {.out = out, .err = "tfy.err", .kill = kill};
     command_add(&command, trial->the->tfy);
     command_add_all(&command, words);
     return command_run(&command, trial->dir);
+}
+
+static int tool(Trial *trial, const char *const *words, const char *out)
+{
+    return tool_killed(trial, words, out, NULL);
 }
 
 /* ---- steps in doubt ---- */
@@ -154,6 +161,18 @@ static char *ledger_result(const Trial *trial, const char *key)
     return result;
 }
 
+/* Runs `tfy resolve`; the first one of a trial may be killed, and is repeated when its answer was not recorded. */
+static int resolve_with(Trial *trial, const char *const *words)
+{
+    int status = tool_killed(trial, words, "tfy.out", trial->spoil);
+    trial->spoil = NULL;
+    if (status != STATUS_KILLED) return status;
+    Doubt doubt;
+    const bool open =
+        history_doubt(trial->db, &doubt) && doubt.step == atoll(words[2]) && strcmp(doubt.path, words[4]) == 0;
+    return open ? tool(trial, words, "tfy.out") : 0;
+}
+
 /* Answers one step in doubt as the ledger has it. False: no step is in doubt. */
 static bool resolve(Trial *trial)
 {
@@ -161,7 +180,7 @@ static bool resolve(Trial *trial)
     if (!history_doubt(trial->db, &doubt)) return false;
     char *done = ledger_result(trial, doubt.key), *step = text_format("%lld", doubt.step);
     const char *words[] = {"resolve", "last", step, "--task", doubt.path, done ? "--done" : "--retry", done, NULL};
-    const int status = tool(trial, words, "tfy.out");
+    const int status = resolve_with(trial, words);
     if (status != 0) {
         char *said = file_text(trial->dir, "tfy.err");
         complain(trial, "a step in doubt could not be resolved:", NULL, said);
