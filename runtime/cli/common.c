@@ -74,11 +74,27 @@ const char *tfy__db_path(const TfyArgs *args)
     return args->option[OPT_DB] ? args->option[OPT_DB] : default_db();
 }
 
+/* Appends a word as a shell reads it back. */
+static size_t quote(char *out, size_t size, size_t len, const char *word)
+{
+    bool plain =
+        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:@%,") == strlen(word);
+    if (!plain && len < size) out[len++] = '\'';
+    for (; *word; word++) {
+        const char *text = *word == '\'' ? "'\\''" : (char[]){*word, '\0'};
+        for (; *text && len < size; text++) out[len++] = *text;
+    }
+    if (!plain && len < size) out[len++] = '\'';
+    return len;
+}
+
 const char *tfy__tfy_command(const char *db_path)
 {
-    static char text[4200];
+    static char text[4 * 4096 + 16];
     if (strcmp(db_path, default_db()) == 0) return "tfy";
-    snprintf(text, sizeof text, strpbrk(db_path, " '\"$\\") ? "tfy --db '%s'" : "tfy --db %s", db_path);
+    size_t len = (size_t)snprintf(text, sizeof text, "tfy --db ");
+    len = quote(text, sizeof text - 1, len, db_path);
+    text[len] = '\0';
     return text;
 }
 
