@@ -534,15 +534,26 @@ static void put_clear_map(Writer *w, const MBlock *block, uint32_t line)
     end_piece(w, line);
 }
 
+/* Variables that share a slot are cleared once. */
+static bool is_cleared(const MBlock *block, uint32_t index)
+{
+    int32_t slot = block->prologue[index]->dst->slot;
+    for (uint32_t i = 0; slot >= 0 && i < index; i++)
+        if (block->prologue[i]->dst->slot == slot) return true;
+    return false;
+}
+
 static void put_prologue(Writer *w, const MBlock *block, uint32_t line)
 {
     uint32_t slots = 0;
-    for (uint32_t i = 0; i < block->prologue_count; i++) slots += block->prologue[i]->dst->slot >= 0;
+    for (uint32_t i = 0; i < block->prologue_count && slots <= CLEAR_LIST; i++)
+        slots += block->prologue[i]->dst->slot >= 0 && !is_cleared(block, i);
     bool map = slots > CLEAR_LIST;
     if (map) put_clear_map(w, block, line);
     for (uint32_t i = 0; i < block->prologue_count; i++) {
         Var *var = block->prologue[i]->dst;
-        if (!map || var->slot < 0) put_about(w, line, "tfy_clear(t, &", var, ");");
+        bool done = map ? var->slot >= 0 : is_cleared(block, i);
+        if (!done) put_about(w, line, "tfy_clear(t, &", var, ");");
     }
 }
 

@@ -230,9 +230,10 @@ static void put_part(Emit *e, const Routine *routine, uint32_t from, uint32_t to
 {
     uint32_t part = routine->order[from]->part, line = routine->order[from]->term.line;
     const char *blocks = write_blocks(e, routine, from, to);
-    ctext_line(&e->c, line,
-               "static TfyStatus tfyg_part%u_%s(TfyTask *t, TFYG_UNUSED struct tfyg_frame_%s *F, TFYG_UNUSED uint32_t *E)",
-               part, routine->name, routine->name);
+    ctext_line(
+        &e->c, line,
+        "static TfyStatus tfyg_part%u_%s(TfyTask *t, TFYG_UNUSED struct tfyg_frame_%s *F, TFYG_UNUSED uint32_t *E)",
+        part, routine->name, routine->name);
     ctext_line(&e->c, line, "{");
     e->c.depth = 1;
     put_locals(e, line);
