@@ -1,0 +1,939 @@
+/* gen.c: random programs that the checker accepts. gen FIRST [COUNT]: one .tfy file with a program for each seed; a program depends on
+ * nothing but its seed, so that `gen SEED` shows the same one alone (but for the lines it stands on).
+ *
+ * A program is one workflow root_KSEED and what it calls. Its kind K says what may meet in it, because the order between tasks is promised
+ * only for what the language orders:
+ *   s  one task, with tools, errors, policies and sleep
+ *   a  many tasks: spawn, join, kill, cleanup under cancellation, timeouts; no tools. Their order is exact.
+ *   c  many tasks with tools, each a program of kind s; only each task's own order is compared */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum Ty { INT, STR, BOOL, FLOAT, DUR, INTS, STRS, MAP, NUMBERED, ITEM, ITEMS, SHAPE, OINT, OSTR, OITEM, TY_COUNT } Ty;
+
+static const char *const ty_names[] = {
+    "int",  "string", "bool",  "float", "duration", "list<int>", "list<string>", "map<string, int>", "map<int, string>",
+    "Item", "list<Item>", "Shape", "int?",  "string?",  "Item?"};
+
+typedef struct Var {
+    char name[16];
+    Ty type;
+    bool mutable;
+} Var;
+
+typedef struct Flow { /* a helper workflow or fn */
+    char name[24];
+    Ty params[3], result;
+    uint32_t param_count;
+    bool is_fn;
+} Flow;
+
+#define VAR_MAX  128
+#define FLOW_MAX 8
+
+typedef struct Gen {
+    uint64_t state;
+    long seed;
+    char kind;
+    Var vars[VAR_MAX]; /* in scope */
+    uint32_t var_count, task_count;
+    char tasks[8][16]; /* task<int> handles in scope */
+    Flow flows[FLOW_MAX];
+    uint32_t flow_count;
+    uint32_t names;   /* names given out */
+    uint32_t flaky;   /* ids given out */
+    uint32_t indent;
+    uint32_t loops;   /* loops around this place that break and continue may name */
+    uint32_t nesting; /* blocks around this place */
+    uint32_t calls;   /* what this body may still call */
+    int budget;       /* statements this body may still have; below 0 only the shortest */
+    bool in_fn, in_finally;
+    Ty result;        /* of the body under way */
+} Gen;
+
+/* ---- chance ---- */
+
+static uint64_t next(Gen *g)
+{
+    uint64_t z = g->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static uint32_t below(Gen *g, uint32_t n)
+{
+    return (uint32_t)(next(g) >> 16) % n;
+}
+
+static bool chance(Gen *g, uint32_t percent)
+{
+    return below(g, 100) < percent;
+}
+
+/* ---- text ---- */
+
+static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *format, ...)
+{
+    char *out;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&out, format, args) < 0) abort();
+    va_end(args);
+    return out;
+}
+
+static void line(Gen *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line(Gen *g, const char *format, ...)
+{
+    va_list args;
+    printf("%*s", (int)g->indent * 4, "");
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+static void fresh(Gen *g, char name[16])
+{
+    snprintf(name, 16, "v%u", g->names++);
+}
+
+static void declare(Gen *g, const char *name, Ty type, bool mutable)
+{
+    if (g->var_count == VAR_MAX) return;
+    Var *v = &g->vars[g->var_count++];
+    snprintf(v->name, sizeof v->name, "%s", name);
+    v->type = type;
+    v->mutable = mutable;
+}
+
+/* A variable of the type, or NULL. */
+static const Var *pick(Gen *g, Ty type, bool mutable)
+{
+    const Var *found = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->var_count; i++)
+        if (g->vars[i].type == type && (!mutable || g->vars[i].mutable) && below(g, ++count) == 0) found = &g->vars[i];
+    return found;
+}
+
+/* ---- expressions ---- */
+
+static char *expr(Gen *g, Ty type, uint32_t depth);
+
+static const char *word(Gen *g)
+{
+    static const char *const words[] = {"a", "b", "key", "x y", "", "\\\"q\\\"", "ü", "line\\n", "z", " pad "};
+    return words[below(g, sizeof words / sizeof *words)];
+}
+
+static char *literal(Gen *g, Ty type)
+{
+    switch (type) {
+    case INT:
+        if (chance(g, 3)) return text("9223372036854775807");
+        if (chance(g, 15)) return text("(-%u)", 1 + below(g, 4));
+        return text("%u", below(g, 20));
+    case STR: return text("\"%s\"", word(g));
+    case BOOL: return text("%s", chance(g, 50) ? "true" : "false");
+    case FLOAT: return text("%d.%d", (int)below(g, 9), (int)below(g, 100));
+    case DUR: return text("%ums", 1 + below(g, 40));
+    case INTS: return text("[%u, %u]", below(g, 9), below(g, 9));
+    case STRS: return text("[\"%s\", \"%s\"]", word(g), word(g));
+    case MAP: return text("{ \"a\": %u, \"key\": %u }", below(g, 9), below(g, 9));
+    case NUMBERED: return text("{ [%u]: \"%s\", [7]: \"seven\" }", below(g, 6), word(g));
+    case ITEM: return text("Item(name: \"%s\", n: %u, tags: [\"%s\"])", word(g), below(g, 9), word(g));
+    case ITEMS: return text("[Item(name: \"%s\"), Item(n: %u, name: \"i\")]", word(g), below(g, 9));
+    case SHAPE:
+        if (chance(g, 30)) return text("Shape.dot");
+        return chance(g, 50) ? text("Shape.circle(%u)", below(g, 9)) : text("Shape.rect(w: %u, h: %u)", below(g, 4), below(g, 4));
+    case OINT: return chance(g, 40) ? text("none_int()") : text("some_int(%u)", below(g, 9));
+    case OSTR: return chance(g, 40) ? text("none_text()") : text("some_text(\"%s\")", word(g));
+    default: return chance(g, 40) ? text("none_item()") : text("some_item(%s)", literal(g, ITEM));
+    }
+}
+
+static char *int_expr(Gen *g, uint32_t d)
+{
+    switch (below(g, 19)) {
+    case 0: return text("(%s + %s)", expr(g, INT, d), expr(g, INT, d));
+    case 1: return text("(%s - %s)", expr(g, INT, d), expr(g, INT, d));
+    case 2: return text("((%s %% 1009) * (%s %% 97))", expr(g, INT, d), expr(g, INT, d));
+    case 3: return text("(%s / %u)", expr(g, INT, d), 1 + below(g, 7));
+    case 4: return chance(g, 10) ? text("(%s %% %s)", expr(g, INT, d), expr(g, INT, d)) : text("(%s %% 13)", expr(g, INT, d));
+    case 5: return text("%s.len()", expr(g, STR, d));
+    case 6: return text("%s.len()", expr(g, INTS, d));
+    case 7: return text("(%s.get(%s) ?? %s)", expr(g, INTS, d), expr(g, INT, d), expr(g, INT, d));
+    case 8: return chance(g, 15) ? text("%s[%u]", expr(g, INTS, d), below(g, 4)) : text("(%s.get(\"%s\") ?? %u)", expr(g, MAP, d), word(g), below(g, 9));
+    case 9: return text("(%s ?? %s)", expr(g, OINT, d), expr(g, INT, d));
+    case 10: return text("if %s { %s } else { %s }", expr(g, BOOL, d), expr(g, INT, d), expr(g, INT, d));
+    case 11: return text("%s.n", expr(g, ITEM, d));
+    case 12: return text("(%s).to_int()", expr(g, FLOAT, d));
+    case 13: return text("area(%s)", expr(g, SHAPE, d));
+    case 14: return text("sum(%s)", expr(g, INTS, d));
+    case 15: return text("%s.byte_len()", expr(g, STR, d));
+    case 16: return chance(g, 15) ? text("%s[\"%s\"]", expr(g, MAP, d), word(g)) : text("%s.len()", expr(g, MAP, d));
+    case 17: return chance(g, 20) ? text("(-%s)", expr(g, INT, d)) : text("%s.len()", expr(g, ITEMS, d));
+    default: return text("clamp(%s, %s)", expr(g, INT, d), expr(g, INT, d));
+    }
+}
+
+static char *str_expr(Gen *g, uint32_t d)
+{
+    switch (below(g, 13)) {
+    case 0: return text("(%s + %s)", expr(g, STR, d), expr(g, STR, d));
+    case 1: return text("\"<${%s} ${%s}>\"", expr(g, INT, d), expr(g, (Ty)below(g, SHAPE + 1), d));
+    case 2: return text("%s.slice(%s, %u)", expr(g, STR, d), expr(g, INT, d), below(g, 6));
+    case 3: return text("%s.trim()", expr(g, STR, d));
+    case 4: return text("%s.join(\"%s\")", expr(g, STRS, d), word(g));
+    case 5: return text("%s.name", expr(g, ITEM, d));
+    case 6: return text("(%s ?? %s)", expr(g, OSTR, d), expr(g, STR, d));
+    case 7: return text("%s.to_string()", expr(g, (Ty)below(g, SHAPE + 1), d));
+    case 8: return text("if %s { %s } else { %s }", expr(g, BOOL, d), expr(g, STR, d), expr(g, STR, d));
+    case 9: return text("%s.slice(%u)", expr(g, STR, d), below(g, 3));
+    case 10: return text("(%s.get(%s) ?? \"%s\")", expr(g, NUMBERED, d), expr(g, INT, d), word(g));
+    case 11: return text("(%s.get(%u) ?? \"%s\")", expr(g, STRS, d), below(g, 3), word(g));
+    default: return chance(g, 10) ? text("%s[%u]", expr(g, STR, d), below(g, 3)) : text("shape_name(%s)", expr(g, SHAPE, d));
+    }
+}
+
+static char *bool_expr(Gen *g, uint32_t d)
+{
+    static const char *const orders[] = {"<", "<=", ">", ">="};
+    Ty type = (Ty)below(g, TY_COUNT);
+    switch (below(g, 9)) {
+    case 0: return text("(%s %s %s)", expr(g, INT, d), orders[below(g, 4)], expr(g, INT, d));
+    case 1: return text("(%s && %s)", expr(g, BOOL, d), expr(g, BOOL, d));
+    case 2: return text("(%s || %s)", expr(g, BOOL, d), expr(g, BOOL, d));
+    case 3: return text("(!%s)", expr(g, BOOL, d));
+    case 4: return text("(%s %s %s)", expr(g, type, d), chance(g, 60) ? "==" : "!=", expr(g, type, d));
+    case 5: return text("%s.contains(%s)", expr(g, INTS, d), expr(g, INT, d));
+    case 6: return text("%s.contains(\"%s\")", expr(g, STR, d), word(g));
+    case 7: return text("(%s %s %s)", expr(g, STR, d), orders[below(g, 4)], expr(g, STR, d));
+    default: return text("%s.contains(\"%s\")", expr(g, MAP, d), word(g));
+    }
+}
+
+static char *list_expr(Gen *g, Ty type, Ty item, uint32_t d)
+{
+    switch (below(g, 5)) {
+    case 0: return text("%s.push(%s)", expr(g, type, d), expr(g, item, d));
+    case 1: return text("%s.concat(%s)", expr(g, type, d), expr(g, type, d));
+    case 2: return text("%s.slice(%s, %u)", expr(g, type, d), expr(g, INT, d), below(g, 4));
+    case 3: return text("if %s { %s } else { %s }", expr(g, BOOL, d), expr(g, type, d), expr(g, type, d));
+    default: return text("[%s, %s]", expr(g, item, d), expr(g, item, d));
+    }
+}
+
+static char *compound(Gen *g, Ty type, uint32_t d)
+{
+    switch (type) {
+    case INT: return int_expr(g, d);
+    case STR: return str_expr(g, d);
+    case BOOL: return bool_expr(g, d);
+    case FLOAT:
+        if (chance(g, 40)) return text("(%s %% 100000).to_float()", expr(g, INT, d));
+        return text("(%s %c %s)", expr(g, FLOAT, d), "+-*"[below(g, 3)], chance(g, 50) ? expr(g, FLOAT, d) : text("%u", below(g, 5)));
+    case DUR: return text("(%s + %s)", expr(g, DUR, d), expr(g, DUR, d));
+    case INTS: return list_expr(g, INTS, INT, d);
+    case STRS: return chance(g, 20) ? text("%s.lines()", expr(g, STR, d)) : list_expr(g, STRS, STR, d);
+    case MAP: return text("%s.set(\"%s\", %s)", expr(g, MAP, d), word(g), expr(g, INT, d));
+    case NUMBERED: return text("%s.set(%s, %s)", expr(g, NUMBERED, d), expr(g, INT, d), expr(g, STR, d));
+    case ITEM:
+        if (chance(g, 30)) return text("(%s ?? %s)", expr(g, OITEM, d), expr(g, ITEM, d));
+        return text("Item(name: %s, n: %s, tags: %s)", expr(g, STR, d), expr(g, INT, d), expr(g, STRS, d));
+    case ITEMS: return list_expr(g, ITEMS, ITEM, d);
+    case SHAPE: return text("Shape.circle(%s)", expr(g, INT, d));
+    case OINT: return text("%s.get(%s)", expr(g, INTS, d), expr(g, INT, d));
+    case OSTR: return text("some_text(%s)", expr(g, STR, d));
+    default: return text("%s.get(%s)", expr(g, ITEMS, d), expr(g, INT, d));
+    }
+}
+
+static char *expr(Gen *g, Ty type, uint32_t depth)
+{
+    const Var *v = pick(g, type, false);
+    if (v && chance(g, depth ? 45 : 75)) return text("%s", v->name);
+    if (!depth || chance(g, 25)) return literal(g, type);
+    return compound(g, type, depth - 1);
+}
+
+static char *any(Gen *g, Ty type)
+{
+    return expr(g, type, 1 + below(g, 2));
+}
+
+/* ---- statements ---- */
+
+static bool block(Gen *g, uint32_t statements); /* false: its end is never reached */
+
+/* Braces around a block of its own scope. */
+static bool braced(Gen *g, const char *head, uint32_t statements)
+{
+    uint32_t vars = g->var_count, tasks = g->task_count;
+    line(g, "%s {", head);
+    g->indent++;
+    g->nesting++;
+    bool falls = block(g, statements);
+    g->nesting--;
+    g->indent--;
+    g->var_count = vars;
+    g->task_count = tasks;
+    return falls;
+}
+
+static Ty plain_type(Gen *g)
+{
+    return chance(g, 55) ? (Ty)below(g, 3) : (Ty)below(g, TY_COUNT);
+}
+
+static void let(Gen *g)
+{
+    char name[16];
+    Ty type = plain_type(g);
+    bool mutable = chance(g, 60);
+    char *value = any(g, type);
+    fresh(g, name);
+    if (chance(g, 40))
+        line(g, "%s %s: %s = %s", mutable ? "var" : "let", name, ty_names[type], value);
+    else
+        line(g, "%s %s = %s", mutable ? "var" : "let", name, value);
+    declare(g, name, type, mutable);
+}
+
+/* Strings and lists that grow in loops stay short. */
+static char *bounded(Gen *g, Ty type)
+{
+    char *value = any(g, type);
+    bool grows = type == STR || type == INTS || type == STRS || type == ITEMS;
+    return grows ? text("(%s).slice(0, %u)", value, 3 + below(g, 12)) : value;
+}
+
+static void assign_part(Gen *g, const Var *v)
+{
+    static const char ops[] = "+-*";
+    const char *n = v->name;
+    switch (v->type) {
+    case INT: line(g, "%s %c= %s %% 50", n, ops[below(g, 2)], any(g, INT)); break;
+    case FLOAT: line(g, "%s += %s", n, any(g, FLOAT)); break;
+    case STR: line(g, "%s %s (%s).slice(0, 4)", n, chance(g, 50) ? "+=" : text("= %s +", n), any(g, STR)); break;
+    case INTS:
+        if (chance(g, 20))
+            line(g, "%s[%u] %s %u", n, below(g, 3), chance(g, 50) ? "=" : "+=", below(g, 9));
+        else
+            line(g, "%s = %s.push(%s)", n, n, any(g, INT));
+        break;
+    case STRS:
+        if (chance(g, 20))
+            line(g, "%s[0] = %s", n, text("(%s).slice(0, 4)", any(g, STR)));
+        else
+            line(g, "%s = %s.concat(%s)", n, n, text("(%s).slice(0, 2)", any(g, STRS)));
+        break;
+    case MAP:
+        if (chance(g, 15))
+            line(g, "%s[\"%s\"] += 1", n, word(g));
+        else if (chance(g, 50))
+            line(g, "%s = %s.set(\"%s\", %s)", n, n, word(g), any(g, INT));
+        else
+            line(g, "%s[\"%s\"] = %s", n, word(g), any(g, INT));
+        break;
+    case NUMBERED: line(g, "%s[%s] = (%s).slice(0, 4)", n, any(g, INT), any(g, STR)); break;
+    case ITEM:
+        switch (below(g, 4)) {
+        case 0: line(g, "%s.n = %s", n, any(g, INT)); break;
+        case 1: line(g, "%s.name += \"%s\"", n, word(g)); break;
+        case 2: line(g, "%s.tags = %s.tags.push(%s)", n, n, text("(%s).slice(0, 4)", any(g, STR))); break;
+        default: line(g, "%s.tags[0] = \"%s\"", n, word(g)); break;
+        }
+        break;
+    case ITEMS:
+        if (chance(g, 20))
+            line(g, "%s[0].%s", n, chance(g, 50) ? "n += 1" : "tags = [\"t\"]");
+        else
+            line(g, "%s = %s.push(%s)", n, n, any(g, ITEM));
+        break;
+    default: line(g, "%s = %s", n, bounded(g, v->type)); break;
+    }
+}
+
+static void assign(Gen *g)
+{
+    const Var *v = NULL;
+    for (int tries = 0; tries < 4 && !v; tries++) v = pick(g, (Ty)below(g, TY_COUNT), true);
+    if (!v) {
+        let(g);
+    } else if (chance(g, 60)) {
+        assign_part(g, v);
+    } else {
+        line(g, "%s = %s", v->name, bounded(g, v->type));
+    }
+}
+
+static void say(Gen *g)
+{
+    if (g->in_fn) {
+        let(g);
+        return;
+    }
+    Ty a = (Ty)below(g, SHAPE + 1), b = (Ty)below(g, SHAPE + 1);
+    line(g, "print(\"${me} p%u ${%s} ${%s}\")", g->names++, any(g, a), any(g, b));
+}
+
+static bool if_stmt(Gen *g)
+{
+    char *head = text("if %s", any(g, BOOL));
+    bool falls = braced(g, head, 2);
+    if (chance(g, 50)) {
+        line(g, "}");
+        return true;
+    }
+    falls |= braced(g, "} else", 2);
+    line(g, "}");
+    return falls;
+}
+
+static bool narrow(Gen *g)
+{
+    static const Ty optional[] = {OINT, OSTR, OITEM}, inside[] = {INT, STR, ITEM};
+    uint32_t which = below(g, 3);
+    char name[16];
+    fresh(g, name);
+    line(g, "let %s = %s", name, any(g, optional[which]));
+    uint32_t vars = g->var_count;
+    declare(g, name, inside[which], false);
+    bool falls = braced(g, text("if %s != null", name), 2);
+    g->var_count = vars;
+    bool other = braced(g, "} else", 1);
+    line(g, "}");
+    if (falls) declare(g, name, other ? optional[which] : inside[which], false);
+    return falls || other;
+}
+
+/* A block that may be left by break and continue. */
+static void loop_body(Gen *g, const char *head, uint32_t statements)
+{
+    g->loops++;
+    braced(g, head, statements);
+    g->loops--;
+    line(g, "}");
+}
+
+static void for_stmt(Gen *g)
+{
+    char name[16], other[16];
+    uint32_t vars = g->var_count;
+    fresh(g, name);
+    fresh(g, other);
+    switch (below(g, 5)) {
+    case 0:
+        declare(g, name, INT, false);
+        loop_body(g, text("for %s in %d..%u", name, (int)below(g, 3) - 1, 1 + below(g, 3)), 3);
+        break;
+    case 1: {
+        char *list = any(g, INTS);
+        declare(g, name, INT, false);
+        loop_body(g, text("for %s in (%s).slice(0, 3)", name, list), 3);
+        break;
+    }
+    case 2: {
+        char *list = any(g, STRS);
+        declare(g, name, INT, false);
+        declare(g, other, STR, false);
+        loop_body(g, text("for %s, %s in (%s).slice(0, 3)", name, other, list), 2);
+        break;
+    }
+    case 3: {
+        char *map = any(g, MAP);
+        declare(g, name, STR, false);
+        declare(g, other, INT, false);
+        loop_body(g, text("for %s, %s in %s", name, other, map), 2);
+        break;
+    }
+    default:
+        line(g, "var %s = 0", name);
+        declare(g, name, INT, false);
+        line(g, "while %s < %u {", name, 1 + below(g, 3));
+        g->indent++;
+        line(g, "%s += 1", name);
+        g->loops++;
+        g->nesting++;
+        uint32_t inner = g->var_count, tasks = g->task_count;
+        block(g, 3);
+        g->var_count = inner;
+        g->task_count = tasks;
+        g->nesting--;
+        g->loops--;
+        g->indent--;
+        line(g, "}");
+        return;
+    }
+    g->var_count = vars;
+}
+
+static bool arm(Gen *g, const char *head)
+{
+    bool falls = braced(g, head, 2);
+    line(g, "}");
+    return falls;
+}
+
+static bool match_shape(Gen *g)
+{
+    char a[16], b[16];
+    uint32_t vars = g->var_count;
+    fresh(g, a);
+    fresh(g, b);
+    line(g, "match %s {", any(g, SHAPE));
+    g->indent++;
+    bool falls = arm(g, "dot =>");
+    declare(g, a, INT, false);
+    if (chance(g, 40)) falls |= arm(g, text("circle(%s) if %s > 3 =>", a, a));
+    g->var_count = vars;
+    if (chance(g, 30)) {
+        falls |= arm(g, "else =>");
+    } else {
+        char c[16];
+        fresh(g, c);
+        declare(g, c, INT, false);
+        falls |= arm(g, text("Shape.circle(%s) =>", c));
+        g->var_count = vars;
+        declare(g, b, INT, false);
+        falls |= arm(g, text("rect(%s, _) =>", b));
+        g->var_count = vars;
+    }
+    g->indent--;
+    line(g, "}");
+    return falls;
+}
+
+static bool match_plain(Gen *g)
+{
+    bool falls;
+    if (chance(g, 50)) {
+        line(g, "match %s {", any(g, INT));
+        g->indent++;
+        falls = arm(g, "0 =>");
+        falls |= arm(g, "1 | 2 | -1 =>");
+    } else {
+        line(g, "match %s {", any(g, OSTR));
+        g->indent++;
+        falls = arm(g, "null =>");
+        falls |= arm(g, "\"a\" | \"key\" =>");
+    }
+    falls |= arm(g, "else =>");
+    g->indent--;
+    line(g, "}");
+    return falls;
+}
+
+/* ---- errors ---- */
+
+static char *error_value(Gen *g)
+{
+    switch (below(g, 4)) {
+    case 0: return text("Oops(\"oops %u\", code: %s)", g->names++, any(g, INT));
+    case 1: return text("Bad(why: %s, item: %s)", any(g, STR), any(g, ITEM));
+    case 2: return text("Denied(\"denied\")");
+    default: return text("Plain()");
+    }
+}
+
+static bool match_error(Gen *g, const char *e)
+{
+    char code[16];
+    uint32_t vars = g->var_count;
+    fresh(g, code);
+    line(g, "match %s {", e);
+    g->indent++;
+    declare(g, code, INT, false);
+    bool falls = arm(g, text("Oops(%s) =>", code));
+    g->var_count = vars;
+    falls |= arm(g, "Bad | Plain =>");
+    falls |= arm(g, "else =>");
+    g->indent--;
+    line(g, "}");
+    return falls;
+}
+
+static bool catch_body(Gen *g, const char *e, bool all)
+{
+    g->indent++;
+    g->nesting++;
+    uint32_t vars = g->var_count, tasks = g->task_count;
+    line(g, "print(\"${me} caught ${%s.message}\")", e);
+    bool falls = true;
+    if (all && chance(g, 40)) falls = match_error(g, e);
+    if (falls && chance(g, 15)) {
+        line(g, "fail %s", e);
+        falls = false;
+    } else if (falls) {
+        falls = block(g, 2);
+    }
+    g->var_count = vars;
+    g->task_count = tasks;
+    g->nesting--;
+    g->indent--;
+    return falls;
+}
+
+static bool catches(Gen *g, bool *any_catch)
+{
+    static const char *const names[] = {"Oops", "Bad | Plain", "Timeout", "ToolError", "TaskFailed", "Denied"};
+    bool falls = false;
+    char e[16];
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!chance(g, 20)) continue;
+        *any_catch = true;
+        fresh(g, e);
+        line(g, "} catch %s: %s {", e, names[i]);
+        falls |= catch_body(g, e, false);
+    }
+    if (chance(g, 60)) {
+        *any_catch = true;
+        fresh(g, e);
+        line(g, "} catch %s {", e);
+        falls |= catch_body(g, e, true);
+    }
+    return falls;
+}
+
+static bool try_stmt(Gen *g)
+{
+    bool falls = braced(g, "try", 3), any_catch = false;
+    falls |= catches(g, &any_catch);
+    if (!any_catch || chance(g, 55)) {
+        uint32_t loops = g->loops;
+        bool in_finally = g->in_finally;
+        g->loops = 0;
+        g->in_finally = true;
+        falls &= braced(g, "} finally", 2);
+        g->loops = loops;
+        g->in_finally = in_finally;
+    }
+    line(g, "}");
+    return falls;
+}
+
+/* ---- effects ---- */
+
+static char *policies(Gen *g, Ty type, bool retries)
+{
+    char *retry = retries && chance(g, 35) ? text(" retry %u%s", below(g, 4), chance(g, 50) ? text(" backoff %s", literal(g, DUR)) : "") : "";
+    char *timeout = chance(g, 35) ? text(" timeout %s", literal(g, DUR)) : "";
+    char *otherwise = type != TY_COUNT && chance(g, 35) ? text(" else %s", literal(g, type)) : "";
+    return chance(g, 50) ? text("%s%s%s", retry, timeout, otherwise) : text("%s%s%s", otherwise, retry, timeout);
+}
+
+static void bind_yield(Gen *g, const char *call, Ty type)
+{
+    const Var *v = type == TY_COUNT || type == STR || type == INTS || type == STRS || type == ITEMS ? NULL : pick(g, type, true);
+    char name[16];
+    if (type == TY_COUNT) {
+        line(g, "yield %s", call);
+    } else if (v && chance(g, 30)) {
+        line(g, "%s = yield %s", v->name, call);
+    } else {
+        fresh(g, name);
+        line(g, "let %s = yield %s", name, call);
+        declare(g, name, type, false);
+    }
+}
+
+static char *args_of(Gen *g, const Flow *flow)
+{
+    char *args = text("%s", "");
+    for (uint32_t i = 0; i < flow->param_count; i++) args = text("%s%s%s", args, i ? ", " : "", any(g, flow->params[i]));
+    return args;
+}
+
+static const Flow *pick_flow(Gen *g, bool is_fn)
+{
+    const Flow *found = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->flow_count; i++)
+        if (g->flows[i].is_fn == is_fn && below(g, ++count) == 0) found = &g->flows[i];
+    return found;
+}
+
+static void call_nested(Gen *g)
+{
+    const Flow *flow = pick_flow(g, false);
+    if (!flow || !g->calls) {
+        say(g);
+        return;
+    }
+    g->calls--;
+    bind_yield(g, text("%s(%s)%s", flow->name, args_of(g, flow), policies(g, flow->result, true)), flow->result);
+}
+
+static void call_tool(Gen *g)
+{
+    switch (below(g, 9)) {
+    case 0: bind_yield(g, text("t_add(me, %s, %s)%s", any(g, INT), any(g, INT), policies(g, INT, true)), INT); break;
+    case 1: bind_yield(g, text("t_text(me, %s)%s", any(g, INT), policies(g, STR, true)), STR); break;
+    case 2: bind_yield(g, text("t_maybe(me, %s)", any(g, INT)), OSTR); break;
+    case 3: bind_yield(g, text("t_item(me, %s)%s", any(g, ITEM), policies(g, ITEM, true)), ITEM); break;
+    case 4: bind_yield(g, text("t_ints(me, %s)", any(g, INTS)), INTS); break;
+    case 5: bind_yield(g, text("t_shape(me, %s)", any(g, SHAPE)), SHAPE); break;
+    case 6: bind_yield(g, text("t_half(me, %s)", any(g, FLOAT)), FLOAT); break;
+    case 7: bind_yield(g, text("t_note(me, %s)", any(g, STR)), TY_COUNT); break;
+    default:
+        bind_yield(g, text("t_flaky(me, %u, %u)%s", g->flaky++, below(g, 4), policies(g, INT, true)), INT);
+        break;
+    }
+}
+
+static void call_fn(Gen *g)
+{
+    const Flow *flow = pick_flow(g, true);
+    char name[16];
+    if (!flow) {
+        let(g);
+        return;
+    }
+    char *args = args_of(g, flow);
+    fresh(g, name);
+    line(g, "let %s = %s(%s)", name, flow->name, args);
+    declare(g, name, flow->result, false);
+}
+
+static void spawn(Gen *g)
+{
+    const Flow *flow = pick_flow(g, false);
+    char name[16];
+    if (!flow || !g->calls || flow->result != INT) {
+        line(g, "yield");
+        return;
+    }
+    g->calls--;
+    char *args = args_of(g, flow);
+    if (g->task_count == 8 || chance(g, 15)) {
+        line(g, "spawn %s(%s)", flow->name, args);
+        return;
+    }
+    fresh(g, name);
+    line(g, "let %s = spawn %s(%s)", name, flow->name, args);
+    snprintf(g->tasks[g->task_count++], 16, "%s", name);
+}
+
+static void use_task(Gen *g)
+{
+    if (!g->task_count) {
+        spawn(g);
+        return;
+    }
+    const char *task = g->tasks[below(g, g->task_count)];
+    if (chance(g, 30)) {
+        line(g, "kill(%s)", task);
+        return;
+    }
+    bind_yield(g, text("join(%s)%s", task, policies(g, INT, false)), INT);
+}
+
+/* What makes a task stop, or lets others run. */
+static void step(Gen *g)
+{
+    uint32_t which = below(g, 100);
+    if (g->in_fn) {
+        call_fn(g);
+    } else if (which < 20) {
+        line(g, "yield");
+    } else if (which < 35) {
+        bind_yield(g, text("sleep(%s)%s", chance(g, 70) ? literal(g, DUR) : any(g, DUR), chance(g, 30) ? text(" timeout %s", literal(g, DUR)) : ""), TY_COUNT);
+    } else if (which < 60) {
+        call_nested(g);
+    } else if (g->kind == 'a') {
+        if (chance(g, 50))
+            spawn(g);
+        else
+            use_task(g);
+    } else {
+        call_tool(g);
+    }
+}
+
+/* The last statement of a block, sometimes; false when nothing behind it is reached. */
+static bool leave(Gen *g)
+{
+    uint32_t which = below(g, 100);
+    if (g->loops && which < 12) {
+        line(g, chance(g, 50) ? "break" : "continue");
+        return false;
+    }
+    if (!g->in_finally && which < 22) {
+        line(g, "return %s", any(g, g->result));
+        return false;
+    }
+    if (!g->in_fn && which < 30) {
+        line(g, "fail %s", error_value(g));
+        return false;
+    }
+    return true;
+}
+
+static bool statement(Gen *g)
+{
+    bool deep = g->nesting > 3 || --g->budget < 0;
+    switch (below(g, deep ? 9 : 15)) {
+    case 0:
+    case 1: let(g); return true;
+    case 2:
+    case 3: assign(g); return true;
+    case 4: say(g); return true;
+    case 5:
+    case 6:
+    case 7: step(g); return true;
+    case 8:
+        if (chance(g, 10))
+            line(g, "assert %s", any(g, BOOL));
+        else
+            assign(g);
+        return true;
+    case 9: return if_stmt(g);
+    case 10: return narrow(g);
+    case 11:
+        if (g->loops < 2)
+            for_stmt(g);
+        else
+            step(g);
+        return true;
+    case 12: return chance(g, 50) ? match_shape(g) : match_plain(g);
+    default:
+        if (!g->in_fn) return try_stmt(g);
+        return if_stmt(g);
+    }
+}
+
+static bool block(Gen *g, uint32_t statements)
+{
+    uint32_t count = g->budget < 0 ? 1 : 1 + below(g, statements + 1);
+    for (uint32_t i = 0; i < count; i++)
+        if (!statement(g)) return false;
+    return g->nesting < 2 || leave(g);
+}
+
+/* ---- programs ---- */
+
+static void body(Gen *g, uint32_t statements)
+{
+    g->indent = 1;
+    g->nesting = 1;
+    g->loops = 0;
+    g->budget = g->in_fn ? 3 : 8;
+    bool falls = true;
+    for (uint32_t i = 0; i < statements && falls; i++) falls = statement(g);
+    if (falls) line(g, "return %s", any(g, g->result));
+    printf("}\n");
+}
+
+static void helper(Gen *g, bool is_fn)
+{
+    Flow flow = {.is_fn = is_fn, .param_count = below(g, 4)};
+    char *params = text("%s", "");
+    snprintf(flow.name, sizeof flow.name, "%c%ld_%u", is_fn ? 'f' : 'w', g->seed, g->flow_count);
+    flow.result = g->kind == 'a' && !is_fn ? INT : plain_type(g);
+    g->var_count = g->task_count = 0;
+    for (uint32_t i = 0; i < flow.param_count; i++) {
+        char name[16];
+        flow.params[i] = plain_type(g);
+        fresh(g, name);
+        declare(g, name, flow.params[i], false);
+        params = text("%s%s%s: %s", params, i ? ", " : "", name, ty_names[flow.params[i]]);
+    }
+    g->in_fn = is_fn;
+    g->calls = 2;
+    g->result = flow.result;
+    printf("%s %s(%s) -> %s {\n", is_fn ? "fn" : "workflow", flow.name, params, ty_names[flow.result]);
+    if (!is_fn) printf("    let me = yield self()\n");
+    body(g, is_fn ? 3 : 4 + below(g, 4));
+    g->in_fn = false;
+    g->flows[g->flow_count++] = flow;
+}
+
+/* Workers side by side, each joined before anything else can fail. */
+static void crowd(Gen *g)
+{
+    uint32_t workers = 2 + below(g, 3);
+    printf("workflow root_%c%ld() -> string {\n    let me = yield self()\n    var seen = \"\"\n", g->kind, g->seed);
+    g->indent = 1;
+    g->var_count = 0;
+    for (uint32_t i = 0; i < workers; i++) {
+        const Flow *flow = pick_flow(g, false);
+        line(g, "let t%u = spawn %s(%s)", i, flow->name, args_of(g, flow));
+    }
+    for (uint32_t i = 0; i < workers; i++) {
+        line(g, "try {");
+        line(g, "    let r%u = yield join(t%u)", i, i);
+        line(g, "    seen += \"|${r%u == r%u}\"", i, i);
+        line(g, "} catch e%u: TaskFailed {", i);
+        line(g, "    seen += \"|${e%u.task} ${e%u.kind} ${e%u.message}\"", i, i, i);
+        line(g, "}");
+    }
+    line(g, "return seen");
+    printf("}\n");
+}
+
+static void program(long seed)
+{
+    Gen g = {.seed = seed, .state = (uint64_t)seed * 0x2545f4914f6cdd1du + 12345};
+    for (int i = 0; i < 4; i++) next(&g);
+    g.kind = "sac"[seed % 3];
+    printf("\n// seed %ld\n", seed);
+    uint32_t fns = below(&g, 3), flows = 2 + below(&g, 3);
+    for (uint32_t i = 0; i < fns; i++) helper(&g, true);
+    for (uint32_t i = 0; i < flows; i++) helper(&g, false);
+    if (g.kind == 'c') {
+        crowd(&g);
+        return;
+    }
+    g.var_count = g.task_count = 0;
+    g.calls = 5;
+    g.result = g.kind == 'a' ? INT : (Ty)below(&g, TY_COUNT);
+    printf("workflow root_%c%ld() -> %s {\n    let me = yield self()\n", g.kind, seed, ty_names[g.result]);
+    body(&g, 6 + below(&g, 6));
+}
+
+static const char preamble[] =
+    "// What all programs share.\n"
+    "type Item { name: string, n: int = 3, tags: list<string> = [] }\n"
+    "enum Shape { dot, circle(r: int), rect(w: int, h: int) }\n"
+    "error Oops { code: int }\n"
+    "error Bad { why: string, item: Item }\n"
+    "error Plain\n"
+    "tool t_add(who: string, a: int, b: int) -> int pure = extern \"tool_add\"\n"
+    "tool t_text(who: string, n: int) -> string idempotent = extern \"tool_text\"\n"
+    "tool t_maybe(who: string, n: int) -> string? once = extern \"tool_maybe\"\n"
+    "tool t_item(who: string, item: Item) -> Item pure = extern \"tool_item\"\n"
+    "tool t_ints(who: string, xs: list<int>) -> list<int> once = extern \"tool_ints\"\n"
+    "tool t_shape(who: string, s: Shape) -> Shape pure = extern \"tool_shape\"\n"
+    "tool t_half(who: string, x: float) -> float pure = extern \"tool_half\"\n"
+    "tool t_note(who: string, text: string) once = extern \"tool_note\"\n"
+    "tool t_flaky(who: string, id: int, fails: int) -> int idempotent = extern \"tool_flaky\"\n"
+    "fn none_int() -> int? { return null }\n"
+    "fn some_int(n: int) -> int? { return n }\n"
+    "fn none_text() -> string? { return null }\n"
+    "fn some_text(s: string) -> string? { return s }\n"
+    "fn none_item() -> Item? { return null }\n"
+    "fn some_item(i: Item) -> Item? { return i }\n"
+    "fn area(s: Shape) -> int { match s { dot => return 0, circle(r) => return 3 * (r % 1000), rect(w, h) => return w * h } }\n"
+    "fn shape_name(s: Shape) -> string { match s { dot => return \"dot\", circle(r) if r == 0 => return \"point\", else => return \"shape\" } }\n"
+    "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    return total\n}\n"
+    "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n";
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: gen FIRST [COUNT]\n");
+        return 64;
+    }
+    long first = atol(argv[1]), count = argc > 2 ? atol(argv[2]) : 1;
+    fputs(preamble, stdout);
+    for (long seed = first; seed < first + count; seed++) program(seed);
+    return fflush(stdout) == 0 ? 0 : 74;
+}

@@ -1,0 +1,84 @@
+/* runner.c: runs the root workflows of a compiled file of generated programs in the virtual world and prints what each did, in the same
+ * lines as the interpreter. runner [WORKFLOW…]; without names all that begin with root_. */
+#include "diff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/world.h"
+#include "trace.h"
+
+extern const TfyProgram tfyg_program;
+
+static void collect(void *state, const char *text, size_t len)
+{
+    DiffState *diff = state;
+    if (diff->out_len + len >= sizeof diff->out) {
+        fprintf(stderr, "runner: too much output of one program\n");
+        exit(70);
+    }
+    memcpy(diff->out + diff->out_len, text, len);
+    diff->out_len += len;
+    diff->out[diff->out_len] = '\0';
+}
+
+static const char *state_name(TfyTaskState state)
+{
+    switch (state) {
+    case TFY_TASK_COMPLETED: return "completed";
+    case TFY_TASK_FAILED: return "failed";
+    case TFY_TASK_CANCELLED: return "cancelled";
+    default: return "waiting";
+    }
+}
+
+static int complain(const char *name, const char *what)
+{
+    fprintf(stderr, "runner: %s: %s\n", name, what);
+    return 70;
+}
+
+static int run_program(const char *name)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyWorld *world = tfy__world_virtual(1700000000000, 42);
+    TfyOptions options = {.world = world, .on_output = collect, .state = diff_state, .quiet = true};
+    TfyLoop *loop;
+    int64_t tid;
+    memset(diff_state, 0, sizeof *diff_state);
+    if (tfy_open(&loop, &tfyg_program, &options, error) < 0) return complain(name, error);
+    if (tfy_submit(loop, name, "{}", &tid, error) < 0) return complain(name, error);
+    if (tfy_step_until_idle(loop) < 0) return complain(name, "the loop failed");
+    trace_print(stdout, &(Trace){.name = name,
+                                 .out = diff_state->out,
+                                 .calls = diff_state->calls,
+                                 .state = state_name(tfy_task_state(loop, tid)),
+                                 .result = tfy_task_result(loop, tid),
+                                 .error = tfy_task_error(loop, tid)});
+    fflush(stdout);
+    int code = tfy_close(loop);
+    tfy__world_free(world);
+    return code < 0 ? complain(name, "closing failed") : 0;
+}
+
+static bool wanted(const char *name, char **names, int count)
+{
+    if (!count) return strncmp(name, "root_", 5) == 0;
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    int status = 0;
+    diff_state = mmap(NULL, sizeof *diff_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (diff_state == MAP_FAILED) return complain("start", "no memory");
+    for (uint32_t i = 0; i < tfyg_program.workflow_count && !status; i++) {
+        const char *name = tfyg_program.workflows[i]->name;
+        if (wanted(name, argv + 1, argc - 1)) status = run_program(name);
+    }
+    return status;
+}

@@ -1,0 +1,63 @@
+/* trace.h: what one program did, as the interpreter and the runner both print it.
+ *
+ * Output and tool calls are two sequences: output leaves only after a sync, so their common order says nothing. Where tasks run side by
+ * side with tools (names that begin with root_c) only the order within each task is promised; lines begin with their task's path and
+ * are sorted by it. */
+#ifndef DIFF_TRACE_H
+#define DIFF_TRACE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Trace {
+    const char *name;   /* of the workflow */
+    const char *out;    /* lines printed; NULL: none */
+    const char *calls;  /* tool calls, a line each; NULL: none */
+    const char *state;  /* how the root task ended */
+    const char *result; /* JSON or NULL */
+    const char *error;  /* the sentence about the failure, or NULL */
+} Trace;
+
+typedef struct TraceLine {
+    const char *text;
+    size_t len, path; /* of the whole line, and of its first word */
+    size_t at;        /* keeps lines of one path in their order */
+} TraceLine;
+
+static inline int trace_order(const void *a, const void *b)
+{
+    const TraceLine *x = a, *y = b;
+    size_t common = x->path < y->path ? x->path : y->path;
+    int order = memcmp(x->text, y->text, common);
+    if (!order && x->path != y->path) order = x->path < y->path ? -1 : 1;
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+static inline void trace_lines(FILE *to, const char *prefix, const char *text, int sorted)
+{
+    size_t count = 0, cap = 1;
+    for (const char *at = text; at && *at; at++) cap += *at == '\n';
+    TraceLine *lines = calloc(cap, sizeof *lines);
+    if (!lines) abort();
+    for (const char *at = text, *end; at && (end = strchr(at, '\n')); at = end + 1, count++) {
+        size_t path = strcspn(at, " \n");
+        lines[count] = (TraceLine){at, (size_t)(end - at), path, count};
+    }
+    if (sorted) qsort(lines, count, sizeof *lines, trace_order);
+    for (size_t i = 0; i < count; i++) fprintf(to, "%s%.*s\n", prefix, (int)lines[i].len, lines[i].text);
+    free(lines);
+}
+
+static inline void trace_print(FILE *to, const Trace *trace)
+{
+    int sorted = strncmp(trace->name, "root_c", 6) == 0;
+    fprintf(to, "== %s\n", trace->name);
+    trace_lines(to, "out ", trace->out, sorted);
+    trace_lines(to, "call ", trace->calls, sorted);
+    fprintf(to, "state %s\n", trace->state);
+    if (trace->result) fprintf(to, "result %s\n", trace->result);
+    if (trace->error) fprintf(to, "error %s\n", trace->error);
+}
+
+#endif

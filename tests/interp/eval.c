@@ -1,0 +1,429 @@
+/* eval.c: expressions. */
+#include "interp.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Expr *strip(const Expr *e)
+{
+    while (e->kind == EX_PAREN) e = e->left;
+    return e;
+}
+
+/* ---- raising ---- */
+
+bool panic(Frame *f, const char *format, ...)
+{
+    Task *task = f->task;
+    char *text;
+    va_list args;
+    if (task->raised.kind) return false;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) abort();
+    va_end(args);
+    task->raised = (Raised){.kind = RAISED_PANIC, .panic = text, .line = f->line};
+    return false;
+}
+
+bool raise_error(Frame *f, const Type *type, const Value **fields)
+{
+    Value *error = value_items(V_RECORD, type->field_count);
+    for (uint32_t i = 0; i < type->field_count; i++) error->items[i] = fields[i];
+    error->type = type;
+    error->line = f->line;
+    f->task->raised = (Raised){.kind = RAISED_ERROR, .error = error};
+    return false;
+}
+
+static const Value *overflow(Frame *f)
+{
+    panic(f, "the result does not fit an int (64 bits)");
+    return NULL;
+}
+
+static const Value *finite_or_panic(Frame *f, double value)
+{
+    if (isfinite(value)) return value_float(value);
+    panic(f, "the result is not a finite number");
+    return NULL;
+}
+
+/* ---- operators ---- */
+
+static const Value *int_arithmetic(Frame *f, Op op, int64_t a, int64_t b)
+{
+    __int128 wide = 0;
+    if ((op == OP_DIV || op == OP_MOD) && b == 0) {
+        panic(f, "division by zero");
+        return NULL;
+    }
+    switch (op) {
+    case OP_ADD: wide = (__int128)a + b; break;
+    case OP_SUB: wide = (__int128)a - b; break;
+    case OP_MUL: wide = (__int128)a * b; break;
+    case OP_DIV: wide = (__int128)a / b; break;
+    default: wide = (__int128)a % b; break;
+    }
+    return wide < INT64_MIN || wide > INT64_MAX ? overflow(f) : value_int((int64_t)wide);
+}
+
+static const Value *float_arithmetic(Frame *f, Op op, double a, double b)
+{
+    if ((op == OP_DIV || op == OP_MOD) && b == 0) {
+        panic(f, "division by zero");
+        return NULL;
+    }
+    switch (op) {
+    case OP_ADD: return finite_or_panic(f, a + b);
+    case OP_SUB: return finite_or_panic(f, a - b);
+    case OP_MUL: return finite_or_panic(f, a * b);
+    case OP_DIV: return finite_or_panic(f, a / b);
+    default: return finite_or_panic(f, fmod(a, b));
+    }
+}
+
+const Value *arithmetic(Frame *f, Op op, const Value *a, const Value *b)
+{
+    if (a->kind == V_STRING) {
+        Buf text = {0};
+        buf_add(&text, a->text, a->len);
+        buf_add(&text, b->text, b->len);
+        return value_text(text.data, text.len);
+    }
+    return a->kind == V_FLOAT ? float_arithmetic(f, op, a->f, b->f) : int_arithmetic(f, op, a->i, b->i);
+}
+
+static bool compare(Op op, const Value *a, const Value *b)
+{
+    switch (op) {
+    case OP_EQ: return value_equal(a, b);
+    case OP_NE: return !value_equal(a, b);
+    case OP_LT: return value_order(a, b) < 0;
+    case OP_LE: return value_order(a, b) <= 0;
+    case OP_GT: return value_order(a, b) > 0;
+    default: return value_order(a, b) >= 0;
+    }
+}
+
+static const Value *eval_binary(Frame *f, const Expr *e)
+{
+    const Value *a = eval(f, e->left), *b;
+    if (!a) return NULL;
+    if (e->op == OP_AND && !a->i) return a;
+    if (e->op == OP_OR && a->i) return a;
+    if (e->op == OP_COALESCE && a->kind != V_NULL) return a;
+    if (!(b = eval(f, e->right))) return NULL;
+    switch (e->op) {
+    case OP_AND:
+    case OP_OR:
+    case OP_COALESCE: return b;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: return arithmetic(f, e->op, a, b);
+    default: return value_bool(compare(e->op, a, b));
+    }
+}
+
+static const Value *eval_unary(Frame *f, const Expr *e)
+{
+    const Value *a = eval(f, e->left);
+    if (!a) return NULL;
+    if (e->op == OP_NOT) return value_bool(!a->i);
+    if (a->kind == V_FLOAT) return value_float(-a->f);
+    return a->i == INT64_MIN ? overflow(f) : value_int(-a->i);
+}
+
+/* ---- containers ---- */
+
+static const Value *outside(Frame *f, int64_t index, const Value *list)
+{
+    panic(f, "index %lld is outside a list of length %zu", (long long)index, list->len);
+    return NULL;
+}
+
+const Value *list_at(Frame *f, const Value *list, const Value *index)
+{
+    bool inside = index->i >= 0 && (uint64_t)index->i < list->len;
+    return inside ? list->items[index->i] : outside(f, index->i, list);
+}
+
+const Value *map_at(Frame *f, const Value *map, const Value *key)
+{
+    const Value *value = map_get(map, key);
+    if (value) return value;
+    if (key->kind == V_INT)
+        panic(f, "key %lld is not in the map", (long long)key->i);
+    else if (key->kind == V_CASE)
+        panic(f, "key %s is not in the map", key->type->cases[key->case_index].name);
+    else
+        panic(f, "key \"%.80s\" is not in the map", key->text);
+    return NULL;
+}
+
+static const Value *eval_index(Frame *f, const Expr *e)
+{
+    const Value *object = eval(f, e->left), *index = object ? eval(f, e->right) : NULL;
+    if (!index) return NULL;
+    if (object->kind == V_LIST) return list_at(f, object, index);
+    if (object->kind == V_MAP) return map_at(f, object, index);
+    size_t points = text_points(object->text, object->len);
+    if (index->i >= 0 && (uint64_t)index->i < points) return text_slice(object, index->i, index->i + 1);
+    panic(f, "index %lld is outside a string of length %zu", (long long)index->i, points);
+    return NULL;
+}
+
+static const Value *eval_list(Frame *f, const Expr *e)
+{
+    size_t count = 0, at = 0;
+    for (const Arg *arg = e->args; arg; arg = arg->next) count++;
+    Value *list = value_items(V_LIST, count);
+    for (const Arg *arg = e->args; arg; arg = arg->next)
+        if (!(list->items[at++] = eval(f, arg->value))) return NULL;
+    return list;
+}
+
+const Value **eval_args(Frame *f, const Expr *call)
+{
+    const Value **args = must_alloc((call->argc + 1) * sizeof *args);
+    for (uint32_t i = 0; i < call->argc; i++)
+        if (!(args[i] = call->argv[i] ? eval(f, call->argv[i]) : &value_null)) return NULL;
+    return args;
+}
+
+static const Value *eval_record(Frame *f, const Expr *e)
+{
+    const Value **fields = eval_args(f, e);
+    if (!fields) return NULL;
+    Value *record = value_items(V_RECORD, e->argc);
+    memcpy(record->items, fields, e->argc * sizeof *fields);
+    record->type = e->type;
+    record->line = f->line;
+    return record;
+}
+
+static const Value *eval_case(Frame *f, const Expr *e)
+{
+    const Value **fields = e->kind == EX_CALL ? eval_args(f, e) : NULL;
+    if (e->kind == EX_CALL && !fields) return NULL;
+    Value *made = value_items(V_CASE, e->kind == EX_CALL ? e->argc : 0);
+    if (made->len) memcpy(made->items, fields, made->len * sizeof *fields);
+    made->type = e->type;
+    made->case_index = e->case_index;
+    return made;
+}
+
+static const Value *eval_map(Frame *f, const Expr *e)
+{
+    if (e->call == CALL_RECORD) return eval_record(f, e);
+    size_t count = 0;
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) count++;
+    Value *map = value_map(count);
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
+        const Value *key = eval(f, entry->key), *value = key ? eval(f, entry->value) : NULL;
+        if (!value) return NULL;
+        map_put(map, key, value);
+    }
+    return map;
+}
+
+/* ---- strings ---- */
+
+static const Value *eval_string(Frame *f, const Expr *e)
+{
+    Buf text = {0};
+    for (const Expr *part = e->parts; part; part = part->next) {
+        if (part->kind == EX_TEXT) {
+            buf_add(&text, part->text, part->text_len);
+            continue;
+        }
+        const Value *value = eval(f, part);
+        if (!value) return NULL;
+        value_print(&text, part->to, value);
+    }
+    return value_text(text.data, text.len);
+}
+
+/* ---- methods ---- */
+
+static const Value *list_slice(const Value *list, int64_t from, int64_t to)
+{
+    if (from < 0) from = 0;
+    if (to > (int64_t)list->len) to = (int64_t)list->len;
+    Value *part = value_items(V_LIST, from < to ? (size_t)(to - from) : 0);
+    for (size_t i = 0; i < part->len; i++) part->items[i] = list->items[(size_t)from + i];
+    return part;
+}
+
+static const Value *list_join(const Value *list, const Value *separator)
+{
+    Buf text = {0};
+    for (size_t i = 0; i < list->len; i++) {
+        if (i) buf_add(&text, separator->text, separator->len);
+        buf_add(&text, list->items[i]->text, list->items[i]->len);
+    }
+    return value_text(text.data, text.len);
+}
+
+static const Value *list_concat(const Value *list, const Value *other)
+{
+    Value *whole = value_copy(list, other->len);
+    for (size_t i = 0; i < other->len; i++) whole->items[whole->len++] = other->items[i];
+    return whole;
+}
+
+static const Value *list_push(const Value *list, const Value *item)
+{
+    Value *longer = value_copy(list, 1);
+    longer->items[longer->len++] = item;
+    return longer;
+}
+
+static const Value *list_set(Frame *f, const Value *list, const Value *index, const Value *item)
+{
+    if (!list_at(f, list, index)) return NULL;
+    Value *copy = value_copy(list, 0);
+    copy->items[index->i] = item;
+    return copy;
+}
+
+static const Value *map_set(const Value *map, const Value *key, const Value *value)
+{
+    Value *copy = value_copy(map, 1);
+    map_put(copy, key, value);
+    return copy;
+}
+
+static bool list_contains(const Value *list, const Value *item)
+{
+    for (size_t i = 0; i < list->len; i++)
+        if (value_equal(list->items[i], item)) return true;
+    return false;
+}
+
+static const Value *float_to_int(Frame *f, double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 ? value_int((int64_t)value) : overflow(f);
+}
+
+static const Value *eval_method(Frame *f, const Expr *e)
+{
+    const Value **args = eval_args(f, e), *self, *a, *b;
+    Buf text = {0};
+    if (!args) return NULL;
+    self = args[0];
+    a = e->argc > 1 ? args[1] : NULL;
+    b = e->argc > 2 ? args[2] : NULL;
+    int64_t to = b && b->kind == V_INT ? b->i : INT64_MAX;
+    switch (e->builtin->id) {
+    case BI_STRING_LEN: return value_int((int64_t)text_points(self->text, self->len));
+    case BI_STRING_BYTE_LEN:
+    case BI_LIST_LEN:
+    case BI_MAP_LEN: return value_int((int64_t)self->len);
+    case BI_STRING_SLICE: return text_slice(self, a->i, to);
+    case BI_STRING_TRIM: return text_trim(self);
+    case BI_STRING_LINES: return text_lines(self);
+    case BI_STRING_CONTAINS: return value_bool(text_contains(self, a));
+    case BI_LIST_PUSH: return list_push(self, a);
+    case BI_LIST_CONCAT: return list_concat(self, a);
+    case BI_LIST_GET: return a->i >= 0 && (uint64_t)a->i < self->len ? self->items[a->i] : &value_null;
+    case BI_LIST_SET: return list_set(f, self, a, b);
+    case BI_LIST_SLICE: return list_slice(self, a->i, to);
+    case BI_LIST_JOIN: return list_join(self, a);
+    case BI_LIST_CONTAINS: return value_bool(list_contains(self, a));
+    case BI_MAP_GET: self = map_get(self, a); return self ? self : &value_null;
+    case BI_MAP_SET: return map_set(self, a, b);
+    case BI_MAP_CONTAINS: return value_bool(map_get(self, a) != NULL);
+    case BI_TO_INT: return float_to_int(f, self->f);
+    case BI_TO_FLOAT: return value_float((double)self->i);
+    case BI_TO_STRING: value_print(&text, e->argv[0]->to, self); return value_text(text.data, text.len);
+    default: fprintf(stderr, "interp: no method %s\n", e->builtin->name); exit(70);
+    }
+}
+
+/* ---- the rest ---- */
+
+static const Value *eval_name(Frame *f, const Expr *e)
+{
+    if (e->variable) return f->vars[e->variable->id];
+    return eval(f, e->decl->value);
+}
+
+static const Value *eval_field(Frame *f, const Expr *e)
+{
+    if (e->call == CALL_CASE) return eval_case(f, e);
+    const Value *object = eval(f, e->left);
+    return object ? object->items[e->field_index] : NULL;
+}
+
+static const Value *eval_fn_call(Frame *f, const Expr *e)
+{
+    const Value **args = eval_args(f, e);
+    return args ? call_fn(f, e->decl, args) : NULL;
+}
+
+static const Value *eval_call(Frame *f, const Expr *e)
+{
+    switch (e->call) {
+    case CALL_FN: return eval_fn_call(f, e);
+    case CALL_RECORD: return eval_record(f, e);
+    case CALL_CASE: return eval_case(f, e);
+    case CALL_METHOD: return eval_method(f, e);
+    case CALL_BUILTIN: return effect_now(f, e);
+    default: fprintf(stderr, "interp: a call of kind %d\n", (int)e->call); exit(70);
+    }
+}
+
+static const Value *eval_if(Frame *f, const Expr *e)
+{
+    const Value *cond = eval(f, e->cond);
+    return cond ? eval(f, cond->i ? e->left : e->right) : NULL;
+}
+
+static const Value *eval_raw(Frame *f, const Expr *e)
+{
+    switch (e->kind) {
+    case EX_NULL: return &value_null;
+    case EX_BOOL: return value_bool(e->int_value);
+    case EX_INT:
+    case EX_DURATION: return value_int(e->int_value);
+    case EX_FLOAT: return value_float(e->float_value);
+    case EX_STRING: return eval_string(f, e);
+    case EX_TEXT: return value_text(e->text, e->text_len);
+    case EX_NAME: return eval_name(f, e);
+    case EX_FIELD: return eval_field(f, e);
+    case EX_INDEX: return eval_index(f, e);
+    case EX_CALL: return eval_call(f, e);
+    case EX_BINARY: return eval_binary(f, e);
+    case EX_UNARY: return eval_unary(f, e);
+    case EX_LIST: return eval_list(f, e);
+    case EX_MAP: return eval_map(f, e);
+    case EX_IF: return eval_if(f, e);
+    case EX_PAREN: return eval(f, e->left);
+    default: fprintf(stderr, "interp: an expression of kind %d\n", (int)e->kind); exit(70);
+    }
+}
+
+/* An int literal where a float is wanted is that float. */
+static const Value *convert(const Value *value, const Type *to)
+{
+    if (!value || !to || value->kind != V_INT) return value;
+    if (to->kind == TYPE_OPTIONAL) to = to->elem;
+    return to->kind == TYPE_FLOAT ? value_float((double)value->i) : value;
+}
+
+const Value *eval(Frame *f, const Expr *e)
+{
+    return convert(eval_raw(f, e), e->to);
+}
+
+const Value *eval_root(Frame *f, const Expr *e)
+{
+    const Expr *bare = strip(e);
+    if (bare->kind == EX_YIELD) return convert(eval_yield(f, bare), e->to);
+    if (bare->kind == EX_SPAWN) return eval_spawn(f, bare);
+    return eval(f, e);
+}

@@ -1,0 +1,323 @@
+/* exec.c: statements, and the activation of fns and workflows. */
+#include "interp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FN_DEPTH 1000
+#define FN_FUEL  INT64_C(100000000)
+
+/* How a statement ended. FLOW_RAISED: task->raised says what. */
+typedef enum Flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_RAISED } Flow;
+
+static Flow run_block(Frame *f, const Block *block);
+
+static uint32_t line_of(const Frame *f, Span span)
+{
+    return source_line_col(f->task->interp->program->sources, span.off).line;
+}
+
+static void bind(Frame *f, const Variable *variable, const Value *value)
+{
+    if (variable) f->vars[variable->id] = value;
+}
+
+/* ---- assignment ---- */
+
+/* The steps of a path, outermost container first, and their indexes. */
+typedef struct Path {
+    const Expr *steps[64];
+    const Value *indexes[64];
+    uint32_t count;
+    const Variable *root;
+} Path;
+
+static bool read_path(Frame *f, Path *path, const Expr *target)
+{
+    target = strip(target);
+    if (target->kind == EX_NAME) {
+        path->root = target->variable;
+        return true;
+    }
+    if (!read_path(f, path, target->left)) return false;
+    const Value *index = target->kind == EX_INDEX ? eval(f, target->right) : &value_null;
+    path->steps[path->count] = target;
+    path->indexes[path->count++] = index;
+    return index != NULL;
+}
+
+/* The part of an object that a step names; NULL after a panic. */
+static const Value *part_of(Frame *f, const Value *object, const Expr *step, const Value *index)
+{
+    if (step->kind == EX_FIELD) return object->items[step->field_index];
+    return object->kind == V_LIST ? list_at(f, object, index) : map_at(f, object, index);
+}
+
+/* A copy of the object with another part. */
+static const Value *with_part(const Value *object, const Expr *step, const Value *index, const Value *part)
+{
+    Value *copy = value_copy(object, 1);
+    if (object->kind == V_MAP)
+        map_put(copy, index, part);
+    else
+        copy->items[step->kind == EX_FIELD ? step->field_index : (size_t)index->i] = part;
+    return copy;
+}
+
+/* object with the part at path[at…] made `value`, or `old op value`. A plain assignment adds an absent key to the last map. */
+static const Value *rebuild(Frame *f, const Path *path, uint32_t at, const Value *object, Op op, const Value *value)
+{
+    if (at == path->count) return op == OP_NONE ? value : arithmetic(f, op, object, value);
+    const Expr *step = path->steps[at];
+    bool adds = at + 1 == path->count && op == OP_NONE && object->kind == V_MAP;
+    const Value *part = adds ? &value_null : part_of(f, object, step, path->indexes[at]);
+    if (part) part = rebuild(f, path, at + 1, part, op, value);
+    return part ? with_part(object, step, path->indexes[at], part) : NULL;
+}
+
+static Flow run_assign(Frame *f, const Stmt *s)
+{
+    Path path = {.count = 0};
+    const Value *value = eval_root(f, s->value), *whole;
+    if (!value || !read_path(f, &path, s->target)) return FLOW_RAISED;
+    whole = rebuild(f, &path, 0, f->vars[path.root->id], s->op, value);
+    if (!whole) return FLOW_RAISED;
+    f->vars[path.root->id] = whole;
+    return FLOW_NEXT;
+}
+
+/* ---- loops ---- */
+
+/* A loop's head; then its body. Any other answer than FLOW_NEXT ends the loop, FLOW_BREAK quietly. */
+static Flow run_body(Frame *f, const Stmt *s)
+{
+    Flow flow = run_block(f, s->block);
+    f->line = line_of(f, s->span);
+    return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
+}
+
+static Flow run_while(Frame *f, const Stmt *s)
+{
+    for (;;) {
+        if (!task_spend(f)) return FLOW_RAISED;
+        const Value *cond = eval_root(f, s->value);
+        if (!cond) return FLOW_RAISED;
+        if (!cond->i) return FLOW_NEXT;
+        Flow flow = run_body(f, s);
+        if (flow != FLOW_NEXT) return flow == FLOW_BREAK ? FLOW_NEXT : flow;
+    }
+}
+
+static void bind_iteration(Frame *f, const Stmt *s, const Value *over, int64_t at)
+{
+    if (s->range_end) {
+        bind(f, s->variable, value_int(at));
+    } else if (over->kind == V_MAP) {
+        bind(f, s->variable, over->keys[at]);
+        bind(f, s->variable2, over->items[at]);
+    } else if (s->variable2) {
+        bind(f, s->variable, value_int(at));
+        bind(f, s->variable2, over->items[at]);
+    } else {
+        bind(f, s->variable, over->items[at]);
+    }
+}
+
+static Flow run_for(Frame *f, const Stmt *s)
+{
+    const Value *over = eval_root(f, s->value), *last = over && s->range_end ? eval(f, s->range_end) : over;
+    if (!last) return FLOW_RAISED;
+    int64_t at = s->range_end ? over->i : 0, end = s->range_end ? last->i : (int64_t)over->len;
+    for (;; at++) {
+        if (!task_spend(f)) return FLOW_RAISED;
+        if (at >= end) return FLOW_NEXT;
+        bind_iteration(f, s, over, at);
+        Flow flow = run_body(f, s);
+        if (flow != FLOW_NEXT) return flow == FLOW_BREAK ? FLOW_NEXT : flow;
+    }
+}
+
+/* ---- match ---- */
+
+static bool takes(Frame *f, const Pattern *p, const Value *subject)
+{
+    switch (p->kind) {
+    case PAT_ELSE: return true;
+    case PAT_CASE:
+        if (p->error_type) return subject->type == p->error_type;
+        return subject->kind == V_CASE && subject->case_index == p->case_index;
+    default: return value_equal(eval(f, p->literal), subject);
+    }
+}
+
+static Flow run_match(Frame *f, const Stmt *s)
+{
+    const Value *subject = eval_root(f, s->value);
+    if (!subject) return FLOW_RAISED;
+    for (const Arm *arm = s->arms; arm; arm = arm->next) {
+        const Pattern *p = arm->patterns;
+        f->line = line_of(f, arm->span);
+        while (p && !takes(f, p, subject)) p = p->next;
+        if (!p) continue;
+        size_t at = p->error_type ? 1 : 0;
+        for (const Binding *b = p->bindings; b; b = b->next, at++) bind(f, b->variable, subject->items[at]);
+        const Value *guard = arm->guard ? eval(f, arm->guard) : NULL;
+        if (arm->guard && !guard) return FLOW_RAISED;
+        if (!guard || guard->i) return run_block(f, arm->block);
+    }
+    return FLOW_NEXT;
+}
+
+/* ---- try ---- */
+
+static const Catch *catch_for(const Frame *f, const Stmt *s)
+{
+    const Raised *raised = &f->task->raised;
+    if (raised->kind != RAISED_ERROR) return NULL;
+    for (const Catch *k = s->catches; k; k = k->next) {
+        if (!k->names) return k;
+        for (const CatchName *name = k->names; name; name = name->next)
+            if (name->type == raised->error->type) return k;
+    }
+    return NULL;
+}
+
+static Flow run_try(Frame *f, const Stmt *s)
+{
+    Task *task = f->task;
+    Flow flow = run_block(f, s->block);
+    const Catch *k = flow == FLOW_RAISED ? catch_for(f, s) : NULL;
+    if (k) {
+        bind(f, k->variable, task->raised.error);
+        task->raised = (Raised){0};
+        flow = run_block(f, k->block);
+    }
+    if (!s->finally) return flow;
+    Raised pending = task->raised;
+    const Value *result = f->result;
+    task->raised = (Raised){0};
+    f->mask++;
+    Flow ended = run_block(f, s->finally);
+    f->mask--;
+    if (ended == FLOW_RAISED) return ended; /* what fails in a finally replaces what was pending */
+    task->raised = pending;
+    f->result = result;
+    return flow;
+}
+
+/* ---- statements ---- */
+
+static Flow run_if(Frame *f, const Stmt *s)
+{
+    const Value *cond = eval_root(f, s->value);
+    if (!cond) return FLOW_RAISED;
+    if (cond->i) return run_block(f, s->block);
+    return s->else_block ? run_block(f, s->else_block) : FLOW_NEXT;
+}
+
+static Flow run_fail(Frame *f, const Stmt *s)
+{
+    const Value *error = eval(f, s->value);
+    if (error) f->task->raised = (Raised){.kind = RAISED_ERROR, .error = error};
+    return FLOW_RAISED;
+}
+
+static Flow run_assert(Frame *f, const Stmt *s)
+{
+    const Value *ok = eval(f, s->value);
+    if (ok && ok->i) return FLOW_NEXT;
+    if (ok)
+        panic(f, "assertion failed: %.*s", (int)s->value->span.len,
+              source_text(f->task->interp->program->sources, s->value->span));
+    return FLOW_RAISED;
+}
+
+static Flow run_return(Frame *f, const Stmt *s)
+{
+    if (s->value && !(f->result = eval_root(f, s->value))) return FLOW_RAISED;
+    return FLOW_RETURN;
+}
+
+static Flow run_let(Frame *f, const Stmt *s)
+{
+    const Value *value = eval_root(f, s->value);
+    if (!value) return FLOW_RAISED;
+    bind(f, s->variable, value);
+    return FLOW_NEXT;
+}
+
+static Flow run_stmt(Frame *f, const Stmt *s)
+{
+    switch (s->kind) {
+    case ST_LET:
+    case ST_VAR: return run_let(f, s);
+    case ST_ASSIGN: return run_assign(f, s);
+    case ST_EXPR: return eval_root(f, s->value) ? FLOW_NEXT : FLOW_RAISED;
+    case ST_YIELD: return task_yield(f->task) ? FLOW_NEXT : FLOW_RAISED;
+    case ST_IF: return run_if(f, s);
+    case ST_WHILE: return run_while(f, s);
+    case ST_FOR: return run_for(f, s);
+    case ST_MATCH: return run_match(f, s);
+    case ST_RETURN: return run_return(f, s);
+    case ST_FAIL: return run_fail(f, s);
+    case ST_BREAK: return FLOW_BREAK;
+    case ST_CONTINUE: return FLOW_CONTINUE;
+    case ST_TRY: return run_try(f, s);
+    case ST_ASSERT: return run_assert(f, s);
+    default: fprintf(stderr, "interp: a statement of kind %d\n", (int)s->kind); exit(70);
+    }
+}
+
+static Flow run_block(Frame *f, const Block *block)
+{
+    for (const Stmt *s = block->stmts; s; s = s->next) {
+        f->line = line_of(f, s->span);
+        Flow flow = run_stmt(f, s);
+        if (flow != FLOW_NEXT) return flow;
+    }
+    return FLOW_NEXT;
+}
+
+/* ---- activations ---- */
+
+static Frame new_frame(Task *task, const Decl *decl, const Value **args)
+{
+    Frame f = {.task = task, .decl = decl};
+    f.vars = must_alloc((decl->variable_count + 1) * sizeof *f.vars);
+    uint32_t at = 0;
+    for (const Field *p = decl->params; p; p = p->next) f.vars[p->variable->id] = args[at++];
+    return f;
+}
+
+const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
+{
+    Task *task = caller->task;
+    Frame f = new_frame(task, decl, args);
+    f.is_fn = true;
+    f.line = line_of(&f, decl->span);
+    if (task->fn_depth == FN_DEPTH) {
+        panic(&f, "fn calls are nested deeper than %d", FN_DEPTH);
+        return NULL;
+    }
+    if (task->fn_depth++ == 0) task->fn_fuel = FN_FUEL;
+    Flow flow = run_block(&f, decl->block);
+    if (--task->fn_depth == 0 && task->fn_spent) {
+        task->fn_spent = false;
+        task->fuel = 0;
+    }
+    if (flow == FLOW_RAISED) return NULL;
+    return f.result ? f.result : &value_null;
+}
+
+bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms, const Value **out)
+{
+    Frame f = new_frame(task, decl, args);
+    f.caller = caller;
+    task->top = &f;
+    if (timeout_ms >= 0) f.timer = timer_add(task->interp, task->interp->now_ms + timeout_ms, task, &f);
+    if (!task->raised.kind) run_block(&f, decl->block); /* a task can be killed before it begins */
+    task_leave_frame(task, &f);
+    task->top = caller;
+    *out = f.result ? f.result : &value_null;
+    return !task->raised.kind;
+}

@@ -1,0 +1,74 @@
+/* main.c: interp FILE.tfy [WORKFLOW…]: runs workflows without parameters, one after the other, and prints what each did. Without names all
+ * that begin with root_. The same lines come from tests/diff/runner.c for the compiled program. */
+#include "interp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../diff/trace.h"
+#include "parse.h"
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void report(const Interp *in, const Decl *root)
+{
+    static const char *const ends[] = {"waiting", "completed", "failed", "cancelled"};
+    const Task *task = in->tasks[0];
+    Buf result = {0};
+    if (task->end == END_COMPLETED && root->type->kind != TYPE_NOTHING) value_json(&result, root->type, task->value);
+    trace_print(stdout, &(Trace){.name = root->name.text,
+                                 .out = in->out.data,
+                                 .calls = in->calls.data,
+                                 .state = ends[task->end],
+                                 .result = result.data,
+                                 .error = task->end == END_FAILED || task->end == END_CANCELLED ? task->failure : NULL});
+}
+
+static bool wanted(const Decl *decl, char **names, int count)
+{
+    if (decl->kind != DECL_WORKFLOW) return false;
+    if (!count) return strncmp(decl->name.text, "root_", 5) == 0;
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], decl->name.text) == 0) return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    Arena arena;
+    SourceSet sources;
+    DiagList diags;
+    int error = 0;
+    if (argc < 2) {
+        fprintf(stderr, "usage: interp FILE.tfy [WORKFLOW...]\n");
+        return 64;
+    }
+    arena_init(&arena, (size_t)4 << 30);
+    source_set_init(&sources, &arena);
+    diag_init(&diags, &arena, &sources);
+    Source *source = source_load(&sources, argv[1], &error);
+    if (!source) {
+        fprintf(stderr, "interp: cannot read %s: %s\n", argv[1], strerror(error));
+        return 66;
+    }
+    Module *module = parse_module(&sources, source, &arena, &diags);
+    const Program *program = diags.errors ? NULL : check_program(module, &sources, &arena, &diags);
+    if (diags.errors) {
+        diag_print(&diags, stderr, false);
+        return 65;
+    }
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        if (!wanted(program->decls[i], argv + 2, argc - 2)) continue;
+        Interp *in = must_alloc(sizeof *in);
+        in->program = program;
+        in->name = base_name(argv[1]);
+        in->now_ms = 1700000000000;
+        interp_run(in, program->decls[i]);
+        report(in, program->decls[i]);
+    }
+    return fflush(stdout) == 0 ? 0 : 74;
+}

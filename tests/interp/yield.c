@@ -1,0 +1,135 @@
+/* yield.c: effects, nested workflows and their policies. */
+#include "interp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The policies of one yield, evaluated. */
+typedef struct Policies {
+    int64_t retry, backoff_ms, timeout_ms; /* timeout below 0: none */
+    const Expr *otherwise;
+} Policies;
+
+static bool read_policies(Frame *f, const Expr *e, Policies *p)
+{
+    *p = (Policies){.timeout_ms = -1};
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->kind == POL_ELSE) p->otherwise = policy->value;
+        if (policy->kind == POL_ELSE || policy->kind == POL_AS) continue;
+        const Value *value = eval(f, policy->value);
+        if (!value) return false;
+        if (policy->kind == POL_RETRY) p->retry = value->i;
+        if (policy->kind == POL_BACKOFF) p->backoff_ms = value->i;
+        if (policy->kind == POL_TIMEOUT) p->timeout_ms = value->i > 0 ? value->i : 0;
+    }
+    return true;
+}
+
+static bool is_retriable(const Frame *f)
+{
+    const CoreTypes *core = &f->task->interp->program->core;
+    const Raised *raised = &f->task->raised;
+    if (raised->kind != RAISED_ERROR) return false;
+    const Type *type = raised->error->type;
+    return type != core->denied && type != core->task_failed && type != core->channel_closed && type != core->lost;
+}
+
+/* ---- effects ---- */
+
+static const Value *performed(Frame *f, bool ok)
+{
+    return ok ? f->task->answer : NULL;
+}
+
+static const Value *attempt_effect(Frame *f, const Expr *call, const Value **args, const Policies *p)
+{
+    Task *task = f->task;
+    int64_t now_ms = task->interp->now_ms, bound_ms = p->timeout_ms < 0 ? INT64_MAX : now_ms + p->timeout_ms;
+    if (call->call == CALL_TOOL) return perform_tool(f, call->decl, args);
+    switch (call->builtin->id) {
+    case BI_SLEEP: return performed(f, task_sleep(task, now_ms + (args[0]->i > 0 ? args[0]->i : 0), bound_ms));
+    case BI_SLEEP_UNTIL: return performed(f, task_sleep(task, args[0]->i, bound_ms));
+    case BI_JOIN: return performed(f, task_join(task, args[0]->i, bound_ms, f->line));
+    default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
+    }
+}
+
+/* The pause before attempt `next`, which counts from 2. */
+static bool pause_before(Frame *f, const Policies *p, int64_t next)
+{
+    int64_t delay_ms = p->backoff_ms;
+    for (int64_t i = 2; i < next && delay_ms < 60000; i++) delay_ms *= 2;
+    f->task->raised = (Raised){0};
+    return task_pause(f->task, delay_ms > 60000 ? 60000 : delay_ms);
+}
+
+static const Value *run_effect(Frame *f, const Expr *call, const Policies *p, const Value **args)
+{
+    if (task_deliver(f->task)) return NULL;
+    for (int64_t attempt = 1;; attempt++) {
+        const Value *value = attempt_effect(f, call, args, p);
+        if (value || attempt > p->retry || !is_retriable(f)) return value;
+        if (!pause_before(f, p, attempt + 1)) return NULL;
+    }
+}
+
+/* ---- nested workflows ---- */
+
+static const Value *run_nested(Frame *f, const Expr *call, const Policies *p, const Value **args)
+{
+    for (int64_t attempt = 1;; attempt++) {
+        const Value *value;
+        if (call_workflow(f->task, f, call->decl, args, p->timeout_ms, &value)) return value;
+        if (attempt > p->retry || !is_retriable(f)) return NULL;
+        if (task_deliver(f->task) || !pause_before(f, p, attempt + 1)) return NULL;
+    }
+}
+
+/* ---- what answers at once ---- */
+
+static const Value *say(Frame *f, const Value *text)
+{
+    buf_add(&f->task->interp->out, text->text, text->len);
+    buf_text(&f->task->interp->out, "\n");
+    return &value_null;
+}
+
+const Value *effect_now(Frame *f, const Expr *call)
+{
+    Interp *in = f->task->interp;
+    const Value **args = eval_args(f, call);
+    if (!args) return NULL;
+    switch (call->builtin->id) {
+    case BI_PRINT: return say(f, args[0]);
+    case BI_LOG:
+    case BI_EMIT: return &value_null;
+    case BI_SELF: return value_text(f->task->path, strlen(f->task->path));
+    case BI_NOW: return value_int(in->now_ms);
+    case BI_KILL: task_kill(in->tasks[args[0]->i]); return &value_null;
+    default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
+    }
+}
+
+/* ---- the public verbs ---- */
+
+const Value *eval_yield(Frame *f, const Expr *e)
+{
+    const Expr *call = e->left;
+    Policies p;
+    if (call->call == CALL_BUILTIN && !call->builtin->suspends) return effect_now(f, call);
+    const Value **args = eval_args(f, call);
+    if (!args || !read_policies(f, e, &p)) return NULL;
+    const Value *value =
+        call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args) : run_effect(f, call, &p, args);
+    const Raised *raised = &f->task->raised;
+    if (value || !p.otherwise || raised->kind != RAISED_ERROR) return value;
+    if (raised->error->type == f->task->interp->program->core.denied) return NULL;
+    f->task->raised = (Raised){0};
+    return eval(f, p.otherwise);
+}
+
+const Value *eval_spawn(Frame *f, const Expr *e)
+{
+    const Value **args = eval_args(f, e->left);
+    return args ? value_int(task_spawn(f->task->interp, f->task, e->left->decl, args)->number) : NULL;
+}
