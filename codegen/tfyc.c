@@ -19,7 +19,7 @@
 #include "../dsl/token.h"
 #include "machine.h"
 
-enum { EXIT_OK = 0, EXIT_USAGE = 64, EXIT_BAD_PROGRAM = 65, EXIT_NO_INPUT = 66, EXIT_INTERNAL = 70, EXIT_IO = 74 };
+enum { EXIT_OK = 0, EXIT_USAGE = 64, EXIT_BAD_PROGRAM = 65, EXIT_NO_INPUT = 69, EXIT_INTERNAL = 70, EXIT_IO = 74 };
 
 typedef enum DumpKind { DUMP_NONE, DUMP_TOKENS, DUMP_AST, DUMP_PROGRAM, DUMP_MACHINE } DumpKind;
 
@@ -45,7 +45,7 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
                             "      --diagnostics=json  mistakes as a JSON array on standard error\n"
                             "      --help, --version\n"
                             "\n"
-                            "Exit status: 0 done; 64 wrong usage; 65 mistakes in the program; 66 no such file; 70 "
+                            "Exit status: 0 done; 64 wrong usage; 65 mistakes in the program; 69 no such file; 70 "
                             "internal error; 74 reading or writing failed.\n";
 
 /* ---- options ---- */
