@@ -1,6 +1,7 @@
 /* record.c: names of record types and the chain over a task's records. */
 #include "record.h"
 
+#include <endian.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -63,7 +64,8 @@ uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path)
 
 static uint8_t *put_le(uint8_t *at, uint64_t word, size_t size)
 {
-    for (size_t i = 0; i < size; i++) at[i] = (uint8_t)(word >> (8 * i));
+    const uint64_t little = htole64(word);
+    memcpy(at, &little, size); /* its first bytes are its lowest */
     return at + size;
 }
 

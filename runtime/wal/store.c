@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <endian.h>
 #include <string.h>
 #include <sys/random.h>
 #include <xxhash.h>
@@ -75,10 +76,8 @@ uint64_t tfy__store_mark_chain(uint64_t previous, const TfyStoreMark *mark)
 
 uint64_t tfy__store_segment_next(uint64_t sum, int64_t lsn, int64_t tid, int64_t prev, uint64_t chain)
 {
-    const int64_t words[4] = {lsn, tid, prev, (int64_t)chain};
-    uint8_t bytes[sizeof words];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)((uint64_t)words[i / 8] >> (8 * (i % 8)));
-    return XXH3_64bits_withSeed(bytes, sizeof bytes, sum);
+    const uint64_t words[4] = {htole64((uint64_t)lsn), htole64((uint64_t)tid), htole64((uint64_t)prev), htole64(chain)};
+    return XXH3_64bits_withSeed(words, sizeof words, sum);
 }
 
 int tfy__store_found(TfyStore *store)
