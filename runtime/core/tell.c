@@ -2,6 +2,7 @@
  *
  * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes out. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,31 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     loop->out_last = out;
 }
 
-/* A reader that went away ends the output, not the run: it is all in the log. */
+/* Somebody else may have made our output non-blocking; a line that does not fit now is no line that is lost. */
+static bool is_passing(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    if (errno == EAGAIN) poll(&ready, 1, -1);
+    return errno == EAGAIN || errno == EINTR;
+}
+
+/* A reader that went away ends the output, not the run: it is all in the log. A disk that is full is worth a word. */
+static void output_ends(TfyLoop *loop)
+{
+    const char *reason = strerror(errno);
+    if (errno != EPIPE)
+        tfy__report_text(loop, "standard output cannot be written (%s); 'tfy output' shows what the run prints\n",
+                         reason);
+    loop->stdout_closed = true;
+}
+
 static void write_all(TfyLoop *loop, int fd, const char *text, size_t len)
 {
     while (len) {
         ssize_t n = write(fd, text, len);
-        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && is_passing(fd)) continue;
         if (n < 0) {
-            if (fd == STDOUT_FILENO) loop->stdout_closed = true;
+            if (fd == STDOUT_FILENO) output_ends(loop);
             return;
         }
         text += n;

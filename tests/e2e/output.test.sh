@@ -49,6 +49,8 @@ check "... and the run went on to its end" printed "line 19999"
 status=0
 tfy ps >/dev/full 2>err </dev/null || status=$?
 check "a full disk behind stdout: 74" [ "$status" = 74 ]
+tfy run talk.tfy >/dev/full 2>err </dev/null || true
+check "... of a run: its lines are in the log, and it says so" grep -q "cannot be written .*'tfy output'" err
 status=0
 tfy run talk.tfy <&- >out 2>err || status=$?
 check "stdin closed" [ "$status" = 0 ]
