@@ -874,17 +874,22 @@ static void lower_stmt(Lower *l, const Stmt *s)
     }
 }
 
-#define BLOCK_INSTRS 100
+#define BLOCK_INSTRS   100
+#define BLOCKS_BETWEEN 24
 
-/* Between two statements nothing is borrowed: a long routine may be cut here into several C functions. */
+/* Between two statements nothing is borrowed: a long routine may be cut here into several C functions. Behind a call the rest of its
+ * statement and the next one share a block, so that a row of calls would never begin a block of its own; after some blocks one is made. */
 static void begin_statement(Lower *l)
 {
-    if (l->cur->count >= BLOCK_INSTRS) {
+    bool far = l->routine->order_count - l->last_fresh >= BLOCKS_BETWEEN;
+    if (l->cur->count >= (far ? 1 : BLOCK_INSTRS)) {
         MBlock *next = machine_block(l->routine);
         lower_go(l, next);
         lower_begin(l, next);
     }
-    if (!l->cur->count) l->cur->fresh = true;
+    if (l->cur->count) return;
+    l->cur->fresh = true;
+    l->last_fresh = l->routine->order_count;
 }
 
 static void lower_block(Lower *l, const Block *block)

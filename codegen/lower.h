@@ -48,9 +48,10 @@ typedef struct Lower {
     MBlock *cur;     /* where the next instruction goes; NULL: unreachable */
     MBlock *landing; /* where errors go */
     Scope *scope;
-    Var **by_id;   /* Variable.id → Var */
-    Var *result;   /* holds the return value while a finally runs; made on first use */
-    uint32_t line; /* of the statement */
+    Var **by_id;         /* Variable.id → Var */
+    Var *result;         /* holds the return value while a finally runs; made on first use */
+    uint32_t line;       /* of the statement */
+    uint32_t last_fresh; /* how many blocks there were when one last began between two statements */
     /* the statement under way */
     Var **touched; /* owning variables it used; they live to its end */
     uint32_t touched_count, touched_cap;
