@@ -118,6 +118,8 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
     trial->processes++;
     const int status = command_run(&command, trial->dir);
+    /* The tracer may be gone a moment before its victim, which still holds the database then. */
+    if (command.traced && !processes_gone()) complain(trial, "processes were left behind", NULL, NULL);
     free(trace);
     free(inject);
     free(point);
