@@ -423,6 +423,17 @@ static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
     return c->core->bad;
 }
 
+/* What a person answers with: a case that carries no values. */
+static const Type *approve_with(Check *c, const Expr *e, const Type *type)
+{
+    for (uint32_t i = 0; i < type->case_count; i++)
+        if (!type->cases[i].field_count) return type;
+    Diag *diag =
+        diag_error(c->diags, e->span, "nobody can answer this with a case of %s: all of them carry values", type->name);
+    diag_other(c->diags, diag, type->decl->name.span, "declared here");
+    return c->core->bad;
+}
+
 static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMode mode, const Type *want)
 {
     Slots slots;
@@ -437,7 +448,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     bind_args(c, e, &slots, 0);
     if (!ok) return c->core->bad;
     want = type_strip(want);
-    if (builtin->id == BI_APPROVE && want && want->kind == TYPE_ENUM) return want;
+    if (builtin->id == BI_APPROVE && want && want->kind == TYPE_ENUM) return approve_with(c, e, want);
     return type_of_notation(c, builtin->result, NULL);
 }
 

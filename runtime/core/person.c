@@ -48,9 +48,12 @@ static bool record_approval(Pending *pending, const char *answer, const char *by
     return lsn > 0;
 }
 
+/* Cases that carry values are no answers: nobody could type the values. The compiler sees to it that one case is left. */
 static const char *first_answer(const TfyType *type)
 {
-    return type->kind == TFY_ENUM ? type->cases[0].name : "yes";
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++)
+        if (type->cases[i].bare) return type->cases[i].name;
+    return "yes";
 }
 
 static void answers_text(const TfyType *type, char *text, size_t cap)
@@ -59,7 +62,8 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
     text[0] = '\0';
     if (type->kind != TFY_ENUM) snprintf(text, cap, "yes, no");
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
-        len += (size_t)snprintf(text + len, cap - len, "%s%s", i ? ", " : "", type->cases[i].name);
+        if (type->cases[i].bare)
+            len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
 }
 
 /* The question is durable: show it. Waits without end, or until the step's timeout. */

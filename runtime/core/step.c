@@ -243,8 +243,12 @@ static void start_payload(TfyBuffer *out, const Pending *pending)
         tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
                            (long long)call->step, digest);
         if (call->result->kind == TFY_ENUM) {
-            for (uint32_t i = 0; i < call->result->case_count; i++)
-                tfy__buffer_printf(out, "%c\"%s\"", i ? ',' : '[', call->result->cases[i].name);
+            const char *before = "[";
+            for (uint32_t i = 0; i < call->result->case_count; i++) {
+                if (!call->result->cases[i].bare) continue; /* no answer can carry values */
+                tfy__buffer_printf(out, "%s\"%s\"", before, call->result->cases[i].name);
+                before = ",";
+            }
             tfy__buffer_text(out, "]}");
         } else {
             tfy__buffer_text(out, "\"bool\"}");
