@@ -1,6 +1,7 @@
 #!/bin/sh
 # Questions on a terminal. `script` lends one.
 . "$here/lib.sh"
+script -qec true /dev/null >/dev/null 2>err </dev/null || { echo "skipped: no pseudo-terminal can be had here: $(cat err)"; exit 0; }
 cat >ask.tfy <<'END'
 enum Verdict { keep, drop }
 
