@@ -134,18 +134,33 @@ void ctext_label(CText *c, uint32_t source, const char *label)
     if (c->line.data[c->line.len - 1] == ':') text_put(&c->line, " ");
 }
 
+static char *format_text(Arena *arena, const char *format, va_list list)
+{
+    va_list again;
+    va_copy(again, list);
+    int len = vsnprintf(NULL, 0, format, list);
+    char *text = arena_alloc(arena, (size_t)len + 1);
+    vsnprintf(text, (size_t)len + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void ctext_pieces(CText *c, uint32_t source, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    ctext_piece(c, source, format_text(c->out.arena, format, list));
+    va_end(list);
+}
+
 void ctext_line(CText *c, uint32_t source, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int len = vsnprintf(NULL, 0, format, list);
-    va_end(list);
-    char *text = arena_alloc(c->out.arena, (size_t)len + 1);
-    va_start(list, format);
-    vsnprintf(text, (size_t)len + 1, format, list);
+    const char *text = format_text(c->out.arena, format, list);
     va_end(list);
     begin_line(c, source);
-    text_add(&c->line, text, (size_t)len);
+    text_put(&c->line, text);
     ctext_flush(c);
 }
 

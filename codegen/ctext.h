@@ -42,6 +42,8 @@ typedef struct CText {
 void ctext_init(CText *c, Arena *arena, const char *file);
 void ctext_flush(CText *c);                                     /* ends the physical line */
 void ctext_piece(CText *c, uint32_t source, const char *piece); /* a statement; joins the line when it may */
+void ctext_pieces(CText *c, uint32_t source, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));                      /* formatted */
 void ctext_label(CText *c, uint32_t source, const char *label); /* begins a line with "label: " */
 void ctext_line(CText *c, uint32_t source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));  /* a line of its own */

@@ -287,9 +287,7 @@ static void put_instr(Writer *w, const Instr *instr)
 static void put_resume(Writer *w, const Term *term)
 {
     Text *p = begin_piece(w);
-    char label[24];
-    snprintf(label, sizeof label, "p%u", term->point->pc);
-    ctext_label(&w->e->c, term->line, label);
+    text_format(p, "p%u: ", term->point->pc);
     put_jump(w, p, "if (t->error) ", term->landing, ";");
     end_condition(w, term->line);
 }
@@ -530,7 +528,7 @@ static void put_clear_map(Writer *w, const MBlock *block, uint32_t line)
     }
     map[last] = 0;
     Text *p = begin_piece(w);
-    text_format(p, "tfyg_release(t, F, \"%s\");", map);
+    text_format(p, "tfy__release(t, F, \"%s\");", map);
     end_piece(w, line);
 }
 
@@ -584,7 +582,7 @@ static void put_stub(Writer *w, const MBlock *to, uint32_t line)
     snprintf(label, sizeof label, "X%u", to->entry);
     ctext_label(&w->e->c, line, label);
     Text *p = begin_piece(w);
-    text_format(p, "*E = %u; return TFYG_GO;", w->routine->resume_count + to->entry);
+    text_format(p, "*E = %u; return TFY__GO;", w->routine->resume_count + to->entry);
     end_piece(w, line);
 }
 

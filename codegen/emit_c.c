@@ -3,41 +3,10 @@
 
 #include "emit.h"
 
-static const char head[] =
-    "#include \"tfy.h\"\n"
-    "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
-    "#define TFYG_UNUSED __attribute__((unused))\n"
-    "#define TFYG_STRING(N, BYTES, POINTS, TEXT) static TFYG_UNUSED const struct { TfyObj head; uint32_t bytes, "
-    "points, cap, unused; char text[(BYTES) + 1]; } \\\n"
-    "    tfyg_s##N = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}\n"
-    "#define S(N) ((TfyObj *)&tfyg_s##N)\n"
-    "#define CASE(TYPE, NAME) ((TfyObj *)&tfyg_case_##TYPE##_##NAME)\n"
-    "#define TFYG_GO ((TfyStatus)-1)\n"
-    "static TFYG_UNUSED void tfyg_release(TfyTask *t, void *frame, const char *objects)\n"
-    "{\n"
-    "    TfyValue *slots = (TfyValue *)((TfyFrame *)frame + 1);\n"
-    "    for (uint32_t slot = 0; objects[slot]; slot++)\n"
-    "        if (objects[slot] == 'o') tfy_clear(t, &slots[slot].o);\n"
-    "}\n"
-    "#ifdef TFY_POISON\n"
-    "#define TFYG_OBJECTS(NAME, MAP) static const char tfyg_objects_##NAME[] = MAP;\n"
-    "#define TFYG_POISON(NAME) tfyg_poison(frame, tfyg_objects_##NAME)\n"
-    "static const TfyObj tfyg_dead = {TFY_IMMORTAL, 0, NULL};\n"
-    "static TFYG_UNUSED void tfyg_poison(TfyFrame *frame, const char *objects)\n"
-    "{\n"
-    "    const TfyPoint *point = frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;\n"
-    "    TfyValue *slots = (TfyValue *)(frame + 1);\n"
-    "    for (uint32_t slot = 0, live = 0; point && objects[slot]; slot++) {\n"
-    "        if (live < point->live_count && point->live[live].slot == slot) { live++; continue; }\n"
-    "        if (objects[slot] == 'o' && slots[slot].o && slots[slot].o != &tfyg_dead) __builtin_trap();\n"
-    "        slots[slot] = objects[slot] == 'o' ? tfy_of_obj((TfyObj *)&tfyg_dead) : "
-    "tfy_of_int((int64_t)TFY_POISON_WORD);\n"
-    "    }\n"
-    "}\n"
-    "#else\n"
-    "#define TFYG_OBJECTS(NAME, MAP)\n"
-    "#define TFYG_POISON(NAME) (void)0\n"
-    "#endif\n";
+static const char head[] = "#include \"tfy.h\"\n"
+                           "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
+                           "#define S(N) ((TfyObj *)&tfyg_s##N)\n"
+                           "#define CASE(TYPE, NAME) ((TfyObj *)&tfyg_case_##TYPE##_##NAME)\n";
 
 static CText begin_part(Emit *e)
 {

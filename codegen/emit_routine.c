@@ -1,6 +1,6 @@
 /* emit_routine.c: routines as C functions: frames, locals, heads, and the parts of long ones.
  *
- * A long workflow becomes several C functions and a loop that runs them: a part ends with a status for the scheduler, or with TFYG_GO and
+ * A long workflow becomes several C functions and a loop that runs them: a part ends with a status for the scheduler, or with TFY__GO and
  * where to go on. Jumps between parts therefore use no C stack. */
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +85,13 @@ static void put_frame(Emit *e, const Routine *routine)
 }
 
 /* Which slots hold objects; for poisoned builds. */
-static void put_object_map(Emit *e, const Routine *routine)
+static const char *object_map(Emit *e, const Routine *routine)
 {
     char *map = arena_alloc(e->arena, routine->slot_count + 1);
     memset(map, '-', routine->slot_count);
     for (uint32_t i = 0; i < routine->var_count; i++)
         if (routine->vars[i]->slot >= 0 && routine->vars[i]->rep == REP_OBJ) map[routine->vars[i]->slot] = 'o';
-    ctext_line(&e->c, routine->line, "TFYG_OBJECTS(%s, \"%s\")", routine->name, map);
+    return map;
 }
 
 /* ---- locals ---- */
@@ -111,7 +111,7 @@ static void put_locals_of(Emit *e, Rep rep, uint32_t line)
     const char *base = rep == REP_OBJ ? "TfyObj " : rep == REP_PLACE ? "TfyValue " : emit_ctype(rep);
     const char *star = rep == REP_OBJ || rep == REP_PLACE ? "*" : "", *comma = "";
     Text p = {.arena = e->arena};
-    text_format(&p, "TFYG_UNUSED %s", base);
+    text_format(&p, "TFY__UNUSED %s", base);
     for (uint32_t i = 0; i < e->local_count; i++) {
         if (e->locals[i]->rep != rep) continue;
         text_format(&p, "%s%s%s = %s", comma, star, e->locals[i]->name, zeros[rep]);
@@ -140,14 +140,14 @@ static void put_signature(Emit *e, Text *p, const Routine *routine)
         text_format(p, "static TfyStatus %s(TfyTask *t, void *frame)", name);
         return;
     }
-    text_format(p, "static TFYG_UNUSED bool %s(TfyTask *t", name);
+    text_format(p, "static TFY__UNUSED bool %s(TfyTask *t", name);
     if (routine->kind == ROUTINE_HOOK) /* a default has no arguments */
-        text_put(p, routine->decl ? ", TFYG_UNUSED const TfyValue *A, TFYG_UNUSED TfyValue *out"
-                                  : ", TFYG_UNUSED TfyValue *out");
+        text_put(p, routine->decl ? ", TFY__UNUSED const TfyValue *A, TFY__UNUSED TfyValue *out"
+                                  : ", TFY__UNUSED TfyValue *out");
     for (uint32_t i = 0; i < routine->param_count && routine->kind == ROUTINE_FN; i++)
-        text_format(p, ", TFYG_UNUSED %s%s", emit_ctype(routine->vars[i]->rep), routine->vars[i]->name);
+        text_format(p, ", TFY__UNUSED %s%s", emit_ctype(routine->vars[i]->rep), routine->vars[i]->name);
     Rep rep = machine_rep(routine->result);
-    if (routine->kind != ROUTINE_HOOK && rep != REP_NONE) text_format(p, ", TFYG_UNUSED %s*out", emit_ctype(rep));
+    if (routine->kind != ROUTINE_HOOK && rep != REP_NONE) text_format(p, ", TFY__UNUSED %s*out", emit_ctype(rep));
     text_put(p, ")");
 }
 
@@ -215,9 +215,9 @@ static void put_whole(Emit *e, const Routine *routine)
     ctext_line(&e->c, line, "static TfyStatus %s(TfyTask *t, void *frame)", emit_routine_name(e, routine));
     ctext_line(&e->c, line, "{");
     e->c.depth = 1;
-    ctext_piece(&e->c, line, arena_printf(e->arena, "TFYG_UNUSED struct tfyg_frame_%s *F = frame;", routine->name));
+    ctext_piece(&e->c, line, arena_printf(e->arena, "TFY__UNUSED struct tfyg_frame_%s *F = frame;", routine->name));
     put_locals(e, line);
-    ctext_piece(&e->c, line, arena_printf(e->arena, "TFYG_POISON(%s);", routine->name));
+    ctext_piece(&e->c, line, arena_printf(e->arena, "tfy__poison(F, \"%s\");", object_map(e, routine)));
     if (routine->resume_count) {
         ctext_piece(&e->c, line, "switch (F->head.pc) { case 0: break;");
         put_cases(e, routine, 0, routine->order_count);
@@ -232,7 +232,7 @@ static void put_part(Emit *e, const Routine *routine, uint32_t from, uint32_t to
     const char *blocks = write_blocks(e, routine, from, to);
     ctext_line(
         &e->c, line,
-        "static TfyStatus tfyg_part%u_%s(TfyTask *t, TFYG_UNUSED struct tfyg_frame_%s *F, TFYG_UNUSED uint32_t *E)",
+        "static TfyStatus tfyg_part%u_%s(TfyTask *t, TFY__UNUSED struct tfyg_frame_%s *F, TFY__UNUSED uint32_t *E)",
         part, routine->name, routine->name);
     ctext_line(&e->c, line, "{");
     e->c.depth = 1;
@@ -280,10 +280,9 @@ static void put_parts(Emit *e, const Routine *routine)
     for (uint32_t i = 0; i < routine->part_count; i++)
         ctext_piece(&e->c, line, arena_printf(e->arena, "tfyg_part%u_%s,", i, name));
     ctext_piece(&e->c, line, "};");
-    ctext_line(&e->c, line,
-               "struct tfyg_frame_%s *F = frame; uint32_t at = F->head.pc; TfyStatus X = TFYG_GO; TFYG_POISON(%s);",
-               name, name);
-    ctext_line(&e->c, line, "while (X == TFYG_GO) X = parts[tfyg_part_of_%s[at]](t, F, &at);", name);
+    ctext_line(&e->c, line, "struct tfyg_frame_%s *F = frame; uint32_t at = F->head.pc; TfyStatus X = TFY__GO;", name);
+    ctext_line(&e->c, line, "tfy__poison(F, \"%s\");", object_map(e, routine));
+    ctext_line(&e->c, line, "while (X == TFY__GO) X = parts[tfyg_part_of_%s[at]](t, F, &at);", name);
     put_body(e, routine, "    return X;\n");
 }
 
@@ -300,7 +299,7 @@ static void put_fn(Emit *e, const Routine *routine)
     e->c.depth = 1;
     put_locals(e, line);
     if (machine_rep(routine->result) == REP_OBJ) ctext_piece(&e->c, line, "TfyObj *R = NULL;");
-    ctext_piece(&e->c, line, "TFYG_UNUSED uint32_t M = tfy_mark(t);");
+    ctext_piece(&e->c, line, "TFY__UNUSED uint32_t M = tfy_mark(t);");
     if (routine->kind != ROUTINE_HOOK) ctext_line(&e->c, line, "if (!tfy_fn_enter(t, %u)) return false;", line);
     put_body(e, routine, blocks);
 }
@@ -315,7 +314,6 @@ void emit_routine(Emit *e, const Routine *routine)
         return;
     }
     put_frame(e, routine);
-    put_object_map(e, routine);
     if (routine->part_count > 1)
         put_parts(e, routine);
     else

@@ -22,7 +22,8 @@ void emit_strings(Emit *e)
         const StringLiteral *s = &e->machine->strings[i];
         Text text = {.arena = e->arena};
         text_quote_c(&text, s->bytes, s->len);
-        ctext_line(&e->c, 1, "TFYG_STRING(%u, %u, %u, %s);", i, s->len, count_points(s->bytes, s->len), text.data);
+        ctext_pieces(&e->c, 1, "TFY__LITERAL(tfyg_s%u, %u, %u, %s);", i, s->len, count_points(s->bytes, s->len),
+                     text.data);
     }
 }
 
@@ -90,7 +91,7 @@ static const char *emit_fields(Emit *e, const char *array, const TypeField *fiel
         emit_type(e, &p, fields[i].type);
         text_format(&p, ", %s}", make ? emit_routine_name(e, make) : "NULL");
     }
-    ctext_line(&e->c, line, "%s};", p.data);
+    ctext_pieces(&e->c, line, "%s};", p.data);
     return array;
 }
 
@@ -107,11 +108,11 @@ static void emit_cases(Emit *e, const Type *type, uint32_t line)
             text_put(&p, "NULL}");
             continue;
         }
-        ctext_line(&e->c, line, "static const TfyObj tfyg_case_%u_%s = {TFY_IMMORTAL, %u, &%s};", type->id, c->name, i,
-                   type_name(e, type));
+        ctext_pieces(&e->c, line, "static const TfyObj tfyg_case_%u_%s = {TFY_IMMORTAL, %u, &%s};", type->id, c->name,
+                     i, type_name(e, type));
         text_format(&p, "CASE(%u, %s)}", type->id, c->name);
     }
-    ctext_line(&e->c, line, "%s};", p.data);
+    ctext_pieces(&e->c, line, "%s};", p.data);
 }
 
 static uint32_t type_line(const Emit *e, const Type *type)
@@ -142,7 +143,7 @@ static void emit_descriptor(Emit *e, const Type *type)
     if (fields) text_format(&p, ", .fields = %s, .field_count = %u", fields, type->field_count);
     if (type->kind == TYPE_ENUM)
         text_format(&p, ", .cases = tfyg_cases_%u, .case_count = %u", type->id, type->case_count);
-    ctext_line(&e->c, line, "%s};", p.data);
+    ctext_pieces(&e->c, line, "%s};", p.data);
 }
 
 /* What functions and tables refer to was marked while they were written; what those types refer to is marked here. */
@@ -153,7 +154,8 @@ void emit_types(Emit *e)
     for (const Type *type = e->machine->program->types; type; type = type->next)
         if (roots[type->id]) need_inside(e, type);
     for (const Type *type = e->machine->program->types; type; type = type->next)
-        if (e->needed[type->id]) ctext_line(&e->c, type_line(e, type), "static const TfyType %s;", type_name(e, type));
+        if (e->needed[type->id])
+            ctext_pieces(&e->c, type_line(e, type), "static const TfyType %s;", type_name(e, type));
     for (uint32_t i = 0; i < e->machine->routine_count; i++) {
         const Routine *routine = e->machine->routines[i];
         if (routine->kind == ROUTINE_HOOK) emit_prototype(e, routine);
@@ -191,7 +193,7 @@ static void emit_live(Emit *e, const Point *point)
         else
             text_put(&p, ", NULL}");
     }
-    ctext_line(&e->c, point->line, "%s};", p.data);
+    ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
 /* Where each variable stood in the list that was written last and holds it. */
@@ -250,7 +252,7 @@ static void emit_point(Emit *e, const Point *point, const LiveList *lists)
                     point->live_count);
     else
         text_format(&p, "tfyg_live%u, %u};", lists[point->pc - 1].point->number, point->live_count);
-    ctext_line(&e->c, point->line, "%s", p.data);
+    ctext_pieces(&e->c, point->line, "%s", p.data);
 }
 
 void emit_points(Emit *e)
@@ -304,10 +306,10 @@ static void emit_extern(Emit *e, const Decl *decl)
         text_format(&proto, ", %s*out", emit_ctype(result));
         text_format(&call, ", &out->%s", emit_member(result));
     }
-    ctext_line(&e->c, line, "%s);", proto.data);
+    ctext_pieces(&e->c, line, "%s);", proto.data);
     ctext_line(
         &e->c, line,
-        "static bool tfyg_extern_%s(TfyTask *t, TFYG_UNUSED const TfyValue *A, TFYG_UNUSED TfyValue *out) { %s); }",
+        "static bool tfyg_extern_%s(TfyTask *t, TFY__UNUSED const TfyValue *A, TFY__UNUSED TfyValue *out) { %s); }",
         decl->name.text, call.data);
 }
 
@@ -354,7 +356,7 @@ static void emit_tool(Emit *e, const Decl *decl)
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
     if (is_extern) text_format(&p, ", .call = tfyg_extern_%s", decl->name.text);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->name.text);
-    ctext_line(&e->c, decl_line(e, decl), "%s};", p.data);
+    ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
 
 static void emit_site(Emit *e, const Point *point)
@@ -368,7 +370,7 @@ static void emit_site(Emit *e, const Point *point)
     else
         text_put(&p, "NULL, ");
     emit_type(e, &p, point->result);
-    ctext_line(&e->c, point->line, "%s};", p.data);
+    ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
 static bool is_tool(const Decl *decl)
@@ -381,8 +383,8 @@ void emit_tools(Emit *e)
     const Program *program = e->machine->program;
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i]) && program->decls[i]->probe)
-            ctext_line(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",
-                       program->decls[i]->probe->name.text);
+            ctext_pieces(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",
+                         program->decls[i]->probe->name.text);
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i])) emit_tool(e, program->decls[i]);
     for (uint32_t i = 0; i < e->machine->point_count; i++) {
@@ -398,7 +400,7 @@ void emit_forwards(Emit *e)
     for (uint32_t i = 0; i < e->machine->routine_count; i++) {
         const Routine *routine = e->machine->routines[i];
         if (routine->kind == ROUTINE_WORKFLOW)
-            ctext_line(&e->c, routine->line, "static const TfyWorkflow tfyg_wf_%s;", routine->name);
+            ctext_pieces(&e->c, routine->line, "static const TfyWorkflow tfyg_wf_%s;", routine->name);
         else if (routine->kind != ROUTINE_HOOK)
             emit_prototype(e, routine);
     }
@@ -413,8 +415,8 @@ static void emit_workflow(Emit *e, const Routine *routine)
         Text list = {.arena = e->arena};
         for (uint32_t i = 0; i < routine->resume_count; i++)
             text_format(&list, "%s&tfyg_p%u", i ? ", " : "", routine->resume[i]->number);
-        ctext_line(&e->c, routine->line, "static const TfyPoint *const tfyg_resume_%s[] = {%s};", routine->name,
-                   list.data);
+        ctext_pieces(&e->c, routine->line, "static const TfyPoint *const tfyg_resume_%s[] = {%s};", routine->name,
+                     list.data);
         resume = arena_printf(e->arena, "tfyg_resume_%s", routine->name);
     }
     text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {\"%s\", %s, sizeof(struct tfyg_frame_%s), %s, %u, ",
@@ -425,7 +427,7 @@ static void emit_workflow(Emit *e, const Routine *routine)
         text_quote_c(&p, decl->doc, strlen(decl->doc));
     else
         text_put(&p, "NULL");
-    ctext_line(&e->c, routine->line, "%s};", p.data);
+    ctext_pieces(&e->c, routine->line, "%s};", p.data);
 }
 
 void emit_workflows(Emit *e)
@@ -436,19 +438,21 @@ void emit_workflows(Emit *e)
 
 /* ---- the program ---- */
 
-/* Long texts as adjacent literals, one per line of the text, so that no line of C grows without bound. */
+/* Long texts as adjacent literals, one for each line of the text, so that no line of C grows without bound. */
 static void emit_text(Emit *e, const char *name, const char *text, size_t len)
 {
-    ctext_line(&e->c, 1, "static const char %s[] =", name);
     size_t from = 0;
+    ctext_flush(&e->c);
+    ctext_pieces(&e->c, 1, "static const char %s[] =", name);
     do {
         const char *end = memchr(text + from, '\n', len - from);
         size_t to = end ? (size_t)(end - text) + 1 : len;
         Text line = {.arena = e->arena};
         text_quote_c(&line, text + from, to - from);
-        ctext_line(&e->c, 1, "    %s%s", line.data, to == len ? ";" : "");
+        ctext_pieces(&e->c, 1, "%s%s", line.data, to == len ? ";" : "");
         from = to;
     } while (from < len);
+    ctext_flush(&e->c);
 }
 
 static Text all_sources(const Emit *e)
@@ -478,7 +482,7 @@ static uint32_t main_workflow(const Emit *e, uint32_t *count)
 static const char *emit_array_of(Emit *e, const char *ctype, const char *name, const char *items)
 {
     if (!*items) return "NULL";
-    ctext_line(&e->c, 1, "static const %s *const %s[] = {%s};", ctype, name, items);
+    ctext_pieces(&e->c, 1, "static const %s *const %s[] = {%s};", ctype, name, items);
     return name;
 }
 

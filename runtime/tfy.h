@@ -340,14 +340,14 @@ bool tfy_fail_with(TfyTask *task, TfyObj *error);
 /* `assert e`: panics with the text when ok is false. */
 bool tfy_assert(TfyTask *task, uint32_t line, bool ok, const char *text);
 
-/* Can the pending error be caught at all (not a panic, not a cancellation)? */
+/* Can the pending error be caught at all (not a panic, not a cancellation)? Without one (a halted task) the answers below are all no. */
 static inline bool tfy_catchable(const TfyTask *task)
 {
-    return task->error->type != &tfy_type_panic && task->error->type != &tfy_type_cancelled;
+    return task->error && task->error->type != &tfy_type_panic && task->error->type != &tfy_type_cancelled;
 }
 static inline bool tfy_error_is(const TfyTask *task, const TfyType *type)
 {
-    return task->error->type == type;
+    return task->error && task->error->type == type;
 }
 /* Is the pending error one that `else V` replaces (catchable and not Denied)? */
 static inline bool tfy_replaceable(const TfyTask *task)
@@ -637,6 +637,51 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attri
 
 /* Test builds (-DTFY_POISON): a slot that died holds this. */
 #define TFY_POISON_WORD 0xdededededededede
+
+/* ---- what generated code is made of ---- */
+
+#define TFY__UNUSED __attribute__((unused))
+
+/* A string literal: the layout of TfyString with a sized array. */
+#define TFY__LITERAL(NAME, BYTES, POINTS, TEXT)                                                                        \
+    static TFY__UNUSED const struct {                                                                                  \
+        TfyObj head;                                                                                                   \
+        uint32_t byte_len, len, cap, unused;                                                                           \
+        char bytes[(BYTES) + 1];                                                                                       \
+    } NAME = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}
+
+/* What a part of a long workflow answers when another part goes on. */
+#define TFY__GO ((TfyStatus)-1)
+
+/* Gives back the slots that a map of the frame marks with 'o'. */
+static inline void tfy__release(TfyTask *task, void *frame, const char *map)
+{
+    TfyValue *slots = (TfyValue *)((TfyFrame *)frame + 1);
+    for (uint32_t slot = 0; map[slot]; slot++)
+        if (map[slot] == 'o') tfy_clear(task, &slots[slot].o);
+}
+
+/* Test builds: when a frame goes on, every slot that is not live at its point holds a pattern (scalars), or an object that breaks whoever
+ * looks into it but may be given back (map: 'o'). A dead object slot must be empty; if it is not, something was never given back. */
+#ifdef TFY_POISON
+static inline void tfy__poison(void *place, const char *map)
+{
+    static const TfyObj dead = {TFY_IMMORTAL, 0, NULL};
+    TfyFrame *frame = place;
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    const TfyPoint *point = frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
+    for (uint32_t slot = 0, live = 0; point && map[slot]; slot++) {
+        if (live < point->live_count && point->live[live].slot == slot) {
+            live++;
+            continue;
+        }
+        if (map[slot] == 'o' && slots[slot].o && slots[slot].o->type) __builtin_trap();
+        slots[slot] = map[slot] == 'o' ? tfy_of_obj((TfyObj *)&dead) : tfy_of_int((int64_t)TFY_POISON_WORD);
+    }
+}
+#else
+#define tfy__poison(PLACE, MAP) (void)0
+#endif
 
 /* ---- a compiled program ---- */
 
