@@ -1,11 +1,12 @@
-/* gen.c: random programs that the checker accepts. gen FIRST [COUNT]: one .tfy file with a program for each seed; a program depends on
+/* gen.c: random programs that the checker accepts. gen [--steady] FIRST [COUNT]: one .tfy file with a program for each seed; a program depends on
  * nothing but its seed, so that `gen SEED` shows the same one alone (but for the lines it stands on).
  *
  * A program is one workflow root_KSEED and what it calls. Its kind K says what may meet in it, because the order between tasks is promised
  * only for what the language orders:
  *   s  one task, with tools, errors, policies and sleep
  *   a  many tasks: spawn, join, kill, cleanup under cancellation, timeouts; no tools. Their order is exact.
- *   c  many tasks with tools, each a program of kind s; only each task's own order is compared */
+ *   c  many tasks with tools, each a program of kind s; only each task's own order is compared
+ * --steady is for programs that are killed and resumed: their tools may be repeated and answer the same each time. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,8 +53,11 @@ typedef struct Gen {
     uint32_t calls;   /* what this body may still call */
     int budget;       /* statements this body may still have; below 0 only the shortest */
     bool in_fn, in_finally;
+    bool guarded;     /* a try is around this place */
     Ty result;        /* of the body under way */
 } Gen;
+
+static bool steady; /* tools answer the same however often they are called, and may be repeated */
 
 /* ---- chance ---- */
 
@@ -266,7 +270,7 @@ static char *expr(Gen *g, Ty type, uint32_t depth)
 
 static char *any(Gen *g, Ty type)
 {
-    return expr(g, type, 1 + below(g, 2));
+    return expr(g, type, chance(g, 25) ? 2 : 1);
 }
 
 /* ---- statements ---- */
@@ -605,7 +609,10 @@ static bool catches(Gen *g, bool *any_catch)
 
 static bool try_stmt(Gen *g)
 {
+    bool guarded = g->guarded;
+    g->guarded = true;
     bool falls = braced(g, "try", 3), any_catch = false;
+    g->guarded = guarded;
     falls |= catches(g, &any_catch);
     if (!any_catch || chance(g, 55)) {
         uint32_t loops = g->loops;
@@ -683,9 +690,12 @@ static void call_tool(Gen *g)
     case 5: bind_yield(g, text("t_shape(me, %s)", any(g, SHAPE)), SHAPE); break;
     case 6: bind_yield(g, text("t_half(me, %s)", any(g, FLOAT)), FLOAT); break;
     case 7: bind_yield(g, text("t_note(me, %s)", any(g, STR)), TY_COUNT); break;
-    default:
-        bind_yield(g, text("t_flaky(me, %u, %u)%s", g->flaky++, below(g, 4), policies(g, INT, true)), INT);
+    default: {
+        uint32_t fails = below(g, 4);
+        if (steady && fails) fails = fails == 1 ? 99 : 0;
+        bind_yield(g, text("t_flaky(me, %u, %u)%s", g->flaky++, fails, policies(g, INT, true)), INT);
         break;
+    }
     }
 }
 
@@ -770,7 +780,7 @@ static bool leave(Gen *g)
         line(g, "return %s", any(g, g->result));
         return false;
     }
-    if (!g->in_fn && which < 30) {
+    if (!g->in_fn && which < (g->guarded ? 32 : 24)) {
         line(g, "fail %s", error_value(g));
         return false;
     }
@@ -779,10 +789,10 @@ static bool leave(Gen *g)
 
 static bool statement(Gen *g)
 {
-    bool deep = g->nesting > 3 || --g->budget < 0;
+    bool deep = g->nesting > 2 || --g->budget < 0;
     switch (below(g, deep ? 9 : 15)) {
-    case 0:
-    case 1: let(g); return true;
+    case 0: let(g); return true;
+    case 1:
     case 2:
     case 3: assign(g); return true;
     case 4: say(g); return true;
@@ -812,7 +822,7 @@ static bool statement(Gen *g)
 
 static bool block(Gen *g, uint32_t statements)
 {
-    uint32_t count = g->budget < 0 ? 1 : 1 + below(g, statements + 1);
+    uint32_t count = g->budget < 0 ? 1 : 1 + below(g, statements);
     for (uint32_t i = 0; i < count; i++)
         if (!statement(g)) return false;
     return g->nesting < 2 || leave(g);
@@ -820,15 +830,41 @@ static bool block(Gen *g, uint32_t statements)
 
 /* ---- programs ---- */
 
+/* Variables that statements can work on. */
+static void open_body(Gen *g)
+{
+    static const Ty types[] = {INT, STR, INTS, STRS, MAP, NUMBERED, ITEM, ITEMS, OINT, SHAPE};
+    for (uint32_t i = 0; i < (g->in_fn ? 1 : 3); i++) {
+        char name[16];
+        Ty type = types[below(g, sizeof types / sizeof *types)];
+        char *value = any(g, type);
+        fresh(g, name);
+        line(g, "var %s: %s = %s", name, ty_names[type], value);
+        declare(g, name, type, true);
+    }
+}
+
+static void close_body(Gen *g)
+{
+    if (!g->in_fn) {
+        char *values = text("%s", "");
+        for (uint32_t i = 0; i < g->var_count; i++)
+            if (g->vars[i].mutable && g->vars[i].type <= SHAPE) values = text("%s ${%s}", values, g->vars[i].name);
+        line(g, "print(\"${me} end%s\")", values);
+    }
+    line(g, "return %s", any(g, g->result));
+}
+
 static void body(Gen *g, uint32_t statements)
 {
     g->indent = 1;
     g->nesting = 1;
     g->loops = 0;
-    g->budget = g->in_fn ? 3 : 8;
+    g->budget = g->in_fn ? 1 : 4;
     bool falls = true;
+    open_body(g);
     for (uint32_t i = 0; i < statements && falls; i++) falls = statement(g);
-    if (falls) line(g, "return %s", any(g, g->result));
+    if (falls) close_body(g);
     printf("}\n");
 }
 
@@ -851,7 +887,7 @@ static void helper(Gen *g, bool is_fn)
     g->result = flow.result;
     printf("%s %s(%s) -> %s {\n", is_fn ? "fn" : "workflow", flow.name, params, ty_names[flow.result]);
     if (!is_fn) printf("    let me = yield self()\n");
-    body(g, is_fn ? 3 : 4 + below(g, 4));
+    body(g, is_fn ? 2 : 3 + below(g, 3));
     g->in_fn = false;
     g->flows[g->flow_count++] = flow;
 }
@@ -885,7 +921,7 @@ static void program(long seed)
     for (int i = 0; i < 4; i++) next(&g);
     g.kind = "sac"[seed % 3];
     printf("\n// seed %ld\n", seed);
-    uint32_t fns = below(&g, 3), flows = 2 + below(&g, 3);
+    uint32_t fns = below(&g, 2), flows = 2 + below(&g, 2);
     for (uint32_t i = 0; i < fns; i++) helper(&g, true);
     for (uint32_t i = 0; i < flows; i++) helper(&g, false);
     if (g.kind == 'c') {
@@ -896,7 +932,7 @@ static void program(long seed)
     g.calls = 5;
     g.result = g.kind == 'a' ? INT : (Ty)below(&g, TY_COUNT);
     printf("workflow root_%c%ld() -> %s {\n    let me = yield self()\n", g.kind, seed, ty_names[g.result]);
-    body(&g, 6 + below(&g, 6));
+    body(&g, 5 + below(&g, 5));
 }
 
 static const char preamble[] =
@@ -908,12 +944,9 @@ static const char preamble[] =
     "error Plain\n"
     "tool t_add(who: string, a: int, b: int) -> int pure = extern \"tool_add\"\n"
     "tool t_text(who: string, n: int) -> string idempotent = extern \"tool_text\"\n"
-    "tool t_maybe(who: string, n: int) -> string? once = extern \"tool_maybe\"\n"
     "tool t_item(who: string, item: Item) -> Item pure = extern \"tool_item\"\n"
-    "tool t_ints(who: string, xs: list<int>) -> list<int> once = extern \"tool_ints\"\n"
     "tool t_shape(who: string, s: Shape) -> Shape pure = extern \"tool_shape\"\n"
     "tool t_half(who: string, x: float) -> float pure = extern \"tool_half\"\n"
-    "tool t_note(who: string, text: string) once = extern \"tool_note\"\n"
     "tool t_flaky(who: string, id: int, fails: int) -> int idempotent = extern \"tool_flaky\"\n"
     "fn none_int() -> int? { return null }\n"
     "fn some_int(n: int) -> int? { return n }\n"
@@ -926,14 +959,28 @@ static const char preamble[] =
     "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    return total\n}\n"
     "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n";
 
+static void print_preamble(void)
+{
+    const char *once = steady ? "idempotent" : "once";
+    fputs(preamble, stdout);
+    printf("tool t_maybe(who: string, n: int) -> string? %s = extern \"tool_maybe\"\n", once);
+    printf("tool t_ints(who: string, xs: list<int>) -> list<int> %s = extern \"tool_ints\"\n", once);
+    printf("tool t_note(who: string, text: string) %s = extern \"tool_note\"\n", once);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--steady") == 0) {
+        steady = true;
+        argc--;
+        argv++;
+    }
     if (argc < 2) {
-        fprintf(stderr, "usage: gen FIRST [COUNT]\n");
+        fprintf(stderr, "usage: gen [--steady] FIRST [COUNT]\n");
         return 64;
     }
     long first = atol(argv[1]), count = argc > 2 ? atol(argv[2]) : 1;
-    fputs(preamble, stdout);
+    print_preamble();
     for (long seed = first; seed < first + count; seed++) program(seed);
     return fflush(stdout) == 0 ? 0 : 74;
 }

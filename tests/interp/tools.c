@@ -27,10 +27,15 @@ static uint32_t count_call(Interp *in, const char *who, int64_t id)
 static const Value *flaky(Frame *f, const Value **args)
 {
     Interp *in = f->task->interp;
-    uint32_t call = count_call(in, args[0]->text, args[1]->i);
+    int64_t id = args[1]->i, fails = args[2]->i;
     char message[100];
-    if (call > args[2]->i) return value_int(call);
-    snprintf(message, sizeof message, "call %u of %lld fails", call, (long long)args[1]->i);
+    if (!fails) return value_int(1);
+    int64_t call = fails < 90 ? count_call(in, args[0]->text, id) : 90;
+    if (call > fails) return value_int(call);
+    if (fails < 90)
+        snprintf(message, sizeof message, "call %lld of %lld fails", (long long)call, (long long)id);
+    else
+        snprintf(message, sizeof message, "call of %lld fails", (long long)id);
     const Value *fields[] = {value_text(message, strlen(message)), value_text("t_flaky", 7), value_int(call)};
     raise_error(f, in->program->core.tool_error, fields);
     return NULL;

@@ -1,0 +1,91 @@
+#!/bin/sh
+# Usage: run.sh BUILD [--seeds A..B] [--batch N] [--jobs N] [--keep DIR]
+# Random programs, one for each seed: what the compiled program does is compared with what the interpreter says that it should do. A batch
+# of programs is one .tfy file, compiled without optimisation, with sanitizers and with dead slots poisoned, and run on the virtual clock.
+# A batch that differs is named with its seeds; `BUILD/tests/diff/diff_gen SEED` prints a program. The last line is "N passed, N failed".
+set -u
+build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
+shift
+from=1 to=300 batch=50 jobs=2 keep=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --seeds) from=${2%%..*} to=${2##*..} ;;
+    --batch) batch=$2 ;;
+    --jobs) jobs=$2 ;;
+    --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd) ;;
+    *) echo "run.sh: unknown option '$1'" >&2; exit 64 ;;
+    esac
+    shift 2 || exit 64
+done
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+# A library that was built with sanitizers or for fuzzing wants the program built likewise.
+sanitize=-fsanitize=address,undefined
+case " ${CFLAGS:-} " in *fuzzer-no-link*) sanitize=$sanitize,fuzzer-no-link ;; esac
+export build work keep sanitize CC="${CC:-cc}"
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+# One batch: FIRST COUNT. Its verdicts, a line each, end in $work/FIRST.verdict.
+cat >"$work/one.sh" <<'END'
+set -u
+first=$1 count=$2
+dir=$work/batch$first
+mkdir "$dir" && cd "$dir" || exit 1
+fail() { # the whole batch
+    echo "not ok - seeds $first..$((first + count - 1)): $1"
+    head -n "${2:-12}" err | cut -c1-300
+    [ -z "$keep" ] || cp -r "$dir" "$keep"
+    i=0
+    while [ $i -lt "$count" ]; do echo bad >>"$work/$first.verdict"; i=$((i + 1)); done
+    cd "$work" && rm -rf "$dir"
+    exit 0
+}
+"$build/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
+"$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
+timeout 120 "$build/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
+"$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
+    "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lm -lpthread 2>err || fail "the C does not compile"
+timeout 300 ./programs >actual 2>err
+status=$?
+# A program's part of both; the shorter file names what is missing.
+awk -v first="$first" -v status="$status" '
+    FNR == 1 { file++ }
+    /^== / { name = $2; if (file == 1) order[++count] = name }
+    { text[file, name] = text[file, name] $0 "\n" }
+    END {
+        for (i = 1; i <= count; i++) {
+            name = order[i]
+            if (text[1, name] == text[2, name]) { print "ok"; continue }
+            print "bad"
+            seed = name; sub(/^root_./, "", seed)
+            if (shown++ >= 3) { print "not ok - seed " seed > "said"; continue }
+            print "not ok - seed " seed ": expected (<), done (>)" > "said"
+            printf "%s", text[1, name] > ("e." seed)
+            printf "%s", text[2, name] > ("a." seed)
+            close("e." seed); close("a." seed); close("said")
+            system("diff e." seed " a." seed " | head -n 14 | cut -c1-300 >>said")
+        }
+    }' expected actual >>"$work/$first.verdict"
+[ ! -e said ] || cat said
+if [ $status != 0 ]; then
+    echo "not ok - seeds $first..$((first + count - 1)): the programs ended with status $status"
+    grep -v '^ *$' err | head -n 30 | cut -c1-200
+    echo bad >>"$work/$first.verdict"
+fi
+if [ -n "$keep" ] && grep -q bad "$work/$first.verdict"; then cp -r "$dir" "$keep"; fi
+cd "$work" && rm -rf "$dir"
+END
+
+at=$from
+while [ "$at" -le "$to" ]; do
+    count=$batch
+    [ $((at + count - 1)) -le "$to" ] || count=$((to - at + 1))
+    echo "$at $count"
+    at=$((at + count))
+done | xargs -n 2 -P "$jobs" sh "$work/one.sh"
+cat "$work"/*.verdict >"$work/verdicts"
+passed=$(grep -c '^ok' "$work/verdicts")
+failed=$(grep -c '^bad' "$work/verdicts")
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
