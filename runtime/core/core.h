@@ -5,8 +5,9 @@
  *   - Tasks lie in one reserved stretch of memory and never move; their cold parts are allocated one by one.
  *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or to the outside.
  *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside carries it.
- *   - While a run replays, records are taken in lsn order across its tasks: a step whose answer is recorded waits until the history's cursor
- *     stands at that answer, so wake-ups happen in the recorded order. Nothing goes live before the cursor has reached the end. */
+ *   - While a run replays, only the task that owns the record at the history's cursor runs, so that tasks meet each other in the recorded
+ *     order. Nothing goes live before the cursor has reached the end.
+ *   - Fuel is full after every passage, whether the task waited there or was answered at once: loops are cut at the same rounds in a replay. */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
 
@@ -34,10 +35,17 @@ enum {
     T_REPLAYING = 1 << 11, /* has records of its history left */
     T_QUEUED = 1 << 12,    /* stands in the ready ring */
     T_FREE = 1 << 13,      /* slot is free */
+    T_FOLLOWING =
+        1 << 14, /* its run replays: when ready it is parked, and run when the history's cursor stands at its record */
+    T_ANSWERED = 1 << 15, /* task->result or task->error is an answer that no frame has taken yet */
 };
 
-/* frame->flags: the call ran out of time; its cancellation becomes a Timeout at its boundary. */
-enum { FRAME_TIMED_OUT = 1 };
+/* frame->flags */
+enum {
+    FRAME_TIMED_OUT = 1, /* the call ran out of time; its cancellation becomes a Timeout at its boundary */
+    FRAME_EXPIRED = 2,   /* the time is up, and the task has not been told yet: a finally within the call runs */
+    FRAME_SPAWNED = 4,   /* had a child: its end counts as a suspension, whether or not a child is still alive */
+};
 
 typedef struct Cold Cold;
 typedef struct Run Run;
@@ -87,12 +95,12 @@ struct Run {
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
-    TfyHistory *spent;      /* the history after its end, while the one who took its last record may still look at it */
-    bool *taken;            /* per record */
-    uint32_t *next_of_task; /* per record: index of the same task's next record, or NO_INDEX */
-    uint32_t *first_of_task;         /* per task of the history: index of its first record */
-    uint32_t cursor;                 /* lowest record that is not taken */
-    Pending *held_first, *held_last; /* steps that want to go live before the cursor has reached the end */
+    bool *taken;                      /* per record */
+    uint32_t *next_of_task;           /* per record: index of the same task's next record, or NO_INDEX */
+    uint32_t *first_of_task;          /* per task of the history: index of its first record */
+    uint32_t cursor;                  /* lowest record that is not taken */
+    Pending *held_first, *held_last;  /* steps that want to go live before the cursor has reached the end */
+    Cold *parked_first, *parked_last; /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
 };
 
 /* ---- tasks ---- */
@@ -113,16 +121,18 @@ struct Cold {
     Cold *sibling_prev, *sibling_next; /* live children of that frame */
     Pending *pending;                  /* the step under way */
     Pending *joiners, *joiners_last;   /* steps that wait for this task's end, in order of arrival */
-    /* cancellation; valid while T_CANCEL */
-    uint32_t cancel_scope; /* frame whose call timed out; NO_INDEX: the whole task */
-    bool cancel_force;
-    bool cancelled; /* a cancellation of the whole task was delivered */
-    const char *
-        cancel_again; /* a cancellation asked for while the run replays: repeated when it goes live, unless its history had it */
-    const char *cancel_why;     /* static text: "kill", "timeout", "parent failed" */
+    /* cancellation: T_CANCEL is set while the kill below or an expired call (FRAME_EXPIRED) waits to be delivered */
+    bool kill;            /* a cancellation of the whole task waits */
+    bool kill_force;      /* … and skips cleanup */
+    bool cancelled;       /* a cancellation of the whole task was delivered */
+    const char *kill_why; /* static text: "killed", "its parent failed" … */
+    /* A cancellation asked for while the run replays: repeated when it goes live, unless its history had it. */
+    const char *cancel_again;
+    bool cancel_again_force;
     const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
-    uint32_t next_record; /* index into run->history of the next own record; NO_INDEX: none left */
+    uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
+    Cold *parked_prev, *parked_next; /* neighbours in the run's queue of parked tasks */
     /* after the end */
     TfyTaskState end_state; /* COMPLETED, FAILED, CANCELLED; 0 while alive */
     TfyValue value;         /* its result, owned */
@@ -288,8 +298,10 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
                     const char *path); /* NULL: no memory */
 void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow);
 void tfy__task_pop(TfyTask *task);
-void tfy__task_release_frames(TfyTask *task); /* all of them, without running anything */
-void tfy__task_give_back(Cold *cold);         /* the slot; cold stays for joiners */
+void tfy__frame_release(TfyTask *task, TfyFrame *frame); /* its slots; it is not run again */
+void tfy__task_release_frames(TfyTask *task);            /* all of them, without running anything */
+void tfy__answer_drop(TfyTask *task);
+void tfy__task_give_back(Cold *cold); /* the slot; cold stays for joiners */
 void tfy__cold_free(TfyLoop *loop, Cold *cold);
 Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);
 void tfy__ready_push(TfyLoop *loop, TfyTask *task);
@@ -298,7 +310,9 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 #define SCHED_TASKS 256u /* at most, in one go */
 /* Runs the first `count` tasks of the ring, which has that many; answers how many ran: fewer only after a failure. */
 uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count);
-void tfy__sched_wake(TfyTask *task); /* a step is answered: result or error is set */
+void tfy__sched_run_task(TfyLoop *loop,
+                         TfyTask *task); /* one slice of a task that is ready but does not stand in the ring */
+void tfy__sched_wake(TfyTask *task);     /* a step is answered: result or error is set */
 void tfy__sched_halt(TfyTask *task);
 
 /* family.c */
@@ -308,10 +322,13 @@ Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, 
 void tfy__task_finish(TfyTask *task); /* task->error or task->result says how */
 void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
-bool tfy__cancel_ready(const TfyTask *task); /* T_CANCEL, and no finally within its target runs */
-bool tfy__cancel_deliver(TfyTask *task);     /* records it and raises it; false: the task has ended or was halted */
-void tfy__cancel_apply(Cold *cold, uint32_t scope, bool force,
-                       const char *why); /* the arrival is in the log: act on it */
+bool tfy__cancel_ready(
+    const TfyTask *task); /* something that waits can be delivered: no finally within its target runs */
+void tfy__cancel_frame_ends(TfyTask *task, TfyFrame *frame); /* a call that has ended has its time no more */
+bool tfy__cancel_deliver(TfyTask *task); /* records it and raises it; false: the task has ended or was halted */
+void tfy__cancel_apply(
+    Cold *cold, uint32_t scope, bool force,
+    const char *why); /* the arrival is in the log: act on it. scope: a call's, or NO_INDEX: the task */
 bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
                          int64_t timeout_ms); /* of the top frame; false: task->error or halted */
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
@@ -328,7 +345,8 @@ void tfy__step_free(Pending *pending);
 void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
 void tfy__step_wait_sync(Pending *pending);
 int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
-void tfy__step_arm(Pending *pending); /* its timer, for due_ms */
+int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock; never overflows */
+void tfy__step_arm(Pending *pending);                             /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
                            const TfyBuffer *payload); /* resets passages */
@@ -364,8 +382,8 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 bool tfy__history_live(const Cold *cold); /* may this task append now? */
 bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
 void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
+void tfy__history_park(Cold *cold);       /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
-void tfy__history_forget(Run *run);                   /* frees what drop has left */
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
 bool tfy__record_has(const TfyLogRecord *record, const char *member);
 

@@ -32,7 +32,6 @@ Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
 void tfy__run_release(TfyLoop *loop, Run *run)
 {
     tfy__history_drop(loop, run);
-    tfy__history_forget(run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;
@@ -78,6 +77,7 @@ static void link_child(Cold *child, Cold *parent)
         first->sibling_prev = child;
     }
     frame->children = (uint32_t)(child->task - task->loop->tasks) + 1;
+    frame->flags |= FRAME_SPAWNED;
 }
 
 static void unlink_child(Cold *child)
@@ -154,14 +154,19 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
         return false;
     }
     Cold *child = tfy__task_new(loop, cold->run, workflow, tid, path);
-    if (!child) return tfy__out_of_memory(task);
-    child->log.born = child->log.head = born;
-    if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
-    link_child(child, cold);
-    bool ok = start_frame(child, args);
+    if (child) {
+        child->log.born = child->log.head = born;
+        if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
+        link_child(child, cold);
+    }
+    if (!child || !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
+        tfy__sched_halt(task);
+        return false;
+    }
     *out = tid;
     if (recorded) tfy__history_take(cold);
-    return ok || tfy__out_of_memory(task);
+    return true;
 }
 
 /* ---- the end of a task ---- */
@@ -218,6 +223,7 @@ static bool record_end(Cold *cold, TfyTaskState state)
     } else if (ok) {
         ok = tfy__record_append(cold, type, cold->log.step, 0, &out) > 0;
     }
+    if (out.failed) tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
     tfy__buffer_free(&out);
     return ok;
 }
@@ -299,20 +305,6 @@ static const char *cancel_text(const char *why)
     return why ? why : "cancelled";
 }
 
-/* Is a frame between the top and the target inside a finally? Frames further out are not concerned. */
-bool tfy__cancel_ready(const TfyTask *task)
-{
-    if (!(task->state & T_CANCEL)) return false;
-    const Cold *cold = task->cold;
-    if (cold->cancel_force) return true;
-    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
-        const TfyFrame *frame = frame_at(task, at);
-        if (frame->mask) return false;
-        if (frame->scope == cold->cancel_scope) return true;
-    }
-    return cold->cancel_scope == NO_INDEX; /* else the call has ended meanwhile: nothing to cancel */
-}
-
 static TfyFrame *frame_by_scope(TfyTask *task, uint32_t scope)
 {
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev)
@@ -320,24 +312,66 @@ static TfyFrame *frame_by_scope(TfyTask *task, uint32_t scope)
     return NULL;
 }
 
+/* The outermost call that has run out of time, or the whole task (NO_INDEX), as far as no finally on the way holds it back. 0: nothing. */
+static uint32_t deliverable(const TfyTask *task)
+{
+    const Cold *cold = task->cold;
+    uint32_t target = 0;
+    if (!(task->state & T_CANCEL)) return 0;
+    if (cold->kill && cold->kill_force) return NO_INDEX;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        const TfyFrame *frame = frame_at(task, at);
+        if (frame->mask) return target;
+        if (frame->flags & FRAME_EXPIRED) target = frame->scope;
+    }
+    return cold->kill ? NO_INDEX : target;
+}
+
+bool tfy__cancel_ready(const TfyTask *task)
+{
+    return deliverable(task) != 0;
+}
+
+static void refresh_cancel(TfyTask *task)
+{
+    bool waits = cold_of(task)->kill;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME && !waits; at = frame_at(task, at)->prev)
+        waits = frame_at(task, at)->flags & FRAME_EXPIRED;
+    if (!waits) task->state &= ~(uint32_t)T_CANCEL;
+}
+
+void tfy__cancel_frame_ends(TfyTask *task, TfyFrame *frame)
+{
+    tfy__timers_del(&task->loop->timers, frame->timer);
+    frame->timer = 0;
+    if (!(frame->flags & FRAME_EXPIRED)) return;
+    frame->flags &= ~FRAME_EXPIRED;
+    refresh_cancel(task);
+}
+
 void tfy__cancel_apply(Cold *cold, uint32_t scope, bool force, const char *why)
 {
     TfyTask *task = cold->task;
-    if (!task || cold->cancelled) return;
-    if (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX) {
-        cold->cancel_force |= force;
+    if (!task) return;
+    if (scope != NO_INDEX) {
+        TfyFrame *frame = frame_by_scope(task, scope);
+        if (!frame) return;
+        tfy__timers_del(&task->loop->timers, frame->timer); /* a replay armed it for what the history brings */
+        frame->timer = 0;
+        frame->flags |= FRAME_EXPIRED;
     } else {
-        task->state |= T_CANCEL;
-        cold->cancel_scope = scope;
-        cold->cancel_force = force;
-        cold->cancel_why = cancel_text(why);
+        if (cold->cancelled && !force) return;
+        if (!cold->kill) cold->kill_why = cancel_text(why);
+        cold->kill = true;
+        cold->kill_force |= force;
     }
+    task->state |= T_CANCEL;
     if (!tfy__cancel_ready(task)) return;
     if (cold->pending) tfy__step_cancel(cold);
     tfy__sched_wake(task);
 }
 
-static bool record_cancel(Cold *cold)
+static bool record_cancel(Cold *cold, const char *why, bool force)
 {
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_TASK_CANCEL, 0, &record)) return false;
@@ -346,8 +380,8 @@ static bool record_cancel(Cold *cold)
         return true;
     }
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"passages\":%u,\"why\":\"%s\"%s}", cold->task->passages, cold->cancel_why,
-                       cold->cancel_force ? ",\"force\":true" : "");
+    tfy__buffer_printf(&out, "{\"passages\":%u,\"why\":\"%s\"%s}", cold->task->passages, why,
+                       force ? ",\"force\":true" : "");
     bool ok = tfy__record_append(cold, TFY_R_TASK_CANCEL, cold->log.step, 0, &out) > 0;
     tfy__buffer_free(&out);
     return ok;
@@ -366,31 +400,42 @@ static void end_by_force(TfyTask *task)
         frame_at(task, at)->children = 0;
     }
     tfy__task_release_frames(task);
-    if (cold_of(task)->answer_type) tfy_discard(task, cold_of(task)->answer_type);
-    cold_of(task)->answer_type = NULL;
+}
+
+/* The frames that a cancellation unwinds have no deadline of their own any more; only the target's boundary makes a Timeout of it. */
+static void mark_frames(TfyTask *task, uint32_t target)
+{
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        TfyFrame *frame = frame_at(task, at);
+        frame->flags &= ~(FRAME_EXPIRED | FRAME_TIMED_OUT);
+        if (frame->scope != target) continue;
+        frame->flags |= FRAME_TIMED_OUT;
+        return;
+    }
 }
 
 bool tfy__cancel_deliver(TfyTask *task)
 {
     Cold *cold = cold_of(task);
-    task->state &= ~(uint32_t)T_CANCEL;
+    uint32_t target = deliverable(task);
+    bool whole = target == NO_INDEX, force = whole && cold->kill_force;
+    const char *why = whole ? cold->kill_why : "timeout";
     if (cold->pending) tfy__step_cancel(cold);
-    if (!record_cancel(cold)) {
+    mark_frames(task, target);
+    if (whole) cold->kill = cold->kill_force = false;
+    if (whole) cold->cancelled = true;
+    refresh_cancel(task);
+    if (!record_cancel(cold, why, force)) {
         tfy__sched_halt(task);
         return false;
     }
-    if (cold->cancel_scope == NO_INDEX)
-        cold->cancelled = true;
-    else
-        frame_by_scope(task, cold->cancel_scope)->flags |= FRAME_TIMED_OUT;
-    if (cold->cancel_force) end_by_force(task);
-    if (cold->answer_type) tfy_discard(task, cold->answer_type);
-    cold->answer_type = NULL;
+    if (force) end_by_force(task);
+    tfy__answer_drop(task);
     tfy_drop(task, tfy_take_error(task));
-    TfyObj *text = tfy_string_of(task, cold->cancel_why, strlen(cold->cancel_why));
+    TfyObj *text = tfy_string_of(task, why, strlen(why));
     if (text) tfy_fail(task, &tfy_type_cancelled, 0, (TfyValue[]){tfy_of_obj(text)});
     tfy_cut(task, 0);
-    if (!cold->cancel_force) return true;
+    if (!force) return true;
     tfy__task_finish(task);
     return false;
 }
@@ -398,15 +443,17 @@ bool tfy__cancel_deliver(TfyTask *task)
 void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force)
 {
     TfyTask *task = cold->task;
-    if (!task || cold->cancelled || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX && !force)) return;
+    if (!task || (cold->cancelled && !force) || (cold->kill && (cold->kill_force || !force))) return;
     if (!tfy__history_live(cold)) { /* the arrival may stand in its history */
         cold->cancel_again = why;
+        cold->cancel_again_force |= force;
         return;
     }
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"name\":\"kill\",\"force\":%s,\"why\":\"%s\",\"by\":", force ? "true" : "false", why);
     tfy__buffer_json_string(&out, by ? by : "", by ? strlen(by) : 0);
-    tfy__buffer_printf(&out, ",\"passages\":%u}", task->passages);
+    bool in_slice = state_of(task) == TFY_TASK_RUNNING && !cold->pending; /* it kills itself */
+    tfy__buffer_printf(&out, ",\"passages\":%u%s}", task->passages, in_slice ? ",\"in_slice\":true" : "");
     if (tfy__record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0)
         tfy__cancel_apply(cold, NO_INDEX, force, why);
     tfy__buffer_free(&out);
@@ -456,7 +503,7 @@ static void scope_expired(void *arg)
         TfyFrame *frame = frame_at(task, at);
         if (frame->timer && !tfy__timers_has(&task->loop->timers, frame->timer)) expired = frame;
     }
-    if (!expired || (task->state & T_CANCEL && cold->cancel_scope == NO_INDEX) || cold->cancelled) return;
+    if (!expired) return;
     expired->timer = 0;
     uint32_t scope = expired->scope;
     TfyBuffer out = {0};
@@ -471,7 +518,7 @@ bool tfy__scope_deadline(Cold *cold, const TfyPoint *point, int64_t timeout_ms)
     TfyTask *task = cold->task;
     TfyLoop *loop = task->loop;
     const TfyLogRecord *record;
-    int64_t due_ms = loop->now_ms + timeout_ms;
+    int64_t due_ms = tfy__due_from_now(loop, timeout_ms);
     if (!tfy__history_expect(cold, TFY_R_TASK_YIELD, point->number, &record)) return tfy__sched_halt(task), false;
     if (record) {
         json_t *json = tfy__record_json(record);

@@ -1,8 +1,10 @@
 /* replay.c: a recorded run as the source of answers, for resume and for replay.
  *
  * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other. The cursor is the lowest
- * record that nobody has taken: outcomes are handed out only when the cursor stands at them, so tasks are woken in the recorded order. When
- * the cursor has passed the last record, the steps that were held because they had nothing recorded go on live. */
+ * record that nobody has taken, and only the task that owns it runs: what tasks do to each other happens in the recorded order, whatever
+ * the scheduler's order was then. Tasks that are ready otherwise stand in the run's queue of parked tasks. When the cursor has passed the
+ * last record, these go to the ready ring in their order, and the steps that were held because they had nothing recorded go on live. That
+ * moment lies between two slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +41,45 @@ bool tfy__history_at_cursor(const Cold *cold)
     return cold->next_record == cold->run->cursor;
 }
 
-/* The cursor came to rest at a record: whoever waits for it goes on. */
-static void wake_owner(Run *run)
+/* ---- tasks that are ready while their run replays ---- */
+
+void tfy__history_park(Cold *cold)
 {
-    const TfyHistory *history = run->history;
-    const TfyLogTask *owner = &history->tasks[history->record_tasks[run->cursor]];
-    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
-    if (cold && cold->pending && cold->next_record == run->cursor) tfy__step_queue(cold->pending);
+    Run *run = cold->run;
+    cold->parked_next = NULL;
+    cold->parked_prev = run->parked_last;
+    if (run->parked_last)
+        run->parked_last->parked_next = cold;
+    else
+        run->parked_first = cold;
+    run->parked_last = cold;
+}
+
+static void unpark(Cold *cold)
+{
+    Run *run = cold->run;
+    if (cold->parked_prev)
+        cold->parked_prev->parked_next = cold->parked_next;
+    else
+        run->parked_first = cold->parked_next;
+    if (cold->parked_next)
+        cold->parked_next->parked_prev = cold->parked_prev;
+    else
+        run->parked_last = cold->parked_prev;
+    cold->parked_prev = cold->parked_next = NULL;
+}
+
+/* From now on the ring decides who runs. */
+static void release_parked(Run *run)
+{
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->task) cold->task->state &= ~(uint32_t)T_FOLLOWING;
+    while (run->parked_first) {
+        Cold *cold = run->parked_first;
+        unpark(cold);
+        cold->task->state &= ~(uint32_t)T_QUEUED;
+        tfy__ready_push(run->loop, cold->task);
+    }
 }
 
 static void release_held(Run *run)
@@ -59,24 +93,15 @@ static void release_held(Run *run)
     run->held_last = NULL;
 }
 
-/* Everything recorded has been taken up. A replay ends here; a resumed run goes on live. */
+/* Everything recorded has been taken up: the run goes on live. */
 static void history_finished(Run *run)
 {
-    if (run->loop->replay_only) return;
     tfy__history_drop(run->loop, run);
+    release_parked(run);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->cancel_again && cold->task) tfy__cancel_request(cold, cold->cancel_again, NULL, false);
+        if (cold->cancel_again && cold->task)
+            tfy__cancel_request(cold, cold->cancel_again, NULL, cold->cancel_again_force);
     release_held(run);
-}
-
-static void move_cursor(Run *run)
-{
-    uint32_t count = run->history->record_count;
-    while (run->cursor < count && run->taken[run->cursor]) run->cursor++;
-    if (run->cursor < count)
-        wake_owner(run);
-    else
-        history_finished(run);
 }
 
 void tfy__history_take(Cold *cold)
@@ -90,7 +115,7 @@ void tfy__history_take(Cold *cold)
         if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
-    if (index == run->cursor) move_cursor(run);
+    while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
 }
 
 void tfy__history_hold(Pending *pending)
@@ -172,8 +197,50 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
                    cold->run->uuid, recorded, where, now);
 }
 
+/* ---- what came from outside ---- */
+
+static const char *static_reason(const char *why)
+{
+    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
+                                          "its parent was killed"};
+    for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(why, reasons[i]) == 0) return reasons[i];
+    return "killed";
+}
+
+/* in_slice: the task runs, between two of its points; only its own doing can have been recorded there. */
+static void take_arrivals(TfyTask *task, bool in_slice)
+{
+    Cold *cold = cold_of(task);
+    for (;;) {
+        const TfyLogRecord *record = tfy__history_peek(cold);
+        if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
+        json_t *json = tfy__record_json(record);
+        json_t *scope = json_object_get(json, "scope");
+        /* A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
+        json_t *passages = json_object_get(json, "passages");
+        bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
+                                  json_is_true(json_object_get(json, "in_slice")) == in_slice);
+        bool ours = record->type == TFY_R_SIGNAL || scope;
+        uint32_t target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX;
+        bool force = json_is_true(json_object_get(json, "force"));
+        const char *why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")));
+        json_decref(json);
+        if (!ours || !here) return;
+        tfy__history_take(cold);
+        tfy__cancel_apply(cold, target, force, why);
+    }
+}
+
+void tfy__history_async(TfyTask *task)
+{
+    take_arrivals(task, false);
+}
+
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
+    if (cold->task)
+        take_arrivals(cold->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
     const TfyLogRecord *next = tfy__history_peek(cold);
     *record = NULL;
     if (!next) {
@@ -194,46 +261,12 @@ bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const T
     return false;
 }
 
-/* ---- what came from outside ---- */
-
-static const char *static_reason(const char *why)
-{
-    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
-                                          "its parent was killed"};
-    for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
-        if (strcmp(why, reasons[i]) == 0) return reasons[i];
-    return "killed";
-}
-
-void tfy__history_async(TfyTask *task)
-{
-    Cold *cold = cold_of(task);
-    for (;;) {
-        const TfyLogRecord *record = tfy__history_peek(cold);
-        if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
-        json_t *json = tfy__record_json(record);
-        json_t *scope = json_object_get(json, "scope");
-        /* A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
-        json_t *passages = json_object_get(json, "passages");
-        bool here = !passages || (uint32_t)json_integer_value(passages) == task->passages;
-        bool ours = record->type == TFY_R_SIGNAL || scope;
-        uint32_t target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX;
-        bool force = json_is_true(json_object_get(json, "force"));
-        const char *why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")));
-        json_decref(json);
-        if (!ours || !here) return;
-        tfy__history_take(cold);
-        tfy__cancel_apply(cold, target, force, why);
-    }
-}
-
 /* ---- taking a run up again ---- */
 
-/* Whoever took the last record is still reading it: the history itself goes with tfy__history_forget. */
 void tfy__history_drop(TfyLoop *loop, Run *run)
 {
     (void)loop;
-    if (run->owns_history && run->history) run->spent = run->history;
+    if (run->owns_history) tfy__history_free(run->history);
     run->history = NULL;
     free(run->taken);
     free(run->next_of_task);
@@ -316,14 +349,34 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     return begin_from_history(loop, run, history, error_text);
 }
 
-/* Turns without the outside world until the history has been taken up, or nothing moves any more. */
+/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside while it waits for its
+ * children. False: it does not come to that record. */
+static bool advance_owner(Run *run)
+{
+    const TfyHistory *history = run->history;
+    uint32_t before = run->cursor;
+    Cold *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
+    if (!owner || !owner->task || owner->next_record != before) return false;
+    TfyTask *task = owner->task;
+    if (task->state & T_QUEUED) {
+        unpark(owner);
+        tfy__sched_run_task(run->loop, task);
+        return true;
+    }
+    Pending *pending = owner->pending;
+    if (pending)
+        tfy__step_advance(pending);
+    else
+        tfy__history_async(task);
+    return run->cursor != before || owner->pending != pending;
+}
+
+/* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
 static bool replay_turns(TfyLoop *loop, Run *run)
 {
-    while (run->history && run->cursor < run->history->record_count && !loop->failure) {
-        if (tfy__step_work(loop)) continue;
-        if (loop->ring_head == loop->ring_tail) return false;
-        tfy__sched_run_ready(loop, 1);
-    }
+    while (run->cursor < run->history->record_count && !loop->failure)
+        if (!advance_owner(run)) return false;
+    if (!loop->failure && !loop->replay_only) history_finished(run);
     return true;
 }
 
@@ -363,12 +416,6 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
     return TFY_E_STATE;
 }
 
-void tfy__history_forget(Run *run)
-{
-    tfy__history_free(run->spent);
-    run->spent = NULL;
-}
-
 /* Takes the history over in every case. */
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
@@ -380,7 +427,6 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
         return code;
     }
     if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
-    tfy__history_forget(run);
     if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
 }

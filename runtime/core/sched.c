@@ -26,30 +26,36 @@ static void timeout_at_boundary(TfyTask *task, const TfyFrame *frame)
     tfy_cut(task, 0);
 }
 
+/* A frame that had children is done. Even when none is left this counts as a suspension: whether the last one ends just before or just
+ * after may differ between a run and its replay. False: the task has ended or was halted. */
+static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
+{
+    task->state |= T_RETURNING | T_ANSWERED;
+    task->passages++;
+    cold_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
+    if (task->error) tfy__children_cancel(task, frame, "its parent failed");
+    if (task->state & T_REPLAYING) tfy__history_async(task);
+    if (!tfy__cancel_ready(task)) return true;
+    if (!tfy__cancel_deliver(task)) return false;
+    tfy__children_cancel(task, frame, "its parent was cancelled");
+    return true;
+}
+
 /* The top frame has said TFY_RETURN: children first, then the caller. True: there is a frame to go on with. */
 static bool frame_finish(TfyTask *task)
 {
     TfyFrame *frame = frame_at(task, task->top);
-    if (!(task->state & T_RETURNING) && frame->children) {
-        task->state |= T_RETURNING;
-        task->passages++;
-        cold_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
-        if (task->error) tfy__children_cancel(task, frame, "its parent failed");
-        if (task->state & T_REPLAYING) tfy__history_async(task);
-        if (tfy__cancel_ready(task)) {
-            if (!tfy__cancel_deliver(task)) return false;
-            tfy__children_cancel(task, frame, "its parent was cancelled");
-        }
-    }
+    if (frame->flags & FRAME_SPAWNED && !(task->state & T_RETURNING) && !begin_waiting(task, frame)) return false;
     if (frame->children) {
         set_state(task, TFY_TASK_JOINING);
         return false;
     }
-    task->state &= ~(uint32_t)T_RETURNING;
-    cold_of(task)->answer_type = NULL;
-    tfy__timers_del(&task->loop->timers, frame->timer);
-    if (task->state & T_CANCEL && cold_of(task)->cancel_scope == frame->scope)
-        task->state &= ~(uint32_t)T_CANCEL; /* too late */
+    if (task->state & T_RETURNING) {
+        task->state &= ~(uint32_t)(T_RETURNING | T_ANSWERED);
+        task->fuel = TFY_FUEL_SLICE;
+        cold_of(task)->answer_type = NULL;
+    }
+    if (frame->timer || frame->flags & FRAME_EXPIRED) tfy__cancel_frame_ends(task, frame);
     timeout_at_boundary(task, frame);
     tfy__task_pop(task);
     if (task->top != TFY_NO_FRAME) return true;
@@ -63,20 +69,25 @@ static bool prepare(TfyTask *task)
     if (task->state & T_HALTED) return false;
     if (task->state & T_REPLAYING) tfy__history_async(task);
     if (task->state & T_HALTED) return false;
+    TfyFrame *frame = frame_at(task, task->top);
     if (tfy__cancel_ready(task)) {
         if (!tfy__cancel_deliver(task)) return false;
-        if (task->state & T_RETURNING)
-            tfy__children_cancel(task, frame_at(task, task->top), "its parent was cancelled");
+        if (task->state & T_RETURNING) tfy__children_cancel(task, frame, "its parent was cancelled");
+        if (frame->pc == 0) { /* a task that never began has nothing to clean up, and must not begin now */
+            tfy__frame_release(task, frame);
+            return frame_finish(task);
+        }
     }
     if (task->state & T_RETURNING) return frame_finish(task);
     cold_of(task)->answer_type = NULL; /* the frame takes it now */
+    task->state &= ~(uint32_t)T_ANSWERED;
     return true;
 }
 
-#define T_SLOW (T_CANCEL | T_RETURNING | T_REPLAYING | T_HALTED)
+#define T_SLOW (T_CANCEL | T_RETURNING | T_REPLAYING | T_HALTED | T_ANSWERED)
 
-/* A task that gets every answer at once would never let others run: after a slice of such answers it queues again. */
-#define AGAIN_COST (TFY_FUEL_SLICE / 64)
+/* A task that gets every answer at once would never let others run: after so many it queues again. */
+#define ANSWERS_AT_ONCE 64
 
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
 
@@ -91,7 +102,7 @@ static inline TfyStatus run_top(TfyTask *task)
 /* What a frame said decides what comes next, until the task stops. */
 static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 {
-    for (;; status = run_top(task)) {
+    for (int answers = 0;; status = run_top(task)) {
         switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
@@ -103,21 +114,23 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             if (!frame_finish(task)) return;
             break;
         case TFY_AGAIN:
-            task->fuel -= AGAIN_COST;
-            if (task->fuel < 0) {
+            if (++answers > ANSWERS_AT_ONCE) {
                 tfy__ready_push(loop, task);
                 return;
             }
+            task->fuel = TFY_FUEL_SLICE; /* as if it had waited */
             if (task->state & T_SLOW && !prepare(task)) return;
             break;
         case TFY_WAIT: return;
-        case TFY_STOP: tfy__sched_halt(task); return;
+        case TFY_STOP: /* the frame was on its way out and has released its slots */
+            tfy__sched_halt(task);
+            task->state |= T_RETURNING;
+            return;
         }
     }
 }
 
-/* A task that something is to be told before it goes on. */
-static void run_slow(TfyLoop *loop, TfyTask *task)
+void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
 {
     task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
     task->fuel = TFY_FUEL_SLICE;
@@ -144,7 +157,7 @@ uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
     for (const uint32_t *slot = slots, *end = slots + count; slot < end; slot++) {
         TfyTask *task = &tasks[*slot];
         if (UNLIKELY(task->state != (T_QUEUED | TFY_TASK_READY))) {
-            run_slow(loop, task);
+            tfy__sched_run_task(loop, task);
         } else {
             task->state = TFY_TASK_RUNNING;
             if (UNLIKELY(task->fuel != TFY_FUEL_SLICE)) task->fuel = TFY_FUEL_SLICE;

@@ -161,6 +161,7 @@ void tfy__step_answer(Pending *pending, TfyValue value)
     const TfyType *type = pending->call.result;
     task->result = type->kind == TFY_NOTHING ? tfy_of_int(0) : tfy__keep_value(type, value);
     cold_of(task)->answer_type = type;
+    task->state |= T_ANSWERED;
     tfy__step_free(pending);
     tfy_cut(task, 0);
     tfy__sched_wake(task);
@@ -292,7 +293,7 @@ static bool json_is(const TfyLogRecord *record, const char *name, const char *wa
     return same;
 }
 
-static int64_t due_from_now(const TfyLoop *loop, int64_t delay_ms)
+int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
 {
     if (delay_ms < 0) delay_ms = 0;
     return delay_ms > INT64_MAX - loop->now_ms ? INT64_MAX : loop->now_ms + delay_ms;
@@ -348,15 +349,15 @@ static bool begin_start(Pending *pending)
 static int64_t sleep_due(const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    if (call->tool->family == TFY_F_SLEEP_UNTIL) return call->args[0].i;
-    return due_from_now(call->loop, call->args[0].i);
+    if (call->tool->family == TFY_F_SLEEP_UNTIL) return call->args[0].i > 1 ? call->args[0].i : 1; /* 0 means none */
+    return tfy__due_from_now(call->loop, call->args[0].i);
 }
 
 /* A sleep ends at its own time or, when that comes first, at its timeout. */
 static bool begin_timer(Pending *pending)
 {
     bool bounded = pending->timeout_ms != TFY_NEVER;
-    int64_t due_ms = bounded ? due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
+    int64_t due_ms = bounded ? tfy__due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
     if (is_sleep(pending) && sleep_due(pending) <= due_ms) {
         due_ms = sleep_due(pending);
         bounded = false;
@@ -364,12 +365,12 @@ static bool begin_timer(Pending *pending)
     return begin_deadline(pending, due_ms, bounded);
 }
 
-/* Leads to STAGE_OUTCOME; false: waits or halted. */
+/* One fact after the other, until STAGE_OUTCOME; false: waits or halted. */
 static bool begin_attempt(Pending *pending)
 {
     bool deadline = is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
-    if (deadline && !pending->timeout_begun && !begin_timer(pending)) return false;
-    if (leaves_start(pending) && !pending->started && !begin_start(pending)) return false;
+    if (deadline && !pending->timeout_begun) return begin_timer(pending);
+    if (leaves_start(pending) && !pending->started) return begin_start(pending);
     if (!pending->counted) pending->call.task->passages++;
     pending->counted = true;
     pending->stage = STAGE_OUTCOME;
@@ -381,7 +382,7 @@ void tfy__step_begin_again(Pending *pending)
     pending->stage = STAGE_BEGIN;
     pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
         false;
-    pending->asking = false;
+    pending->counted = pending->asking = false;
     pending->call.attempt++;
     pending->call.record_type = TFY_R_TOOL_RESULT;
     pending->call.value_in_extra = false;
@@ -482,8 +483,12 @@ static void raise_timeout(Pending *pending)
     pending->stage = STAGE_SETTLE;
 }
 
-static void take_timer(Pending *pending)
+static void take_timer(Pending *pending, const TfyLogRecord *record)
 {
+    if (!pending->bounded && !is_sleep(pending)) {
+        diverge_request(pending, record);
+        return;
+    }
     tfy__history_take(pending->cold);
     if (pending->bounded)
         raise_timeout(pending);
@@ -590,17 +595,13 @@ static bool take_recorded(Pending *pending)
     Cold *cold = pending->cold;
     const TfyLogRecord *record = tfy__history_peek(cold);
     if (!record) return false;
-    if (record->type == TFY_R_SIGNAL || (record->type == TFY_R_TIMER_FIRED && tfy__record_has(record, "scope"))) {
-        tfy__history_async(cold->task);
-        return cold->pending == pending && tfy__history_peek(cold) != record;
-    }
     if (!tfy__history_at_cursor(cold)) return false;
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT: take_result(pending, record); break;
-    case TFY_R_TIMER_FIRED: take_timer(pending); break;
+    case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
     case TFY_R_JOIN_RESULT: take_join(pending, record); break;
     case TFY_R_APPROVAL: take_approval(pending, record); break;
     case TFY_R_RESOLVED: take_resolved(pending, record); break;
@@ -635,10 +636,12 @@ static void timer_fired(void *arg)
     Pending *pending = arg;
     pending->timer = 0;
     if (pending->stage == STAGE_BACKOFF) {
+        pending->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
         tfy__step_advance(pending);
         return;
     }
     stop_call(pending);
+    pending->asking = false;
     if (pending->stage == STAGE_RUN) leave_joiners(pending);
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{}");
@@ -725,6 +728,8 @@ void tfy__step_join_ended(Pending *pending)
     if (ok) {
         tfy__step_answer(pending, target->value);
     } else {
+        tfy__timers_del(&call->loop->timers, pending->timer);
+        pending->timer = 0;
         pending->stage = STAGE_SETTLE;
         tfy__step_queue(pending);
     }
@@ -849,7 +854,7 @@ static bool record_retry(Pending *pending)
     int64_t delay_ms = pending->backoff_ms;
     for (uint32_t i = 1; i < pending->call.attempt && delay_ms < BACKOFF_MAX_MS; i++) delay_ms *= 2;
     if (delay_ms > BACKOFF_MAX_MS) delay_ms = BACKOFF_MAX_MS;
-    pending->due_ms = due_from_now(pending->call.loop, delay_ms);
+    pending->due_ms = tfy__due_from_now(pending->call.loop, delay_ms);
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"attempt\":%u,\"error\":", pending->call.attempt);
     tfy__error_json(&out, pending->call.task->error);
@@ -892,11 +897,6 @@ static bool backoff(Pending *pending)
 {
     Cold *cold = pending->cold;
     const TfyLogRecord *record = tfy__history_peek(cold);
-    if (record && record->type == TFY_R_SIGNAL && !pending->backoff_only) return take_recorded(pending);
-    if (record && (record->type == TFY_R_SIGNAL || tfy__record_has(record, "scope"))) {
-        tfy__history_async(cold->task);
-        return cold->pending == pending && tfy__history_peek(cold) != record;
-    }
     if (!record && !tfy__history_live(cold)) return tfy__history_hold(pending), false;
     if (!record && pending->due_ms > pending->call.loop->now_ms) {
         tfy__step_arm(pending);
@@ -918,6 +918,9 @@ void tfy__step_advance(Pending *pending)
     Cold *cold = pending->cold;
     TfyTask *task = pending->call.task;
     while (cold->pending == pending && !(task->state & T_HALTED)) {
+        /* What came from outside came between two of the facts below; it may end the step. */
+        if (task->state & T_REPLAYING) tfy__history_async(task);
+        if (cold->pending != pending) return;
         switch (pending->stage) {
         case STAGE_BEGIN:
             if (!begin_attempt(pending)) return;
@@ -1102,7 +1105,7 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
     Cold *cold = cold_of(task);
     uint8_t waiting = wait_state(pending);
     tfy__step_advance(pending);
-    if (task->state & T_HALTED) return TFY_STOP;
+    if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (cold->pending != pending) return TFY_AGAIN;
     set_state(task, waiting);
     return TFY_WAIT;
@@ -1110,7 +1113,7 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
-    if (task->state & T_HALTED) return TFY_STOP;
+    if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
@@ -1134,7 +1137,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
 
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms)
 {
-    if (task->state & T_HALTED) return TFY_STOP;
+    if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN;

@@ -72,6 +72,10 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
     if (task->state & (T_QUEUED | T_FREE)) return; /* a second wake-up changes nothing */
     task->state |= T_QUEUED;
     set_state(task, TFY_TASK_READY);
+    if (task->state & T_FOLLOWING) {
+        tfy__history_park(cold_of(task));
+        return;
+    }
     loop->ring[loop->ring_tail++ & loop->ring_mask] = (uint32_t)(task - loop->tasks);
 }
 
@@ -170,11 +174,12 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
         free(own_path);
         return NULL;
     }
-    *cold = (Cold){.task = task, .run = run, .workflow = workflow, .next_record = NO_INDEX, .cancel_scope = NO_INDEX};
+    *cold = (Cold){.task = task, .run = run, .workflow = workflow, .next_record = NO_INDEX};
     cold->log = (TfyLogTask){.tid = tid, .run = &run->log, .path = own_path};
     *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
     task->stack = first_stack(task);
     cold->stack_cap = FIRST_STACK;
+    if (run->history) task->state |= T_FOLLOWING;
     cold->next_in_run = run->tasks;
     run->tasks = cold;
     run->live++;
@@ -250,7 +255,7 @@ void tfy__task_pop(TfyTask *task)
 }
 
 /* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
-static void frame_release(TfyTask *task, TfyFrame *frame)
+void tfy__frame_release(TfyTask *task, TfyFrame *frame)
 {
     TfyValue *slots = (TfyValue *)(frame + 1);
     const TfyWorkflow *workflow = frame->workflow;
@@ -264,15 +269,25 @@ static void frame_release(TfyTask *task, TfyFrame *frame)
         if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
 }
 
+/* An answer that nobody has taken. */
+void tfy__answer_drop(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    if (cold->answer_type) tfy_discard(task, cold->answer_type);
+    cold->answer_type = NULL;
+    task->state &= ~(uint32_t)T_ANSWERED;
+}
+
 void tfy__task_release_frames(TfyTask *task)
 {
     while (task->top != TFY_NO_FRAME) {
         TfyFrame *frame = frame_at(task, task->top);
-        if (!(task->state & T_RETURNING)) frame_release(task, frame); /* a returning frame has released its own */
+        if (!(task->state & T_RETURNING)) tfy__frame_release(task, frame); /* a returning frame has released its own */
         task->state &= ~(uint32_t)T_RETURNING;
         tfy__timers_del(&task->loop->timers, frame->timer);
         tfy__task_pop(task);
     }
+    tfy__answer_drop(task);
     tfy_drop(task, task->error);
     task->error = NULL;
 }
