@@ -348,15 +348,17 @@ static void put_effect(Writer *w, const Term *term)
     text_format(p, "F->head.pc = %u;", term->point->pc);
     end_piece(w, term->line);
     p = begin_piece(w);
-    if (term->cut) {
-        text_put(p, "{ TfyStatus X = ");
-        put_effect_call(w, p, term);
-        text_put(p, "; tfy_cut(t, 0); return X; }");
-    } else {
-        text_put(p, "return ");
-        put_effect_call(w, p, term);
-        text_put(p, ";");
+    bool more = term->cut || term->dying_count;
+    text_put(p, more ? "{ TfyStatus X = " : "return ");
+    put_effect_call(w, p, term);
+    text_put(p, ";");
+    for (uint32_t i = 0; i < term->dying_count; i++) {
+        text_put(p, " tfy_clear(t, &");
+        emit_var(w->e, p, term->dying[i]);
+        text_put(p, ");");
     }
+    if (term->cut) text_put(p, " tfy_cut(t, 0);");
+    if (more) text_put(p, " return X; }");
     end_piece(w, term->line);
 }
 

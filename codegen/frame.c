@@ -121,6 +121,32 @@ static void solve(const Frame *f)
     }
 }
 
+/* ---- results that go where they are kept ---- */
+
+/* `i1 = f(…); x = i1` becomes `x = f(…)`: for scalars, and where no landing looks at x, for a call that fails may have written it. */
+static bool fuses(const Instr *call, const Instr *set)
+{
+    if (call->kind != IN_CALL || set->kind != IN_SET || !call->dst || call->dst->kind != VAR_TEMP) return false;
+    if (set->a->kind != VAL_VAR || set->a->var != call->dst || set->dst->kind == VAR_TEMP) return false;
+    if (call->dst->rep != set->dst->rep || call->dst->rep == REP_OBJ || (call->func && call->func->fail != FAIL_FALSE))
+        return false;
+    return !set_has(call->landing->live_in, set->dst->id);
+}
+
+static void fuse_results(MBlock *block)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < block->count; i++) {
+        Instr *instr = block->instrs[i];
+        if (i + 1 < block->count && fuses(instr, block->instrs[i + 1])) {
+            instr->dst = block->instrs[i + 1]->dst;
+            i++;
+        }
+        block->instrs[kept++] = instr;
+    }
+    block->count = kept;
+}
+
 /* ---- releases ---- */
 
 static Instr *release(const Frame *f, Var *var, uint32_t line)
@@ -295,6 +321,23 @@ static void note_point(const Frame *f, const MBlock *block, const uint64_t *held
     }
 }
 
+/* The runtime keeps an effect's arguments itself, so what dies with them need not wait in the frame. */
+static void give_up_arguments(const Frame *f, Term *term, VarSet held)
+{
+    VarSet live = f->scratch;
+    if (term->point->ask != ASK_EFFECT || !term->use_count) return;
+    term->dying = arena_alloc(f->arena, term->use_count * sizeof *term->dying);
+    memset(live, 0, f->words * sizeof *live);
+    set_join(f, live, term->to->live_in);
+    set_join(f, live, term->landing->live_in);
+    for (uint32_t i = 0; i < term->use_count; i++) {
+        Var *var = term->uses[i];
+        if (!var->owned || set_has(live, var->id)) continue;
+        term->dying[term->dying_count++] = var;
+        set_remove(held, var->id);
+    }
+}
+
 static void release_all(Frame *f)
 {
     Routine *routine = f->routine;
@@ -305,8 +348,9 @@ static void release_all(Frame *f)
         MBlock *block = routine->order[i];
         live_out(f, block, held);
         add_uses(held, block->term.uses, block->term.use_count);
-        if (block->term.point) note_point(f, block, held);
         memcpy(live, held, f->words * sizeof *live);
+        if (block->term.kind == TERM_POINT) give_up_arguments(f, &block->term, held);
+        if (block->term.point) note_point(f, block, held);
         release_in_block(f, block, live);
         order_add(f, &order, block);
         settle_edges(f, &order, block, held);
@@ -581,6 +625,7 @@ static void frame_routine(Routine *routine)
         if (routine->vars[i]->owned) set_add(f.owned, i);
     for (uint32_t i = 0; i < routine->order_count; i++) routine->order[i]->live_in = set_new(&f);
     solve(&f);
+    for (uint32_t i = 0; i < routine->order_count; i++) fuse_results(routine->order[i]);
     release_all(&f);
     release_at_landings(&f);
     thread_jumps(routine);

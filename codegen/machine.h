@@ -274,6 +274,8 @@ struct Term {
     uint32_t argc;
     Val *retry, *backoff, *timeout, *key; /* policies or NULL */
     bool cut;                             /* the release stack was used for the arguments */
+    Var **dying; /* an effect's arguments that nobody reads later: given back once the runtime has them; set by frame */
+    uint32_t dying_count;
     Var **uses;
     uint32_t use_count;
 };

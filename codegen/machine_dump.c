@@ -150,6 +150,7 @@ static void put_point(FILE *out, const Term *term)
         fprintf(out, " %s ", names[i]);
         put_val(out, policies[i]);
     }
+    for (uint32_t i = 0; i < term->dying_count; i++) fprintf(out, "%s %s", i ? "," : "  release", term->dying[i]->name);
     fprintf(out, "  state %u -> B%u, error -> B%u", point->pc, term->to->id, term->landing->id);
 }
 
