@@ -205,11 +205,15 @@ static const char *suggest_word(const Parser *p, Token token, const char *const 
 
 static void report_unknown(Parser *p, Token word, const char *what, const char *suggestion)
 {
+    const char *text = text_of(p, word);
+    int len = (int)word.len;
     if (suggestion) {
         diag_error(p->build.diags, token_span(word), "unknown %s; did you mean '%s'?", what, suggestion);
-    } else {
-        diag_error(p->build.diags, token_span(word), "unknown %s '%.*s'", what, (int)word.len, text_of(p, word));
+        return;
     }
+    Diag *diag = diag_error(p->build.diags, token_span(word), "unknown %s '%.*s'", what, len, text);
+    if (strcmp(what, "statement") == 0)
+        diag_hint(p->build.diags, diag, "a call is written '%.*s(…)', an assignment '%.*s = …'", len, text, len, text);
 }
 
 /* The index of the token a statement began with, going back from `index` over one line. */
