@@ -194,24 +194,55 @@ static uint32_t deaths(const Instr *instr, const uint64_t *live_after, Var **lis
     return count;
 }
 
+/* What lived only for the landing of an instruction dies behind it: its statement does not touch it. Answers the releases. */
+static Instr **landing_deaths(const Frame *f, const Instr *instr, const uint64_t *live_after, uint32_t *count)
+{
+    VarSet dying = f->scratch;
+    const Var *gone = defined(instr);
+    *count = 0;
+    if (!instr->landing) return NULL;
+    memcpy(dying, instr->landing->live_in, f->words * sizeof *dying);
+    for (uint32_t i = 0; i < instr->use_count; i++) set_remove(dying, instr->uses[i]->id);
+    if (gone) set_remove(dying, gone->id);
+    return release_difference(f, dying, live_after, instr->line, count);
+}
+
+/* Instructions in reverse order, for a walk that goes backwards. */
+typedef struct Reversed {
+    Instr **items;
+    uint32_t count, cap;
+} Reversed;
+
+static void put_before(const Frame *f, Reversed *list, Instr *instr)
+{
+    if (list->count == list->cap)
+        list->items = arena_grow(f->arena, list->items, &list->cap, list->count + 1, sizeof *list->items);
+    list->items[list->count++] = instr;
+}
+
 /* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live before the block's end. */
 static void release_in_block(const Frame *f, MBlock *block, VarSet live)
 {
-    uint32_t room = block->count;
-    for (uint32_t i = 0; i < block->count; i++) room += block->instrs[i]->use_count + 1;
-    Instr **list = arena_alloc(f->arena, (room + 1) * sizeof *list);
-    uint32_t at = room;
+    Reversed list = {0};
     for (uint32_t i = block->count; i-- > 0;) {
         Instr *instr = block->instrs[i];
         Var **dying = arena_alloc(f->arena, (instr->use_count + 2) * sizeof *dying);
         uint32_t count = deaths(instr, live, dying);
-        while (count) list[--at] = release(f, dying[--count], instr->line);
-        list[--at] = instr;
+        while (count) put_before(f, &list, release(f, dying[--count], instr->line));
+        Instr **unneeded = landing_deaths(f, instr, live, &count);
+        while (count) put_before(f, &list, unneeded[--count]);
+        put_before(f, &list, instr);
         step_back(f, instr, live);
         if (instr->landing) arrive(f, instr->landing, live);
     }
-    block->instrs = list + at;
-    block->count = block->cap = room - at;
+    for (uint32_t i = 0; i < list.count / 2; i++) {
+        Instr *swapped = list.items[i];
+        list.items[i] = list.items[list.count - 1 - i];
+        list.items[list.count - 1 - i] = swapped;
+    }
+    block->instrs = list.items;
+    block->count = list.count;
+    block->cap = list.cap;
 }
 
 /* ---- edges ---- */

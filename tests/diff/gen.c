@@ -14,11 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Ty { INT, STR, BOOL, FLOAT, DUR, INTS, STRS, MAP, NUMBERED, ITEM, ITEMS, SHAPE, OINT, OSTR, OITEM, TY_COUNT } Ty;
+typedef enum Ty {
+    INT,
+    STR,
+    BOOL,
+    FLOAT,
+    DUR,
+    INTS,
+    STRS,
+    MAP,
+    NUMBERED,
+    ITEM,
+    ITEMS,
+    SHAPE,
+    OINT,
+    OSTR,
+    OITEM,
+    TY_COUNT
+} Ty;
 
-static const char *const ty_names[] = {
-    "int",  "string", "bool",  "float", "duration", "list<int>", "list<string>", "map<string, int>", "map<int, string>",
-    "Item", "list<Item>", "Shape", "int?",  "string?",  "Item?"};
+static const char *const ty_names[] = {"int",          "string",           "bool",
+                                       "float",        "duration",         "list<int>",
+                                       "list<string>", "map<string, int>", "map<int, string>",
+                                       "Item",         "list<Item>",       "Shape",
+                                       "int?",         "string?",          "Item?"};
 
 typedef struct Var {
     char name[16];
@@ -45,16 +64,16 @@ typedef struct Gen {
     char tasks[8][16]; /* task<int> handles in scope */
     Flow flows[FLOW_MAX];
     uint32_t flow_count;
-    uint32_t names;   /* names given out */
-    uint32_t flaky;   /* ids given out */
+    uint32_t names; /* names given out */
+    uint32_t flaky; /* ids given out */
     uint32_t indent;
     uint32_t loops;   /* loops around this place that break and continue may name */
     uint32_t nesting; /* blocks around this place */
     uint32_t calls;   /* what this body may still call */
     int budget;       /* statements this body may still have; below 0 only the shortest */
     bool in_fn, in_finally;
-    bool guarded;     /* a try is around this place */
-    Ty result;        /* of the body under way */
+    bool guarded; /* a try is around this place */
+    Ty result;    /* of the body under way */
 } Gen;
 
 static bool steady; /* tools answer the same however often they are called, and may be repeated */
@@ -156,7 +175,8 @@ static char *literal(Gen *g, Ty type)
     case ITEMS: return text("[Item(name: \"%s\"), Item(n: %u, name: \"i\")]", word(g), below(g, 9));
     case SHAPE:
         if (chance(g, 30)) return text("Shape.dot");
-        return chance(g, 50) ? text("Shape.circle(%u)", below(g, 9)) : text("Shape.rect(w: %u, h: %u)", below(g, 4), below(g, 4));
+        return chance(g, 50) ? text("Shape.circle(%u)", below(g, 9))
+                             : text("Shape.rect(w: %u, h: %u)", below(g, 4), below(g, 4));
     case OINT: return chance(g, 40) ? text("none_int()") : text("some_int(%u)", below(g, 9));
     case OSTR: return chance(g, 40) ? text("none_text()") : text("some_text(\"%s\")", word(g));
     default: return chance(g, 40) ? text("none_item()") : text("some_item(%s)", literal(g, ITEM));
@@ -170,11 +190,15 @@ static char *int_expr(Gen *g, uint32_t d)
     case 1: return text("(%s - %s)", expr(g, INT, d), expr(g, INT, d));
     case 2: return text("((%s %% 1009) * (%s %% 97))", expr(g, INT, d), expr(g, INT, d));
     case 3: return text("(%s / %u)", expr(g, INT, d), 1 + below(g, 7));
-    case 4: return chance(g, 10) ? text("(%s %% %s)", expr(g, INT, d), expr(g, INT, d)) : text("(%s %% 13)", expr(g, INT, d));
+    case 4:
+        return chance(g, 10) ? text("(%s %% %s)", expr(g, INT, d), expr(g, INT, d))
+                             : text("(%s %% 13)", expr(g, INT, d));
     case 5: return text("%s.len()", expr(g, STR, d));
     case 6: return text("%s.len()", expr(g, INTS, d));
     case 7: return text("(%s.get(%s) ?? %s)", expr(g, INTS, d), expr(g, INT, d), expr(g, INT, d));
-    case 8: return chance(g, 15) ? text("%s[%u]", expr(g, INTS, d), below(g, 4)) : text("(%s.get(\"%s\") ?? %u)", expr(g, MAP, d), word(g), below(g, 9));
+    case 8:
+        return chance(g, 15) ? text("%s[%u]", expr(g, INTS, d), below(g, 4))
+                             : text("(%s.get(\"%s\") ?? %u)", expr(g, MAP, d), word(g), below(g, 9));
     case 9: return text("(%s ?? %s)", expr(g, OINT, d), expr(g, INT, d));
     case 10: return text("if %s { %s } else { %s }", expr(g, BOOL, d), expr(g, INT, d), expr(g, INT, d));
     case 11: return text("%s.n", expr(g, ITEM, d));
@@ -203,7 +227,8 @@ static char *str_expr(Gen *g, uint32_t d)
     case 9: return text("%s.slice(%u)", expr(g, STR, d), below(g, 3));
     case 10: return text("(%s.get(%s) ?? \"%s\")", expr(g, NUMBERED, d), expr(g, INT, d), word(g));
     case 11: return text("(%s.get(%u) ?? \"%s\")", expr(g, STRS, d), below(g, 3), word(g));
-    default: return chance(g, 10) ? text("%s[%u]", expr(g, STR, d), below(g, 3)) : text("shape_name(%s)", expr(g, SHAPE, d));
+    default:
+        return chance(g, 10) ? text("%s[%u]", expr(g, STR, d), below(g, 3)) : text("shape_name(%s)", expr(g, SHAPE, d));
     }
 }
 
@@ -243,7 +268,8 @@ static char *compound(Gen *g, Ty type, uint32_t d)
     case BOOL: return bool_expr(g, d);
     case FLOAT:
         if (chance(g, 40)) return text("(%s %% 100000).to_float()", expr(g, INT, d));
-        return text("(%s %c %s)", expr(g, FLOAT, d), "+-*"[below(g, 3)], chance(g, 50) ? expr(g, FLOAT, d) : text("%u", below(g, 5)));
+        return text("(%s %c %s)", expr(g, FLOAT, d), "+-*"[below(g, 3)],
+                    chance(g, 50) ? expr(g, FLOAT, d) : text("%u", below(g, 5)));
     case DUR: return text("(%s + %s)", expr(g, DUR, d), expr(g, DUR, d));
     case INTS: return list_expr(g, INTS, INT, d);
     case STRS: return chance(g, 20) ? text("%s.lines()", expr(g, STR, d)) : list_expr(g, STRS, STR, d);
@@ -631,7 +657,9 @@ static bool try_stmt(Gen *g)
 
 static char *policies(Gen *g, Ty type, bool retries)
 {
-    char *retry = retries && chance(g, 35) ? text(" retry %u%s", below(g, 4), chance(g, 50) ? text(" backoff %s", literal(g, DUR)) : "") : "";
+    char *retry = retries && chance(g, 35)
+                      ? text(" retry %u%s", below(g, 4), chance(g, 50) ? text(" backoff %s", literal(g, DUR)) : "")
+                      : "";
     char *timeout = chance(g, 35) ? text(" timeout %s", literal(g, DUR)) : "";
     char *otherwise = type != TY_COUNT && chance(g, 35) ? text(" else %s", literal(g, type)) : "";
     return chance(g, 50) ? text("%s%s%s", retry, timeout, otherwise) : text("%s%s%s", otherwise, retry, timeout);
@@ -639,7 +667,8 @@ static char *policies(Gen *g, Ty type, bool retries)
 
 static void bind_yield(Gen *g, const char *call, Ty type)
 {
-    const Var *v = type == TY_COUNT || type == STR || type == INTS || type == STRS || type == ITEMS ? NULL : pick(g, type, true);
+    const Var *v =
+        type == TY_COUNT || type == STR || type == INTS || type == STRS || type == ITEMS ? NULL : pick(g, type, true);
     char name[16];
     if (type == TY_COUNT) {
         line(g, "yield %s", call);
@@ -655,7 +684,8 @@ static void bind_yield(Gen *g, const char *call, Ty type)
 static char *args_of(Gen *g, const Flow *flow)
 {
     char *args = text("%s", "");
-    for (uint32_t i = 0; i < flow->param_count; i++) args = text("%s%s%s", args, i ? ", " : "", any(g, flow->params[i]));
+    for (uint32_t i = 0; i < flow->param_count; i++)
+        args = text("%s%s%s", args, i ? ", " : "", any(g, flow->params[i]));
     return args;
 }
 
@@ -755,7 +785,10 @@ static void step(Gen *g)
     } else if (which < 20) {
         line(g, "yield");
     } else if (which < 35) {
-        bind_yield(g, text("sleep(%s)%s", chance(g, 70) ? literal(g, DUR) : any(g, DUR), chance(g, 30) ? text(" timeout %s", literal(g, DUR)) : ""), TY_COUNT);
+        bind_yield(g,
+                   text("sleep(%s)%s", chance(g, 70) ? literal(g, DUR) : any(g, DUR),
+                        chance(g, 30) ? text(" timeout %s", literal(g, DUR)) : ""),
+                   TY_COUNT);
     } else if (which < 60) {
         call_nested(g);
     } else if (g->kind == 'a') {
@@ -954,9 +987,12 @@ static const char preamble[] =
     "fn some_text(s: string) -> string? { return s }\n"
     "fn none_item() -> Item? { return null }\n"
     "fn some_item(i: Item) -> Item? { return i }\n"
-    "fn area(s: Shape) -> int { match s { dot => return 0, circle(r) => return 3 * (r % 1000), rect(w, h) => return w * h } }\n"
-    "fn shape_name(s: Shape) -> string { match s { dot => return \"dot\", circle(r) if r == 0 => return \"point\", else => return \"shape\" } }\n"
-    "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    return total\n}\n"
+    "fn area(s: Shape) -> int { match s { dot => return 0, circle(r) => return 3 * (r % 1000), rect(w, h) => return w "
+    "* h } }\n"
+    "fn shape_name(s: Shape) -> string { match s { dot => return \"dot\", circle(r) if r == 0 => return \"point\", "
+    "else => return \"shape\" } }\n"
+    "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    "
+    "return total\n}\n"
     "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n";
 
 static void print_preamble(void)

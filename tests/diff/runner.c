@@ -12,6 +12,9 @@
 
 extern const TfyProgram tfyg_program;
 
+/* There only in programs that are linked with the leak finder. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
 static void collect(void *state, const char *text, size_t len)
 {
     DiffState *diff = state;
@@ -60,7 +63,9 @@ static int run_program(const char *name)
     fflush(stdout);
     int code = tfy_close(loop);
     tfy__world_free(world);
-    return code < 0 ? complain(name, "closing failed") : 0;
+    if (code < 0) return complain(name, "closing failed");
+    if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) return complain(name, "it leaks");
+    return 0;
 }
 
 static bool wanted(const char *name, char **names, int count)
@@ -76,9 +81,9 @@ int main(int argc, char **argv)
     int status = 0;
     diff_state = mmap(NULL, sizeof *diff_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (diff_state == MAP_FAILED) return complain("start", "no memory");
-    for (uint32_t i = 0; i < tfyg_program.workflow_count && !status; i++) {
+    for (uint32_t i = 0; i < tfyg_program.workflow_count; i++) {
         const char *name = tfyg_program.workflows[i]->name;
-        if (wanted(name, argv + 1, argc - 1)) status = run_program(name);
+        if (wanted(name, argv + 1, argc - 1)) status |= run_program(name);
     }
     return status;
 }

@@ -106,7 +106,8 @@ bool tool_flaky(TfyTask *task, TfyObj *who, int64_t id, int64_t fails, int64_t *
     count->id = id;
     snprintf(count->who, sizeof count->who, "%s", text_of(who));
     count->calls++;
-    if (count->calls <= fails) return tfy_tool_fail(task, count->calls, "call %d of %lld fails", count->calls, (long long)id);
+    if (count->calls <= fails)
+        return tfy_tool_fail(task, count->calls, "call %d of %lld fails", count->calls, (long long)id);
     *out = count->calls;
     return true;
 }

@@ -309,7 +309,8 @@ const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
     return f.result ? f.result : &value_null;
 }
 
-bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms, const Value **out)
+bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms,
+                   const Value **out)
 {
     Frame f = new_frame(task, decl, args);
     f.caller = caller;

@@ -44,7 +44,7 @@ Value *value_items(ValueKind kind, size_t len); /* list, record, case: items to 
 Value *value_map(size_t cap);
 const Value *map_get(const Value *map, const Value *key);
 void map_put(Value *map, const Value *key, const Value *value); /* only on a map nobody else knows yet */
-Value *value_copy(const Value *value, size_t more);             /* a list, map, record or case with room for more items */
+Value *value_copy(const Value *value, size_t more); /* a list, map, record or case with room for more items */
 bool value_equal(const Value *a, const Value *b);
 int value_order(const Value *a, const Value *b);
 void value_json(Buf *out, const Type *type, const Value *value);
@@ -83,7 +83,7 @@ typedef struct Raised {
 /* One activation of a workflow or fn. */
 struct Frame {
     Task *task;
-    Frame *caller;       /* the frame below; NULL: the task's first, and every fn's */
+    Frame *caller; /* the frame below; NULL: the task's first, and every fn's */
     const Decl *decl;
     const Value **vars;  /* by Variable.id */
     const Value *result; /* set by return */
@@ -104,19 +104,19 @@ struct Task {
     char *path;
     const Decl *decl;
     const Value **args;
-    Frame *top;          /* NULL: not begun or over */
+    Frame *top; /* NULL: not begun or over */
     Raised raised;
     TaskEnd end;
     const Value *value;  /* its result */
     const char *failure; /* the sentence about it */
     uint32_t spawned;
-    int32_t fuel;        /* what this slice may still spend on loop heads */
-    int64_t fn_fuel;     /* what the fn it is in may still spend */
+    int32_t fuel;    /* what this slice may still spend on loop heads */
+    int64_t fn_fuel; /* what the fn it is in may still spend */
     uint32_t fn_depth;
-    bool fn_spent;       /* the slice ended inside a fn */
+    bool fn_spent;                             /* the slice ended inside a fn */
     bool ready, waiting, killed, kill_pending; /* queued; stopped for an event; the kill was delivered; it is to come */
     Task *next_ready, *next_sibling, *prev_sibling, *next_joiner;
-    Task *parent;        /* with parent_frame: who waits for it */
+    Task *parent; /* with parent_frame: who waits for it */
     Frame *parent_frame;
     Task *joiners;       /* those that join it, in order */
     Task *joining;       /* whom it joins */
@@ -157,19 +157,20 @@ struct Interp {
 void interp_run(Interp *in, const Decl *root);
 Task *task_spawn(Interp *in, Task *parent, const Decl *decl, const Value **args);
 void task_kill(Task *target);
-bool task_stop(Task *task);   /* lets others run; false: something is being raised */
+bool task_stop(Task *task); /* lets others run; false: something is being raised */
 bool task_yield(Task *task);
 bool task_sleep(Task *task, int64_t due_ms, int64_t timeout_due_ms);
 bool task_join(Task *task, int64_t number, int64_t timeout_due_ms, uint32_t line);
 bool task_pause(Task *task, int64_t delay_ms);
-bool task_spend(Frame *f);    /* a loop head */
-void task_count_answer(Task *task); /* an answer that was there at once costs a share of the slice */
-bool task_deliver(Task *task); /* at a suspension: true when a cancellation was delivered */
+bool task_spend(Frame *f);                       /* a loop head */
+void task_count_answer(Task *task);              /* an answer that was there at once costs a share of the slice */
+bool task_deliver(Task *task);                   /* at a suspension: true when a cancellation was delivered */
 void task_leave_frame(Task *task, Frame *frame); /* waits for its children; makes a Timeout of its own cancellation */
 Timer *timer_add(Interp *in, int64_t due_ms, Task *task, Frame *frame);
 
 /* exec.c */
-bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms, const Value **out);
+bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms,
+                   const Value **out);
 
 /* eval.c: NULL when something is being raised */
 const Value *eval(Frame *f, const Expr *e);

@@ -20,12 +20,13 @@ static void report(const Interp *in, const Decl *root)
     const Task *task = in->tasks[0];
     Buf result = {0};
     if (task->end == END_COMPLETED && root->type->kind != TYPE_NOTHING) value_json(&result, root->type, task->value);
-    trace_print(stdout, &(Trace){.name = root->name.text,
-                                 .out = in->out.data,
-                                 .calls = in->calls.data,
-                                 .state = ends[task->end],
-                                 .result = result.data,
-                                 .error = task->end == END_FAILED || task->end == END_CANCELLED ? task->failure : NULL});
+    trace_print(stdout,
+                &(Trace){.name = root->name.text,
+                         .out = in->out.data,
+                         .calls = in->calls.data,
+                         .state = ends[task->end],
+                         .result = result.data,
+                         .error = task->end == END_FAILED || task->end == END_CANCELLED ? task->failure : NULL});
 }
 
 static bool wanted(const Decl *decl, char **names, int count)

@@ -372,7 +372,8 @@ Task *task_spawn(Interp *in, Task *parent, const Decl *decl, const Value **args)
         fprintf(stderr, "interp: too many tasks\n");
         exit(70);
     }
-    *task = (Task){.interp = in, .number = in->task_count, .decl = decl, .args = args, .parent = parent, .waiting = true};
+    *task =
+        (Task){.interp = in, .number = in->task_count, .decl = decl, .args = args, .parent = parent, .waiting = true};
     in->tasks[in->task_count++] = task;
     if (!parent) {
         task->path = strdup("1");

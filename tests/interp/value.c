@@ -222,7 +222,8 @@ static void print_duration(Buf *out, int64_t ms)
 
 static void json_string(Buf *out, const char *text, size_t len)
 {
-    static const char *const escapes[] = {['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r"};
+    static const char *const escapes[] = {
+        ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r"};
     buf_text(out, "\"");
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];

@@ -119,8 +119,7 @@ const Value *eval_yield(Frame *f, const Expr *e)
     if (call->call == CALL_BUILTIN && !call->builtin->suspends) return effect_now(f, call);
     const Value **args = eval_args(f, call);
     if (!args || !read_policies(f, e, &p)) return NULL;
-    const Value *value =
-        call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args) : run_effect(f, call, &p, args);
+    const Value *value = call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args) : run_effect(f, call, &p, args);
     const Raised *raised = &f->task->raised;
     if (value || !p.otherwise || raised->kind != RAISED_ERROR) return value;
     if (raised->error->type == f->task->interp->program->core.denied) return NULL;
