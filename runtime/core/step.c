@@ -507,6 +507,13 @@ static void raise_task_failed(Pending *pending, const char *path, const char *ki
     tfy_cut(task, 0);
 }
 
+/* NULL: there is no such task in this run. */
+static Cold *join_target(const Pending *pending)
+{
+    Cold *target = tfy__task_by_tid(pending->call.loop, pending->call.args[0].i);
+    return target && target->run == pending->cold->run ? target : NULL;
+}
+
 static void take_join(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
@@ -518,8 +525,14 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
            *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
+    Cold *target = join_target(pending);
+    const char *path = json_string_value(json_object_get(json, "path"));
+    if (!path || strcmp(path, target ? target->log.path : "?") != 0) {
+        tfy__history_diverge(pending->cold, record, "it joins task %s", target ? target->log.path : "?");
+        json_decref(json);
+        return;
+    }
     tfy__history_take(pending->cold);
-    Cold *target = tfy__task_by_tid(call->loop, call->args[0].i);
     if (target) target->joined = true;
     bool ok = !error &&
               (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
@@ -670,9 +683,7 @@ void tfy__step_arm(Pending *pending)
 
 static void join_live(Pending *pending)
 {
-    TfyCall *call = &pending->call;
-    Cold *target = tfy__task_by_tid(call->loop, call->args[0].i);
-    if (target && target->run != pending->cold->run) target = NULL;
+    Cold *target = join_target(pending);
     pending->target = target;
     pending->stage = STAGE_RUN;
     tfy__step_arm(pending);
@@ -918,9 +929,12 @@ void tfy__step_advance(Pending *pending)
     Cold *cold = pending->cold;
     TfyTask *task = pending->call.task;
     while (cold->pending == pending && !(task->state & T_HALTED)) {
-        /* What came from outside came between two of the facts below; it may end the step. */
+        /* What came from outside came between two of the facts below; it may end the step. A doubt that it did not end is said again, since
+         * people answer the newest record of a task. */
+        uint32_t next = cold->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
         if (cold->pending != pending) return;
+        if (cold->next_record != next) pending->doubt_recorded = false;
         switch (pending->stage) {
         case STAGE_BEGIN:
             if (!begin_attempt(pending)) return;

@@ -96,3 +96,34 @@ run $command --done '"by hand"'
 check "... the command that is shown resolves it" ended 0
 run tfy resume last
 check "... and its result is taken" printed '"by hand"'
+
+# A kill that a finally holds back leaves its step in doubt, and there is still a way to answer.
+cat >held.tfy <<'END'
+tool act() -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep 5; echo result"]
+
+workflow main() {
+    try {
+        yield sleep(1ms)
+    } finally {
+        let said = yield act()
+        print("cleaned with ${said.trim()}")
+    }
+}
+END
+rm -rf .tfy ledger
+start tfy run held.tfy
+within 20 grep -q begun ledger
+kill -KILL "$pid"
+finish
+run tfy resume last
+step=$(sqlite3 .tfy/runs.db "select step from history where type='InDoubt'")
+run tfy kill last
+check "a run in doubt is killed: 0" ended 0
+run tfy resume last
+check "... its finally still waits: 75" ended 75 "tfy resolve"
+run tfy resolve last "$step" --done '"by hand"'
+check "... and can be answered" ended 0
+run tfy resume last
+check "... then the finally runs to its end" printed "cleaned with by hand"
+run tfy replay last
+check "... and it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
