@@ -12,7 +12,7 @@
 #
 # A name with a directory (examples/hello/hello.tfy) is a file of the repository, and the block must be its text. A fence with nothing behind
 # it fails, so that no example escapes by accident. All blocks of a document run in one scratch directory, in order, where `build` and
-# `examples` lead to the build and to a copy of the examples. In transcripts a line `...` stands for any lines; ids of runs, digests, times and
+# `examples` lead to the build and to a copy of the examples; the files of tests/docs/with are there too. In transcripts a line `...` stands for any lines; ids of runs, digests, times and
 # durations are not compared. Prints the difference for each failing block, then "N passed, N failed".
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [DOCUMENT...]}" && pwd)
@@ -35,6 +35,7 @@ blocks=$scratch/$name.blocks
 mkdir "$blocks" "$scratch/$name.dir" && cd "$scratch/$name.dir" || exit 1
 ln -s "$build" build
 cp -r "$root/examples" examples
+cp "$here"/with/* .
 awk -v dir="$blocks" -f "$here/blocks.awk" "$document"
 
 ok() { echo "ok $name:$line"; }
