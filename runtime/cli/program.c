@@ -27,7 +27,7 @@ typedef struct Session {
     const char *db_path;
     const char *command; /* what people type: "tfy", with --db where needed */
     bool stdout_open;
-    char workflow[128];    /* the root workflow of the run, for messages */
+    char workflow[128]; /* the root workflow of the run, for messages */
     TfyLoop *loop;
     TfyOwner *owner;
     TfyAsker *asker;
@@ -259,6 +259,10 @@ static int command_run(Session *session)
         tfy__params_usage(program, workflow, stdout);
         printf("\nEvery program takes these too:\n");
         tfy__command_options(session->args->command, stdout);
+        const char *name = tfy__program_name();
+        if (strcmp(name, "tfy") != 0)
+            printf("'%s resume' and '%s replay' take up its runs and repeat them; 'tfy' has all other commands.\n",
+                   name, name);
         return tfy__flush_stdout(EXIT_DONE);
     }
     if (session->args->word_count) {
