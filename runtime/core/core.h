@@ -12,6 +12,7 @@
 #define CORE_CORE_H
 
 #include <jansson.h>
+#include <signal.h>
 
 #include "core/effect.h"
 #include "core/loop.h"
@@ -283,8 +284,8 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
-    int failure; /* TFY_E_…: sticky; the loop does nothing any more */
-    volatile int interrupted;
+    int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
+    volatile sig_atomic_t interrupted; /* set by a signal handler */
     bool shutdown_written;
     uint64_t events;         /* sequence number of the last activity event */
     TfyReplayReport *report; /* replay: where differences go */

@@ -478,14 +478,18 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
     if (target && target->run != cold->run) target = NULL;
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return tfy__sched_halt(task), false;
-    if (record) {
-        tfy__history_take(cold);
-        return true;
-    }
-    if (target) tfy__cancel_request(target, "killed", cold->log.path, false);
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"kill\":\"%s\"}", target ? target->log.path : "unknown");
-    bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &out) > 0;
+    bool ok = !out.failed;
+    if (record && ok && strcmp(record->payload, out.data) != 0) {
+        tfy__history_diverge(cold, record, "it kills task %s", target ? target->log.path : "unknown");
+        ok = false;
+    } else if (record && ok) {
+        tfy__history_take(cold);
+    } else {
+        if (target) tfy__cancel_request(target, "killed", cold->log.path, false);
+        ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &out) > 0;
+    }
     tfy__buffer_free(&out);
     if (!ok) tfy__sched_halt(task);
     return ok;

@@ -316,7 +316,10 @@ static int submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *ar
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
     Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
-    if (!root) return TFY_E_NOMEM;
+    if (!root) { /* the log has the run's row already: only another opening can make something of it */
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
+        return TFY_E_NOMEM;
+    }
     tfy__log_add_task(loop->log, &root->log);
     int64_t lsn = record_instruction(loop, run, root, args);
     if (lsn < 0) return (int)lsn;
@@ -329,12 +332,19 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
+    int64_t unasked;
+    if (!tid) tid = &unasked;
+    *tid = 0;
+    if (!args_json) args_json = "{}";
     const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
     if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
         return TFY_E_ABSENT;
     }
-    if (loop->failure) return loop->failure;
+    if (loop->failure) {
+        snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+        return loop->failure;
+    }
     tfy__loop_clock(loop);
     TfyTask task = {.heap = &loop->heap, .loop = loop};
     TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
@@ -375,7 +385,8 @@ static bool all_durable(const TfyLoop *loop)
 
 static int64_t poll_timeout(const TfyLoop *loop, bool block)
 {
-    if (!block || ready(loop) || loop->work_first) return 0;
+    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. */
+    if (!block || (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
@@ -469,7 +480,7 @@ int tfy_step_until_idle(TfyLoop *loop)
 {
     while (!loop->failure) {
         bool waits = loop->in_flight || !all_durable(loop);
-        if (turn(loop, waits && !ready(loop)) || !idle(loop)) continue;
+        if (turn(loop, waits && (!ready(loop) || tfy__log_full(loop->log))) || !idle(loop)) continue;
         int64_t next_ns = tfy__timers_next(&loop->timers);
         if (!loop->world.jump || next_ns == INT64_MAX) return 0;
         loop->world.jump(loop->world.state, next_ns);
@@ -522,6 +533,8 @@ static Injection *injection_of(TfyLoop *loop, const char *tool)
 
 int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text)
 {
+    if (!tool) return TFY_E_INVALID;
+    if (!result_json && !error_text) result_json = "null"; /* a tool without a result */
     Injection *injection = injection_of(loop, tool);
     struct InjectedAnswer *answer = calloc(1, sizeof *answer);
     if (!injection || !answer) {
@@ -530,6 +543,12 @@ int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const c
     }
     answer->json = result_json ? strdup(result_json) : NULL;
     answer->error = error_text ? strdup(error_text) : NULL;
+    if (!answer->json == !!result_json || !answer->error == !!error_text) {
+        free(answer->json);
+        free(answer->error);
+        free(answer);
+        return TFY_E_NOMEM;
+    }
     struct InjectedAnswer **end = &injection->first;
     while (*end) end = &(*end)->next;
     *end = answer;

@@ -210,10 +210,18 @@ static Run *find_run(TfyLoop *loop, const char *name)
     return found;
 }
 
+/* The loop has stopped: nothing can be recorded any more. */
+static int refuse(TfyLoop *loop, char *error_text)
+{
+    if (!loop->failure) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
+    snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+    return loop->failure;
+}
+
 static bool waits_for_person(const Cold *cold)
 {
     const Pending *pending = cold->pending;
-    return pending && pending->asking && !pending->dead;
+    return pending && pending->asking && (pending->stage == STAGE_RUN || pending->stage == STAGE_DOUBT);
 }
 
 /* The one step that an answer can mean. */
@@ -263,7 +271,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
                  answers);
         return TFY_E_INVALID;
     }
-    if (!record_approval(pending, answer, by ? by : "")) return loop->failure;
+    if (!record_approval(pending, answer, by ? by : "")) return refuse(loop, error_text);
     tfy__step_answer(pending, value);
     return tfy__log_sync(loop->log);
 }
@@ -286,7 +294,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
         return TFY_E_STATE;
     }
     tfy__cancel_request(target, "killed", by, force);
-    return loop->failure ? loop->failure : tfy__log_sync(loop->log);
+    return loop->failure ? refuse(loop, error_text) : tfy__log_sync(loop->log);
 }
 
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
@@ -299,6 +307,10 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     TfyValue value = {.i = 0};
     char text[TFY_ERROR_TEXT];
     bool done = strcmp(how, "done") == 0;
+    if (!done && strcmp(how, "retry") != 0 && strcmp(how, "fail") != 0) {
+        snprintf(error_text, TFY_ERROR_TEXT, "a step is resolved with done, retry or fail, not '%.40s'", how);
+        return TFY_E_INVALID;
+    }
     if (done && call->result->kind != TFY_NOTHING &&
         (!value_json || !tfy__decode_text(call->task, call->result, value_json, strlen(value_json), &value, text))) {
         snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name,
@@ -309,7 +321,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
     bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");
     tfy__buffer_free(&json);
-    if (!ok) return loop->failure;
+    if (!ok) return refuse(loop, error_text);
     if (done) {
         tfy__step_answer(pending, value);
     } else if (strcmp(how, "retry") == 0) {

@@ -10,13 +10,13 @@
 static int open_epoll(void **poller)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
-    *poller = (void *)(intptr_t)fd;
+    *poller = fd < 0 ? NULL : (void *)(intptr_t)(fd + 1); /* descriptor 0 is no NULL */
     return fd < 0 ? TFY_E_IO : 0;
 }
 
 static int fd_of(void *poller)
 {
-    return (int)(intptr_t)poller;
+    return (int)(intptr_t)poller - 1;
 }
 
 static void close_epoll(void *poller)

@@ -345,8 +345,12 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
-    if (!index_history(run, history)) return TFY_E_NOMEM;
-    return begin_from_history(loop, run, history, error_text);
+    int code = index_history(run, history) ? begin_from_history(loop, run, history, error_text) : TFY_E_NOMEM;
+    if (code < 0) { /* nobody waits for it */
+        run->ended = true;
+        loop->runs_live--;
+    }
+    return code;
 }
 
 /* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside while it waits for its
@@ -400,11 +404,23 @@ static bool same_program(const TfyLoop *loop, const TfyHistory *history)
     return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
 }
 
+/* Taken up twice, a run would do everything twice. */
+static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
+{
+    for (const Run *run = loop->runs; run; run = run->next)
+        if (memcmp(run->log.uuid, history->run.uuid, sizeof run->log.uuid) == 0) return true;
+    return false;
+}
+
 /* Why a history cannot be taken up here: a sentence and a code. 0: it can. */
 static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *error_text)
 {
     char uuid[37];
     tfy__uuid_text(history->run.uuid, uuid);
+    if (lives_here(loop, history)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s is under way in this process already", uuid);
+        return TFY_E_STATE;
+    }
     if (history->run.state >= TFY_TASK_COMPLETED) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
@@ -458,7 +474,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
         code = tfy__history_read(loop->log, id, &history, error_text);
         if (code < 0) break;
-        if (same_program(loop, history))
+        if (same_program(loop, history) && !lives_here(loop, history))
             code = resume_history(loop, history, error_text);
         else
             tfy__history_free(history);
