@@ -14,7 +14,7 @@
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "backoff"}
- *   TimerFired, Woke  {"passages"?}
+ *   TimerFired, Woke  {}, or {"scope": N, "passages"} when the call with number N of its task has run out of time
  *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
  *   Value             {"now": ms}
  *   Approval          {"id", "digest", "answer": …, "by"}
@@ -22,8 +22,8 @@
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why"}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
- *   Signal            {"name": "kill", "force": bool, "by", "passages"}
- *   TaskCancel        {"passages", "why"}
+ *   Signal            {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
+ *   TaskCancel        {"passages", "why", "force"?}
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain

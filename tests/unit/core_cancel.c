@@ -142,6 +142,7 @@ static TfyStatus script_run(TfyTask *t, void *place)
 {
     Frame *F = place;
     const Op *ops = ((const Script *)F->head.workflow)->ops;
+    TfyObj *text;
     if (F->head.pc == PC_AGAIN) {
         if (t->error) goto fail;
         goto step;
@@ -164,9 +165,12 @@ step:
     for (;;) {
         const Op *op = &ops[F->at];
         switch (op->kind) {
-        case OP_END: t->result.o = tfy_keep(tfy_string_of(t, "the end", 7)); goto end;
+        case OP_END:
+            if (!(text = tfy_string_of(t, "the end", 7))) goto fail;
+            t->result.o = tfy_keep(text);
+            goto end;
         case OP_SAY:
-            if (!tfy_print(t, &point_say, tfy_string_of(t, op->text, strlen(op->text)))) goto fail;
+            if (!(text = tfy_string_of(t, op->text, strlen(op->text))) || !tfy_print(t, &point_say, text)) goto fail;
             break;
         case OP_NOW: {
             int64_t now;
@@ -186,7 +190,9 @@ step:
         case OP_SLEEP: return perform(t, F, op, PC_SLEEP, &site_sleep, tfy_of_int(op->n));
         case OP_WORK: return perform(t, F, op, PC_WORK, &site_work, tfy_of_int(op->n));
         case OP_ONCE: return perform(t, F, op, PC_ONCE, &site_once, tfy_of_int(op->n));
-        case OP_ASK: return perform(t, F, op, PC_ASK, &site_ask, tfy_of_obj(tfy_string_of(t, "well?", 5)));
+        case OP_ASK:
+            if (!(text = tfy_string_of(t, "well?", 5))) goto fail;
+            return perform(t, F, op, PC_ASK, &site_ask, tfy_of_obj(text));
         case OP_SPAWN:
             if (!tfy_spawn(t, &point_spawn, &op->script->workflow, NULL, &F->handle)) goto fail;
             break;
@@ -201,11 +207,10 @@ step:
         case OP_KILL:
             if (!tfy_kill_task(t, &point_kill, op->n ? op->n : F->handle)) goto fail;
             break;
-        case OP_FAIL: {
-            TfyObj *text = tfy_string_of(t, "as told", 7);
-            tfy_fail(t, &tfy_type_tool_error, 1, (TfyValue[]){{.o = text}, {.o = text}, {.i = 1}});
+        case OP_FAIL:
+            if ((text = tfy_string_of(t, "as told", 7)))
+                tfy_fail(t, &tfy_type_tool_error, 1, (TfyValue[]){{.o = text}, {.o = text}, {.i = 1}});
             goto fail;
-        }
         case OP_CATCH: break;
         case OP_FINALLY:
             F->cleaning = 1;
@@ -287,14 +292,17 @@ SCRIPT(retrier, DO(WORK, .n = -10, .retry = 3, .backoff_ms = 40, .timeout_ms = 2
 SCRIPT(asker, DO(ASK, .timeout_ms = 70, .retry = 2, .backoff_ms = 30), DO(CATCH, 0), SAY("nobody there"));
 SCRIPT(burner, DO(ONCE, .n = 10), SAY("burnt"), DO(ONCE, .n = 0), DO(NOW, 0), DO(ONCE, .n = 0));
 SCRIPT(suicide, DO(WORK, .n = 2), DO(KILL, .n = 1), SAY("last words"), DO(WORK, .n = 5), SAY("never"));
+/* Cleanup that gives itself a deadline. */
+SCRIPT(briefly, CALL(napper, .timeout_ms = 50), DO(CATCH, 0), SAY("gave up"));
+SCRIPT(cleaner, DO(SLEEP, .n = 5000), DO(FINALLY, 0), CALL(briefly), SAY("cleaned"), DO(DONE, 0));
 SCRIPT(everything, SPAWN(outer), SPAWN(joiner), SPAWN(killer), SPAWN(spinner), SPAWN(mother), SPAWN(deserter),
        SPAWN(retrier), SPAWN(slowly), DO(SLEEP, .n = 30));
 
 static const TfyWorkflow *const workflows[] = {
-    &napper.workflow, &worker.workflow, &failer.workflow,   &spinner.workflow,   &idler.workflow,
-    &family.workflow, &mother.workflow, &deserter.workflow, &inner.workflow,     &middle.workflow,
-    &outer.workflow,  &slowly.workflow, &joiner.workflow,   &killer.workflow,    &retrier.workflow,
-    &asker.workflow,  &burner.workflow, &suicide.workflow,  &everything.workflow};
+    &napper.workflow,  &worker.workflow,   &failer.workflow,    &spinner.workflow, &idler.workflow,  &family.workflow,
+    &mother.workflow,  &deserter.workflow, &inner.workflow,     &middle.workflow,  &outer.workflow,  &slowly.workflow,
+    &joiner.workflow,  &killer.workflow,   &retrier.workflow,   &asker.workflow,   &burner.workflow, &suicide.workflow,
+    &briefly.workflow, &cleaner.workflow,  &everything.workflow};
 static const TfyPoint *const points[] = {&point_say,  &point_now,   &point_yield, &point_spin,  &point_sleep,
                                          &point_work, &point_once,  &point_ask,   &point_spawn, &point_join,
                                          &point_call, &point_again, &point_kill};
@@ -323,10 +331,13 @@ static void finish_job(void *arg)
     int64_t n = call->args[0].i;
     free(call->state);
     call->state = NULL;
+    TfyObj *text = n < 0 ? NULL : tfy_string_of(task, "fine", 4);
     if (n < 0)
         tfy__call_tool_error(call, 1, "no luck");
+    else if (text)
+        tfy__call_done(call, tfy_of_obj(text));
     else
-        tfy__call_done(call, tfy_of_obj(tfy_string_of(task, "fine", 4)));
+        tfy__call_panicked(call);
     tfy_cut(task, 0);
 }
 
@@ -572,6 +583,7 @@ AT_EVERY_TURN(retrier)
 AT_EVERY_TURN(asker)
 AT_EVERY_TURN(burner)
 AT_EVERY_TURN(suicide)
+AT_EVERY_TURN(cleaner)
 
 /* Many tasks at once: too many turns to try each. */
 static void test_everything(void **state)
@@ -585,13 +597,192 @@ static void test_everything(void **state)
     }
 }
 
-int main(void)
+static void collect(void *state, const char *text, size_t len)
 {
+    strncat(state, text, len);
+}
+
+/* Runs a workflow with a kill after some milliseconds and perhaps a --force later; answers what it said, and when it ended. */
+static int64_t said_when_killed(const char *workflow, int kill_ms, int force_ms, char said[400])
+{
+    Bench bench = {0};
+    char error[TFY_ERROR_TEXT] = "";
+    said[0] = '\0';
+    bench.world = tfy_world_virtual(0, 42);
+    bench.world->performers[TFY_F_EXTERN] = &jobs;
+    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
+    if (tfy_open(&bench.loop, &program, &options, error) < 0) fail_msg("%s", error);
+    start(&bench, workflow);
+    for (int ms = 0; ms < 20000 && bench.loop->runs_live; ms++) {
+        if (ms == kill_ms) arrive(bench.loop, NULL, false);
+        if (ms == force_ms) arrive(bench.loop, NULL, true);
+        bench.world->jump(bench.world->state, (int64_t)ms * 1000000);
+        do {
+            if (tfy_step(bench.loop) < 0) fail_msg("%s", tfy__failure(bench.loop));
+            assert_int_equal(tfy__log_sync(bench.loop->log), 0);
+        } while (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work_first || bench.loop->sync_first);
+    }
+    tfy_step(bench.loop);
+    int64_t end_ms = bench.world->wall_ms(bench.world->state);
+    close_bench(&bench);
+    return end_ms;
+}
+
+static void test_meanings(void **state)
+{
+    char said[400];
+    (void)state;
+    /* the deadline of a call in cleanup counts although the task is being killed */
+    assert_in_range(said_when_killed("cleaner", 10, -1, said), 150, 170);
+    assert_string_equal(said, "nap over\ngave up\ncleaned\n");
+    /* --force ends what a kill has begun */
+    assert_in_range(said_when_killed("cleaner", 10, 40, said), 40, 45);
+    assert_string_equal(said, "");
+    /* of two calls that are out of time while a finally holds both, the outer one is not forgotten */
+    said_when_killed("outer", -1, -1, said);
+    assert_non_null(strstr(said, "middle was late\n"));
+    /* a task killed before it began does nothing at all */
+    assert_in_range(said_when_killed("worker", 0, -1, said), 0, 1);
+    assert_string_equal(said, "");
+}
+
+/* Closing with steps in every stage: nothing is lost, nothing is freed twice, performers are told. */
+static void test_close(void **state)
+{
+    (void)state;
+    int turns = turns_of("everything");
+    for (int turn = 1; turn < turns; turn += 3) {
+        Bench bench = {0};
+        open_bench(&bench, NULL, 1700000000000);
+        start(&bench, "everything");
+        run_turns(&bench, &(Trouble){.workflow = "everything", .crash_turn = turn});
+        assert_int_equal(tfy_close(bench.loop), 0);
+        tfy_world_free(bench.world);
+    }
+}
+
+/* ---- memory that runs out ---- */
+
+typedef struct Scarce {
+    int64_t allowed; /* allocations until one fails; every later one fails too when `lasting` */
+    bool lasting;
+    int64_t in_use; /* bytes */
+} Scarce;
+
+static Scarce scarce;
+
+static void *scarce_alloc(void *state, void *old, size_t old_size, size_t new_size)
+{
+    (void)state;
+    if (new_size && (scarce.allowed == 0 || (scarce.allowed < 0 && scarce.lasting))) {
+        scarce.allowed = -1;
+        return NULL;
+    }
+    if (new_size && scarce.allowed > 0) scarce.allowed--;
+    scarce.in_use += (int64_t)new_size - (int64_t)old_size;
+    if (new_size) return realloc(old, new_size);
+    free(old);
+    return NULL;
+}
+
+/* Each allocation of the heap fails once, alone or with all behind it: the task panics or the loop stops with a code; it never hangs,
+ * crashes or leaks. */
+static void run_out_of_memory(const char *workflow, bool lasting)
+{
+    for (int64_t allowed = 1; allowed < 4000; allowed++) {
+        Bench bench = {0};
+        char error[TFY_ERROR_TEXT] = "";
+        int64_t tid = 0;
+        scarce = (Scarce){.allowed = allowed, .lasting = lasting};
+        bench.world = tfy__world_virtual(1700000000000, 42);
+        bench.world->performers[TFY_F_EXTERN] = &jobs;
+        bench.world->alloc = scarce_alloc;
+        TfyOptions options = {.world = bench.world, .quiet = true};
+        bool opened = tfy_open(&bench.loop, &program, &options, error) == 0;
+        if (opened && tfy_submit(bench.loop, workflow, "{}", &tid, error) == 0) {
+            int turn = 0;
+            while (!bench.loop->failure && bench.loop->runs_live && turn < 3000) {
+                turn++;
+                tfy_step(bench.loop);
+                if (bench.loop->failure) break;
+                tfy__log_sync(bench.loop->log);
+                if (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work_first || bench.loop->sync_first)
+                    continue;
+                int64_t next_ns = tfy__timers_next(&bench.loop->timers);
+                if (next_ns == INT64_MAX) break;
+                bench.loop->world.jump(bench.loop->world.state, next_ns);
+            }
+            if (!bench.loop->failure && bench.loop->runs_live)
+                fail_msg("%s hangs when allocation %lld fails", workflow, (long long)allowed);
+        }
+        bool failed = scarce.allowed < 0;
+        if (opened) tfy_close(bench.loop);
+        tfy_world_free(bench.world);
+        if (scarce.in_use)
+            fail_msg("%s leaks %lld bytes when allocation %lld fails", workflow, (long long)scarce.in_use,
+                     (long long)allowed);
+        if (!failed) return;
+    }
+    fail_msg("%s: the end was never reached", workflow);
+}
+
+static void test_memory(void **state)
+{
+    static const char *const names[] = {"outer", "joiner", "killer", "retrier", "deserter", "mother", "asker"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        run_out_of_memory(names[i], false);
+        run_out_of_memory(names[i], true);
+    }
+}
+
+/* ---- the embedding API with what it does not expect ---- */
+
+static void test_misuse(void **state)
+{
+    (void)state;
+    Bench bench = {0};
+    char error[TFY_ERROR_TEXT] = "";
+    open_bench(&bench, NULL, 1700000000000);
+    int64_t tid = 7;
+    assert_int_equal(tfy_submit(bench.loop, "nobody", "{}", &tid, error), TFY_E_ABSENT);
+    assert_int_equal(tid, 0);
+    assert_int_equal(tfy_submit(bench.loop, "asker", "[1]", &tid, NULL), TFY_E_INVALID);
+    assert_int_equal(tfy_submit(bench.loop, "asker", NULL, NULL, NULL), 0);
+    assert_int_equal(tfy_inject(bench.loop, NULL, "1", NULL), TFY_E_INVALID);
+    assert_int_equal(tfy_inject(bench.loop, "no such tool", NULL, NULL), 0);
+    assert_int_equal(tfy_approve(bench.loop, 99, "yes"), TFY_E_ABSENT);
+    assert_int_equal(tfy_kill(bench.loop, 99, false), TFY_E_ABSENT);
+    assert_int_equal(tfy_task_state(bench.loop, 99), TFY_TASK_UNKNOWN);
+    int64_t root = bench.loop->runs->root->log.tid;
+    assert_int_equal(tfy_approve(bench.loop, root, "yes"), TFY_E_STATE); /* it has not asked yet */
+    while (tfy_task_state(bench.loop, root) != TFY_TASK_WAITING_APPROVAL || !bench.loop->runs->root->pending->asking)
+        tfy_step(bench.loop);
+    assert_int_equal(tfy_resume(bench.loop, "last", &tid, error), TFY_E_STATE);
+    assert_int_equal(tfy__arrive_resolve(bench.loop, "last", NULL, 0, "done", "true", "x", error), TFY_E_STATE);
+    assert_int_equal(tfy_approve(bench.loop, root, "no"), 0);
+    assert_int_equal(tfy_approve(bench.loop, root, "no"), TFY_E_STATE);
+    run_to_the_end(&bench);
+    assert_int_equal(tfy_kill(bench.loop, root, true), TFY_E_STATE);
+    tfy__loop_fail(bench.loop, TFY_E_IO, "the disk went away");
+    assert_int_equal(tfy_step(bench.loop), TFY_E_IO);
+    assert_int_equal(tfy_run(bench.loop), TFY_E_IO);
+    assert_int_equal(tfy_submit(bench.loop, "asker", "{}", &tid, error), TFY_E_IO);
+    assert_string_equal(error, "the disk went away");
+    assert_int_equal(tfy_close(bench.loop), TFY_E_IO);
+    tfy_world_free(bench.world);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spinner), cmocka_unit_test(test_mother),  cmocka_unit_test(test_deserter),
-        cmocka_unit_test(test_outer),   cmocka_unit_test(test_slowly),  cmocka_unit_test(test_joiner),
-        cmocka_unit_test(test_killer),  cmocka_unit_test(test_retrier), cmocka_unit_test(test_asker),
-        cmocka_unit_test(test_burner),  cmocka_unit_test(test_suicide), cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_spinner),  cmocka_unit_test(test_mother),     cmocka_unit_test(test_deserter),
+        cmocka_unit_test(test_outer),    cmocka_unit_test(test_slowly),     cmocka_unit_test(test_joiner),
+        cmocka_unit_test(test_killer),   cmocka_unit_test(test_retrier),    cmocka_unit_test(test_asker),
+        cmocka_unit_test(test_burner),   cmocka_unit_test(test_suicide),    cmocka_unit_test(test_cleaner),
+        cmocka_unit_test(test_meanings), cmocka_unit_test(test_everything), cmocka_unit_test(test_close),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests_name("core_cancel", tests, NULL, NULL);
 }
