@@ -334,7 +334,7 @@ bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
                          int64_t timeout_ms); /* of the top frame; false: task->error or halted */
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
 
-/* step.c */
+/* step.c and its parts */
 void tfy__step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
 void tfy__step_queue(Pending *pending);                  /* advance it in the next turn's work */
 void tfy__step_cancel(Cold *cold);                       /* aborts the step under way and frees it */

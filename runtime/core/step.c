@@ -3,13 +3,16 @@
  * A step is a small state machine over stages. Each fact about it (its deadline, its start, its outcome, a further attempt) is either taken
  * from the run's history or made now and appended to the log; the code is the same for both, so that resume and replay follow exactly the
  * path that was recorded. Facts that follow from the program alone are looked for with history_expect; outcomes come from outside and are
- * taken in the recorded order of all tasks. */
+ * taken in the recorded order of all tasks.
+ *
+ * Here: the life of a step and its way through the stages. step_begin.c begins an attempt, step_recorded.c takes what the history knows,
+ * step_live.c has the work done, step_call.c hears what performers say. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "core.h"
+#include "step.h"
 
 #define BACKOFF_MAX_MS 60000
 
@@ -77,7 +80,7 @@ void tfy__step_free(Pending *pending)
 }
 
 /* A queue lets go of a step. True: it is still wanted. */
-static bool dequeued(Pending *pending)
+bool tfy__step_dequeued(Pending *pending)
 {
     if (!pending->dead) return true;
     if (!pending->in_sync && !pending->in_work && !pending->held) recycle(pending->call.loop, pending);
@@ -104,11 +107,11 @@ bool tfy__step_work(TfyLoop *loop)
     loop->work_first = pending->work_next;
     if (!loop->work_first) loop->work_last = NULL;
     pending->in_work = false;
-    if (dequeued(pending)) tfy__step_advance(pending);
+    if (tfy__step_dequeued(pending)) tfy__step_advance(pending);
     return true;
 }
 
-static void leave_joiners(Pending *pending)
+void tfy__step_leave_joiners(Pending *pending)
 {
     Cold *target = pending->target;
     if (!target || target->end_state) return;
@@ -123,7 +126,7 @@ static void leave_joiners(Pending *pending)
     }
 }
 
-static void stop_call(Pending *pending)
+void tfy__step_stop_call(Pending *pending)
 {
     if (!pending->in_call) return;
     TfyCall *call = &pending->call;
@@ -136,8 +139,8 @@ static void stop_call(Pending *pending)
 void tfy__step_cancel(Cold *cold)
 {
     Pending *pending = cold->pending;
-    stop_call(pending);
-    if (pending->stage == STAGE_RUN) leave_joiners(pending);
+    tfy__step_stop_call(pending);
+    if (pending->stage == STAGE_RUN) tfy__step_leave_joiners(pending);
     tfy__step_free(pending);
 }
 
@@ -206,7 +209,7 @@ int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *
     return lsn;
 }
 
-static void digest_text(uint64_t digest, char out[17])
+void tfy__step_digest_text(uint64_t digest, char out[17])
 {
     snprintf(out, 17, "%016llx", (unsigned long long)digest);
 }
@@ -222,633 +225,6 @@ static bool compute_digest(TfyCall *call)
     return ok;
 }
 
-static void begin_payload(TfyBuffer *out, const Pending *pending)
-{
-    char digest[17];
-    digest_text(pending->call.digest, digest);
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",\"digest\":\"%s\"", pending->call.site->tool->name, digest);
-}
-
-static void start_payload(TfyBuffer *out, const Pending *pending)
-{
-    const TfyCall *call = &pending->call;
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",", call->tool->name);
-    if (call->tool->family == TFY_F_APPROVE) {
-        char digest[17];
-        digest_text(call->digest, digest);
-        const TfyString *question = (const TfyString *)call->args[0].o, *details = (const TfyString *)call->args[1].o;
-        tfy__buffer_text(out, "\"question\":");
-        tfy__buffer_json_string(out, question->bytes, question->byte_len);
-        if (details) tfy__buffer_text(out, ",\"details\":");
-        if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
-        tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
-                           (long long)call->step, digest);
-        if (call->result->kind == TFY_ENUM) {
-            const char *before = "[";
-            for (uint32_t i = 0; i < call->result->case_count; i++) {
-                if (!call->result->cases[i].bare) continue; /* no answer can carry values */
-                tfy__buffer_printf(out, "%s\"%s\"", before, call->result->cases[i].name);
-                before = ",";
-            }
-            tfy__buffer_text(out, "]}");
-        } else {
-            tfy__buffer_text(out, "\"bool\"}");
-        }
-        return;
-    }
-    tfy__buffer_text(out, "\"args\":");
-    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
-    tfy__buffer_printf(out, ",\"attempt\":%u,\"key\":", call->attempt);
-    tfy__buffer_json_string(out, call->key, strlen(call->key));
-    tfy__buffer_char(out, '}');
-}
-
-/* ---- the beginning of an attempt ---- */
-
-static bool leaves_start(const Pending *pending)
-{
-    const TfyTool *tool = pending->call.tool;
-    return tool->family == TFY_F_APPROVE || (tool->repeat == TFY_ONCE && tool->family != TFY_F_JOIN);
-}
-
-static bool is_sleep(const Pending *pending)
-{
-    return pending->call.tool->family == TFY_F_SLEEP || pending->call.tool->family == TFY_F_SLEEP_UNTIL;
-}
-
-static int64_t json_int(const TfyLogRecord *record, const char *name)
-{
-    json_t *json = tfy__record_json(record);
-    int64_t value = json_integer_value(json_object_get(json, name));
-    json_decref(json);
-    return value;
-}
-
-static bool json_is(const TfyLogRecord *record, const char *name, const char *wanted)
-{
-    json_t *json = tfy__record_json(record);
-    const char *text = json_string_value(json_object_get(json, name));
-    bool same = text && strcmp(text, wanted) == 0;
-    json_decref(json);
-    return same;
-}
-
-int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
-{
-    if (delay_ms < 0) delay_ms = 0;
-    return delay_ms > INT64_MAX - loop->now_ms ? INT64_MAX : loop->now_ms + delay_ms;
-}
-
-/* The deadline, absolute, so that it survives a restart. False: waits or halted. */
-static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
-{
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
-    if (record) {
-        pending->due_ms = json_int(record, "due");
-        pending->bounded = !json_is(record, "why", "sleep");
-        tfy__history_take(pending->cold);
-    } else {
-        if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
-        TfyBuffer out = {0};
-        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, bounded ? "timeout" : "sleep");
-        int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
-        tfy__buffer_free(&out);
-        if (lsn < 0) return false;
-        pending->due_ms = due_ms;
-        pending->bounded = bounded;
-    }
-    pending->timeout_begun = true;
-    return true;
-}
-
-static bool begin_start(Pending *pending)
-{
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(pending->cold, TFY_R_STEP_START, pending->call.site->point->number, &record)) return false;
-    if (!record && !tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
-    TfyBuffer out = {0};
-    start_payload(&out, pending);
-    bool ok = !out.failed;
-    if (record && ok && strcmp(record->payload, out.data) != 0) {
-        tfy__history_diverge(pending->cold, record, "it starts %s", out.data);
-        ok = false;
-    } else if (record && ok) {
-        pending->from_history = true;
-        pending->asked_lsn = record->lsn;
-        tfy__history_take(pending->cold);
-    } else {
-        pending->asked_lsn = tfy__step_append(pending, TFY_R_STEP_START, &out);
-        ok = pending->asked_lsn > 0;
-    }
-    tfy__buffer_free(&out);
-    pending->started = ok;
-    return ok;
-}
-
-static int64_t sleep_due(const Pending *pending)
-{
-    const TfyCall *call = &pending->call;
-    if (call->tool->family == TFY_F_SLEEP_UNTIL) return call->args[0].i > 1 ? call->args[0].i : 1; /* 0 means none */
-    return tfy__due_from_now(call->loop, call->args[0].i);
-}
-
-/* A sleep ends at its own time or, when that comes first, at its timeout. */
-static bool begin_timer(Pending *pending)
-{
-    bool bounded = pending->timeout_ms != TFY_NEVER;
-    int64_t due_ms = bounded ? tfy__due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
-    if (is_sleep(pending) && sleep_due(pending) <= due_ms) {
-        due_ms = sleep_due(pending);
-        bounded = false;
-    }
-    return begin_deadline(pending, due_ms, bounded);
-}
-
-/* One fact after the other, until STAGE_OUTCOME; false: waits or halted. */
-static bool begin_attempt(Pending *pending)
-{
-    bool deadline = is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
-    if (deadline && !pending->timeout_begun) return begin_timer(pending);
-    if (leaves_start(pending) && !pending->started) return begin_start(pending);
-    if (!pending->counted) pending->call.task->passages++;
-    pending->counted = true;
-    pending->stage = STAGE_OUTCOME;
-    return true;
-}
-
-void tfy__step_begin_again(Pending *pending)
-{
-    pending->stage = STAGE_BEGIN;
-    pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
-        false;
-    pending->counted = pending->asking = false;
-    pending->call.attempt++;
-    pending->call.record_type = TFY_R_TOOL_RESULT;
-    pending->call.value_in_extra = false;
-    pending->call.tool = pending->call.site->tool;
-    pending->call.result = pending->call.site->result;
-    tfy__buffer_reset(&pending->call.extra);
-}
-
-/* ---- outcomes from the history ---- */
-
-static bool same_digest(const Pending *pending, json_t *json)
-{
-    char digest[17];
-    digest_text(pending->call.digest, digest);
-    const char *recorded = json_string_value(json_object_get(json, "digest")),
-               *tool = json_string_value(json_object_get(json, "tool"));
-    return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, pending->call.site->tool->name) == 0;
-}
-
-static void say_request(const Pending *pending, TfyBuffer *out)
-{
-    const TfyTool *tool = pending->call.site->tool;
-    tfy__buffer_printf(out, "%s(", tool->name);
-    tfy__encode_args(out, tool->params, tool->param_count, pending->call.args);
-    tfy__buffer_char(out, ')');
-}
-
-static void diverge_request(Pending *pending, const TfyLogRecord *record)
-{
-    TfyBuffer out = {0};
-    say_request(pending, &out);
-    tfy__history_diverge(pending->cold, record, "it asks for %s", out.failed ? "an effect" : out.data);
-    tfy__buffer_free(&out);
-}
-
-static void raise_recorded(Pending *pending, json_t *error)
-{
-    TfyTask *task = pending->call.task;
-    const char *name = json_string_value(json_object_get(error, "error"));
-    const TfyType *type = name ? tfy__builtin_error(name) : NULL;
-    char text[TFY_ERROR_TEXT];
-    TfyValue value;
-    if (type && tfy__decode_json(task, type, error, &value, text))
-        tfy_fail_with(task, value.o);
-    else
-        tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
-    tfy_cut(task, 0);
-}
-
-/* A result record: the value or the error of the attempt. */
-static void take_result(Pending *pending, const TfyLogRecord *record)
-{
-    TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    if (call->site->tool->family == TFY_F_JOIN || !same_digest(pending, json)) {
-        diverge_request(pending, record);
-        json_decref(json);
-        return;
-    }
-    tfy__history_take(pending->cold);
-    const TfyPerformer *performer = call->loop->performers[call->tool->family];
-    json_t *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
-    char text[TFY_ERROR_TEXT];
-    TfyValue value = {.i = 0};
-    bool ok = false;
-    if (error)
-        raise_recorded(pending, error);
-    else if (!plain && performer && performer->replay)
-        ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
-    else if (call->result->kind == TFY_NOTHING)
-        ok = true;
-    else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text)))
-        tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
-    json_decref(json);
-    if (call->task->state & T_HALTED) return;
-    if (ok) {
-        tfy__step_answer(pending, value);
-    } else {
-        pending->stage = STAGE_SETTLE;
-    }
-}
-
-static void raise_timeout(Pending *pending)
-{
-    TfyTask *task = pending->call.task;
-    const char *name = pending->call.site->tool->name;
-    TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "%s had no answer in time", name);
-    TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
-    tfy__buffer_free(&out);
-    bool doubt = pending->started && pending->call.site->tool->family != TFY_F_APPROVE;
-    if (text)
-        tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line,
-                 (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
-    else
-        tfy__out_of_memory(task);
-    tfy_cut(task, 0);
-    pending->stage = STAGE_SETTLE;
-}
-
-static void take_timer(Pending *pending, const TfyLogRecord *record)
-{
-    if (!pending->bounded && !is_sleep(pending)) {
-        diverge_request(pending, record);
-        return;
-    }
-    tfy__history_take(pending->cold);
-    if (pending->bounded)
-        raise_timeout(pending);
-    else
-        tfy__step_answer(pending, tfy_of_int(0));
-}
-
-static void raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message)
-{
-    TfyTask *task = pending->call.task;
-    TfyObj *text = tfy_string_of(task, message, strlen(message));
-    TfyObj *who = tfy_string_of(task, path, strlen(path)), *what = tfy_string_of(task, kind, strlen(kind));
-    if (text && who && what)
-        tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line,
-                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
-    tfy_cut(task, 0);
-}
-
-/* NULL: there is no such task in this run. */
-static Cold *join_target(const Pending *pending)
-{
-    Cold *target = tfy__task_by_tid(pending->call.loop, pending->call.args[0].i);
-    return target && target->run == pending->cold->run ? target : NULL;
-}
-
-static void take_join(Pending *pending, const TfyLogRecord *record)
-{
-    TfyCall *call = &pending->call;
-    if (call->tool->family != TFY_F_JOIN) {
-        diverge_request(pending, record);
-        return;
-    }
-    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
-           *plain = json_object_get(json, "value");
-    char text[TFY_ERROR_TEXT];
-    TfyValue value = {.i = 0};
-    Cold *target = join_target(pending);
-    const char *path = json_string_value(json_object_get(json, "path"));
-    if (!path || strcmp(path, target ? target->log.path : "?") != 0) {
-        tfy__history_diverge(pending->cold, record, "it joins task %s", target ? target->log.path : "?");
-        json_decref(json);
-        return;
-    }
-    tfy__history_take(pending->cold);
-    if (target) target->joined = true;
-    bool ok = !error &&
-              (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
-    if (error)
-        raise_recorded(pending, error);
-    else if (!ok)
-        tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
-    json_decref(json);
-    if (call->task->state & T_HALTED) return;
-    if (ok)
-        tfy__step_answer(pending, value);
-    else
-        pending->stage = STAGE_SETTLE;
-}
-
-static void take_approval(Pending *pending, const TfyLogRecord *record)
-{
-    TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    const char *answer = json_string_value(json_object_get(json, "answer"));
-    TfyValue value;
-    bool ok = call->tool->family == TFY_F_APPROVE && answer &&
-              tfy__person_answer_value(call->task, call->result, answer, &value);
-    if (ok)
-        tfy__history_take(pending->cold);
-    else
-        diverge_request(pending, record);
-    json_decref(json);
-    if (ok) tfy__step_answer(pending, value);
-}
-
-/* Whoever answers a run that nobody executes cannot know the type of the result. One that does not fit decides nothing: the step stays in
- * doubt, and says so anew. */
-static void refuse_resolution(Pending *pending, const char *why)
-{
-    TfyCall *call = &pending->call;
-    pending->stage = STAGE_DOUBT;
-    pending->doubt_recorded = false;
-    if (!call->loop->replay_only)
-        tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
-                         call->tool->name, call->result->name, why);
-}
-
-static void take_resolved(Pending *pending, const TfyLogRecord *record)
-{
-    TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    const char *how = json_string_value(json_object_get(json, "how"));
-    char text[TFY_ERROR_TEXT];
-    TfyValue value = {.i = 0};
-    call->tool = call->site->tool;
-    call->result = call->site->result;
-    tfy__history_take(pending->cold);
-    if (how && strcmp(how, "retry") == 0) {
-        tfy__step_begin_again(pending);
-    } else if (how && strcmp(how, "done") == 0) {
-        json_t *plain = json_object_get(json, "value");
-        bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
-        if (ok)
-            tfy__step_answer(pending, value);
-        else
-            refuse_resolution(pending, text);
-    } else {
-        tfy__person_raise_failed(pending);
-        pending->stage = STAGE_SETTLE;
-    }
-    json_decref(json);
-}
-
-/* Takes the next thing the history says about this step. False: it says nothing (yet), or the task was halted. */
-static bool take_recorded(Pending *pending)
-{
-    Cold *cold = pending->cold;
-    const TfyLogRecord *record = tfy__history_peek(cold);
-    if (!record) return false;
-    if (!tfy__history_at_cursor(cold)) return false;
-    switch (record->type) {
-    case TFY_R_TOOL_RESULT:
-    case TFY_R_LLM_PLAN:
-    case TFY_R_PATCH_PREVIEW:
-    case TFY_R_COMMIT: take_result(pending, record); break;
-    case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
-    case TFY_R_JOIN_RESULT: take_join(pending, record); break;
-    case TFY_R_APPROVAL: take_approval(pending, record); break;
-    case TFY_R_RESOLVED: take_resolved(pending, record); break;
-    case TFY_R_IN_DOUBT:
-        tfy__history_take(cold);
-        pending->stage = STAGE_DOUBT;
-        pending->doubt_recorded = true;
-        break;
-    default: diverge_request(pending, record); break;
-    }
-    return cold->pending == pending;
-}
-
-/* ---- going live ---- */
-
-void tfy__step_wait_sync(Pending *pending)
-{
-    TfyLoop *loop = pending->call.loop;
-    pending->stage = STAGE_SYNC;
-    pending->sync_lsn = tfy__log_last(loop->log);
-    pending->sync_next = NULL;
-    pending->in_sync = true;
-    if (loop->sync_last)
-        loop->sync_last->sync_next = pending;
-    else
-        loop->sync_first = pending;
-    loop->sync_last = pending;
-}
-
-static void timer_fired(void *arg)
-{
-    Pending *pending = arg;
-    pending->timer = 0;
-    if (pending->stage == STAGE_BACKOFF) {
-        pending->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
-        tfy__step_advance(pending);
-        return;
-    }
-    stop_call(pending);
-    pending->asking = false;
-    if (pending->stage == STAGE_RUN) leave_joiners(pending);
-    TfyBuffer out = {0};
-    tfy__buffer_text(&out, "{}");
-    int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
-    tfy__buffer_free(&out);
-    if (lsn < 0) return;
-    if (!pending->bounded) {
-        tfy__step_answer(pending, tfy_of_int(0));
-        return;
-    }
-    raise_timeout(pending);
-    tfy__step_advance(pending);
-}
-
-/* Arms the step's timer for its wall-clock due time. */
-void tfy__step_arm(Pending *pending)
-{
-    TfyLoop *loop = pending->call.loop;
-    if (pending->timer || !pending->due_ms) return;
-    int64_t delay_ms = pending->due_ms > loop->now_ms ? pending->due_ms - loop->now_ms : 0;
-    int64_t due_ns =
-        delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
-    pending->timer = tfy__timers_add(&loop->timers, due_ns, timer_fired, pending);
-    if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
-}
-
-static void join_live(Pending *pending)
-{
-    Cold *target = join_target(pending);
-    pending->target = target;
-    pending->stage = STAGE_RUN;
-    tfy__step_arm(pending);
-    if (!target || target->end_state || target == pending->cold) {
-        tfy__step_join_ended(pending);
-        return;
-    }
-    pending->join_next = NULL;
-    if (target->joiners_last)
-        target->joiners_last->join_next = pending;
-    else
-        target->joiners = pending;
-    target->joiners_last = pending;
-}
-
-static const char *failure_kind(const Cold *target)
-{
-    if (target->end_state == TFY_TASK_CANCELLED) return "killed";
-    return target->failure && target->failure->type == &tfy_type_panic ? "panicked" : "failed";
-}
-
-/* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
-void tfy__step_join_ended(Pending *pending)
-{
-    TfyCall *call = &pending->call;
-    Cold *target = pending->target;
-    TfyBuffer out = {0};
-    bool ok = target && target != pending->cold && target->end_state == TFY_TASK_COMPLETED;
-    const char *path = target ? target->log.path : "?";
-    tfy__buffer_printf(&out, "{\"path\":\"%s\",", path);
-    if (ok) {
-        tfy__buffer_text(&out, "\"value\":");
-        if (call->result->kind == TFY_NOTHING)
-            tfy__buffer_text(&out, "null");
-        else
-            tfy__encode(&out, call->result, target->value);
-    } else {
-        if (!target)
-            raise_task_failed(pending, path, "unknown", "there is no such task");
-        else if (target == pending->cold)
-            raise_task_failed(pending, path, "self", "a task cannot join itself");
-        else
-            raise_task_failed(pending, path, failure_kind(target),
-                              target->failure_text ? target->failure_text : "it was killed");
-        tfy__buffer_text(&out, "\"error\":");
-        tfy__error_json(&out, call->task->error);
-    }
-    tfy__buffer_char(&out, '}');
-    if (target) target->joined = true;
-    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
-    tfy__buffer_free(&out);
-    if (lsn < 0) return;
-    if (ok) {
-        tfy__step_answer(pending, target->value);
-    } else {
-        tfy__timers_del(&call->loop->timers, pending->timer);
-        pending->timer = 0;
-        pending->stage = STAGE_SETTLE;
-        tfy__step_queue(pending);
-    }
-}
-
-static const char *activity_stage(const TfyTool *tool)
-{
-    switch (tool->family) {
-    case TFY_F_LLM:
-    case TFY_F_PROMPT: return "WaitingForLLM";
-    case TFY_F_PREVIEW: return "PreviewingPatch";
-    case TFY_F_COMMIT: return "CommittingPatch";
-    default: return "ToolExecutionStart";
-    }
-}
-
-/* A test's answer for this tool, if it has one. */
-static bool injected(Pending *pending)
-{
-    TfyCall *call = &pending->call;
-    for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
-        if (strcmp(injection->tool, call->tool->name) != 0) continue;
-        struct InjectedAnswer *answer = injection->first;
-        if (!answer) {
-            tfy__call_tool_error(call, -1, "the test has no further answer for %s", call->tool->name);
-            return true;
-        }
-        injection->first = answer->next;
-        char text[TFY_ERROR_TEXT];
-        TfyValue value = {.i = 0};
-        if (answer->error)
-            tfy__call_tool_error(call, 1, "%s", answer->error);
-        else if (call->result->kind == TFY_NOTHING ||
-                 tfy__decode_text(call->task, call->result, answer->json, strlen(answer->json), &value, text))
-            tfy__call_done(call, value);
-        else
-            tfy__call_bad_value(call, "$", text);
-        free(answer->json);
-        free(answer->error);
-        free(answer);
-        return true;
-    }
-    return false;
-}
-
-static void start_call(Pending *pending)
-{
-    TfyCall *call = &pending->call;
-    TfyLoop *loop = call->loop;
-    pending->stage = STAGE_RUN;
-    pending->in_call = true;
-    loop->in_flight++;
-    if (!pending->probing) tfy__step_arm(pending);
-    tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
-    if (injected(pending)) return;
-    const TfyPerformer *performer = loop->performers[call->tool->family];
-    if (performer)
-        performer->start(call);
-    else
-        tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
-}
-
-void tfy__step_synced(TfyLoop *loop)
-{
-    int64_t durable = tfy__log_durable(loop->log);
-    while (loop->sync_first && loop->sync_first->sync_lsn <= durable) {
-        Pending *pending = loop->sync_first;
-        loop->sync_first = pending->sync_next;
-        if (!loop->sync_first) loop->sync_last = NULL;
-        pending->in_sync = false;
-        if (!dequeued(pending)) continue;
-        if (pending->call.tool->family == TFY_F_APPROVE)
-            tfy__person_ask(pending);
-        else
-            start_call(pending);
-    }
-}
-
-/* STAGE_OUTCOME with nothing recorded: the work is ours. */
-static void go_live(Pending *pending)
-{
-    const TfyTool *tool = pending->call.tool;
-    if (is_sleep(pending)) {
-        pending->stage = STAGE_RUN;
-        tfy__step_arm(pending);
-    } else if (tool->family == TFY_F_JOIN) {
-        join_live(pending);
-    } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
-        pending->stage = STAGE_DOUBT;
-        tfy__step_advance(pending);
-    } else {
-        tfy__step_wait_sync(pending);
-        if (tfy__log_durable(pending->call.loop->log) >= pending->sync_lsn) tfy__step_synced(pending->call.loop);
-    }
-}
-
-/* A once step began in an earlier process and has no result. Its probe may know; else a person has to say. */
-static void doubt_live(Pending *pending)
-{
-    const TfyTool *probe = pending->call.site->tool->probe;
-    if (probe && !pending->doubt_recorded) {
-        pending->probing = true;
-        if (tfy__probe_start(pending)) start_call(pending);
-        return;
-    }
-    tfy__person_in_doubt(pending);
-}
-
 /* ---- settling a failed attempt ---- */
 
 static bool record_retry(Pending *pending)
@@ -857,7 +233,7 @@ static bool record_retry(Pending *pending)
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_RETRY, pending->call.site->point->number, &record)) return false;
     if (record) {
-        pending->due_ms = json_int(record, "due");
+        pending->due_ms = tfy__step_recorded_int(record, "due");
         tfy__history_take(cold);
         return true;
     }
@@ -937,20 +313,20 @@ void tfy__step_advance(Pending *pending)
         if (cold->next_record != next) pending->doubt_recorded = false;
         switch (pending->stage) {
         case STAGE_BEGIN:
-            if (!begin_attempt(pending)) return;
+            if (!tfy__step_begin(pending)) return;
             break;
         case STAGE_OUTCOME:
         case STAGE_DOUBT:
-            if (take_recorded(pending)) break;
+            if (tfy__step_take_recorded(pending)) break;
             if (cold->pending != pending || task->state & T_HALTED || tfy__history_peek(cold)) return;
             if (!tfy__history_live(cold)) {
                 tfy__history_hold(pending);
                 return;
             }
             if (pending->stage == STAGE_OUTCOME)
-                go_live(pending);
+                tfy__step_go_live(pending);
             else
-                doubt_live(pending);
+                tfy__step_doubt_live(pending);
             return;
         case STAGE_SETTLE:
             if (!settle(pending)) return;
@@ -962,131 +338,6 @@ void tfy__step_advance(Pending *pending)
         case STAGE_RUN: return;
         }
     }
-}
-
-/* ---- what performers say ---- */
-
-static Pending *pending_of(TfyCall *call)
-{
-    return (Pending *)((char *)call - offsetof(Pending, call));
-}
-
-static void leave_call(Pending *pending)
-{
-    pending->in_call = false;
-    pending->call.loop->in_flight--;
-    tfy__timers_del(&pending->call.loop->timers, pending->timer);
-    pending->timer = 0;
-}
-
-static bool append_result(Pending *pending, const TfyValue *value)
-{
-    TfyCall *call = &pending->call;
-    TfyBuffer out = {0};
-    begin_payload(&out, pending);
-    if (call->extra.len) tfy__buffer_add(&out, call->extra.data, call->extra.len);
-    if (call->extra.failed) out.failed = true;
-    if (value && !call->value_in_extra && call->result->kind != TFY_NOTHING) {
-        tfy__buffer_text(&out, ",\"value\":");
-        tfy__encode(&out, call->result, *value);
-    } else if (!value && !call->value_in_extra) {
-        tfy__buffer_text(&out, ",\"error\":");
-        tfy__error_json(&out, call->task->error);
-    }
-    tfy__buffer_char(&out, '}');
-    int64_t lsn = tfy__step_append(pending, call->record_type, &out);
-    tfy__buffer_free(&out);
-    return lsn > 0;
-}
-
-void tfy__call_done(TfyCall *call, TfyValue result)
-{
-    Pending *pending = pending_of(call);
-    leave_call(pending);
-    if (pending->probing) {
-        tfy__probe_done(pending, result);
-        return;
-    }
-    if (!append_result(pending, &result)) return;
-    tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
-    tfy__step_answer(pending, result);
-}
-
-static void call_failed(Pending *pending)
-{
-    TfyCall *call = &pending->call;
-    leave_call(pending);
-    if (pending->probing) {
-        tfy_drop(call->task, tfy_take_error(call->task));
-        tfy_cut(call->task, 0);
-        tfy__step_drop_key(pending);
-        pending->probing = false;
-        call->tool = call->site->tool;
-        call->result = call->site->result;
-        tfy__person_in_doubt(pending);
-        return;
-    }
-    if (!append_result(pending, NULL)) return;
-    tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
-    pending->stage = STAGE_SETTLE;
-    tfy__step_queue(pending);
-}
-
-void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
-{
-    tfy_fail(call->task, error, call->site->point->line, fields);
-    call_failed(pending_of(call));
-}
-
-void tfy__call_panicked(TfyCall *call)
-{
-    call_failed(pending_of(call));
-}
-
-void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
-{
-    TfyTask *task = call->task;
-    TfyBuffer out = {0};
-    va_list args;
-    va_start(args, format);
-    tfy__buffer_vprintf(&out, format, args);
-    va_end(args);
-    TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
-    TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
-    tfy__buffer_free(&out);
-    if (text && name)
-        tfy_fail(task, &tfy_type_tool_error, call->site->point->line,
-                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(code)});
-    else
-        tfy__out_of_memory(task);
-    call_failed(pending_of(call));
-}
-
-void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
-{
-    TfyTask *task = call->task;
-    TfyObj *text = tfy_string_of(task, message, strlen(message)), *where = tfy_string_of(task, path, strlen(path));
-    if (text && where)
-        tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(where)});
-    else
-        tfy__out_of_memory(task);
-    call_failed(pending_of(call));
-}
-
-bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...)
-{
-    Pending *pending = cold_of(task)->pending;
-    const char *name = pending ? pending->call.tool->name : "tool";
-    char text[TFY_ERROR_TEXT];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    TfyObj *message = tfy_string_of(task, text, strlen(text)), *tool = tfy_string_of(task, name, strlen(name));
-    uint32_t line = pending ? pending->call.site->point->line : 0;
-    if (!message || !tool) return tfy__out_of_memory(task);
-    return tfy_fail(task, &tfy_type_tool_error, line,
-                    (TfyValue[]){tfy_of_obj(message), tfy_of_obj(tool), tfy_of_int(code)});
 }
 
 /* ---- the request ---- */

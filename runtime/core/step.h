@@ -1,0 +1,28 @@
+/* step.h: what the files of a step share. step.c leads it from stage to stage; each of the others knows one part of the way. */
+#ifndef CORE_STEP_H
+#define CORE_STEP_H
+
+#include "core.h"
+
+/* step.c */
+bool tfy__step_dequeued(Pending *pending);      /* a queue lets go of a step; true: it is still wanted */
+void tfy__step_stop_call(Pending *pending);     /* tells the performer, if one has it */
+void tfy__step_leave_joiners(Pending *pending); /* it waits for the end of its target no longer */
+void tfy__step_digest_text(uint64_t digest, char out[17]);
+
+/* step_begin.c */
+bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */
+bool tfy__step_is_sleep(const Pending *pending);
+int64_t tfy__step_recorded_int(const TfyLogRecord *record, const char *name); /* a member of its payload */
+
+/* step_recorded.c */
+bool tfy__step_take_recorded(Pending *pending); /* false: the history says nothing (yet), or the task was halted */
+void tfy__step_raise_timeout(Pending *pending); /* leads to STAGE_SETTLE */
+void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message);
+Cold *tfy__step_join_target(const Pending *pending); /* NULL: there is no such task in this run */
+
+/* step_live.c */
+void tfy__step_go_live(Pending *pending);    /* STAGE_OUTCOME with nothing recorded */
+void tfy__step_doubt_live(Pending *pending); /* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
+
+#endif

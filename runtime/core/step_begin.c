@@ -1,0 +1,164 @@
+/* step_begin.c: the beginning of an attempt: its deadline, and the record that says that it starts. */
+#include <string.h>
+
+#include "step.h"
+
+static void start_payload(TfyBuffer *out, const Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    tfy__buffer_printf(out, "{\"tool\":\"%s\",", call->tool->name);
+    if (call->tool->family == TFY_F_APPROVE) {
+        char digest[17];
+        tfy__step_digest_text(call->digest, digest);
+        const TfyString *question = (const TfyString *)call->args[0].o, *details = (const TfyString *)call->args[1].o;
+        tfy__buffer_text(out, "\"question\":");
+        tfy__buffer_json_string(out, question->bytes, question->byte_len);
+        if (details) tfy__buffer_text(out, ",\"details\":");
+        if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
+        tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
+                           (long long)call->step, digest);
+        if (call->result->kind == TFY_ENUM) {
+            const char *before = "[";
+            for (uint32_t i = 0; i < call->result->case_count; i++) {
+                if (!call->result->cases[i].bare) continue; /* no answer can carry values */
+                tfy__buffer_printf(out, "%s\"%s\"", before, call->result->cases[i].name);
+                before = ",";
+            }
+            tfy__buffer_text(out, "]}");
+        } else {
+            tfy__buffer_text(out, "\"bool\"}");
+        }
+        return;
+    }
+    tfy__buffer_text(out, "\"args\":");
+    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+    tfy__buffer_printf(out, ",\"attempt\":%u,\"key\":", call->attempt);
+    tfy__buffer_json_string(out, call->key, strlen(call->key));
+    tfy__buffer_char(out, '}');
+}
+
+static bool leaves_start(const Pending *pending)
+{
+    const TfyTool *tool = pending->call.tool;
+    return tool->family == TFY_F_APPROVE || (tool->repeat == TFY_ONCE && tool->family != TFY_F_JOIN);
+}
+
+bool tfy__step_is_sleep(const Pending *pending)
+{
+    return pending->call.tool->family == TFY_F_SLEEP || pending->call.tool->family == TFY_F_SLEEP_UNTIL;
+}
+
+int64_t tfy__step_recorded_int(const TfyLogRecord *record, const char *name)
+{
+    json_t *json = tfy__record_json(record);
+    int64_t value = json_integer_value(json_object_get(json, name));
+    json_decref(json);
+    return value;
+}
+
+static bool json_is(const TfyLogRecord *record, const char *name, const char *wanted)
+{
+    json_t *json = tfy__record_json(record);
+    const char *text = json_string_value(json_object_get(json, name));
+    bool same = text && strcmp(text, wanted) == 0;
+    json_decref(json);
+    return same;
+}
+
+int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
+{
+    if (delay_ms < 0) delay_ms = 0;
+    return delay_ms > INT64_MAX - loop->now_ms ? INT64_MAX : loop->now_ms + delay_ms;
+}
+
+/* The deadline, absolute, so that it survives a restart. False: waits or halted. */
+static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
+{
+    const TfyLogRecord *record;
+    if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
+    if (record) {
+        pending->due_ms = tfy__step_recorded_int(record, "due");
+        pending->bounded = !json_is(record, "why", "sleep");
+        tfy__history_take(pending->cold);
+    } else {
+        if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+        TfyBuffer out = {0};
+        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, bounded ? "timeout" : "sleep");
+        int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
+        tfy__buffer_free(&out);
+        if (lsn < 0) return false;
+        pending->due_ms = due_ms;
+        pending->bounded = bounded;
+    }
+    pending->timeout_begun = true;
+    return true;
+}
+
+static bool begin_start(Pending *pending)
+{
+    const TfyLogRecord *record;
+    if (!tfy__history_expect(pending->cold, TFY_R_STEP_START, pending->call.site->point->number, &record)) return false;
+    if (!record && !tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+    TfyBuffer out = {0};
+    start_payload(&out, pending);
+    bool ok = !out.failed;
+    if (record && ok && strcmp(record->payload, out.data) != 0) {
+        tfy__history_diverge(pending->cold, record, "it starts %s", out.data);
+        ok = false;
+    } else if (record && ok) {
+        pending->from_history = true;
+        pending->asked_lsn = record->lsn;
+        tfy__history_take(pending->cold);
+    } else {
+        pending->asked_lsn = tfy__step_append(pending, TFY_R_STEP_START, &out);
+        ok = pending->asked_lsn > 0;
+    }
+    tfy__buffer_free(&out);
+    pending->started = ok;
+    return ok;
+}
+
+static int64_t sleep_due(const Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    if (call->tool->family == TFY_F_SLEEP_UNTIL) return call->args[0].i > 1 ? call->args[0].i : 1; /* 0 means none */
+    return tfy__due_from_now(call->loop, call->args[0].i);
+}
+
+/* A sleep ends at its own time or, when that comes first, at its timeout. */
+static bool begin_timer(Pending *pending)
+{
+    bool bounded = pending->timeout_ms != TFY_NEVER;
+    int64_t due_ms = bounded ? tfy__due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
+    if (tfy__step_is_sleep(pending) && sleep_due(pending) <= due_ms) {
+        due_ms = sleep_due(pending);
+        bounded = false;
+    }
+    return begin_deadline(pending, due_ms, bounded);
+}
+
+/* One fact after the other, until STAGE_OUTCOME; false: waits or halted. */
+bool tfy__step_begin(Pending *pending)
+{
+    bool deadline = tfy__step_is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
+    if (deadline && !pending->timeout_begun) return begin_timer(pending);
+    if (leaves_start(pending) && !pending->started) return begin_start(pending);
+    if (!pending->counted) pending->call.task->passages++;
+    pending->counted = true;
+    pending->stage = STAGE_OUTCOME;
+    return true;
+}
+
+void tfy__step_begin_again(Pending *pending)
+{
+    pending->stage = STAGE_BEGIN;
+    pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
+        false;
+    pending->counted = pending->asking = false;
+    pending->call.attempt++;
+    pending->call.record_type = TFY_R_TOOL_RESULT;
+    pending->call.value_in_extra = false;
+    pending->call.tool = pending->call.site->tool;
+    pending->call.result = pending->call.site->result;
+    tfy__buffer_reset(&pending->call.extra);
+}

@@ -1,0 +1,224 @@
+/* step_live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of another task. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step.h"
+
+void tfy__step_wait_sync(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    pending->stage = STAGE_SYNC;
+    pending->sync_lsn = tfy__log_last(loop->log);
+    pending->sync_next = NULL;
+    pending->in_sync = true;
+    if (loop->sync_last)
+        loop->sync_last->sync_next = pending;
+    else
+        loop->sync_first = pending;
+    loop->sync_last = pending;
+}
+
+static void timer_fired(void *arg)
+{
+    Pending *pending = arg;
+    pending->timer = 0;
+    if (pending->stage == STAGE_BACKOFF) {
+        pending->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
+        tfy__step_advance(pending);
+        return;
+    }
+    tfy__step_stop_call(pending);
+    pending->asking = false;
+    if (pending->stage == STAGE_RUN) tfy__step_leave_joiners(pending);
+    TfyBuffer out = {0};
+    tfy__buffer_text(&out, "{}");
+    int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
+    tfy__buffer_free(&out);
+    if (lsn < 0) return;
+    if (!pending->bounded) {
+        tfy__step_answer(pending, tfy_of_int(0));
+        return;
+    }
+    tfy__step_raise_timeout(pending);
+    tfy__step_advance(pending);
+}
+
+/* Arms the step's timer for its wall-clock due time. */
+void tfy__step_arm(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    if (pending->timer || !pending->due_ms) return;
+    int64_t delay_ms = pending->due_ms > loop->now_ms ? pending->due_ms - loop->now_ms : 0;
+    int64_t due_ns =
+        delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
+    pending->timer = tfy__timers_add(&loop->timers, due_ns, timer_fired, pending);
+    if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+static void join_live(Pending *pending)
+{
+    Cold *target = tfy__step_join_target(pending);
+    pending->target = target;
+    pending->stage = STAGE_RUN;
+    tfy__step_arm(pending);
+    if (!target || target->end_state || target == pending->cold) {
+        tfy__step_join_ended(pending);
+        return;
+    }
+    pending->join_next = NULL;
+    if (target->joiners_last)
+        target->joiners_last->join_next = pending;
+    else
+        target->joiners = pending;
+    target->joiners_last = pending;
+}
+
+static const char *failure_kind(const Cold *target)
+{
+    if (target->end_state == TFY_TASK_CANCELLED) return "killed";
+    return target->failure && target->failure->type == &tfy_type_panic ? "panicked" : "failed";
+}
+
+/* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
+void tfy__step_join_ended(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    Cold *target = pending->target;
+    TfyBuffer out = {0};
+    bool ok = target && target != pending->cold && target->end_state == TFY_TASK_COMPLETED;
+    const char *path = target ? target->log.path : "?";
+    tfy__buffer_printf(&out, "{\"path\":\"%s\",", path);
+    if (ok) {
+        tfy__buffer_text(&out, "\"value\":");
+        if (call->result->kind == TFY_NOTHING)
+            tfy__buffer_text(&out, "null");
+        else
+            tfy__encode(&out, call->result, target->value);
+    } else {
+        if (!target)
+            tfy__step_raise_task_failed(pending, path, "unknown", "there is no such task");
+        else if (target == pending->cold)
+            tfy__step_raise_task_failed(pending, path, "self", "a task cannot join itself");
+        else
+            tfy__step_raise_task_failed(pending, path, failure_kind(target),
+                                        target->failure_text ? target->failure_text : "it was killed");
+        tfy__buffer_text(&out, "\"error\":");
+        tfy__error_json(&out, call->task->error);
+    }
+    tfy__buffer_char(&out, '}');
+    if (target) target->joined = true;
+    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
+    tfy__buffer_free(&out);
+    if (lsn < 0) return;
+    if (ok) {
+        tfy__step_answer(pending, target->value);
+    } else {
+        tfy__timers_del(&call->loop->timers, pending->timer);
+        pending->timer = 0;
+        pending->stage = STAGE_SETTLE;
+        tfy__step_queue(pending);
+    }
+}
+
+static const char *activity_stage(const TfyTool *tool)
+{
+    switch (tool->family) {
+    case TFY_F_LLM:
+    case TFY_F_PROMPT: return "WaitingForLLM";
+    case TFY_F_PREVIEW: return "PreviewingPatch";
+    case TFY_F_COMMIT: return "CommittingPatch";
+    default: return "ToolExecutionStart";
+    }
+}
+
+/* A test's answer for this tool, if it has one. */
+static bool injected(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
+        if (strcmp(injection->tool, call->tool->name) != 0) continue;
+        struct InjectedAnswer *answer = injection->first;
+        if (!answer) {
+            tfy__call_tool_error(call, -1, "the test has no further answer for %s", call->tool->name);
+            return true;
+        }
+        injection->first = answer->next;
+        char text[TFY_ERROR_TEXT];
+        TfyValue value = {.i = 0};
+        if (answer->error)
+            tfy__call_tool_error(call, 1, "%s", answer->error);
+        else if (call->result->kind == TFY_NOTHING ||
+                 tfy__decode_text(call->task, call->result, answer->json, strlen(answer->json), &value, text))
+            tfy__call_done(call, value);
+        else
+            tfy__call_bad_value(call, "$", text);
+        free(answer->json);
+        free(answer->error);
+        free(answer);
+        return true;
+    }
+    return false;
+}
+
+static void start_call(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    pending->stage = STAGE_RUN;
+    pending->in_call = true;
+    loop->in_flight++;
+    if (!pending->probing) tfy__step_arm(pending);
+    tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
+    if (injected(pending)) return;
+    const TfyPerformer *performer = loop->performers[call->tool->family];
+    if (performer)
+        performer->start(call);
+    else
+        tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
+}
+
+void tfy__step_synced(TfyLoop *loop)
+{
+    int64_t durable = tfy__log_durable(loop->log);
+    while (loop->sync_first && loop->sync_first->sync_lsn <= durable) {
+        Pending *pending = loop->sync_first;
+        loop->sync_first = pending->sync_next;
+        if (!loop->sync_first) loop->sync_last = NULL;
+        pending->in_sync = false;
+        if (!tfy__step_dequeued(pending)) continue;
+        if (pending->call.tool->family == TFY_F_APPROVE)
+            tfy__person_ask(pending);
+        else
+            start_call(pending);
+    }
+}
+
+/* STAGE_OUTCOME with nothing recorded: the work is ours. */
+void tfy__step_go_live(Pending *pending)
+{
+    const TfyTool *tool = pending->call.tool;
+    if (tfy__step_is_sleep(pending)) {
+        pending->stage = STAGE_RUN;
+        tfy__step_arm(pending);
+    } else if (tool->family == TFY_F_JOIN) {
+        join_live(pending);
+    } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
+        pending->stage = STAGE_DOUBT;
+        tfy__step_advance(pending);
+    } else {
+        tfy__step_wait_sync(pending);
+        if (tfy__log_durable(pending->call.loop->log) >= pending->sync_lsn) tfy__step_synced(pending->call.loop);
+    }
+}
+
+/* A once step began in an earlier process and has no result. Its probe may know; else a person has to say. */
+void tfy__step_doubt_live(Pending *pending)
+{
+    const TfyTool *probe = pending->call.site->tool->probe;
+    if (probe && !pending->doubt_recorded) {
+        pending->probing = true;
+        if (tfy__probe_start(pending)) start_call(pending);
+        return;
+    }
+    tfy__person_in_doubt(pending);
+}

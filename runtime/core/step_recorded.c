@@ -1,0 +1,239 @@
+/* step_recorded.c: what a step comes to when the history knows it: answers, failures, deadlines, decisions of people. */
+#include <string.h>
+
+#include "step.h"
+
+static bool same_digest(const Pending *pending, json_t *json)
+{
+    char digest[17];
+    tfy__step_digest_text(pending->call.digest, digest);
+    const char *recorded = json_string_value(json_object_get(json, "digest")),
+               *tool = json_string_value(json_object_get(json, "tool"));
+    return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, pending->call.site->tool->name) == 0;
+}
+
+static void say_request(const Pending *pending, TfyBuffer *out)
+{
+    const TfyTool *tool = pending->call.site->tool;
+    tfy__buffer_printf(out, "%s(", tool->name);
+    tfy__encode_args(out, tool->params, tool->param_count, pending->call.args);
+    tfy__buffer_char(out, ')');
+}
+
+static void diverge_request(Pending *pending, const TfyLogRecord *record)
+{
+    TfyBuffer out = {0};
+    say_request(pending, &out);
+    tfy__history_diverge(pending->cold, record, "it asks for %s", out.failed ? "an effect" : out.data);
+    tfy__buffer_free(&out);
+}
+
+static void raise_recorded(Pending *pending, json_t *error)
+{
+    TfyTask *task = pending->call.task;
+    const char *name = json_string_value(json_object_get(error, "error"));
+    const TfyType *type = name ? tfy__builtin_error(name) : NULL;
+    char text[TFY_ERROR_TEXT];
+    TfyValue value;
+    if (type && tfy__decode_json(task, type, error, &value, text))
+        tfy_fail_with(task, value.o);
+    else
+        tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
+    tfy_cut(task, 0);
+}
+
+/* A result record: the value or the error of the attempt. */
+static void take_result(Pending *pending, const TfyLogRecord *record)
+{
+    TfyCall *call = &pending->call;
+    json_t *json = tfy__record_json(record);
+    if (call->site->tool->family == TFY_F_JOIN || !same_digest(pending, json)) {
+        diverge_request(pending, record);
+        json_decref(json);
+        return;
+    }
+    tfy__history_take(pending->cold);
+    const TfyPerformer *performer = call->loop->performers[call->tool->family];
+    json_t *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
+    char text[TFY_ERROR_TEXT];
+    TfyValue value = {.i = 0};
+    bool ok = false;
+    if (error)
+        raise_recorded(pending, error);
+    else if (!plain && performer && performer->replay)
+        ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
+    else if (call->result->kind == TFY_NOTHING)
+        ok = true;
+    else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text)))
+        tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+    json_decref(json);
+    if (call->task->state & T_HALTED) return;
+    if (ok) {
+        tfy__step_answer(pending, value);
+    } else {
+        pending->stage = STAGE_SETTLE;
+    }
+}
+
+void tfy__step_raise_timeout(Pending *pending)
+{
+    TfyTask *task = pending->call.task;
+    const char *name = pending->call.site->tool->name;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "%s had no answer in time", name);
+    TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
+    tfy__buffer_free(&out);
+    bool doubt = pending->started && pending->call.site->tool->family != TFY_F_APPROVE;
+    if (text)
+        tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
+    else
+        tfy__out_of_memory(task);
+    tfy_cut(task, 0);
+    pending->stage = STAGE_SETTLE;
+}
+
+static void take_timer(Pending *pending, const TfyLogRecord *record)
+{
+    if (!pending->bounded && !tfy__step_is_sleep(pending)) {
+        diverge_request(pending, record);
+        return;
+    }
+    tfy__history_take(pending->cold);
+    if (pending->bounded)
+        tfy__step_raise_timeout(pending);
+    else
+        tfy__step_answer(pending, tfy_of_int(0));
+}
+
+void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message)
+{
+    TfyTask *task = pending->call.task;
+    TfyObj *text = tfy_string_of(task, message, strlen(message));
+    TfyObj *who = tfy_string_of(task, path, strlen(path)), *what = tfy_string_of(task, kind, strlen(kind));
+    if (text && who && what)
+        tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
+    tfy_cut(task, 0);
+}
+
+/* NULL: there is no such task in this run. */
+Cold *tfy__step_join_target(const Pending *pending)
+{
+    Cold *target = tfy__task_by_tid(pending->call.loop, pending->call.args[0].i);
+    return target && target->run == pending->cold->run ? target : NULL;
+}
+
+static void take_join(Pending *pending, const TfyLogRecord *record)
+{
+    TfyCall *call = &pending->call;
+    if (call->tool->family != TFY_F_JOIN) {
+        diverge_request(pending, record);
+        return;
+    }
+    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
+           *plain = json_object_get(json, "value");
+    char text[TFY_ERROR_TEXT];
+    TfyValue value = {.i = 0};
+    Cold *target = tfy__step_join_target(pending);
+    const char *path = json_string_value(json_object_get(json, "path"));
+    if (!path || strcmp(path, target ? target->log.path : "?") != 0) {
+        tfy__history_diverge(pending->cold, record, "it joins task %s", target ? target->log.path : "?");
+        json_decref(json);
+        return;
+    }
+    tfy__history_take(pending->cold);
+    if (target) target->joined = true;
+    bool ok = !error &&
+              (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
+    if (error)
+        raise_recorded(pending, error);
+    else if (!ok)
+        tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
+    json_decref(json);
+    if (call->task->state & T_HALTED) return;
+    if (ok)
+        tfy__step_answer(pending, value);
+    else
+        pending->stage = STAGE_SETTLE;
+}
+
+static void take_approval(Pending *pending, const TfyLogRecord *record)
+{
+    TfyCall *call = &pending->call;
+    json_t *json = tfy__record_json(record);
+    const char *answer = json_string_value(json_object_get(json, "answer"));
+    TfyValue value;
+    bool ok = call->tool->family == TFY_F_APPROVE && answer &&
+              tfy__person_answer_value(call->task, call->result, answer, &value);
+    if (ok)
+        tfy__history_take(pending->cold);
+    else
+        diverge_request(pending, record);
+    json_decref(json);
+    if (ok) tfy__step_answer(pending, value);
+}
+
+/* Whoever answers a run that nobody executes cannot know the type of the result. One that does not fit decides nothing: the step stays in
+ * doubt, and says so anew. */
+static void refuse_resolution(Pending *pending, const char *why)
+{
+    TfyCall *call = &pending->call;
+    pending->stage = STAGE_DOUBT;
+    pending->doubt_recorded = false;
+    if (!call->loop->replay_only)
+        tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
+                         call->tool->name, call->result->name, why);
+}
+
+static void take_resolved(Pending *pending, const TfyLogRecord *record)
+{
+    TfyCall *call = &pending->call;
+    json_t *json = tfy__record_json(record);
+    const char *how = json_string_value(json_object_get(json, "how"));
+    char text[TFY_ERROR_TEXT];
+    TfyValue value = {.i = 0};
+    call->tool = call->site->tool;
+    call->result = call->site->result;
+    tfy__history_take(pending->cold);
+    if (how && strcmp(how, "retry") == 0) {
+        tfy__step_begin_again(pending);
+    } else if (how && strcmp(how, "done") == 0) {
+        json_t *plain = json_object_get(json, "value");
+        bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
+        if (ok)
+            tfy__step_answer(pending, value);
+        else
+            refuse_resolution(pending, text);
+    } else {
+        tfy__person_raise_failed(pending);
+        pending->stage = STAGE_SETTLE;
+    }
+    json_decref(json);
+}
+
+/* Takes the next thing the history says about this step. False: it says nothing (yet), or the task was halted. */
+bool tfy__step_take_recorded(Pending *pending)
+{
+    Cold *cold = pending->cold;
+    const TfyLogRecord *record = tfy__history_peek(cold);
+    if (!record) return false;
+    if (!tfy__history_at_cursor(cold)) return false;
+    switch (record->type) {
+    case TFY_R_TOOL_RESULT:
+    case TFY_R_LLM_PLAN:
+    case TFY_R_PATCH_PREVIEW:
+    case TFY_R_COMMIT: take_result(pending, record); break;
+    case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
+    case TFY_R_JOIN_RESULT: take_join(pending, record); break;
+    case TFY_R_APPROVAL: take_approval(pending, record); break;
+    case TFY_R_RESOLVED: take_resolved(pending, record); break;
+    case TFY_R_IN_DOUBT:
+        tfy__history_take(cold);
+        pending->stage = STAGE_DOUBT;
+        pending->doubt_recorded = true;
+        break;
+    default: diverge_request(pending, record); break;
+    }
+    return cold->pending == pending;
+}
