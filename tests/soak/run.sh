@@ -6,6 +6,7 @@
 #   asan     the same of the two programs of the tests, with sanitizers and no dense ones
 #   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
 #   unit     every unit test SOAK_REPEATS (50) times, with sanitizers
+#   programs generated programs against the interpreter, SOAK_PROGRAMS (20000), a trial for each 500 seeds
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -95,13 +96,24 @@ soak_unit()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit
+soak_programs()
+{
+    asan_build
+    export CC=clang CFLAGS="$sanitize"
+    seed=1001
+    while [ "$seed" -le $((1000 + ${SOAK_PROGRAMS:-20000})) ]; do
+        once_for programs "seeds $seed..$((seed + 499))" sh "$root/tests/diff/run.sh" "$root/build-soak" --seeds "$seed..$((seed + 499))"
+        seed=$((seed + 500))
+    done
+}
+
+[ $# != 0 ] || set -- crash asan fuzz unit programs
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz and unit" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | programs) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit and programs" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
