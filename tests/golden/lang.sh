@@ -55,8 +55,8 @@ killed_at() {
     echo "exit $status" >r.end
     grep '^exit' ../actual >end
     if ! grep -q 'has already ended' r.err; then # a run that ended before the kill only says so
-        said r.err >>r.end
-        said ../err >>end
+        grep '^tfy: ' r.err | sed 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' >>r.end # other lines are news of what happened meanwhile
+        grep '^tfy: ' ../err | sed 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' >>end
     fi
     if ! cmp -s ../whole resumed || ! cmp -s end r.end; then
         problem "killed at $1 and resumed, it ends otherwise"
