@@ -62,22 +62,66 @@ typedef struct Lower {
     uint32_t name_count, name_cap;
 } Lower;
 
-/* lower.c */
-void lower_go(Lower *l, MBlock *to);       /* ends the current block with a jump */
+/* lower_name.c */
+const char *lower_unique_name(Lower *l, const char *name, uint32_t id);
+
+/* lower_build.c */
+uint32_t lower_line_of(const Lower *l, Span span);
+MBlock *lower_landing(Lower *l);           /* a block where errors arrive */
 void lower_begin(Lower *l, MBlock *block); /* goes on in a new block */
+Term *lower_end_block(Lower *l, TermKind kind);
+void lower_go(Lower *l, MBlock *to); /* ends the current block with a jump */
 void lower_branch(Lower *l, Val *cond, MBlock *yes, MBlock *no);
-void lower_end(Lower *l); /* the statement ends here */
-void lower_forget(Lower *l);
+void lower_branch_on(Lower *l, Val *cond, MBlock *yes, MBlock *no); /* ends the head of a statement */
+void lower_raise(Lower *l, MBlock *landing);                        /* what is pending goes to the landing */
+Instr *lower_instr(Lower *l, InstrKind kind, Var *dst, Val *a);
+void lower_note(Lower *l, Instr *instr); /* an instruction is complete: what it reads is known and touched */
+void lower_touch(Lower *l, Var *var);
+void lower_take_touched(Lower *l, Term *term); /* the block's end is the statement's end */
+void lower_end(Lower *l);                      /* the statement ends here */
+void lower_forget(Lower *l);                   /* the statement is over, and what it touched has been dealt with */
+bool lower_is_idle(const Lower *l);            /* the statement has done nothing so far */
 void lower_store(Lower *l, Var *dst, Val *value, bool replaces);
 Var *lower_local(Lower *l, const Variable *variable);
 Var *lower_hidden(Lower *l, const Type *type, const char *name);
-Instr *lower_instr(Lower *l, InstrKind kind, Var *dst, Val *a);
-void lower_touch(Lower *l, Var *var);
-void lower_take_touched(Lower *l, Term *term);
-void lower_note(Lower *l, Instr *instr);
-uint32_t lower_line_of(const Lower *l, Span span);
 Val *lower_steady(Lower *l, Val *value, const Type *type,
                   const char *name); /* a value that stays the same over statements */
+
+/* lower_stmt.c */
+void lower_block(Lower *l, const Block *block);
+
+/* lower_match.c */
+void lower_match(Lower *l, const Stmt *s);
+
+/* lower_try.c */
+void lower_try(Lower *l, const Stmt *s);
+void lower_return(Lower *l, const Stmt *s);
+void lower_fail(Lower *l, const Stmt *s);
+void lower_loop_jump(Lower *l, const Stmt *s); /* break, continue */
+
+/* lower_val.c */
+Val *val_new(Lower *l, ValKind kind, Rep rep);
+Val *val_of(Lower *l, Var *var);
+Val *val_read(Lower *l, Var *var, Rep rep);
+Val *val_int(Lower *l, int64_t value);
+Val *val_float(Lower *l, double value);
+Val *val_bool(Lower *l, bool value);
+Val *val_null(Lower *l);
+Val *val_zero(Lower *l, Rep rep);
+Val *val_type(Lower *l, const Type *type);
+Val *val_point(Lower *l, Point *point);
+Val *val_string(Lower *l, const char *bytes, uint32_t len);
+Val *val_unary(Lower *l, ValKind kind, Rep rep, Val *a);
+Val *val_binary(Lower *l, ValKind kind, Rep rep, Val *a, Val *b);
+Val *val_field(Lower *l, Val *object, uint32_t index, const Type *type);
+Val *val_tag(Lower *l, Val *object);
+Val *val_compare(Lower *l, Op op, Val *a, Val *b);
+Val *val_place(Lower *l, Var *var);
+Val *val_word(Lower *l, Val *value);
+Val *val_array(Lower *l, Rep rep, Val **items, uint32_t count);
+Val *val_pure(Lower *l, RtId id, Rep rep, uint32_t argc, ...);
+Val *val_narrow(Lower *l, Val *value, const Type *stored, const Type *known); /* a T? that was tested, as a T */
+bool val_is_variable(const Val *value);
 
 /* lower_expr.c */
 Val *lower_expr(Lower *l, const Expr *e); /* as its surroundings want it: e->to */
@@ -92,25 +136,7 @@ Val *lower_words(Lower *l, Expr *const *argv, uint32_t argc); /* an array of wor
 const Expr *lower_strip(const Expr *e);
 bool lower_folds(Lower *l, const Decl *constant); /* needs no routine */
 
-Val *val_of(Lower *l, Var *var);
-Val *val_read(Lower *l, Var *var, Rep rep);
-Val *val_int(Lower *l, int64_t value);
-Val *val_null(Lower *l);
-Val *val_zero(Lower *l, Rep rep);
-Val *val_type(Lower *l, const Type *type);
-Val *val_string(Lower *l, const char *bytes, uint32_t len);
-Val *val_field(Lower *l, Val *object, uint32_t index, const Type *type);
-Val *val_tag(Lower *l, Val *object);
-Val *val_compare(Lower *l, Op op, Val *a, Val *b);
-Val *val_unary(Lower *l, ValKind kind, Rep rep, Val *a);
-Val *val_binary(Lower *l, ValKind kind, Rep rep, Val *a, Val *b);
-Val *val_pure(Lower *l, RtId id, Rep rep, uint32_t argc, ...);
-Val *val_point(Lower *l, Point *point);
-Val *val_place(Lower *l, Var *var);
-Val *val_word(Lower *l, Val *value);
-Val *val_narrow(Lower *l, Val *value, const Type *stored, const Type *known);
 Var *lower_temp(Lower *l, Rep rep);
-bool val_is_variable(const Val *value);
 
 /* lower_yield.c */
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */

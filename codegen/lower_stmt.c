@@ -1,0 +1,225 @@
+/* lower_stmt.c: statements that are neither match nor try. */
+#include <string.h>
+
+#include "lower.h"
+
+/* ---- if ---- */
+
+static void lower_if_stmt(Lower *l, const Stmt *s)
+{
+    MBlock *yes = machine_block(l->routine), *join = machine_block(l->routine);
+    MBlock *no = s->else_block ? machine_block(l->routine) : join;
+    lower_branch_on(l, lower_root(l, s->value, "cond"), yes, no);
+    lower_begin(l, yes);
+    lower_block(l, s->block);
+    if (l->cur) lower_go(l, join);
+    if (s->else_block) {
+        lower_begin(l, no);
+        lower_block(l, s->else_block);
+        if (l->cur) lower_go(l, join);
+    }
+    lower_begin(l, join);
+}
+
+/* ---- loops ---- */
+
+typedef struct Loop {
+    Scope scope;
+    MBlock *head, *exit;
+} Loop;
+
+static void open_loop(Lower *l, Loop *loop, const char *kind)
+{
+    loop->head = machine_block(l->routine);
+    loop->exit = machine_block(l->routine);
+    loop->scope = (Scope){.kind = SCOPE_LOOP, .outer = l->scope, .on_break = loop->exit, .on_continue = loop->head};
+    lower_go(l, loop->head);
+    lower_begin(l, loop->head);
+    Term *term = lower_end_block(l, TERM_FUEL);
+    term->to = machine_block(l->routine);
+    term->landing = l->landing;
+    if (l->routine->kind == ROUTINE_WORKFLOW)
+        term->point = machine_point(l->routine, ASK_FUEL, NULL, "loop", kind, l->line);
+    lower_begin(l, term->to);
+    l->scope = &loop->scope;
+}
+
+static void close_loop(Lower *l, Loop *loop)
+{
+    l->scope = loop->scope.outer;
+    loop->head->loop_end = l->routine->order_count;
+    lower_begin(l, loop->exit);
+}
+
+static void lower_while(Lower *l, const Stmt *s)
+{
+    Loop loop;
+    open_loop(l, &loop, "while");
+    MBlock *body = machine_block(l->routine);
+    lower_branch_on(l, lower_root(l, s->value, "cond"), body, loop.exit);
+    lower_begin(l, body);
+    lower_block(l, s->block);
+    if (l->cur) lower_go(l, loop.head);
+    close_loop(l, &loop);
+}
+
+/* counter runs from what it holds to end; each iteration starts with what bind sets up. */
+typedef struct Counted {
+    Var *counter;
+    Val *end;
+    const Stmt *stmt;
+    Val *list, *map; /* what is gone through, or NULL */
+} Counted;
+
+static void bind_element(Lower *l, const Variable *variable, Val *value)
+{
+    if (!variable || strcmp(variable->name, "_") == 0) return;
+    lower_store(l, lower_local(l, variable), value, false);
+}
+
+static void bind_iteration(Lower *l, const Counted *c)
+{
+    const Stmt *s = c->stmt;
+    Val *at = val_of(l, c->counter);
+    if (c->list) {
+        const Type *elem = s->value->type->elem;
+        bind_element(l, s->variable2 ? s->variable2 : s->variable,
+                     val_pure(l, RT_LIST_ITEM, machine_rep(elem), 2, c->list, at));
+    } else if (c->map) {
+        const Type *type = s->value->type;
+        bind_element(l, s->variable, val_pure(l, RT_MAP_KEY_AT, machine_rep(type->key), 2, c->map, at));
+        bind_element(l, s->variable2, val_pure(l, RT_MAP_VALUE_AT, machine_rep(type->elem), 2, c->map, at));
+    }
+    lower_end(l);
+}
+
+static void lower_counted(Lower *l, const Counted *c)
+{
+    Loop loop;
+    lower_end(l);
+    open_loop(l, &loop, "for");
+    MBlock *body = machine_block(l->routine), *step = machine_block(l->routine);
+    loop.scope.on_continue = step;
+    lower_branch(l, val_compare(l, OP_LT, val_of(l, c->counter), c->end), body, loop.exit);
+    lower_forget(l);
+    lower_begin(l, body);
+    bind_iteration(l, c);
+    lower_block(l, c->stmt->block);
+    if (l->cur) lower_go(l, step);
+    lower_begin(l, step);
+    l->line = lower_line_of(l, c->stmt->span);
+    lower_instr(l, IN_SET, c->counter, val_unary(l, VAL_NEXT, REP_INT, val_of(l, c->counter)));
+    lower_end(l);
+    lower_go(l, loop.head);
+    close_loop(l, &loop);
+}
+
+static void lower_for(Lower *l, const Stmt *s)
+{
+    Counted c = {.stmt = s};
+    const Type *type = s->value->type;
+    const Type *integer = l->machine->program->core.integer;
+    Val *value = lower_root(l, s->value, "items");
+    if (s->range_end) {
+        c.counter = lower_local(l, s->variable);
+        Val *end = lower_expr(l, s->range_end);
+        c.end = lower_steady(l, end, integer, "end");
+        lower_instr(l, IN_SET, c.counter, value);
+    } else {
+        bool counts = type->kind == TYPE_LIST && s->variable2;
+        Val *items = lower_steady(l, value, type, "items");
+        c.counter = counts ? lower_local(l, s->variable) : lower_hidden(l, integer, "at");
+        if (type->kind == TYPE_LIST)
+            c.list = items;
+        else
+            c.map = items;
+        c.end = val_pure(l, c.list ? RT_LIST_LEN : RT_MAP_LEN, REP_INT, 1, items);
+        lower_instr(l, IN_SET, c.counter, val_int(l, 0));
+    }
+    lower_counted(l, &c);
+}
+
+/* ---- the small ones ---- */
+
+static void lower_let(Lower *l, const Stmt *s)
+{
+    lower_into(l, s->value, lower_local(l, s->variable), false);
+    if (l->cur) lower_end(l);
+}
+
+static void lower_expr_stmt(Lower *l, const Stmt *s)
+{
+    const Expr *e = lower_strip(s->value);
+    if (e->kind == EX_YIELD)
+        lower_yield(l, e, NULL, false);
+    else
+        lower_expr(l, e);
+    lower_end(l);
+}
+
+static void lower_assert(Lower *l, const Stmt *s)
+{
+    Val *text = arena_new(l->arena, Val), *ok = lower_expr(l, s->value);
+    *text = (Val){.kind = VAL_CTEXT};
+    text->text = arena_strndup(l->arena, source_text(l->machine->program->sources, s->value->span), s->value->span.len);
+    lower_call(l, RT_ASSERT, NULL, 2, ok, text);
+    lower_end(l);
+}
+
+static void lower_plain_yield(Lower *l, const Stmt *s)
+{
+    Term *term = lower_end_block(l, TERM_POINT);
+    term->point = machine_point(l->routine, ASK_YIELD, s->label.text, "yield", NULL, l->line);
+    term->landing = l->landing;
+    term->to = machine_block(l->routine);
+    lower_begin(l, term->to);
+}
+
+static void lower_stmt(Lower *l, const Stmt *s)
+{
+    switch (s->kind) {
+    case ST_LET:
+    case ST_VAR: lower_let(l, s); return;
+    case ST_ASSIGN: lower_assign(l, s); return;
+    case ST_EXPR: lower_expr_stmt(l, s); return;
+    case ST_YIELD: lower_plain_yield(l, s); return;
+    case ST_IF: lower_if_stmt(l, s); return;
+    case ST_WHILE: lower_while(l, s); return;
+    case ST_FOR: lower_for(l, s); return;
+    case ST_MATCH: lower_match(l, s); return;
+    case ST_RETURN: lower_return(l, s); return;
+    case ST_FAIL: lower_fail(l, s); return;
+    case ST_BREAK:
+    case ST_CONTINUE: lower_loop_jump(l, s); return;
+    case ST_TRY: lower_try(l, s); return;
+    case ST_ASSERT: lower_assert(l, s); return;
+    default: machine_bug("a statement the lowering does not know");
+    }
+}
+
+#define BLOCK_INSTRS   100
+#define BLOCKS_BETWEEN 24
+
+/* Between two statements nothing is borrowed: a long routine may be cut here into several C functions. Behind a call the rest of its
+ * statement and the next one share a block, so that a row of calls would never begin a block of its own; after some blocks one is made. */
+static void begin_statement(Lower *l)
+{
+    bool far = l->routine->order_count - l->last_fresh >= BLOCKS_BETWEEN;
+    if (l->cur->count >= (far ? 1 : BLOCK_INSTRS)) {
+        MBlock *next = machine_block(l->routine);
+        lower_go(l, next);
+        lower_begin(l, next);
+    }
+    if (l->cur->count) return;
+    l->cur->fresh = true;
+    l->last_fresh = l->routine->order_count;
+}
+
+void lower_block(Lower *l, const Block *block)
+{
+    for (const Stmt *s = block->stmts; s && l->cur; s = s->next) {
+        l->line = lower_line_of(l, s->span);
+        begin_statement(l);
+        lower_stmt(l, s);
+    }
+}
