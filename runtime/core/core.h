@@ -161,6 +161,12 @@ static inline void set_state(TfyTask *task, TfyTaskState state)
     task->state = (task->state & ~(uint32_t)T_STATE) | state;
 }
 
+/* A task that goes from one plain yield to the next keeps the state it has in the ring; before it does anything else it is marked. */
+static inline void mark_running(TfyTask *task)
+{
+    task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
+}
+
 /* ---- steps under way ---- */
 
 typedef enum Stage {
@@ -172,6 +178,8 @@ typedef enum Stage {
     STAGE_BACKOFF, /* waits before the next attempt */
     STAGE_DOUBT,   /* a once step may have happened: waits for its probe or a person */
 } Stage;
+
+enum { FEW_ARGS = 4 };
 
 struct Pending {
     TfyCall call; /* what the performer sees; call.args are kept */
@@ -197,7 +205,8 @@ struct Pending {
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     int64_t asked_lsn;   /* approve: lsn of the question */
     uint64_t timer;
-    Cold *target; /* join: whom; NULL: unknown */
+    Cold *target;                /* join: whom; NULL: unknown */
+    TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
     char key[160];
     Pending *sync_next; /* each queue has its own link */
     Pending *work_next;
@@ -214,6 +223,14 @@ typedef struct Outgoing {
     size_t len;
     struct Outgoing *next;
 } Outgoing;
+
+/* A tool that the embedding program performs itself (tfy_register_effect). */
+typedef struct Registration {
+    char *tool;     /* its name, owned */
+    TfyEffect call; /* NULL: taken back */
+    void *state;    /* the embedding program's */
+    struct Registration *next;
+} Registration;
 
 /* Answers given by a test (tfy_inject), per tool. */
 typedef struct Injection {
@@ -263,6 +280,7 @@ struct TfyLoop {
 
     Timers timers;
     int64_t now_ns, now_ms;
+    int64_t wall_read_ns; /* monotonic time at which now_ms was read */
 
     void *poller;
     Watch *watches;
@@ -278,11 +296,14 @@ struct TfyLoop {
     bool stdout_closed;
 
     Injection *injections;
+    Registration *registrations;
     void *modules[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
 
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
+
+    TfyBuffer payload; /* of the record or key that is being written */
 
     int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
     volatile sig_atomic_t interrupted; /* set by a signal handler */

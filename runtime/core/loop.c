@@ -14,6 +14,7 @@
 
 #define TIMERS_PER_TURN 1024
 #define EVENTS_PER_TURN 64
+#define WALL_STEP_NS    100000    /* the wall clock is told in milliseconds: a tenth of one does not matter */
 #define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
 
 const char *tfy_version(void)
@@ -34,7 +35,9 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
 void tfy__loop_clock(TfyLoop *loop)
 {
     loop->now_ns = loop->world.mono_ns(loop->world.state);
+    if (loop->now_ms && loop->now_ns - loop->wall_read_ns < WALL_STEP_NS) return;
     loop->now_ms = loop->world.wall_ms(loop->world.state);
+    loop->wall_read_ns = loop->now_ns;
 }
 
 const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number)
@@ -572,6 +575,36 @@ static void injections_free(TfyLoop *loop)
     }
 }
 
+/* ---- effects of the embedding program ---- */
+
+int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state)
+{
+    Registration *own = loop->registrations;
+    while (own && strcmp(own->tool, tool) != 0) own = own->next;
+    if (!own) {
+        own = calloc(1, sizeof *own);
+        if (!own || !(own->tool = strdup(tool))) {
+            free(own);
+            return TFY_E_NOMEM;
+        }
+        own->next = loop->registrations;
+        loop->registrations = own;
+    }
+    own->call = call;
+    own->state = state;
+    return 0;
+}
+
+static void registrations_free(TfyLoop *loop)
+{
+    while (loop->registrations) {
+        Registration *own = loop->registrations;
+        loop->registrations = own->next;
+        free(own->tool);
+        free(own);
+    }
+}
+
 /* ---- closing ---- */
 
 static void stop_steps(TfyLoop *loop)
@@ -634,6 +667,7 @@ int tfy_close(TfyLoop *loop)
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);
+    registrations_free(loop);
     if (loop->log) {
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
@@ -646,6 +680,7 @@ int tfy_close(TfyLoop *loop)
     if (loop->root_fd >= 0) close(loop->root_fd);
     free(loop->root_path);
     free(loop->lock_path);
+    tfy__buffer_free(&loop->payload);
     free(loop);
     return code;
 }

@@ -90,6 +90,7 @@ static bool prepare(TfyTask *task)
 #define ANSWERS_AT_ONCE 64
 
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
+#define PLAIN               ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
 
 static inline TfyStatus run_top(TfyTask *task)
 {
@@ -132,7 +133,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 
 void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
 {
-    task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
+    mark_running(task);
     task->fuel = TFY_FUEL_SLICE;
     if (task->state & T_SLOW && !prepare(task)) return;
     go_on(loop, task, run_top(task));
@@ -148,7 +149,8 @@ static void take_slots(TfyLoop *loop, uint32_t slots[SCHED_TASKS], uint32_t coun
 }
 
 /* The common case, a task that goes from one plain yield to the next, stays in this loop and touches two cache lines: its hot part and its
- * frame. What it costs is mostly stores, so nothing is written that has its value already. All else leaves the loop. */
+ * frame. Every instruction counts here: such a task keeps the state it has in the ring, and what came meanwhile (a kill by itself) is seen
+ * when it is its turn again. All else leaves the loop. */
 uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
 {
     uint32_t slots[SCHED_TASKS];
@@ -156,18 +158,17 @@ uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
     take_slots(loop, slots, count);
     for (const uint32_t *slot = slots, *end = slots + count; slot < end; slot++) {
         TfyTask *task = &tasks[*slot];
-        if (UNLIKELY(task->state != (T_QUEUED | TFY_TASK_READY))) {
+        if (UNLIKELY(task->state != PLAIN)) {
             tfy__sched_run_task(loop, task);
         } else {
-            task->state = TFY_TASK_RUNNING;
-            if (UNLIKELY(task->fuel != TFY_FUEL_SLICE)) task->fuel = TFY_FUEL_SLICE;
+            task->fuel = TFY_FUEL_SLICE;
             TfyStatus status = run_top(task);
-            if (!UNLIKELY(status != TFY_YIELD || task->state != TFY_TASK_RUNNING)) {
+            if (!UNLIKELY(status != TFY_YIELD)) {
                 task->passages++;
-                task->state = T_QUEUED | TFY_TASK_READY;
                 loop->ring[loop->ring_tail++ & loop->ring_mask] = *slot;
                 continue;
             }
+            if (status != TFY_WAIT) mark_running(task);
             go_on(loop, task, status);
         }
         if (loop->failure) return (uint32_t)(slot - slots) + 1;

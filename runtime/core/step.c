@@ -14,6 +14,8 @@
 
 #include "step.h"
 
+#define PAYLOAD_KEPT 65536 /* bytes */
+
 #define BACKOFF_MAX_MS 60000
 
 /* ---- making and freeing ---- */
@@ -56,7 +58,7 @@ static void drop_args(Pending *pending)
     if (!call->args) return;
     const TfyTool *tool = call->site->tool;
     for (uint32_t i = 0; i < tool->param_count; i++) tfy__drop_value(call->task, tool->params[i].type, call->args[i]);
-    free(call->args);
+    if (call->args != pending->few_args) free(call->args);
     call->args = NULL;
 }
 
@@ -211,18 +213,25 @@ int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *
 
 void tfy__step_digest_text(uint64_t digest, char out[17])
 {
-    snprintf(out, 17, "%016llx", (unsigned long long)digest);
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < 16; i++) out[i] = digits[digest >> (60 - 4 * i) & 15];
+    out[16] = '\0';
+}
+
+TfyBuffer *tfy__step_payload(TfyLoop *loop)
+{
+    if (loop->payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->payload); /* a large one is not kept for ever */
+    tfy__buffer_reset(&loop->payload);
+    return &loop->payload;
 }
 
 static bool compute_digest(TfyCall *call)
 {
-    TfyBuffer out = {0};
-    tfy__buffer_text(&out, call->tool->name);
-    tfy__encode_args(&out, call->tool->params, call->tool->param_count, call->args);
-    bool ok = !out.failed;
-    if (ok) call->digest = XXH3_64bits(out.data, out.len);
-    tfy__buffer_free(&out);
-    return ok;
+    TfyBuffer *out = tfy__step_payload(call->loop);
+    tfy__buffer_text(out, call->tool->name);
+    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+    if (!out->failed) call->digest = XXH3_64bits(out->data, out->len);
+    return !out->failed;
 }
 
 /* ---- settling a failed attempt ---- */
@@ -346,22 +355,38 @@ void tfy__step_advance(Pending *pending)
 static bool keep_args(Pending *pending, const TfyValue *args)
 {
     const TfyTool *tool = pending->call.tool;
-    pending->call.args = calloc(tool->param_count + 1, sizeof *args);
+    bool few = tool->param_count < FEW_ARGS; /* few_args is all zero */
+    pending->call.args = few ? pending->few_args : calloc(tool->param_count + 1, sizeof *args);
     if (!pending->call.args) return false;
     for (uint32_t i = 0; i < tool->param_count; i++)
         pending->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);
     return true;
 }
 
-static void set_key(Pending *pending, TfyObj *key)
+/* The key from the source, or "run/path/step". One that is too long keeps its beginning and gets a hash, so that keys stay apart. */
+static bool set_key(Pending *pending, TfyObj *key)
 {
-    Cold *cold = pending->cold;
-    if (key)
-        snprintf(pending->key, sizeof pending->key, "%s", ((TfyString *)key)->bytes);
-    else
-        snprintf(pending->key, sizeof pending->key, "%s/%s/%lld", cold->run->uuid, cold->log.path,
-                 (long long)pending->call.step);
+    const Cold *cold = pending->cold;
+    TfyBuffer *out = tfy__step_payload(pending->call.loop);
+    if (key) {
+        tfy__buffer_add(out, ((TfyString *)key)->bytes, ((TfyString *)key)->byte_len);
+    } else {
+        tfy__buffer_add(out, cold->run->uuid, 36);
+        tfy__buffer_char(out, '/');
+        tfy__buffer_text(out, cold->log.path);
+        tfy__buffer_char(out, '/');
+        tfy__buffer_int(out, pending->call.step);
+    }
+    if (out->failed) return false;
+    size_t kept = out->len < sizeof pending->key ? out->len : sizeof pending->key - 18;
+    memcpy(pending->key, out->data, kept);
+    pending->key[kept] = '\0';
+    if (kept < out->len) {
+        pending->key[kept] = '~';
+        tfy__step_digest_text(XXH3_64bits(out->data, out->len), pending->key + kept + 1);
+    }
     pending->call.key = pending->key;
+    return true;
 }
 
 /* Goes as far as it can at once: the frame goes on, or the task waits. */
@@ -369,6 +394,7 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 {
     Cold *cold = cold_of(task);
     uint8_t waiting = wait_state(pending);
+    mark_running(task);
     tfy__step_advance(pending);
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (cold->pending != pending) return TFY_AGAIN;
@@ -384,12 +410,12 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
     }
     Pending *pending = tfy__step_new(task, site);
-    if (!pending || !keep_args(pending, args) || !compute_digest(&pending->call)) {
+    if (!pending || !keep_args(pending, args) || !compute_digest(&pending->call) ||
+        !set_key(pending, policy ? policy->key : NULL)) {
         if (pending) tfy__step_free(pending);
         tfy__out_of_memory(task);
         return TFY_AGAIN;
     }
-    set_key(pending, policy ? policy->key : NULL);
     if (policy) {
         pending->retry = policy->retry;
         pending->backoff_ms = policy->backoff_ms;

@@ -9,6 +9,8 @@ bool tfy__step_dequeued(Pending *pending);      /* a queue lets go of a step; tr
 void tfy__step_stop_call(Pending *pending);     /* tells the performer, if one has it */
 void tfy__step_leave_joiners(Pending *pending); /* it waits for the end of its target no longer */
 void tfy__step_digest_text(uint64_t digest, char out[17]);
+TfyBuffer *
+tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */
 
 /* step_begin.c */
 bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */

@@ -6,7 +6,9 @@
 static void start_payload(TfyBuffer *out, const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",", call->tool->name);
+    tfy__buffer_text(out, "{\"tool\":\"");
+    tfy__buffer_text(out, call->tool->name);
+    tfy__buffer_text(out, "\",");
     if (call->tool->family == TFY_F_APPROVE) {
         char digest[17];
         tfy__step_digest_text(call->digest, digest);
@@ -32,7 +34,9 @@ static void start_payload(TfyBuffer *out, const Pending *pending)
     }
     tfy__buffer_text(out, "\"args\":");
     tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
-    tfy__buffer_printf(out, ",\"attempt\":%u,\"key\":", call->attempt);
+    tfy__buffer_text(out, ",\"attempt\":");
+    tfy__buffer_int(out, call->attempt);
+    tfy__buffer_text(out, ",\"key\":");
     tfy__buffer_json_string(out, call->key, strlen(call->key));
     tfy__buffer_char(out, '}');
 }

@@ -9,7 +9,11 @@ static void begin_payload(TfyBuffer *out, const Pending *pending)
 {
     char digest[17];
     tfy__step_digest_text(pending->call.digest, digest);
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",\"digest\":\"%s\"", pending->call.site->tool->name, digest);
+    tfy__buffer_text(out, "{\"tool\":\"");
+    tfy__buffer_text(out, pending->call.site->tool->name);
+    tfy__buffer_text(out, "\",\"digest\":\"");
+    tfy__buffer_add(out, digest, 16);
+    tfy__buffer_char(out, '"');
 }
 
 static Pending *pending_of(TfyCall *call)
@@ -28,20 +32,19 @@ static void leave_call(Pending *pending)
 static bool append_result(Pending *pending, const TfyValue *value)
 {
     TfyCall *call = &pending->call;
-    TfyBuffer out = {0};
-    begin_payload(&out, pending);
-    if (call->extra.len) tfy__buffer_add(&out, call->extra.data, call->extra.len);
-    if (call->extra.failed) out.failed = true;
+    TfyBuffer *out = tfy__step_payload(call->loop);
+    begin_payload(out, pending);
+    if (call->extra.len) tfy__buffer_add(out, call->extra.data, call->extra.len);
+    if (call->extra.failed) out->failed = true;
     if (value && !call->value_in_extra && call->result->kind != TFY_NOTHING) {
-        tfy__buffer_text(&out, ",\"value\":");
-        tfy__encode(&out, call->result, *value);
+        tfy__buffer_text(out, ",\"value\":");
+        tfy__encode(out, call->result, *value);
     } else if (!value && !call->value_in_extra) {
-        tfy__buffer_text(&out, ",\"error\":");
-        tfy__error_json(&out, call->task->error);
+        tfy__buffer_text(out, ",\"error\":");
+        tfy__error_json(out, call->task->error);
     }
-    tfy__buffer_char(&out, '}');
-    int64_t lsn = tfy__step_append(pending, call->record_type, &out);
-    tfy__buffer_free(&out);
+    tfy__buffer_char(out, '}');
+    int64_t lsn = tfy__step_append(pending, call->record_type, out);
     return lsn > 0;
 }
 
