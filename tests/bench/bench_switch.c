@@ -19,8 +19,8 @@ static double our_run(uint32_t tasks, int64_t yields)
 int main(void)
 {
     const uint32_t tasks = 1000;
-    const int64_t yields = 5000;
-    const int slices = 10; /* of a round, ours and theirs in turn: what disturbs the machine disturbs both */
+    const int64_t yields = 20000;
+    const int slices = 4; /* of a round, ours and theirs in turn: what disturbs the machine disturbs both */
     double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], ratios[BENCH_ROUNDS];
     for (int i = 0; i < BENCH_ROUNDS; i++) {
         ours[i] = theirs[i] = 0;

@@ -12,7 +12,7 @@ typedef struct Queue {
     uint32_t *ring, mask, head, tail;
 } Queue;
 
-static bool spin(Thread *thread)
+__attribute__((aligned(64))) static bool spin(Thread *thread)
 {
     switch (thread->place) {
     case 0:
@@ -38,7 +38,7 @@ static void run_all(Thread *threads, Queue *queue)
     }
 }
 
-double protothread_run(uint32_t tasks, int64_t yields)
+__attribute__((aligned(64))) double protothread_run(uint32_t tasks, int64_t yields)
 {
     Queue queue = {.mask = 1};
     while (queue.mask < tasks) queue.mask = queue.mask * 2 + 1;
