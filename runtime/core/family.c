@@ -194,26 +194,50 @@ static char *failure_sentence(const TfyTask *task, const TfyObj *error)
     return NULL;
 }
 
-static bool record_end(Cold *cold, TfyTaskState state)
+/* A result that nests deeper than JSON may could be written and never read again: the task that made it panics. */
+static void write_value(TfyTask *task, TfyBuffer *out)
+{
+    const TfyWorkflow *workflow = cold_of(task)->workflow;
+    tfy__buffer_text(out, "{\"value\":");
+    if (workflow->result->kind == TFY_NOTHING) {
+        tfy__buffer_text(out, "null");
+        return;
+    }
+    tfy__encode(out, workflow->result, task->result);
+    if (out->depth <= TFY_JSON_DEPTH) return;
+    tfy__buffer_reset(out);
+    TfyValue result = tfy_take(task);
+    tfy__drop_value(task, workflow->result, result);
+    tfy_panic(task, workflow->line, "the result nests deeper than %d levels, so it cannot be recorded", TFY_JSON_DEPTH);
+    tfy_cut(task, 0);
+}
+
+/* What the last record of a task says. Answers how it ended. */
+static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
+{
+    if (end_state_of(task) == TFY_TASK_COMPLETED) write_value(task, out);
+    TfyTaskState state = end_state_of(task);
+    if (state == TFY_TASK_CANCELLED) {
+        tfy__buffer_text(out, "{\"cancelled\":true");
+    } else if (state == TFY_TASK_FAILED) {
+        tfy__buffer_text(out, "{\"error\":");
+        tfy__error_json(out, task->error);
+    }
+    tfy__buffer_text(out, "}");
+    return state;
+}
+
+static bool record_end(Cold *cold, TfyTaskState *state)
 {
     TfyTask *task = cold->task;
-    TfyRecordType type = state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, type, 0, &record)) return false;
     TfyBuffer out = {0};
-    if (state == TFY_TASK_COMPLETED) {
-        tfy__buffer_text(&out, "{\"value\":");
-        if (cold->workflow->result->kind == TFY_NOTHING)
-            tfy__buffer_text(&out, "null");
-        else
-            tfy__encode(&out, cold->workflow->result, task->result);
-    } else if (state == TFY_TASK_CANCELLED) {
-        tfy__buffer_text(&out, "{\"cancelled\":true");
-    } else {
-        tfy__buffer_text(&out, "{\"error\":");
-        tfy__error_json(&out, task->error);
+    *state = write_end(task, &out);
+    TfyRecordType type = *state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
+    const TfyLogRecord *record;
+    if (!tfy__history_expect(cold, type, 0, &record)) {
+        tfy__buffer_free(&out);
+        return false;
     }
-    tfy__buffer_text(&out, "}");
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
         tfy__history_diverge(cold, record, "the task ends with %s", out.data);
@@ -271,8 +295,8 @@ void tfy__task_finish(TfyTask *task)
 {
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
-    TfyTaskState state = end_state_of(task);
-    if (!record_end(cold, state)) {
+    TfyTaskState state;
+    if (!record_end(cold, &state)) {
         tfy__sched_halt(task);
         return;
     }

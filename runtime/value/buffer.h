@@ -17,10 +17,11 @@
 
 /* All zero is an empty buffer. */
 typedef struct TfyBuffer {
-    char *data;  /* len bytes, then a NUL; NULL while nothing was ever added */
-    size_t len;  /* bytes, the NUL not counted */
-    size_t cap;  /* bytes allocated, the NUL's included */
-    bool failed; /* something could not be added; what data holds is incomplete */
+    char *data;     /* len bytes, then a NUL; NULL while nothing was ever added */
+    size_t len;     /* bytes, the NUL not counted */
+    size_t cap;     /* bytes allocated, the NUL's included */
+    bool failed;    /* something could not be added; what data holds is incomplete */
+    uint32_t depth; /* the deepest nesting of containers that tfy__encode wrote into it */
 } TfyBuffer;
 
 void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len);

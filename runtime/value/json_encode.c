@@ -129,6 +129,7 @@ bool tfy__encode(TfyBuffer *out, const TfyType *type, TfyValue value)
     TfyStack stack;
     if (!begin(out, type, value, &level)) return !out->failed;
     tfy__stack_init(&stack);
+    if (out->depth == 0) out->depth = 1;
     while (!out->failed) {
         if (level.next == level.count) {
             close_container(out, &level);
@@ -136,6 +137,7 @@ bool tfy__encode(TfyBuffer *out, const TfyType *type, TfyValue value)
             level = stack.levels[--stack.len];
         } else if (begin_child(out, &level, &inside)) {
             if (!tfy__stack_push(&stack, level)) out->failed = true;
+            if (stack.len >= out->depth) out->depth = (uint32_t)stack.len + 1;
             level = inside;
         }
     }
