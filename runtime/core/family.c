@@ -102,16 +102,19 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
                             const char *path, int64_t *born, bool *recorded)
 {
     TfyLoop *loop = cold->task->loop;
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) return TFY_E_DIVERGED;
+    const TfyLogRecord *record = NULL;
     TfyBuffer out = {0};
+    int64_t tid = TFY_E_NOMEM;
     tfy__buffer_text(&out, "\"workflow\":");
     tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
     tfy__buffer_text(&out, ",\"args\":");
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
     tfy__buffer_text(&out, "}");
-    int64_t tid = TFY_E_NOMEM;
-    if (record && !out.failed) {
+    if (out.depth > TFY_JSON_DEPTH) {
+        tid = TFY_E_INVALID;
+    } else if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) {
+        tid = TFY_E_DIVERGED;
+    } else if (record && !out.failed) {
         json_t *json = tfy__record_json(record);
         const char *tail = strstr(record->payload, "\"workflow\":");
         if (!tail || strcmp(tail, out.data) != 0) {
@@ -150,6 +153,10 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
     int64_t tid = record_spawn(cold, point, workflow, args, path, &born, &recorded);
     if (tid < 0) {
         if (tid == TFY_E_NOMEM) return tfy__out_of_memory(task);
+        if (tid == TFY_E_INVALID)
+            return tfy_panic(task, point->line,
+                             "the arguments of %s nest deeper than %d levels, so they cannot be recorded",
+                             workflow->name, TFY_JSON_DEPTH);
         tfy__sched_halt(task);
         return false;
     }

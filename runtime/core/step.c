@@ -182,7 +182,19 @@ void tfy__step_raise(Pending *pending)
 
 void tfy__error_json(TfyBuffer *out, const TfyObj *error)
 {
+    size_t begin = out->len;
+    uint32_t depth = out->depth;
     tfy__encode(out, &tfy_type_any_error, tfy_of_obj((TfyObj *)error));
+    if (out->failed || out->depth <= TFY_JSON_DEPTH) return;
+    /* Readers of the log would not get through: people see the message, and nobody takes the fields from here. */
+    out->depth = depth;
+    out->len = begin;
+    tfy__buffer_text(out, "{\"error\":");
+    tfy__buffer_json_string(out, error->type->name, strlen(error->type->name));
+    const TfyString *message = (const TfyString *)tfy_field(error, 0).o;
+    tfy__buffer_text(out, ",\"message\":");
+    tfy__buffer_json_string(out, message->bytes, message->byte_len);
+    tfy__buffer_printf(out, ",\"line\":%u}", error->aux);
 }
 
 /* ---- records ---- */

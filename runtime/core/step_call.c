@@ -29,7 +29,7 @@ static void leave_call(Pending *pending)
     pending->timer = 0;
 }
 
-static bool append_result(Pending *pending, const TfyValue *value)
+static TfyBuffer *result_payload(Pending *pending, const TfyValue *value)
 {
     TfyCall *call = &pending->call;
     TfyBuffer *out = tfy__step_payload(call->loop);
@@ -44,19 +44,24 @@ static bool append_result(Pending *pending, const TfyValue *value)
         tfy__error_json(out, call->task->error);
     }
     tfy__buffer_char(out, '}');
-    int64_t lsn = tfy__step_append(pending, call->record_type, out);
-    return lsn > 0;
+    return out;
 }
 
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
     Pending *pending = pending_of(call);
-    leave_call(pending);
     if (pending->probing) {
+        leave_call(pending);
         tfy__probe_done(pending, result);
         return;
     }
-    if (!append_result(pending, &result)) return;
+    const TfyBuffer *payload = result_payload(pending, &result);
+    if (payload->depth > TFY_JSON_DEPTH) { /* recorded like this it could never be read again */
+        tfy__call_bad_value(call, "$", "the result nests deeper than JSON may");
+        return;
+    }
+    leave_call(pending);
+    if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
     tfy__step_answer(pending, result);
 }
@@ -75,7 +80,7 @@ static void call_failed(Pending *pending)
         tfy__person_in_doubt(pending);
         return;
     }
-    if (!append_result(pending, NULL)) return;
+    if (tfy__step_append(pending, call->record_type, result_payload(pending, NULL)) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
     pending->stage = STAGE_SETTLE;
     tfy__step_queue(pending);

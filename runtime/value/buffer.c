@@ -122,6 +122,7 @@ void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len)
 void tfy__buffer_reset(TfyBuffer *buffer)
 {
     buffer->len = 0;
+    buffer->depth = 0;
     buffer->failed = false;
     if (buffer->data) buffer->data[0] = '\0';
 }
