@@ -762,6 +762,14 @@ const char *tfy_run_id(TfyLoop *loop, int64_t tid); /* uuid of a root task's run
 /* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used in order. A tool
  * that has been given one answer this way is never performed for real on this loop. */
 int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
+
+/* Performs a tool, or a built-in effect such as "exec", by a C function of the embedding program instead: called on the loop's thread with
+ * the arguments (borrowed, in declaration order); true: *out is the result, borrowed; false: tfy_tool_fail was called. What is recorded,
+ * retried and timed stays the scheduler's affair. The last registration of a name counts; call NULL takes it back. Answers given with
+ * tfy_inject come first. 0, or TFY_E_NOMEM. */
+typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);
+int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
+
 int tfy_approve(TfyLoop *loop, int64_t tid,
                 const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);

@@ -224,6 +224,14 @@ typedef struct Outgoing {
     struct Outgoing *next;
 } Outgoing;
 
+/* A tool that the embedding program performs itself (tfy_register_effect). */
+typedef struct Registration {
+    char *tool;     /* its name, owned */
+    TfyEffect call; /* NULL: taken back */
+    void *state;    /* the embedding program's */
+    struct Registration *next;
+} Registration;
+
 /* Answers given by a test (tfy_inject), per tool. */
 typedef struct Injection {
     char *tool;
@@ -288,6 +296,7 @@ struct TfyLoop {
     bool stdout_closed;
 
     Injection *injections;
+    Registration *registrations;
     void *modules[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
 

@@ -575,6 +575,36 @@ static void injections_free(TfyLoop *loop)
     }
 }
 
+/* ---- effects of the embedding program ---- */
+
+int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state)
+{
+    Registration *own = loop->registrations;
+    while (own && strcmp(own->tool, tool) != 0) own = own->next;
+    if (!own) {
+        own = calloc(1, sizeof *own);
+        if (!own || !(own->tool = strdup(tool))) {
+            free(own);
+            return TFY_E_NOMEM;
+        }
+        own->next = loop->registrations;
+        loop->registrations = own;
+    }
+    own->call = call;
+    own->state = state;
+    return 0;
+}
+
+static void registrations_free(TfyLoop *loop)
+{
+    while (loop->registrations) {
+        Registration *own = loop->registrations;
+        loop->registrations = own->next;
+        free(own->tool);
+        free(own);
+    }
+}
+
 /* ---- closing ---- */
 
 static void stop_steps(TfyLoop *loop)
@@ -637,6 +667,7 @@ int tfy_close(TfyLoop *loop)
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);
+    registrations_free(loop);
     if (loop->log) {
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;

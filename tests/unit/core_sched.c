@@ -262,6 +262,28 @@ static void retries_then_answers(void **state)
     close_bench(&bench);
 }
 
+static bool own_dig(void *state, TfyTask *task, const TfyValue *args, TfyValue *out)
+{
+    int *calls = state;
+    if (++*calls == 1) return tfy_tool_fail(task, 3, "too hard at depth %lld", (long long)args[0].i);
+    out->i = args[0].i * 6;
+    return true;
+}
+
+static void the_embedding_program_performs(void **state)
+{
+    Bench bench = {0};
+    int calls = 0;
+    (void)state;
+    open_bench(&bench, NULL);
+    assert_int_equal(tfy_register_effect(bench.loop, "dig", own_dig, &calls), 0);
+    int64_t tid = start(&bench, "boss");
+    assert_int_equal(tfy_step_until_idle(bench.loop), 0);
+    assert_string_equal(tfy_task_result(bench.loop, tid), "42");
+    assert_int_equal(calls, 2); /* the first failed and was retried */
+    close_bench(&bench);
+}
+
 static void failure_reaches_the_joiner(void **state)
 {
     Bench bench = {0};
@@ -416,6 +438,7 @@ int main(void)
         cmocka_unit_test(sleeping_takes_no_time),
         cmocka_unit_test(retries_then_answers),
         cmocka_unit_test(failure_reaches_the_joiner),
+        cmocka_unit_test(the_embedding_program_performs),
         cmocka_unit_test(killed_while_asleep),
         cmocka_unit_test(a_person_answers),
         cmocka_unit_test(a_call_runs_out_of_time),
