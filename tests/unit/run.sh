@@ -9,7 +9,7 @@ export CMOCKA_MESSAGE_OUTPUT=TAP scratch
 
 find "$build/tests" -maxdepth 1 -type f -name 'unit_*' -perm -u+x 2>/dev/null | sort | xargs -r -n 1 -P 2 sh -c '
     name=$(basename "$1")
-    timeout -k 5 120 "$1" >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null
+    timeout -k 5 300 "$1" >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null
     echo $? >"$scratch/$name.status"' sh
 
 passed=0
