@@ -483,7 +483,7 @@ void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"name\":\"kill\",\"force\":%s,\"why\":\"%s\",\"by\":", force ? "true" : "false", why);
     tfy__buffer_json_string(&out, by ? by : "", by ? strlen(by) : 0);
-    bool in_slice = state_of(task) == TFY_TASK_RUNNING && !cold->pending; /* it kills itself */
+    bool in_slice = by == cold->log.path; /* it kills itself */
     tfy__buffer_printf(&out, ",\"passages\":%u%s}", task->passages, in_slice ? ",\"in_slice\":true" : "");
     if (tfy__record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0)
         tfy__cancel_apply(cold, NO_INDEX, force, why);

@@ -291,7 +291,7 @@ SCRIPT(retrier, DO(WORK, .n = -10, .retry = 3, .backoff_ms = 40, .timeout_ms = 2
        DO(WORK, .n = -10, .retry = 1, .backoff_ms = 40), DO(DONE, 0));
 SCRIPT(asker, DO(ASK, .timeout_ms = 70, .retry = 2, .backoff_ms = 30), DO(CATCH, 0), SAY("nobody there"));
 SCRIPT(burner, DO(ONCE, .n = 10), SAY("burnt"), DO(ONCE, .n = 0), DO(NOW, 0), DO(ONCE, .n = 0));
-SCRIPT(suicide, DO(WORK, .n = 2), DO(KILL, .n = 1), SAY("last words"), DO(WORK, .n = 5), SAY("never"));
+SCRIPT(suicide, DO(WORK, .n = 2), DO(YIELD, 0), DO(KILL, .n = 1), SAY("last words"), DO(WORK, .n = 5), SAY("never"));
 /* Cleanup that gives itself a deadline. */
 SCRIPT(briefly, CALL(napper, .timeout_ms = 50), DO(CATCH, 0), SAY("gave up"));
 SCRIPT(cleaner, DO(SLEEP, .n = 5000), DO(FINALLY, 0), CALL(briefly), SAY("cleaned"), DO(DONE, 0));
