@@ -19,6 +19,8 @@ typedef struct DiffState {
     char out[1 << 20]; /* what was printed */
     size_t out_len;
     FlakyCount flaky[DIFF_FLAKY_MAX];
+    int64_t wall_ms; /* when the killed child died */
+    int64_t tid;     /* of the root task */
 } DiffState;
 
 extern DiffState *diff_state;

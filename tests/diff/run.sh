@@ -1,16 +1,18 @@
 #!/bin/sh
-# Usage: run.sh BUILD [--seeds A..B] [--batch N] [--jobs N] [--keep DIR]
+# Usage: run.sh BUILD [--seeds A..B] [--crashes N] [--batch N] [--jobs N] [--keep DIR]
 # Random programs, one for each seed: what the compiled program does is compared with what the interpreter says that it should do. A batch
 # of programs is one .tfy file, compiled without optimisation, with sanitizers and with dead slots poisoned, and run on the virtual clock.
-# A batch that differs is named with its seeds; `BUILD/tests/diff/diff_gen SEED` prints a program. The last line is "N passed, N failed".
+# A program that differs is named with its seed; `BUILD/tests/diff/diff_gen SEED` prints it. The first N programs (12) are also killed after
+# several turns, resumed and replayed. The last line is "N passed, N failed".
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
 shift
-from=1 to=300 batch=50 jobs=2 keep=
+from=1 to=300 batch=50 jobs=2 keep= crashes=12
 while [ $# -gt 0 ]; do
     case $1 in
     --seeds) from=${2%%..*} to=${2##*..} ;;
     --batch) batch=$2 ;;
+    --crashes) crashes=$2 ;;
     --jobs) jobs=$2 ;;
     --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd) ;;
     *) echo "run.sh: unknown option '$1'" >&2; exit 64 ;;
@@ -31,9 +33,13 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPT
 # One batch: FIRST COUNT. Its verdicts, a line each, end in $work/FIRST.verdict.
 cat >"$work/one.sh" <<'END'
 set -u
-first=$1 count=$2
-dir=$work/batch$first
+first=$1 count=$2 # and `crash`
+dir=$work/batch$first${3:-}
 mkdir "$dir" && cd "$dir" || exit 1
+compiled() { # programs.c
+    "$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
+        "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lm -lpthread 2>err
+}
 fail() { # the whole batch
     echo "not ok - seeds $first..$((first + count - 1)): $1"
     head -n "${2:-12}" err | cut -c1-300
@@ -43,11 +49,20 @@ fail() { # the whole batch
     cd "$work" && rm -rf "$dir"
     exit 0
 }
+if [ "${3:-}" = crash ]; then
+    "$build/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
+    "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
+    compiled || fail "the C does not compile"
+    timeout 600 ./programs --crash >actual 2>err
+    [ $? = 0 ] || fail "killed and resumed, they do otherwise" 60
+    sed 's/ .*//' actual >"$work/crash.verdict"
+    cd "$work" && rm -rf "$dir"
+    exit 0
+fi
 "$build/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
 "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
 timeout 120 "$build/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
-"$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
-    "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lm -lpthread 2>err || fail "the C does not compile"
+compiled || fail "the C does not compile"
 timeout 300 ./programs >actual 2>err
 status=$?
 # A program's part of both; the shorter file names what is missing.
@@ -85,7 +100,9 @@ while [ "$at" -le "$to" ]; do
     [ $((at + count - 1)) -le "$to" ] || count=$((to - at + 1))
     echo "$at $count"
     at=$((at + count))
-done | xargs -n 2 -P "$jobs" sh "$work/one.sh"
+done >"$work/batches"
+xargs -n 2 -P "$jobs" sh "$work/one.sh" <"$work/batches"
+if [ "$crashes" -gt 0 ]; then sh "$work/one.sh" "$from" "$crashes" crash; fi
 cat "$work"/*.verdict >"$work/verdicts"
 passed=$(grep -c '^ok' "$work/verdicts")
 failed=$(grep -c '^bad' "$work/verdicts")

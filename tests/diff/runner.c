@@ -1,5 +1,6 @@
 /* runner.c: runs the root workflows of a compiled file of generated programs in the virtual world and prints what each did, in the same
- * lines as the interpreter. runner [WORKFLOW…]; without names all that begin with root_. */
+ * lines as the interpreter. runner [--crash] [WORKFLOW…]; without names all that begin with root_. --crash kills each at several places and
+ * resumes it instead. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <sys/mman.h>
 
 #include "core/world.h"
+#include "crash.h"
+#include "runner.h"
 #include "trace.h"
 
 extern const TfyProgram tfyg_program;
@@ -15,7 +18,7 @@ extern const TfyProgram tfyg_program;
 /* There only in programs that are linked with the leak finder. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
-static void collect(void *state, const char *text, size_t len)
+void runner_collect(void *state, const char *text, size_t len)
 {
     DiffState *diff = state;
     if (diff->out_len + len >= sizeof diff->out) {
@@ -27,7 +30,7 @@ static void collect(void *state, const char *text, size_t len)
     diff->out[diff->out_len] = '\0';
 }
 
-static const char *state_name(TfyTaskState state)
+const char *runner_state_name(TfyTaskState state)
 {
     switch (state) {
     case TFY_TASK_COMPLETED: return "completed";
@@ -47,7 +50,7 @@ static int run_program(const char *name)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyWorld *world = tfy__world_virtual(1700000000000, 42);
-    TfyOptions options = {.world = world, .on_output = collect, .state = diff_state, .quiet = true};
+    TfyOptions options = {.world = world, .on_output = runner_collect, .state = diff_state, .quiet = true};
     TfyLoop *loop;
     int64_t tid;
     memset(diff_state, 0, sizeof *diff_state);
@@ -57,7 +60,7 @@ static int run_program(const char *name)
     trace_print(stdout, &(Trace){.name = name,
                                  .out = diff_state->out,
                                  .calls = diff_state->calls,
-                                 .state = state_name(tfy_task_state(loop, tid)),
+                                 .state = runner_state_name(tfy_task_state(loop, tid)),
                                  .result = tfy_task_result(loop, tid),
                                  .error = tfy_task_error(loop, tid)});
     fflush(stdout);
@@ -66,6 +69,14 @@ static int run_program(const char *name)
     if (code < 0) return complain(name, "closing failed");
     if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) return complain(name, "it leaks");
     return 0;
+}
+
+static int crash(const char *name)
+{
+    int kills = crash_program(&tfyg_program, name);
+    if (kills >= 0) printf("ok %s, killed %d times\n", name, kills);
+    fflush(stdout);
+    return kills < 0;
 }
 
 static bool wanted(const char *name, char **names, int count)
@@ -79,11 +90,15 @@ static bool wanted(const char *name, char **names, int count)
 int main(int argc, char **argv)
 {
     int status = 0;
+    bool crashes = argc > 1 && strcmp(argv[1], "--crash") == 0;
+    char **names = argv + 1 + crashes;
+    int count = argc - 1 - crashes;
     diff_state = mmap(NULL, sizeof *diff_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (diff_state == MAP_FAILED) return complain("start", "no memory");
     for (uint32_t i = 0; i < tfyg_program.workflow_count; i++) {
         const char *name = tfyg_program.workflows[i]->name;
-        if (wanted(name, argv + 1, argc - 1)) status |= run_program(name);
+        if (!wanted(name, names, count)) continue;
+        status |= crashes ? crash(name) : run_program(name);
     }
     return status;
 }

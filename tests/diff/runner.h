@@ -1,0 +1,10 @@
+/* runner.h: what the two ways of running a generated program share. */
+#ifndef DIFF_RUNNER_H
+#define DIFF_RUNNER_H
+
+#include "tfy.h"
+
+void runner_collect(void *state, const char *text, size_t len); /* TfyOptions.on_output into a DiffState */
+const char *runner_state_name(TfyTaskState state);
+
+#endif
