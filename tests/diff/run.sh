@@ -36,6 +36,8 @@ set -u
 first=$1 count=$2 # and `crash`
 dir=$work/batch$first${3:-}
 mkdir "$dir" && cd "$dir" || exit 1
+# The generator and the interpreter never free what they make.
+keeper() { ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" timeout 120 "$@"; }
 compiled() { # programs.c
     "$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
         "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lm -lpthread 2>err
@@ -50,7 +52,7 @@ fail() { # the whole batch
     exit 0
 }
 if [ "${3:-}" = crash ]; then
-    "$build/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
+    keeper "$build/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
     "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
     compiled || fail "the C does not compile"
     timeout 600 ./programs --crash >actual 2>err
@@ -59,9 +61,9 @@ if [ "${3:-}" = crash ]; then
     cd "$work" && rm -rf "$dir"
     exit 0
 fi
-"$build/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
+keeper "$build/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
 "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
-timeout 120 "$build/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
+keeper "$build/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
 compiled || fail "the C does not compile"
 timeout 300 ./programs >actual 2>err
 status=$?
