@@ -32,6 +32,8 @@ cp "$here/$name.tfy" . || exit 1
 extra=
 if [ -e "$here/$name.c" ]; then cp "$here/$name.c" . && extra=$name.c; fi
 args=$(sed -n '1,5s|^// args: ||p' "$name.tfy")
+yes= # a resumed run is told again who answers
+case " $args " in *" --yes "*) yes=--yes ;; esac
 # Messages name no run and no directory.
 said() { sed -e 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' -e 's/^/err: /' "$1"; }
 problem() { echo "not ok - $name: $*"; bad=1; }
@@ -47,7 +49,7 @@ killed_at() {
     eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
     status=$?
     [ $status = 137 ] || return
-    timeout 120 "$TFY" resume last $extra --db runs.db >r.out 2>r.err </dev/null
+    timeout 120 "$TFY" resume last $extra $yes --db runs.db >r.out 2>r.err </dev/null
     status=$?
     # What a kill at the first commit leaves may be nothing.
     if [ $status = 69 ] && grep -q 'no run\|no database' r.err; then return; fi

@@ -5,7 +5,8 @@
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
 #   NAME.program the same with the checked program
-# lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the files anew instead; read the diff.
+# lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the
+# files anew instead; read the diff.
 set -u
 case ${1:?usage: run.sh TFYC} in */*) tfyc=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") ;; *) tfyc=$1 ;; esac
 shift
