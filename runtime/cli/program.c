@@ -10,6 +10,7 @@
 #include "core/effect.h"
 #include "core/loop.h"
 #include "core/world.h"
+#include "effects/llm.h"
 #include "tfy.h"
 
 #include <errno.h>
@@ -100,6 +101,12 @@ static int open_session(Session *session)
     };
     int code = tfy_open(&session->loop, session->program, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    code = options.llm ? tfy__llm_prepare(session->loop, error) : TFY_OK;
+    if (code != TFY_OK) { /* a recorded session that cannot be read: nothing is begun with it */
+        tfy_close(session->loop);
+        session->loop = NULL;
+        return tfy__fail(tfy__exit_status(code), "%s", error);
+    }
     session->owner = tfy__owner_start(session->loop, session->db_path);
     session->asker = tfy__ask_start(session->loop, terminal, session->command);
     catch_signals(session->loop);

@@ -129,3 +129,12 @@ run ./program --name z --count 1
 check "a built program runs by itself" printed '"z 1 '
 run ./program --nmae z
 check "a built program's own name in its usage" ended 64 "usage: program --name string"
+
+# A source of model answers that cannot be read is refused before anything runs.
+run tfy run "$EXAMPLES/adr3/adr3.tfy" --llm cassette:nowhere.jsonl
+check "a recorded session that is not there: 69" ended 69 "nowhere.jsonl"
+echo garbage >session.jsonl
+run tfy run "$EXAMPLES/adr3/adr3.tfy" --llm cassette:session.jsonl
+check "... that is none: 65" ended 65 "session.jsonl:1"
+run tfy run "$EXAMPLES/adr3/adr3.tfy" --llm tape:session.jsonl
+check "... and a source of another kind: 64" ended 64 "cassette:FILE"
