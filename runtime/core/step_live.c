@@ -27,6 +27,7 @@ static void timer_fired(void *arg)
         tfy__step_advance(pending);
         return;
     }
+    bool worked = pending->in_call;
     tfy__step_stop_call(pending);
     pending->asking = false;
     if (pending->stage == STAGE_RUN) tfy__step_leave_joiners(pending);
@@ -35,6 +36,8 @@ static void timer_fired(void *arg)
     int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
+    if (worked)
+        tfy__activity(pending->call.task, "ToolExecutionComplete", "%s ran out of time", pending->call.tool->name);
     if (!pending->bounded) {
         tfy__step_answer(pending, tfy_of_int(0));
         return;
