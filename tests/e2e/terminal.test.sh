@@ -35,7 +35,10 @@ type_lines()
         echo "$line"
     done
 }
-type_lines maybe y drop | timeout 60 script -qfec "./ask" /dev/null >screen 2>err
+{
+    within 20 grep -q "tick 0" screen # nobody answers faster than that
+    type_lines maybe y drop
+} | timeout 60 script -qfec "./ask" /dev/null >screen 2>err
 check "the answers were taken" grep -q '"drop"' screen
 check "one that fits nothing is asked for again" grep -q "'maybe' is no answer" screen
 check "details and cases are shown" grep -q "there are two" screen
