@@ -86,6 +86,7 @@ printf '\n$ tfy replay %s\n' "$run"
 "$tfy" replay "$run" >"$work/replay" 2>&1 || { cat "$work/replay" >&2; fail "the replay differs"; }
 tail -n 1 "$work/replay"
 grep -q '0 divergences, 0 effects performed' "$work/replay" || fail "the replay did not say that nothing differs"
-say "The log, as anybody can read it"
-printf "\n\$ sqlite3 runs.db 'select * from history'\n"
-sqlite3 "$TFY_DB" "select lsn, task, workflow, step, line, type, what, substr(detail, 1, 60) from history limit 20" 2>/dev/null || true
+say "The log, as anybody can read it (every record: select * from history)"
+query="select lsn, task, step, line, type, what, substr(replace(detail, char(10), ' '), 1, 60) as detail from history limit 20"
+printf '\n$ sqlite3 -header -column runs.db "%s"\n' "$query"
+sqlite3 -header -column "$TFY_DB" "$query"
