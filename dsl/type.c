@@ -300,7 +300,7 @@ bool type_is_key(const Type *type)
 }
 
 typedef struct TypeWalk {
-    const Type **todo;
+    const Type **stack;
     uint32_t count, cap;
     bool *seen; /* by type id */
 } TypeWalk;
@@ -309,8 +309,8 @@ static void walk_push(Check *c, TypeWalk *walk, const Type *type)
 {
     if (!type || walk->seen[type->id]) return;
     walk->seen[type->id] = true;
-    walk->todo = arena_grow(c->arena, walk->todo, &walk->cap, walk->count + 1, sizeof *walk->todo);
-    walk->todo[walk->count++] = type;
+    walk->stack = arena_grow(c->arena, walk->stack, &walk->cap, walk->count + 1, sizeof *walk->stack);
+    walk->stack[walk->count++] = type;
 }
 
 static void walk_push_fields(Check *c, TypeWalk *walk, const TypeField *fields, uint32_t count)
@@ -324,7 +324,7 @@ bool type_has_handle(Check *c, const Type *type)
     TypeWalk walk = {.seen = arena_alloc(c->arena, c->program->type_count)};
     walk_push(c, &walk, type);
     while (walk.count) {
-        const Type *at = walk.todo[--walk.count];
+        const Type *at = walk.stack[--walk.count];
         if (at->kind == TYPE_TASK || at->kind == TYPE_CHANNEL) return true;
         walk_push(c, &walk, at->key);
         walk_push(c, &walk, at->elem);

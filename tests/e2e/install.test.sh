@@ -1,9 +1,9 @@
 #!/bin/sh
 # What `meson install` leaves is complete: two programs, the library, the header.
 . "$here/lib.sh"
-DESTDIR="$PWD/root" meson install -C "$build" --no-rebuild >install.log 2>&1
+DESTDIR="$PWD/stage" meson install -C "$build" --no-rebuild >install.log 2>&1
 check "installs" [ "$?" = 0 ]
-prefix=$PWD/root/usr/local
+prefix=$PWD/stage/usr/local
 for file in bin/tfy bin/tfyc lib/libtfy.a include/tfy.h; do
     check "$file" [ -s "$prefix/$file" ]
 done
