@@ -203,7 +203,6 @@ struct Pending {
     bool asking;         /* approve: the question was shown */
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
-    int64_t asked_lsn;   /* approve: lsn of the question */
     uint64_t timer;
     Cold *target;                /* join: whom; NULL: unknown */
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
@@ -407,7 +406,6 @@ void tfy__history_hold(Pending *pending); /* go live when the cursor has reached
 void tfy__history_park(Cold *cold);       /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
-bool tfy__record_has(const TfyLogRecord *record, const char *member);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

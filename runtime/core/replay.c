@@ -17,14 +17,6 @@ json_t *tfy__record_json(const TfyLogRecord *record)
     return json ? json : json_object();
 }
 
-bool tfy__record_has(const TfyLogRecord *record, const char *member)
-{
-    json_t *json = tfy__record_json(record);
-    bool has = json_object_get(json, member) != NULL;
-    json_decref(json);
-    return has;
-}
-
 const TfyLogRecord *tfy__history_peek(const Cold *cold)
 {
     if (cold->next_record == NO_INDEX) return NULL;

@@ -111,11 +111,9 @@ static bool begin_start(Pending *pending)
         ok = false;
     } else if (record && ok) {
         pending->from_history = true;
-        pending->asked_lsn = record->lsn;
         tfy__history_take(pending->cold);
     } else {
-        pending->asked_lsn = tfy__step_append(pending, TFY_R_STEP_START, &out);
-        ok = pending->asked_lsn > 0;
+        ok = tfy__step_append(pending, TFY_R_STEP_START, &out) > 0;
     }
     tfy__buffer_free(&out);
     pending->started = ok;

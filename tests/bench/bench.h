@@ -116,4 +116,16 @@ static inline void bench_close(TfyLoop *loop)
     if (tfy_close(loop) < 0) bench_die("the log cannot be closed");
 }
 
+/* CPU seconds of so many runs of a workflow with a log in memory, from the first turn to the last run's end. */
+static inline double bench_cpu_of_runs(const char *workflow, const char *args, int count)
+{
+    TfyLoop *loop = bench_open(NULL);
+    bench_submit(loop, workflow, args, count);
+    double begin = bench_cpu_seconds();
+    if (tfy_run(loop) < 0) bench_die("the run failed");
+    double took = bench_cpu_seconds() - begin;
+    bench_close(loop);
+    return took;
+}
+
 #endif

@@ -34,13 +34,7 @@ static double turns(uint32_t tasks, int64_t yields)
 {
     char args[96];
     snprintf(args, sizeof args, "{\"tasks\":%u,\"count\":%lld}", tasks, (long long)yields);
-    TfyLoop *loop = bench_open(NULL);
-    bench_submit(loop, "turns", args, 1);
-    double begin = bench_cpu_seconds();
-    if (tfy_run(loop) < 0) bench_die("the run failed");
-    double took = bench_cpu_seconds() - begin;
-    bench_close(loop);
-    return took;
+    return bench_cpu_of_runs("turns", args, 1);
 }
 
 int main(void)

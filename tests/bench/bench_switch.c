@@ -7,13 +7,7 @@ static double our_run(uint32_t tasks, int64_t yields)
 {
     char args[64];
     snprintf(args, sizeof args, "{\"count\":%lld}", (long long)yields);
-    TfyLoop *loop = bench_open(NULL);
-    bench_submit(loop, "spin", args, (int)tasks);
-    double begin = bench_cpu_seconds();
-    if (tfy_run(loop) < 0) bench_die("the run failed");
-    double took = bench_cpu_seconds() - begin;
-    bench_close(loop);
-    return took;
+    return bench_cpu_of_runs("spin", args, (int)tasks);
 }
 
 int main(void)
