@@ -53,6 +53,7 @@ typedef enum TfyKind {
     TFY_DURATION, /* milliseconds */
     TFY_TIME,     /* milliseconds since 1970-01-01T00:00:00Z */
     TFY_TASK,     /* a task's number, unique in its database */
+    TFY_CHANNEL,  /* a channel's number, unique in its run; elem: what it carries */
     TFY_STRING,
     TFY_BYTES,
     TFY_JSON, /* canonical JSON text in a string object */
@@ -176,6 +177,7 @@ typedef enum TfyPointKind {
     TFY_POINT_FUEL,   /* a loop head */
     TFY_POINT_CALL,   /* a nested workflow */
     TFY_POINT_EFFECT, /* a tool, prompt or built-in that suspends */
+    TFY_POINT_UNDO,   /* an undo block runs */
     TFY_POINT_MARK,   /* a recorded effect that does not suspend: print, now, spawn …; never a resume point */
 } TfyPointKind;
 
@@ -540,6 +542,15 @@ typedef enum TfyFamily { /* which performer does the work */
                          TFY_F_COMMIT,
                          TFY_F_LLM,
                          TFY_F_PROMPT,
+                         TFY_F_ASK,
+                         TFY_F_SIGNAL,
+                         TFY_F_SEND,
+                         TFY_F_RECV,
+                         TFY_F_LOCK,
+                         TFY_F_PARALLEL,
+                         TFY_F_RACE,
+                         TFY_F_ROOM,
+                         TFY_F_ABANDON,
                          TFY_F_COUNT
 } TfyFamily;
 
@@ -569,10 +580,22 @@ typedef struct TfyTool {
 
 /* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
  * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), read_file(path),
- * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?) */
+ * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?), ask(question),
+ * signal(name). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
+ * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
     tfy_effect_read_file, tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
-    tfy_effect_llm;
+    tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock;
+
+/* What waits for the bodies of parallel and race. The first argument is the list of handles that tfy_branch made (NULL: none).
+ *   parallel(handles)      all have ended well: a record or list of their values in order (bodies without a value have no place in it;
+ *                          TFY_NOTHING: none has). As soon as one failed, in the order of the log: its own error.
+ *   race(handles)          the first to end: case i of the enum with its value, or its own error
+ *   room(handles, limit)   true once fewer than limit of them run; false as soon as one has failed
+ *   abandon(handles)       cancels those that still run; answers when all have ended. Generated code holds cancellation meanwhile.
+ * Each leaves one JoinResult. */
+extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_effect_abandon;
+extern const TfyType tfy_type_handles; /* list of tasks */
 
 /* One place that asks for an effect. Static data. */
 typedef struct TfySite {
@@ -621,7 +644,25 @@ TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64
 
 /* Effects that do not suspend. false: task->error is set or the task is halted. */
 bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out);
+/* A task that neither delays the end of the frame that spawned it nor is cancelled with it. */
+bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                        int64_t *out);
+/* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list at *handles
+ * (NULL: begins one). What it leaves on its undo list at a normal end goes to the parent's frame. */
+bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                TfyObj **handles);
 bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
+/* A channel with room for `capacity` messages (at least 1, else a panic); it lives as long as its run. Nothing is recorded: its number
+ * follows from the program. */
+bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out);
+bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t channel); /* closing twice is fine */
+/* Gives one permit of a lock or semaphore back; the task holds one. */
+bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name);
+/* `with deadline(d)`: from here to tfy_deadline_end the running frame has so long; when the time is up, a cancellation with this scope as
+ * its target is delivered. *out: the scope's number. tfy_deadline_end is called on every way out; when the pending error is that
+ * cancellation, it becomes Timeout. */
+bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_t *out);
+void tfy_deadline_end(TfyTask *task, uint32_t line, int64_t scope);
 bool tfy_self(TfyTask *task, TfyObj **out); /* borrowed */
 bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out);
 bool tfy_random(TfyTask *task, double *out);
@@ -631,6 +672,28 @@ bool tfy_uuid(TfyTask *task, TfyObj **out);
 bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
 bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
 bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
+
+/* ---- undo ----
+ *
+ * A task keeps a list of undo entries; each belongs to a frame. An entry is a compiled workflow (the block behind `undo`) with its captures
+ * as arguments; when the block sees the step's own answer, that is its last parameter, an optional, null until tfy_undo_done.
+ *   - tfy_undo_push before the step's point, in the same slice. Arguments are kept.
+ *   - tfy_undo_done with the answer once it is there (borrowed; an object of the optional type, scalars boxed).
+ *   - tfy_undo_failed when the step raised an error: drops the entry if the step definitely was not done: any error but Timeout and
+ *     cancellation, and those too when a once step had no StepStart. An attempt before a retry that is unknown keeps it.
+ *   - tfy_undo_height: how many entries the running frame has. Blocks note it at their beginning.
+ *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL (TFY_STOP: halted).
+ *     The frame's pc must be set; it comes back at its resume point. The pending error must have been taken before, and
+ *     cancellation held (frame->mask).
+ *   - tfy_undo_lost at that resume point when the block failed: records the failure and forgets it. The rest run.
+ * A frame that ends normally drops its entries; a body of parallel or race hands them to its parent's frame. A killed --force task
+ * drops them all. */
+bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args);
+void tfy_undo_done(TfyTask *task, TfyObj *answer);
+void tfy_undo_failed(TfyTask *task);
+int64_t tfy_undo_height(const TfyTask *task);
+TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point);
+bool tfy_undo_lost(TfyTask *task, const TfyPoint *point);
 
 /* For extern tools written in C: fails the call with ToolError. Always false. */
 bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -773,6 +836,9 @@ int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *s
 int tfy_approve(TfyLoop *loop, int64_t tid,
                 const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
+/* Sends a signal to a run (tid: any of its tasks): the first task that waits for that name takes it, else it is kept. value_json may be NULL:
+ * null. TFY_E_INVALID: not JSON; TFY_E_STATE: the run has ended. Durable when the loop next syncs. */
+int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json);
 int tfy_close(TfyLoop *loop);
 
 /* The main function of a compiled program: run, resume, replay. Returns the exit status. */
