@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../dsl/lsp.h"
 #include "../dsl/parse.h"
 #include "../dsl/token.h"
 #include "machine.h"
@@ -43,6 +44,7 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
                             "      --no-main         leave out main(), for programs that embed the runtime\n"
                             "      --no-line         leave out #line, to read the C\n"
                             "      --diagnostics=json  mistakes as a JSON array on standard error\n"
+                            "      --lsp             serve an editor on standard input and output\n"
                             "      --help, --version\n"
                             "\n"
                             "Exit status: 0 done; 64 wrong usage; 65 mistakes in the program; 69 no such file; 70 "
@@ -50,7 +52,7 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
 
 /* ---- options ---- */
 
-enum { OPT_CHECK = 256, OPT_DUMP, OPT_DEPFILE, OPT_NO_MAIN, OPT_NO_LINE, OPT_DIAGNOSTICS, OPT_HELP, OPT_VERSION };
+enum { OPT_CHECK = 256, OPT_DUMP, OPT_DEPFILE, OPT_NO_MAIN, OPT_NO_LINE, OPT_DIAGNOSTICS, OPT_LSP, OPT_HELP, OPT_VERSION };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -60,6 +62,7 @@ static const struct option long_options[] = {
     {"no-main", no_argument, NULL, OPT_NO_MAIN},
     {"no-line", no_argument, NULL, OPT_NO_LINE},
     {"diagnostics", required_argument, NULL, OPT_DIAGNOSTICS},
+    {"lsp", no_argument, NULL, OPT_LSP},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -94,6 +97,7 @@ static void read_option(Options *options, int option)
             refuse_usage("--diagnostics takes json or text");
         options->json = strcmp(optarg, "json") == 0;
         return;
+    case OPT_LSP: exit(lsp_serve(STDIN_FILENO, stdout));
     case OPT_HELP: fputs(usage, stdout); exit(EXIT_OK);
     case OPT_VERSION: puts("tfyc " TFY_VERSION); exit(EXIT_OK);
     default: exit(EXIT_USAGE); /* getopt has said what is wrong */

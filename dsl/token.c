@@ -163,6 +163,13 @@ bool token_kind_is_word(int kind)
     return find_kind(kind)->type == 'w';
 }
 
+const char *token_word_at(int index)
+{
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (kinds[i].type == 'w' && index-- == 0) return kinds[i].name;
+    return NULL;
+}
+
 static void print_text(FILE *out, const char *text, uint32_t len)
 {
     for (uint32_t i = 0; i < len; i++) {

@@ -48,6 +48,8 @@ void lexer_deinit(TokenList *tokens);
 const char *token_kind_name(int kind);
 bool token_kind_is_class(int kind);
 bool token_kind_is_word(int kind);
+/* The reserved words, one by one; NULL behind the last. */
+const char *token_word_at(int index);
 
 /* The kind of a word: a keyword's, or TOK_ID. */
 int token_word_kind(const char *text, size_t len);

@@ -112,6 +112,7 @@ int tfy__flush_stdout(int status);
 int tfy__cmd_run(int argc, char **argv);
 int tfy__cmd_build(int argc, char **argv);
 int tfy__cmd_check(int argc, char **argv);
+int tfy__cmd_lsp(int argc, char **argv);
 int tfy__cmd_ps(int argc, char **argv);
 int tfy__cmd_inspect(int argc, char **argv);
 int tfy__cmd_resume(int argc, char **argv);

@@ -105,3 +105,14 @@ int tfy__cmd_check(int argc, char **argv)
     tfy__args_free(&args);
     return status;
 }
+
+/* The compiler is the server: it is what understands programs. */
+int tfy__cmd_lsp(int argc, char **argv)
+{
+    static const char *const words[] = {"--lsp"};
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = tfy__run_tfyc(words, 1);
+    tfy__args_free(&args);
+    return status;
+}

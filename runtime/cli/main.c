@@ -15,6 +15,7 @@ static const Entry ENTRIES[] = {
     {"run", tfy__cmd_run},
     {"build", tfy__cmd_build},
     {"check", tfy__cmd_check},
+    {"lsp", tfy__cmd_lsp},
     {"ps", tfy__cmd_ps},
     {"inspect", tfy__cmd_inspect},
     {"resume", tfy__cmd_resume},

@@ -46,6 +46,7 @@ static const TfyCommandInfo COMMANDS[] = {
      RUNNING | BIT(OPT_WORKFLOW), 0, -1},
     {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT), 1, -1},
     {"check", "FILE.tfy ...", "check programs without running them", 0, 1, -1},
+    {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", 0, 0, 0},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},

@@ -1,0 +1,426 @@
+/* locate.c: one walk over the declaration that holds the place. Every name it passes is offered; the smallest that holds the offset wins,
+ * so nothing depends on how exactly the spans of larger nodes fit around their parts. */
+#include "locate.h"
+
+#include <string.h>
+
+typedef struct Walk {
+    const Program *program;
+    uint32_t off;
+    Located best;
+    /* locate_receiver */
+    const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */
+    /* locate_scope */
+    LocateFound *found; /* NULL: no scope is asked for */
+    void *state;
+} Walk;
+
+static bool holds(Span span, uint32_t off)
+{
+    return off >= span.off && off <= span.off + span.len;
+}
+
+static void offer(Walk *w, Span span, Located found)
+{
+    if (!span.len || !holds(span, w->off)) return;
+    if (w->best.kind != LOC_NONE && w->best.span.len < span.len) return;
+    found.span = span;
+    w->best = found;
+}
+
+/* ---- names ---- */
+
+static void offer_variable(Walk *w, Span span, const Variable *variable, const Type *type)
+{
+    if (!variable || variable->type->kind == TYPE_BAD) return;
+    offer(w, span, (Located){.kind = LOC_VARIABLE, .variable = variable, .type = type, .target = variable->span});
+}
+
+static void offer_decl(Walk *w, Span span, const Decl *decl)
+{
+    if (decl && decl->name.text) offer(w, span, (Located){.kind = LOC_DECL, .decl = decl, .target = decl->name.span});
+}
+
+static void offer_field(Walk *w, Span span, const char *owner, const TypeField *fields, uint32_t count,
+                        const char *name)
+{
+    for (uint32_t i = 0; name && i < count; i++) {
+        if (strcmp(fields[i].name, name) != 0 || !fields[i].type) continue;
+        offer(w, span,
+              (Located){.kind = LOC_FIELD,
+                        .owner = owner,
+                        .field = &fields[i],
+                        .type = fields[i].type,
+                        .target = fields[i].span});
+        return;
+    }
+}
+
+static void offer_case(Walk *w, Span span, const Decl *decl, uint32_t index)
+{
+    if (!decl || !decl->type || index >= decl->type->case_count) return;
+    offer(w, span,
+          (Located){.kind = LOC_CASE, .decl = decl, .case_index = index, .target = decl->type->cases[index].span});
+}
+
+static void offer_builtin(Walk *w, Span span, const Builtin *builtin, const Type *type)
+{
+    offer(w, span, (Located){.kind = LOC_BUILTIN, .builtin = builtin, .type = type});
+}
+
+const Decl *locate_type_decl(const Program *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        const Decl *decl = program->decls[i];
+        bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
+        if (is_type && decl->name.text && strcmp(decl->name.text, name) == 0) return decl;
+    }
+    return NULL;
+}
+
+static const Decl *find_decl(const Program *program, const char *name)
+{
+    for (uint32_t i = 0; name && i < program->decl_count; i++) {
+        const Decl *decl = program->decls[i];
+        if (decl->name.text && strcmp(decl->name.text, name) == 0) return decl;
+    }
+    return NULL;
+}
+
+/* A type, enum or error by its name, declared or built in. */
+static void offer_type_name(Walk *w, Name name)
+{
+    if (!name.text || !holds(name.span, w->off)) return;
+    const Decl *decl = locate_type_decl(w->program, name.text);
+    if (decl) {
+        offer_decl(w, name.span, decl);
+        return;
+    }
+    for (const Type *type = w->program->types; type; type = type->next) {
+        if (type->decl || !type->fields || strcmp(type->name, name.text) != 0) continue;
+        offer(w, name.span, (Located){.kind = LOC_TYPE, .type = type});
+        return;
+    }
+}
+
+static void walk_type_expr(Walk *w, const TypeExpr *written)
+{
+    for (; written; written = written->next) {
+        if (written->kind == TYX_NAME && !written->qualifier.text) offer_type_name(w, written->name);
+        walk_type_expr(w, written->args);
+    }
+}
+
+/* ---- expressions ---- */
+
+static void walk_block(Walk *w, const Block *block);
+static void walk_expr(Walk *w, const Expr *e);
+
+static void offer_arg_name(Walk *w, const Expr *call, Name name)
+{
+    const Type *type = call->type;
+    if (!name.text || !holds(name.span, w->off)) return;
+    if (call->call == CALL_CASE && call->decl->type && call->case_index < call->decl->type->case_count) {
+        const TypeCase *found = &call->decl->type->cases[call->case_index];
+        offer_field(w, name.span, found->name, found->fields, found->field_count, name.text);
+    } else if (call->call == CALL_BUILTIN || call->call == CALL_METHOD) {
+        for (uint32_t i = 0; i < call->builtin->param_count; i++) {
+            const BuiltinParam *param = &call->builtin->params[i];
+            if (strcmp(param->name, name.text) == 0)
+                offer(w, name.span,
+                      (Located){.kind = LOC_BUILTIN_PARAM, .builtin = call->builtin, .builtin_param = param});
+        }
+    } else if (call->call == CALL_RECORD && type) {
+        offer_field(w, name.span, type->name, type->fields, type->field_count, name.text);
+    } else if (call->decl) {
+        for (const Field *f = call->decl->params; f; f = f->next) {
+            if (f->name.text && f->type && strcmp(f->name.text, name.text) == 0)
+                offer(w, name.span,
+                      (Located){
+                          .kind = LOC_PARAM, .decl = call->decl, .param = f, .type = f->type, .target = f->name.span});
+        }
+    }
+}
+
+static void walk_args(Walk *w, const Expr *call, const Arg *args)
+{
+    for (const Arg *arg = args; arg; arg = arg->next) {
+        if (call) offer_arg_name(w, call, arg->name);
+        walk_expr(w, arg->value);
+    }
+}
+
+/* The callee is no value, so the checker says on the call what it is. */
+static void walk_callee(Walk *w, const Expr *call)
+{
+    const Expr *callee = call->left;
+    if (!callee) return;
+    if (callee->kind == EX_FIELD) {
+        if (holds(callee->name.span, w->off)) w->dotted = callee;
+        if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, callee->left->type);
+        if (call->call == CALL_CASE) {
+            offer_case(w, callee->name.span, call->decl, call->case_index);
+            offer_decl(w, callee->left->span, call->decl);
+            return;
+        }
+        if (call->call != CALL_METHOD) offer_decl(w, callee->name.span, call->decl);
+        walk_expr(w, callee->left);
+    } else if (callee->kind != EX_NAME) {
+        walk_expr(w, callee);
+    } else if (call->call == CALL_BUILTIN) {
+        offer_builtin(w, callee->span, call->builtin, NULL);
+    } else if (call->decl) {
+        offer_decl(w, callee->span, call->decl);
+    } else {
+        offer_type_name(w, callee->name); /* a built-in record or error made by its name */
+    }
+}
+
+static void walk_field(Walk *w, const Expr *e)
+{
+    const Type *inside = e->left ? e->left->type : NULL;
+    if (holds(e->name.span, w->off)) w->dotted = e;
+    if (e->call == CALL_CASE) {
+        offer_case(w, e->name.span, e->decl, e->case_index);
+        offer_decl(w, e->left->span, e->decl);
+        return;
+    }
+    if (inside && inside->fields)
+        offer_field(w, e->name.span, inside->name, inside->fields, inside->field_count, e->name.text);
+    bool known = e->type && e->type->kind != TYPE_BAD;
+    if (known && w->best.kind == LOC_FIELD && w->best.span.off == e->name.span.off) w->best.type = e->type;
+    walk_expr(w, e->left);
+}
+
+/* { name: value } is a record where its type says so. */
+static void walk_entries(Walk *w, const Expr *e)
+{
+    const Type *type = e->type;
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
+        if (entry->name.text && type && type->fields)
+            offer_field(w, entry->name.span, type->name, type->fields, type->field_count, entry->name.text);
+        walk_expr(w, entry->key);
+        walk_expr(w, entry->value);
+    }
+}
+
+static void walk_parts(Walk *w, const Expr *parts)
+{
+    for (; parts; parts = parts->next) {
+        if (parts->kind != EX_TEXT) walk_expr(w, parts);
+    }
+}
+
+static void walk_concurrent(Walk *w, const Expr *e)
+{
+    for (const ParallelBody *body = e->bodies; body; body = body->next) {
+        walk_expr(w, body->yield);
+        walk_block(w, body->block);
+    }
+    walk_expr(w, e->range);
+    walk_expr(w, e->range_end);
+    walk_expr(w, e->limit);
+}
+
+static void walk_policies(Walk *w, const Expr *e)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+        if (policy->value) walk_expr(w, policy->value);
+        walk_block(w, policy->block);
+    }
+}
+
+static void walk_expr(Walk *w, const Expr *e)
+{
+    if (!e) return;
+    switch (e->kind) {
+    case EX_NAME:
+        offer_variable(w, e->span, e->variable, e->type);
+        offer_decl(w, e->span, e->decl);
+        return;
+    case EX_FIELD: walk_field(w, e); return;
+    case EX_CALL:
+        walk_callee(w, e);
+        walk_args(w, e, e->args);
+        return;
+    case EX_LAMBDA: offer_variable(w, e->name.span, e->variable, e->variable ? e->variable->type : NULL); break;
+    case EX_STRING: walk_parts(w, e->parts); return;
+    default: break;
+    }
+    walk_expr(w, e->cond);
+    walk_expr(w, e->left);
+    walk_expr(w, e->right);
+    walk_args(w, NULL, e->args);
+    walk_entries(w, e);
+    walk_policies(w, e);
+    walk_concurrent(w, e);
+    walk_block(w, e->block);
+}
+
+/* ---- statements ---- */
+
+static void meet(Walk *w, const Variable *variable)
+{
+    if (w->found && variable && strcmp(variable->name, "_") != 0) w->found(w->state, variable);
+}
+
+static void walk_declared(Walk *w, Name name, const Variable *variable)
+{
+    if (variable) offer_variable(w, name.span, variable, variable->type);
+}
+
+static void walk_patterns(Walk *w, const Pattern *patterns)
+{
+    for (const Pattern *p = patterns; p; p = p->next) {
+        if (p->error_type)
+            offer_type_name(w, p->case_name);
+        else if (p->decl)
+            offer_case(w, p->case_name.span, p->decl, p->case_index);
+        offer_type_name(w, p->type_name);
+        for (const Binding *b = p->bindings; b; b = b->next) walk_declared(w, b->name, b->variable);
+    }
+}
+
+static void walk_arms(Walk *w, const Arm *arms)
+{
+    for (const Arm *arm = arms; arm; arm = arm->next) {
+        walk_patterns(w, arm->patterns);
+        for (const Pattern *p = arm->patterns; p && holds(arm->span, w->off); p = p->next)
+            for (const Binding *b = p->bindings; b; b = b->next) meet(w, b->variable);
+        walk_expr(w, arm->guard);
+        walk_block(w, arm->block);
+    }
+}
+
+static void walk_catches(Walk *w, const Catch *catches)
+{
+    for (const Catch *k = catches; k; k = k->next) {
+        for (const CatchName *name = k->names; name; name = name->next)
+            if (!name->module.text) offer_type_name(w, name->name);
+        walk_declared(w, k->var, k->variable);
+        if (k->block && holds(k->block->span, w->off)) meet(w, k->variable);
+        walk_block(w, k->block);
+    }
+}
+
+static void walk_stmt(Walk *w, const Stmt *s)
+{
+    bool loop = s->kind == ST_FOR;
+    walk_type_expr(w, s->type_expr);
+    walk_expr(w, s->target);
+    walk_expr(w, s->value);
+    walk_expr(w, s->range_end);
+    walk_expr(w, s->timeout);
+    walk_declared(w, loop ? s->var : s->name, s->variable);
+    walk_declared(w, s->var2, s->variable2);
+    if (loop && s->block && holds(s->block->span, w->off)) {
+        meet(w, s->variable);
+        meet(w, s->variable2);
+    }
+    walk_args(w, NULL, s->args);
+    if (s->kind == ST_MOCK && !s->mock_module.text)
+        offer_decl(w, s->mock_name.span, find_decl(w->program, s->mock_name.text));
+    walk_block(w, s->block);
+    walk_block(w, s->else_block);
+    walk_arms(w, s->arms);
+    walk_catches(w, s->catches);
+    walk_block(w, s->finally);
+}
+
+/* Blocks that do not hold the place are passed by: a file has many. */
+static void walk_block(Walk *w, const Block *block)
+{
+    if (!block || !holds(block->span, w->off)) return;
+    for (const Stmt *s = block->stmts; s; s = s->next) {
+        walk_stmt(w, s);
+        bool declares = s->kind == ST_LET || s->kind == ST_VAR;
+        if (declares && s->span.off + s->span.len < w->off) meet(w, s->variable);
+    }
+}
+
+/* ---- declarations ---- */
+
+static void walk_fields(Walk *w, const Field *fields)
+{
+    for (const Field *f = fields; f; f = f->next) {
+        walk_type_expr(w, f->type_expr);
+        walk_expr(w, f->value);
+        walk_declared(w, f->name, f->variable);
+    }
+}
+
+static void walk_own_fields(Walk *w, const char *owner, const TypeField *fields, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) offer_field(w, fields[i].span, owner, &fields[i], 1, fields[i].name);
+}
+
+static void walk_cases(Walk *w, const Decl *decl)
+{
+    uint32_t index = 0;
+    for (const EnumCase *k = decl->cases; k; k = k->next, index++) {
+        offer_case(w, k->name.span, decl, index);
+        walk_fields(w, k->fields);
+        if (decl->type && index < decl->type->case_count) {
+            const TypeCase *type_case = &decl->type->cases[index];
+            walk_own_fields(w, type_case->name, type_case->fields, type_case->field_count);
+        }
+    }
+}
+
+static void walk_decl(Walk *w, const Decl *decl)
+{
+    offer_decl(w, decl->name.span, decl);
+    walk_fields(w, decl->params);
+    bool has_fields = (decl->kind == DECL_TYPE || decl->kind == DECL_ERROR) && decl->type;
+    if (has_fields) walk_own_fields(w, decl->type->name, decl->type->fields, decl->type->field_count);
+    walk_type_expr(w, decl->result);
+    walk_expr(w, decl->value);
+    walk_cases(w, decl);
+    walk_expr(w, decl->provider_value);
+    walk_expr(w, decl->provider_value2);
+    for (const ProviderOption *option = decl->options; option; option = option->next) {
+        if (option->value && option->value->kind == EX_NAME && option->name.text &&
+            strcmp(option->name.text, "probe") == 0)
+            offer_decl(w, option->value->span, find_decl(w->program, option->value->name.text));
+        else
+            walk_expr(w, option->value);
+    }
+    for (const PromptRow *row = decl->rows; row; row = row->next) walk_expr(w, row->value);
+    for (const CatchName *name = decl->fails; name; name = name->next)
+        if (!name->module.text) offer_type_name(w, name->name);
+    for (const Field *f = decl->params; f && decl->block && holds(decl->block->span, w->off); f = f->next)
+        meet(w, f->variable);
+    walk_block(w, decl->block);
+}
+
+static void walk_program(Walk *w)
+{
+    for (uint32_t i = 0; i < w->program->decl_count; i++) {
+        const Decl *decl = w->program->decls[i];
+        if (holds(decl->span, w->off)) walk_decl(w, decl);
+    }
+}
+
+Located locate_at(const Program *program, uint32_t off)
+{
+    Walk w = {.program = program, .off = off};
+    walk_program(&w);
+    return w.best;
+}
+
+const Type *locate_receiver(const Program *program, uint32_t off, const Decl **name_decl)
+{
+    Walk w = {.program = program, .off = off};
+    *name_decl = NULL;
+    walk_program(&w);
+    const Expr *left = w.dotted ? w.dotted->left : NULL;
+    if (!left) return NULL;
+    if (left->kind == EX_NAME && !left->variable) *name_decl = left->decl ? NULL : find_decl(program, left->name.text);
+    return left->type;
+}
+
+void locate_scope(const Program *program, uint32_t off, LocateFound *found, void *state)
+{
+    Walk w = {.program = program, .off = off, .found = found, .state = state};
+    walk_program(&w);
+}

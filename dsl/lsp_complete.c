@@ -1,0 +1,184 @@
+/* lsp_complete.c: what can be written here: behind a '.' the fields, methods or cases of what stands before it, elsewhere every name in
+ * scope. The editor filters by what is typed already.
+ *
+ * A half-written line seldom parses, so a name is put where the cursor stands before the text is analysed. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lsp_internal.h"
+
+static const char placeholder[] = "completed_here";
+
+/* The protocol's kinds of completions. */
+enum {
+    ITEM_METHOD = 2,
+    ITEM_FUNCTION = 3,
+    ITEM_FIELD = 5,
+    ITEM_VARIABLE = 6,
+    ITEM_CLASS = 7,
+    ITEM_INTERFACE = 8,
+    ITEM_MODULE = 9,
+    ITEM_ENUM = 13,
+    ITEM_KEYWORD = 14,
+    ITEM_ENUM_MEMBER = 20,
+    ITEM_CONSTANT = 21,
+    ITEM_STRUCT = 22,
+    ITEM_EVENT = 23,
+};
+
+typedef struct Items {
+    json_t *list;
+    Arena *arena;
+} Items;
+
+static void add_item(Items *items, const char *label, int kind, const char *detail, const char *doc)
+{
+    json_t *item = json_pack("{s:o, s:i}", "label", lsp_text(label), "kind", kind);
+    if (detail && *detail) json_object_set_new(item, "detail", lsp_text(detail));
+    if (doc) json_object_set_new(item, "documentation", lsp_text(doc));
+    json_array_append_new(items->list, item);
+}
+
+/* ---- behind a dot ---- */
+
+static void add_fields(Items *items, const Type *type)
+{
+    for (uint32_t i = 0; i < type->field_count; i++)
+        add_item(items, type->fields[i].name, ITEM_FIELD, type->fields[i].type ? type->fields[i].type->name : NULL,
+                 NULL);
+}
+
+static void add_methods(Items *items, const Type *type)
+{
+    for (int id = 0; id < BI_COUNT; id++) {
+        const Builtin *builtin = builtin_by_id((BuiltinId)id);
+        if (builtin->effect || builtin_method(type->kind, builtin->name) != builtin) continue;
+        add_item(items, builtin->name, ITEM_METHOD, lsp_builtin_signature(items->arena, builtin), NULL);
+    }
+}
+
+static void add_cases(Items *items, const Decl *decl)
+{
+    for (const EnumCase *k = decl->cases; k; k = k->next)
+        if (k->name.text) add_item(items, k->name.text, ITEM_ENUM_MEMBER, decl->name.text, NULL);
+}
+
+static void add_behind_dot(Items *items, const Program *program, uint32_t off)
+{
+    const Decl *name_decl;
+    const Type *type = locate_receiver(program, off, &name_decl);
+    if (name_decl && name_decl->kind == DECL_ENUM) {
+        add_cases(items, name_decl);
+    } else if (type && type->kind == TYPE_ANY_ERROR) {
+        add_item(items, "message", ITEM_FIELD, "string", NULL);
+    } else if (type && type->kind != TYPE_BAD) {
+        add_fields(items, type);
+        add_methods(items, type);
+    }
+}
+
+/* ---- names in scope ---- */
+
+static void add_variable(void *state, const Variable *variable)
+{
+    add_item(state, variable->name, ITEM_VARIABLE, variable->type->name, NULL);
+}
+
+static int kind_of(DeclKind kind)
+{
+    switch (kind) {
+    case DECL_IMPORT: return ITEM_MODULE;
+    case DECL_CONST: return ITEM_CONSTANT;
+    case DECL_TYPE: return ITEM_STRUCT;
+    case DECL_ERROR: return ITEM_CLASS;
+    case DECL_ENUM: return ITEM_ENUM;
+    case DECL_TOOL: return ITEM_INTERFACE;
+    case DECL_PROMPT: return ITEM_EVENT;
+    default: return ITEM_FUNCTION;
+    }
+}
+
+static void add_decls(Items *items, const Module *module)
+{
+    for (const Decl *decl = module->decls; decl; decl = decl->next) {
+        if (!decl->name.text || decl->kind == DECL_BAD || decl->kind == DECL_TEST) continue;
+        add_item(items, decl->name.text, kind_of(decl->kind), lsp_decl_signature(items->arena, decl), decl->doc);
+    }
+}
+
+static void add_effects(Items *items)
+{
+    for (int id = 0; id < BI_COUNT; id++) {
+        const Builtin *builtin = builtin_by_id((BuiltinId)id);
+        if (!builtin->effect) continue;
+        add_item(items, builtin->name, ITEM_FUNCTION, lsp_builtin_signature(items->arena, builtin), NULL);
+    }
+}
+
+static void add_types(Items *items, const Program *program)
+{
+    for (const Type *type = program->types; type; type = type->next) {
+        bool written = type->kind >= TYPE_BOOL && type->kind <= TYPE_JSON;
+        bool has_fields = (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && !type->decl;
+        if (written || has_fields) add_item(items, type->name, ITEM_STRUCT, NULL, NULL);
+    }
+}
+
+static void add_keywords(Items *items)
+{
+    for (int i = 0; token_word_at(i); i++) add_item(items, token_word_at(i), ITEM_KEYWORD, NULL, NULL);
+}
+
+static void add_names(Items *items, const LspAnalysis *analysis, uint32_t off)
+{
+    locate_scope(analysis->program, off, add_variable, items);
+    add_decls(items, analysis->module);
+    add_effects(items);
+    add_types(items, analysis->program);
+    add_keywords(items);
+}
+
+/* ---- the request ---- */
+
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The document's text with a name at `off`; malloc'ed. */
+static char *with_placeholder(const LspDocument *document, size_t off, size_t *len)
+{
+    size_t added = sizeof placeholder - 1;
+    char *text = malloc(document->len + added + 1);
+    if (!text) abort();
+    memcpy(text, document->text, off);
+    memcpy(text + off, placeholder, added);
+    memcpy(text + off + added, document->text + off, document->len - off + 1);
+    *len = document->len + added;
+    return text;
+}
+
+json_t *lsp_completion(LspServer *server, const json_t *params)
+{
+    const LspDocument *document = lsp_document_of(server, params);
+    size_t off, len;
+    if (!document || !lsp_offset_of(document->text, document->len, json_object_get(params, "position"), &off))
+        return NULL;
+    if (document->len > LSP_TEXT_MAX) return json_array();
+    size_t start = off;
+    while (start && is_name_byte(document->text[start - 1])) start--;
+    bool dotted = start && document->text[start - 1] == '.' && !(start > 1 && document->text[start - 2] == '.');
+    char *text = with_placeholder(document, off, &len);
+    LspAnalysis analysis;
+    lsp_analysis_init(&analysis, document, text, len);
+    Items items = {json_array(), &analysis.arena};
+    uint32_t at = analysis.source->base + (uint32_t)off + 1;
+    if (dotted)
+        add_behind_dot(&items, analysis.program, at);
+    else
+        add_names(&items, &analysis, at);
+    lsp_analysis_deinit(&analysis);
+    free(text);
+    return items.list;
+}

@@ -1,0 +1,46 @@
+/* lsp_diagnostic.c: what is wrong with a text, for the editor's margin. */
+#include <stdlib.h>
+
+#include "lsp_internal.h"
+
+static json_t *related(const LspAnalysis *analysis, const Diag *diag)
+{
+    return json_pack("[{s:o, s:o}]", "location", lsp_location(analysis, diag->other), "message",
+                     lsp_text(diag->other_message));
+}
+
+static json_t *diagnostic(const LspAnalysis *analysis, const Diag *diag)
+{
+    json_t *result = json_pack("{s:o, s:i, s:s}", "range", lsp_range(analysis, diag->span), "severity",
+                               diag->level == DIAG_ERROR ? 1 : 2, "source", "tfyc");
+    const char *message = diag->message;
+    if (diag->hint) message = arena_printf(analysis->sources.arena, "%s\nhint: %s", message, diag->hint);
+    json_object_set_new(result, "message", lsp_text(message));
+    if (diag->has_other) json_object_set_new(result, "relatedInformation", related(analysis, diag));
+    return result;
+}
+
+/* The editor sorts them; mistakes of meaning are told when the form is right, as the compiler does. */
+static json_t *diagnostics_of(const LspAnalysis *analysis)
+{
+    json_t *list = json_array();
+    const DiagList *diags = analysis->parse_diags.errors ? &analysis->parse_diags : &analysis->check_diags;
+    for (const Diag *diag = diags->first; diag; diag = diag->next)
+        json_array_append_new(list, diagnostic(analysis, diag));
+    return list;
+}
+
+static json_t *refuse_large(void)
+{
+    return json_pack("[{s:{s:{s:i, s:i}, s:{s:i, s:i}}, s:i, s:s, s:s}]", "range", "start", "line", 0, "character", 0,
+                     "end", "line", 0, "character", 0, "severity", 2, "source", "tfyc", "message",
+                     "this file is too large to be checked while typing; 'tfy check' reads it");
+}
+
+void lsp_publish(LspServer *server, const LspDocument *document)
+{
+    const LspAnalysis *analysis = lsp_analyse(server, document);
+    lsp_notify(server, "textDocument/publishDiagnostics",
+               json_pack("{s:s, s:I, s:o}", "uri", document->uri, "version", document->version, "diagnostics",
+                         analysis ? diagnostics_of(analysis) : refuse_large()));
+}

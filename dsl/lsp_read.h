@@ -1,0 +1,39 @@
+/* lsp_read.h: from a stream of bytes to the bodies of messages.
+ *
+ * A message is a head of lines ("Content-Length: 123"), an empty line, and a body of so many bytes. Memory is bounded whatever the head
+ * claims: a body that is too large is passed over without being kept, and behind a head that makes no sense reading goes on at the next
+ * "Content-Length:". */
+#ifndef DSL_LSP_READ_H
+#define DSL_LSP_READ_H
+
+#include <stddef.h>
+
+enum {
+    LSP_HEAD_MAX = 4096,       /* bytes of a message's head */
+    LSP_BODY_MAX = 8 << 20,    /* bytes of a body; what is made of it takes up to twenty times as much */
+    LSP_SKIP_MAX = 1 << 30,    /* a body that claims more was never meant to come */
+    LSP_BUFFER_KEPT = 1 << 20, /* a buffer that one large message made larger is given back */
+};
+
+typedef enum LspReadResult {
+    LSP_READ_MORE,      /* nothing whole is there */
+    LSP_READ_MESSAGE,   /* a body */
+    LSP_READ_BAD_HEAD,  /* a head without a length that makes sense; it is passed over */
+    LSP_READ_TOO_LARGE, /* a body that is passed over */
+} LspReadResult;
+
+typedef struct LspReader {
+    char *bytes; /* malloc'ed: what has arrived */
+    size_t len;  /* bytes there */
+    size_t at;   /* bytes at their beginning that are used up */
+    size_t cap;  /* bytes allocated */
+    size_t skip; /* bytes of a body still to be passed over */
+} LspReader;
+
+void lsp_reader_deinit(LspReader *reader);
+void lsp_reader_feed(LspReader *reader, const char *bytes, size_t len);
+
+/* Takes the next thing out. A body is valid until the next call. */
+LspReadResult lsp_reader_next(LspReader *reader, const char **body, size_t *len);
+
+#endif
