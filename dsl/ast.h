@@ -94,11 +94,23 @@ typedef struct MapEntry {
 
 typedef enum PolicyKind { POL_RETRY, POL_BACKOFF, POL_TIMEOUT, POL_ELSE, POL_UNDO, POL_AS, POL_KEY, POL_APPROVE } PolicyKind;
 
+/* A block that runs apart from the body it stands in, on copies of what it uses: a body of parallel or race, an undo. Set by check. */
+typedef struct Closure {
+    Variable **captures;    /* variables from outside that it reads, in the order of their ids */
+    uint32_t capture_count;
+    const Type *result;     /* what it gives; nothing: no value */
+    Variable *first;        /* parallel for: the loop's variables, which are given to it; NULL otherwise */
+    Variable *second;
+    Variable *answer;       /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
+    bool undoes;            /* some step in it has an undo */
+} Closure;
+
 typedef struct Policy {
     PolicyKind kind;
     Span span;
     Expr *value;  /* all but undo; for `as` an EX_STRING */
     Block *block; /* undo */
+    Closure *closure; /* undo; set by check */
     struct Policy *next;
 } Policy;
 
@@ -106,6 +118,7 @@ typedef struct ParallelBody {
     Name name;
     Expr *yield;  /* name: yield f(x) */
     Block *block; /* name: { … } */
+    Closure *closure; /* set by check */
     struct ParallelBody *next;
 } ParallelBody;
 
@@ -159,6 +172,9 @@ struct Expr {
     Expr **argv;           /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
     uint32_t argc;
     const ErrorSet *errors; /* EX_YIELD: what it can fail with */
+    Closure *closure;      /* EX_PARALLEL_FOR */
+    const Type *handles;   /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
+    bool undoes;           /* … a step in one of the bodies has an undo */
 };
 
 /* ---- statements ---- */
@@ -253,6 +269,7 @@ struct Stmt {
     Variable *variable;    /* let, var; for: the element or counter */
     Variable *variable2;   /* for i, x: i is variable, x is variable2; for k, v likewise */
     bool falls_through;    /* control can reach the statement behind it */
+    bool undoes;           /* try, with: some step in the block has an undo */
 };
 
 struct Block {
@@ -340,7 +357,7 @@ struct Decl {
     const ErrorSet *errors;  /* workflow: what can escape */
     Variable *variables;     /* fn, workflow: every local, parameters first, linked by next */
     uint32_t variable_count;
-    bool uses_self;          /* reserved for reports */
+    bool undoes;             /* workflow: some step in it has an undo */
 };
 
 typedef struct Module {

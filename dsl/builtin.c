@@ -33,6 +33,13 @@ static const Builtin effects[] = {
     {BI_COMMIT, "commit", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT, PARAMS({"message", "string", false}), "string"},
     {BI_LLM, "llm", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT,
      PARAMS({"prompt", "string", false}, {"model", "string?", true}, {"system", "string?", true}), "string"},
+    {BI_ASK, "ask", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"question", "string", false}), "string"},
+    {BI_SIGNAL, "signal", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}), "T"},
+    {BI_LOCK, "lock", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}), "nothing"},
+    {BI_SEMAPHORE, "semaphore", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}, {"n", "int", false}),
+     "nothing"},
+    {BI_DEADLINE, "deadline", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"d", "duration", false}), "nothing"},
+    {BI_CHANNEL, "channel", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"capacity", "int", false}), "nothing"},
     {BI_KILL, "kill", TYPE_BAD, AT_ONCE, REPEAT_IDEMPOTENT, PARAMS({"t", "task", false}), "nothing"},
     {BI_SELF, "self", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "string"},
     {BI_NOW, "now", TYPE_BAD, AT_ONCE, REPEAT_PURE, NO_PARAMS, "time"},
@@ -48,6 +55,9 @@ static const Builtin effects[] = {
 };
 
 static const Builtin methods[] = {
+    {BI_SEND, "send", TYPE_CHANNEL, SUSPENDS, REPEAT_PURE, PARAMS({"value", "T", false}), "nothing"},
+    {BI_RECV, "recv", TYPE_CHANNEL, SUSPENDS, REPEAT_PURE, NO_PARAMS, "T?"},
+    {BI_CHANNEL_CLOSE, "close", TYPE_CHANNEL, AT_ONCE, REPEAT_IDEMPOTENT, NO_PARAMS, "nothing"},
     METHOD(BI_STRING_LEN, "len", TYPE_STRING, "int", NO_PARAMS),
     METHOD(BI_STRING_BYTE_LEN, "byte_len", TYPE_STRING, "int", NO_PARAMS),
     METHOD(BI_STRING_SLICE, "slice", TYPE_STRING, "string", PARAMS({"from", "int", false}, {"to", "int", true})),
@@ -73,15 +83,14 @@ static const Builtin methods[] = {
 
 /* Effects of later versions: their names are taken, so that today's programs mean the same tomorrow. */
 static const char *const later_effects[] = {
-    "accept", "ask",       "channel",  "close",  "connect",   "deadline", "http",     "listen", "lock",
-    "read",   "read_line", "readable", "secret", "semaphore", "signal",   "writable", "write",
+    "accept", "close", "connect", "http", "listen", "read", "read_line", "readable", "secret", "writable", "write",
 };
 
 static const char *const later_methods[] = {
-    "all",         "any",  "day",     "filter",  "find",    "first",  "format",    "hour",        "keys",
-    "last",        "map",  "merge",   "minute",  "month",   "or",     "parse",     "parse_float", "parse_int",
-    "path",        "recv", "remove",  "replace", "reverse", "second", "send",      "sort_by",     "split",
-    "starts_with", "sum",  "to_json", "values",  "weekday", "year",   "ends_with", "matches",     "close",
+    "all",     "any",    "day",     "filter",  "find",      "first",   "format", "hour",        "keys",
+    "last",    "map",    "merge",   "minute",  "month",     "or",      "parse",  "parse_float", "parse_int",
+    "path",    "remove", "replace", "reverse", "second",    "sort_by", "split",  "starts_with", "sum",
+    "to_json", "values", "weekday", "year",    "ends_with", "matches",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

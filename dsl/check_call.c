@@ -307,10 +307,30 @@ static void refuse_effect_here(Check *c, const Expr *e, const char *name, const 
     diag_other(c->diags, diag, decl->name.span, "'%s' is a fn", decl->name.text);
 }
 
+static bool is_with_effect(const Builtin *builtin)
+{
+    return builtin && (builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE);
+}
+
+/* lock, semaphore and deadline hold for a block, so they stand behind `with` and nowhere else. */
+static bool check_with_mode(Check *c, const Expr *e, CallMode mode, const char *name, const Builtin *builtin)
+{
+    Diag *diag;
+    if (mode == MODE_WITH && is_with_effect(builtin)) return true;
+    if (mode == MODE_WITH) {
+        diag = diag_error(c->diags, e->span, "'with' takes lock, semaphore or deadline, not '%s'", name);
+    } else {
+        diag = diag_error(c->diags, e->span, "'%s' holds for a block, so it stands behind 'with'", name);
+        diag_hint(c->diags, diag, "write with %s(…) { … }", name);
+    }
+    return false;
+}
+
 /* Mistakes 15 and 17, and what spawn takes. True: the call may stand here. */
 static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool wants_yield, bool effect,
                        const Builtin *builtin)
 {
+    if (mode == MODE_WITH || is_with_effect(builtin)) return check_with_mode(c, e, mode, name, builtin);
     if (mode == MODE_SPAWN) {
         refuse_spawn(c, e, name, builtin ? "a built-in effect" : "not a workflow");
         return false;
@@ -430,7 +450,21 @@ static const Type *approve_with(Check *c, const Expr *e, const Type *type)
         if (!type->cases[i].field_count) return type;
     Diag *diag =
         diag_error(c->diags, e->span, "nobody can answer this with a case of %s: all of them carry values", type->name);
-    diag_other(c->diags, diag, type->decl->name.span, "declared here");
+    if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
+    return c->core->bad;
+}
+
+/* channel(n) carries what its annotation says; a signal brings it. */
+static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin, const Type *want)
+{
+    bool channel = builtin->id == BI_CHANNEL;
+    if (channel && want && want->kind == TYPE_CHANNEL) return want;
+    if (!channel && want && !type_has_handle(c, want)) return want;
+    if (!channel && c->statement && c->statement->kind == EX_YIELD && c->statement->left == e) return c->core->nothing;
+    Diag *diag = channel ? diag_error(c->diags, e->span, "the type of this channel's messages is not known")
+                         : diag_error(c->diags, e->span, "the type of what this signal brings is not known");
+    diag_hint(c->diags, diag,
+              channel ? "annotate it: let c: channel<T> = channel(8)" : "annotate it: let v: T = yield signal(…)");
     return c->core->bad;
 }
 
@@ -447,6 +481,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     slots_of_builtin(c, &slots, builtin, NULL);
     bind_args(c, e, &slots, 0);
     if (!ok) return c->core->bad;
+    if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
     want = type_strip(want);
     if (builtin->id == BI_APPROVE && want && want->kind == TYPE_ENUM) return approve_with(c, e, want);
     return type_of_notation(c, builtin->result, NULL);
@@ -510,7 +545,8 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode)
         return give_up(c, e);
     }
     if (!check_method_fits(c, e, builtin, receiver)) return give_up(c, e);
-    if (!check_mode(c, e, mode, builtin->name, false, false, NULL)) return give_up(c, e);
+    if (!check_mode(c, e, mode, builtin->name, builtin->suspends, builtin->effect, builtin->effect ? builtin : NULL))
+        return give_up(c, e);
     e->call = CALL_METHOD;
     e->builtin = builtin;
     slots_of_builtin(c, &slots, builtin, receiver);

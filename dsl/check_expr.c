@@ -181,6 +181,7 @@ static const Type *infer_name(Check *c, Expr *e)
         return decl ? infer_decl_name(c, e, decl) : report_unknown_name(c, e);
     }
     e->variable = variable;
+    check_capture(c, variable);
     const Type *type = variable->type;
     if (type->kind == TYPE_OPTIONAL || type->kind == TYPE_ANY_ERROR) {
         const Type *known = flow_known(c, e);
@@ -611,13 +612,6 @@ static const Type *infer_paren(Check *c, Expr *e, const Type *want)
     return type;
 }
 
-/* Only the word at its head is marked: the rest may go over many lines. */
-static const Type *refuse(Check *c, const Expr *e, const char *word)
-{
-    diag_not_yet(c->diags, (Span){e->span.off, (uint32_t)strlen(word)}, arena_printf(c->arena, "'%s'", word));
-    return c->core->bad;
-}
-
 static const Type *infer(Check *c, Expr *e, const Type *want)
 {
     const CoreTypes *core = c->core;
@@ -643,9 +637,9 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     case EX_YIELD: return check_yield(c, e, want);
     case EX_SPAWN: return check_spawn(c, e);
     case EX_LAMBDA: diag_not_yet(c->diags, e->span, "an inline function"); return core->bad;
-    case EX_PARALLEL:
-    case EX_PARALLEL_FOR: return refuse(c, e, "parallel");
-    case EX_RACE: return refuse(c, e, "race");
+    case EX_PARALLEL: return check_parallel(c, e, want);
+    case EX_PARALLEL_FOR: return check_parallel_for(c, e, want);
+    case EX_RACE: return check_race(c, e);
     }
     return core->bad;
 }

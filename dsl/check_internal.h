@@ -93,6 +93,21 @@ typedef struct Loop {
     struct Loop *outer;
 } Loop;
 
+/* The closure that is being checked: what stands outside it is read by copy and never assigned. */
+typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
+
+typedef struct ClosureScope {
+    ClosureKind kind;
+    Closure *closure;
+    uint32_t floor;      /* variables with a lower id stand outside */
+    const Type *want;    /* what give is wanted to give, or NULL */
+    bool gives;          /* some give was seen, and decided closure->result */
+    Span give_span;      /* the first one */
+    const Stmt *finally_of; /* the try around the closure whose finally it stands in */
+    Loop *loop;          /* the loop around it */
+    struct ClosureScope *outer;
+} ClosureScope;
+
 typedef struct CatchVariable { /* the catch that binds an error of unknown kind */
     const Variable *variable;
     Clause *clause;
@@ -105,7 +120,9 @@ typedef struct Body {
     const Type *result; /* what return must give */
     Variable *last_variable;
     Loop *loop;
-    const Stmt *finally_of; /* the try whose finally we are in */
+    const Stmt *finally_of; /* the try whose finally we are in, within the closure */
+    ClosureScope *closure;  /* innermost, or NULL */
+    uint32_t undo_seen;     /* steps with an undo so far */
     TryScope *scope;
     CatchVariable *catch_variables;
     WorkflowErrors *errors; /* workflows only */
@@ -137,6 +154,9 @@ typedef struct Check {
     bool unreachable;     /* control cannot get here; facts say nothing */
     bool allow_any_error; /* the next name may be an error of unknown kind */
     Body *body;
+    const Expr *statement; /* the last expression that is a statement of its own */
+    Name let_name; /* of the let or var whose value is being checked: its undo sees the answer under this name */
+    Type *first_anonymous; /* types of parallel and race */
     NameTable workflows; /* name → WorkflowErrors */
     WorkflowErrors *first_workflow, *last_workflow;
     uint32_t const_depth;  /* constants being checked, one inside the other */
@@ -157,6 +177,9 @@ const Type *type_list(Check *c, const Type *elem);
 const Type *type_map(Check *c, const Type *key, const Type *elem);
 const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
 const Type *type_task(Check *c, const Type *elem);
+const Type *type_channel(Check *c, const Type *elem);
+/* What a parallel (TYPE_RECORD) or race (TYPE_ENUM) gives: fields hold the bodies' names and types; those of an enum may be nothing. */
+const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count);
 const Type *type_core_named(const Check *c, const char *name);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
 bool type_is_printable(const Type *type);
@@ -210,7 +233,7 @@ void check_null_error(Check *c, const Expr *e);
 Expr *expr_strip(Expr *e); /* without parentheses */
 
 /* ---- check_call.c ---- */
-typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN } CallMode;
+typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN, MODE_WITH } CallMode;
 const Type *check_call(Check *c, Expr *e, const Type *want);
 const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want);
 const Type *check_case(Check *c, Expr *e, Decl *decl); /* Enum.case without values */
@@ -221,7 +244,26 @@ const Type *check_yield(Check *c, Expr *e, const Type *want);
 const Type *check_spawn(Check *c, Expr *e);
 void check_label(Check *c, Name label);
 
+/* ---- check_conc.c ---- */
+const Type *check_parallel(Check *c, Expr *e, const Type *want);
+const Type *check_parallel_for(Check *c, Expr *e, const Type *want);
+const Type *check_race(Check *c, Expr *e);
+void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name);
+bool check_with(Check *c, Stmt *s);
+bool check_give(Check *c, Stmt *s);
+/* A local is used: closures between here and its declaration take it along. */
+void check_capture(Check *c, Variable *variable);
+/* Says so when a variable stands outside the closure around this place, and cannot be assigned in it. */
+bool check_refuse_outside(Check *c, const Expr *root);
+/* `return`, `break`, `continue` out of a closure. True: it was refused. */
+bool check_refuse_leaving(Check *c, const Stmt *s, const char *word);
+
 /* ---- check_stmt.c ---- */
+/* What a `for` goes through, and the types of its variables; second is NULL when one is all there is. */
+typedef struct Range {
+    const Type *first, *second;
+} Range;
+Range check_range(Check *c, Expr *value, Expr *range_end, Name var, Name var2);
 void check_body(Check *c, Decl *decl);
 bool check_block(Check *c, Block *block);          /* true: control can reach its end */
 bool check_block_in_scope(Check *c, Block *block); /* the caller opened the scope */

@@ -112,7 +112,7 @@ static void report_no_case(Check *c, const Pattern *p, const Type *type)
     Diag *diag =
         near ? diag_error(c->diags, p->case_name.span, "no case '%s' in %s; did you mean '%s'?", name, type->name, near)
              : diag_error(c->diags, p->case_name.span, "no case '%s' in %s", name, type->name);
-    diag_other(c->diags, diag, type->decl->name.span, "declared here");
+    if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
 }
 
 static void bind_bad(Check *c, Pattern *p)

@@ -96,7 +96,9 @@ static const Type *check_initial_value(Check *c, Stmt *s)
 
 static bool check_let(Check *c, Stmt *s)
 {
+    c->let_name = s->name;
     const Type *type = check_initial_value(c, s);
+    c->let_name = (Name){0};
     s->variable = check_add_variable(c, s->name, type, s->kind == ST_VAR);
     return true;
 }
@@ -148,6 +150,7 @@ static const Type *check_target(Check *c, Expr *target)
         diag_error(c->diags, root->span, "'%s' is a constant and cannot be assigned", root->name.text);
         return c->core->bad;
     }
+    if (check_refuse_outside(c, root)) return c->core->bad;
     if (!root->variable->mutable) {
         report_immutable(c, root);
         return c->core->bad;
@@ -196,6 +199,7 @@ static void refuse_unused(Check *c, const Expr *e)
 
 static bool check_expr_stmt(Check *c, Stmt *s)
 {
+    c->statement = s->value;
     check_expr_or_nothing(c, s->value, NULL);
     refuse_unused(c, s->value);
     return true;
@@ -251,15 +255,11 @@ static bool check_while(Check *c, Stmt *s)
     return true;
 }
 
-typedef struct Range {
-    const Type *first, *second; /* the types of the loop's variables; second is NULL when one is all there is */
-} Range;
-
-static Range check_int_range(Check *c, Stmt *s)
+static Range check_int_range(Check *c, Expr *value, Expr *range_end, Name var2)
 {
-    check_expr_to(c, s->value, c->core->integer, (Why){0});
-    check_expr_to(c, s->range_end, c->core->integer, (Why){0});
-    if (s->var2.text) diag_error(c->diags, s->var2.span, "a range gives one value at a time");
+    check_expr_to(c, value, c->core->integer, (Why){0});
+    check_expr_to(c, range_end, c->core->integer, (Why){0});
+    if (var2.text) diag_error(c->diags, var2.span, "a range gives one value at a time");
     return (Range){c->core->integer, c->core->bad};
 }
 
@@ -270,21 +270,21 @@ static void report_no_range(Check *c, const Expr *e)
     if (e->type->kind == TYPE_STRING) diag_hint(c->diags, diag, "go through its .lines()");
 }
 
-static Range check_range(Check *c, Stmt *s)
+Range check_range(Check *c, Expr *value, Expr *range_end, Name var, Name var2)
 {
     const Type *bad = c->core->bad;
-    if (s->range_end) return check_int_range(c, s);
-    const Type *type = check_expr(c, s->value, NULL);
+    if (range_end) return check_int_range(c, value, range_end, var2);
+    const Type *type = check_expr(c, value, NULL);
     switch (type->kind) {
-    case TYPE_LIST: return s->var2.text ? (Range){c->core->integer, type->elem} : (Range){type->elem, NULL};
+    case TYPE_LIST: return var2.text ? (Range){c->core->integer, type->elem} : (Range){type->elem, NULL};
     case TYPE_MAP:
-        if (s->var2.text) return (Range){type->key, type->elem};
-        Diag *diag = diag_error(c->diags, s->var.span, "a map gives a key and a value");
-        diag_hint(c->diags, diag, "write for %s, value in …", s->var.text);
+        if (var2.text) return (Range){type->key, type->elem};
+        Diag *diag = diag_error(c->diags, var.span, "a map gives a key and a value");
+        diag_hint(c->diags, diag, "write for %s, value in …", var.text);
         break;
     case TYPE_BAD: break;
-    case TYPE_OPTIONAL: check_null_error(c, s->value); break;
-    default: report_no_range(c, s->value);
+    case TYPE_OPTIONAL: check_null_error(c, value); break;
+    default: report_no_range(c, value);
     }
     return (Range){bad, bad};
 }
@@ -292,7 +292,7 @@ static Range check_range(Check *c, Stmt *s)
 static bool check_for(Check *c, Stmt *s)
 {
     Loop loop = {.outer = c->body->loop};
-    Range range = check_range(c, s);
+    Range range = check_range(c, s->value, s->range_end, s->var, s->var2);
     flow_forget_assigned(c, s->block);
     const Facts *at_head = c->facts;
     uint32_t scope = check_scope_enter(c);
@@ -319,6 +319,7 @@ static bool check_jump(Check *c, Stmt *s)
     const char *word = s->kind == ST_BREAK ? "break" : "continue";
     Loop *loop = c->body->loop;
     if (!loop) {
+        if (check_refuse_leaving(c, s, word)) return false;
         if (c->body->finally_of)
             refuse_leaving_finally(c, s, word);
         else
@@ -354,6 +355,10 @@ static void check_return_value(Check *c, Stmt *s)
 
 static bool check_return(Check *c, Stmt *s)
 {
+    if (check_refuse_leaving(c, s, "return")) {
+        if (s->value) check_expr_or_nothing(c, s->value, NULL);
+        return false;
+    }
     if (c->body->finally_of) refuse_leaving_finally(c, s, "return");
     check_return_value(c, s);
     return false;
@@ -487,7 +492,9 @@ static bool check_try(Check *c, Stmt *s)
     const Facts *before = c->facts;
     c->body->scope = open_try(c, s);
     Clause *clause = c->body->scope->clauses;
+    uint32_t undo_seen = c->body->undo_seen;
     bool falls = check_block(c, s->block);
+    s->undoes = c->body->undo_seen > undo_seen;
     c->body->scope = c->body->scope->parent;
     const Facts *after = c->facts;
     c->facts = before;
@@ -549,8 +556,8 @@ static bool check_stmt(Check *c, Stmt *s)
     case ST_CONTINUE: return check_jump(c, s);
     case ST_TRY: return check_try(c, s);
     case ST_ASSERT: check_condition(c, s->value); return true;
-    case ST_GIVE: return refuse(c, s, "'give'");
-    case ST_WITH: return refuse(c, s, "'with'");
+    case ST_GIVE: return check_give(c, s);
+    case ST_WITH: return check_with(c, s);
     case ST_MOCK: return refuse(c, s, "'mock'");
     }
     return true;
@@ -606,6 +613,7 @@ void check_body(Check *c, Decl *decl)
     check_params(c, decl);
     bool falls = check_block_in_scope(c, decl->block);
     check_scope_leave(c, scope);
+    decl->undoes = body.undo_seen > 0;
     if (falls && !body.incomplete && decl->type->kind != TYPE_NOTHING && decl->type->kind != TYPE_BAD)
         report_missing_return(c, decl);
     c->body = NULL;

@@ -57,7 +57,7 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
         return c->core->bad;
     }
     if (strcmp(name, "channel") == 0) {
-        diag_not_yet(c->diags, written->span, "'channel'");
+        diag_error(c->diags, written->span, "'channel' needs the type of its messages: channel<T>");
         return c->core->bad;
     }
     return report_unknown_type(c, written);
@@ -99,13 +99,26 @@ static const Type *resolve_task(Check *c, const TypeExpr *written)
     return type_task(c, nothing ? c->core->nothing : check_type_expr(c, arg));
 }
 
+/* recv answers null when a channel is closed, so its messages are never null. */
+static const Type *resolve_channel(Check *c, const TypeExpr *written)
+{
+    const Type *elem = check_type_expr(c, written->args);
+    if (elem->kind == TYPE_BAD) return elem;
+    if (elem->kind != TYPE_OPTIONAL) return type_channel(c, elem);
+    Diag *diag = diag_error(c->diags, written->args->span,
+                            "a channel cannot carry %s: recv answers null when it is closed", elem->name);
+    diag_hint(c->diags, diag, "carry a record with a field of that type");
+    return c->core->bad;
+}
+
 static void report_no_generic(Check *c, const TypeExpr *written)
 {
     const char *near = name_elsewhere(written->name.text);
     if (near)
         diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", written->name.text, near);
     else
-        diag_error(c->diags, written->span, "'%s' takes no types; those that do are list<T>, map<K, T> and task<T>",
+        diag_error(c->diags, written->span,
+                   "'%s' takes no types; those that do are list<T>, map<K, T>, task<T> and channel<T>",
                    written->name.text);
 }
 
@@ -116,10 +129,8 @@ static const Type *resolve_generic(Check *c, const TypeExpr *written)
         return check_arity(c, written, 1) ? type_list(c, check_type_expr(c, written->args)) : c->core->bad;
     if (strcmp(name, "map") == 0) return check_arity(c, written, 2) ? resolve_map(c, written) : c->core->bad;
     if (strcmp(name, "task") == 0) return check_arity(c, written, 1) ? resolve_task(c, written) : c->core->bad;
-    if (strcmp(name, "channel") == 0)
-        diag_not_yet(c->diags, written->span, "'channel'");
-    else
-        report_no_generic(c, written);
+    if (strcmp(name, "channel") == 0) return check_arity(c, written, 1) ? resolve_channel(c, written) : c->core->bad;
+    report_no_generic(c, written);
     return c->core->bad;
 }
 

@@ -68,9 +68,9 @@ static void check_policy(Check *c, const Policy *policy)
     case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_AS: check_label_policy(c, policy); break;
-    case POL_UNDO: diag_not_yet(c->diags, policy->span, "'undo'"); break;
     case POL_APPROVE: diag_not_yet(c->diags, policy->span, "the policy 'approve'"); break;
-    case POL_ELSE: break; /* check_else_policy */
+    case POL_ELSE:        /* check_else_policy */
+    case POL_UNDO: break; /* once the type is known */
     }
 }
 
@@ -78,7 +78,8 @@ static RepeatClass repeat_class_of(const Expr *call)
 {
     switch (call->call) {
     case CALL_TOOL: return call->decl->repeat;
-    case CALL_BUILTIN: return call->builtin->repeat;
+    case CALL_BUILTIN:
+    case CALL_METHOD: return call->builtin->repeat;
     default: return REPEAT_IDEMPOTENT; /* prompts; a workflow's steps look after themselves */
     }
 }
@@ -109,7 +110,7 @@ static void refuse_policies(Check *c, const Expr *e)
     }
 }
 
-static const Type *check_policies(Check *c, Expr *e, const Type *type)
+static const Type *check_policies(Check *c, Expr *e, const Type *type, Name let_name)
 {
     const Policy *seen[POL_APPROVE + 1] = {0};
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
@@ -122,7 +123,8 @@ static const Type *check_policies(Check *c, Expr *e, const Type *type)
         check_policy(c, policy);
         if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
     }
-    if (e->left->call == CALL_BUILTIN && !e->left->builtin->suspends) {
+    if (seen[POL_UNDO]) check_undo(c, (Policy *)seen[POL_UNDO], e->left->type, let_name);
+    if (e->left->builtin && !e->left->builtin->suspends) {
         refuse_policies(c, e);
     } else if (e->left->call != CALL_NONE && type->kind != TYPE_BAD) {
         check_policy_set(c, e, seen);
@@ -140,8 +142,7 @@ static bool has_policy(const Expr *e, PolicyKind kind)
 
 static bool is_effect_call(const Expr *call)
 {
-    return call->call == CALL_WORKFLOW || call->call == CALL_TOOL || call->call == CALL_PROMPT ||
-           call->call == CALL_BUILTIN;
+    return call->call == CALL_WORKFLOW || call->call == CALL_TOOL || call->call == CALL_PROMPT || call->builtin;
 }
 
 /* Mistake 16: said once per yield, whatever it calls. */
@@ -161,12 +162,14 @@ static bool refuse_yield_in_fn(Check *c, Expr *e)
 const Type *check_yield(Check *c, Expr *e, const Type *want)
 {
     Expr *call = e->left;
+    Name let_name = c->let_name;
+    c->let_name = (Name){0};
     e->errors = errors_empty();
     if (refuse_yield_in_fn(c, e) || call->kind != EX_CALL) return c->core->bad;
     c->yield_word = (Span){e->span.off, sizeof "yield" - 1};
     const Type *type = check_call_in_mode(c, call, MODE_YIELD, want);
     call->type = call->to = type;
-    type = check_policies(c, e, type);
+    type = check_policies(c, e, type, let_name);
     if (call->call == CALL_WORKFLOW) {
         ErrorSource *source = errors_note(c, e->span);
         source->callee = call->decl;
@@ -187,7 +190,6 @@ const Type *check_spawn(Check *c, Expr *e)
         return c->core->bad;
     }
     if (call->kind != EX_CALL) return c->core->bad;
-    if (e->detached) diag_not_yet(c->diags, e->span, "'spawn detached'");
     if (e->has_with) diag_not_yet(c->diags, e->span, "spawn's 'with'");
     const Type *type = check_call_in_mode(c, call, MODE_SPAWN, NULL);
     call->type = call->to = type;

@@ -8,6 +8,7 @@ typedef struct TypeNode {
     Type type; /* first: a Type pointer is a TypeNode pointer */
     uint32_t depth;
     struct TypeNode *hash_next;
+    Type *next_anonymous; /* of those that parallel and race made */
 } TypeNode;
 
 static uint32_t depth_of(const Type *type)
@@ -45,7 +46,8 @@ static bool is_scalar_kind(TypeKind kind)
     case TYPE_FLOAT:
     case TYPE_DURATION:
     case TYPE_TIME:
-    case TYPE_TASK: return true;
+    case TYPE_TASK:
+    case TYPE_CHANNEL: return true;
     default: return false;
     }
 }
@@ -82,6 +84,7 @@ static const char *name_composite(Check *c, TypeKind kind, const Type *key, cons
     case TYPE_LIST: return arena_printf(c->arena, "list<%s>", elem->name);
     case TYPE_MAP: return arena_printf(c->arena, "map<%s, %s>", key->name, elem->name);
     case TYPE_TASK: return arena_printf(c->arena, "task<%s>", elem->name);
+    case TYPE_CHANNEL: return arena_printf(c->arena, "channel<%s>", elem->name);
     default: return arena_printf(c->arena, "%s?", elem->name);
     }
 }
@@ -131,6 +134,71 @@ const Type *type_task(Check *c, const Type *elem)
 {
     c->has_task_types = true;
     return intern(c, TYPE_TASK, NULL, elem);
+}
+
+const Type *type_channel(Check *c, const Type *elem)
+{
+    c->has_task_types = true;
+    return intern(c, TYPE_CHANNEL, NULL, elem);
+}
+
+/* ---- the types of parallel and race: made of names, the same for the same names and types ---- */
+
+static const char *name_of_bodies(Check *c, const char *open, const TypeField *fields, uint32_t count)
+{
+    const char *name = open;
+    for (uint32_t i = 0; i < count; i++) {
+        bool bare = fields[i].type->kind == TYPE_NOTHING;
+        name = arena_printf(c->arena, "%s%s%s%s%s", name, i ? ", " : "", fields[i].name, bare ? "" : ": ",
+                            bare ? "" : fields[i].type->name);
+        if (i == 3 && count > 4) return arena_printf(c->arena, "%s, …}", name);
+    }
+    return arena_printf(c->arena, "%s}", name);
+}
+
+static bool same_bodies(const Type *type, const TypeField *fields, uint32_t count)
+{
+    uint32_t have = type->kind == TYPE_ENUM ? type->case_count : type->field_count;
+    for (uint32_t i = 0; i < count && have == count; i++) {
+        const TypeCase *k = type->kind == TYPE_ENUM ? &type->cases[i] : NULL;
+        const Type *value = !k ? type->fields[i].type : k->has_fields ? k->fields[0].type : NULL;
+        const Type *wanted = fields[i].type->kind == TYPE_NOTHING ? NULL : fields[i].type;
+        if (value != wanted || !check_same_name(k ? k->name : type->fields[i].name, fields[i].name)) return false;
+    }
+    return have == count;
+}
+
+static TypeCase *cases_of_bodies(Check *c, const TypeField *fields, uint32_t count)
+{
+    TypeCase *cases = arena_alloc(c->arena, (count + 1) * sizeof *cases);
+    for (uint32_t i = 0; i < count; i++) {
+        cases[i] = (TypeCase){.name = fields[i].name, .span = fields[i].span};
+        if (fields[i].type->kind == TYPE_NOTHING) continue;
+        cases[i].fields = arena_new(c->arena, TypeField);
+        cases[i].fields[0] = (TypeField){.name = "value", .type = fields[i].type, .span = fields[i].span};
+        cases[i].field_count = 1;
+        cases[i].has_fields = true;
+    }
+    return cases;
+}
+
+const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count)
+{
+    for (Type *type = c->first_anonymous; type; type = ((TypeNode *)type)->next_anonymous) {
+        if (type->kind == kind && same_bodies(type, fields, count)) return type;
+    }
+    Type *type = new_type(c, kind, name_of_bodies(c, kind == TYPE_ENUM ? "race {" : "{", fields, count));
+    if (kind == TYPE_ENUM) {
+        type->cases = cases_of_bodies(c, fields, count);
+        type->case_count = count;
+    } else {
+        type->fields = arena_alloc(c->arena, (count + 1) * sizeof *fields);
+        memcpy(type->fields, fields, count * sizeof *fields);
+        type->field_count = count;
+    }
+    ((TypeNode *)type)->next_anonymous = c->first_anonymous;
+    c->first_anonymous = type;
+    return type;
 }
 
 /* ---- the types that are always there ---- */
@@ -293,10 +361,10 @@ bool type_is_key(const Type *type)
 {
     if (type->kind == TYPE_STRING || type->kind == TYPE_INT || type->kind == TYPE_BAD) return true;
     if (type->kind != TYPE_ENUM) return false;
-    for (const EnumCase *k = type->decl->cases; k; k = k->next) {
+    for (const EnumCase *k = type->decl ? type->decl->cases : NULL; k; k = k->next) {
         if (k->has_fields) return false;
     }
-    return true;
+    return type->decl;
 }
 
 typedef struct TypeWalk {

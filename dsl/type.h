@@ -26,12 +26,12 @@ typedef enum TypeKind {
     TYPE_LIST,     /* elem */
     TYPE_MAP,      /* key, elem */
     TYPE_OPTIONAL, /* elem */
-    TYPE_RECORD,   /* decl, or a built-in record (ExecResult, Patch) with decl NULL: name, fields */
-    TYPE_ENUM,     /* decl: cases */
+    TYPE_RECORD,   /* decl, or a built-in record (ExecResult, Patch) or parallel's with decl NULL: name, fields */
+    TYPE_ENUM,     /* decl, or race's with decl NULL: cases */
     TYPE_ERROR,    /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
     TYPE_ANY_ERROR, /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
     TYPE_TASK,     /* elem: the workflow's result */
-    TYPE_CHANNEL,  /* elem; refused as not supported yet */
+    TYPE_CHANNEL,  /* elem: what it carries */
 } TypeKind;
 
 typedef struct TypeField {
@@ -59,7 +59,7 @@ struct Type {
     TypeCase *cases;       /* enum */
     uint32_t case_count;
     uint32_t id;           /* dense number, order of creation: deterministic names in the output */
-    bool scalar;           /* bool, int, float, duration, time, task: one machine word, no reference count */
+    bool scalar;           /* bool, int, float, duration, time, task, channel: one machine word, no reference count */
     struct Type *next;     /* all interned types in order of creation */
 };
 
@@ -79,6 +79,12 @@ struct Variable {
 typedef enum BuiltinId {
     /* effects written with yield */
     BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
+    BI_ASK, BI_SIGNAL,
+    /* effects that stand behind `with` */
+    BI_LOCK, BI_SEMAPHORE, BI_DEADLINE,
+    /* effects written as methods of a channel; argv[0] is the channel */
+    BI_SEND, BI_RECV, BI_CHANNEL_CLOSE,
+    BI_CHANNEL, /* channel(n): makes one */
     /* effects that give their answer at once; those that give a value are written with yield too */
     BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
     /* methods; argv[0] is the receiver */
