@@ -418,6 +418,11 @@ static void put_point(Writer *w, const Term *term)
         text_format(p, "F->head.pc = %u; return TFY_YIELD;", term->point->pc);
         end_piece(w, term->line);
         break;
+    case ASK_UNDO:
+        p = begin_piece(w);
+        text_format(p, "F->head.pc = %u; return tfy_undo(t, &tfyg_p%u);", term->point->pc, term->point->number);
+        end_piece(w, term->line);
+        break;
     case ASK_CALL: put_nested(w, term); break;
     default: put_effect(w, term); break;
     }

@@ -37,17 +37,17 @@ static void put_workflow(Text *out, const Routine *routine)
 {
     const char *comma = "";
     text_put(out, "{");
-    put_name(out, "name", routine->name);
+    put_name(out, "name", routine->label);
     text_format(out, ",\"line\":%u,\"slots\":%u,\"params\":[", routine->line, routine->slot_count);
-    for (const Field *f = routine->decl->params; f; f = f->next, comma = ",") {
+    for (uint32_t i = 0; i < routine->param_count; i++, comma = ",") {
         text_format(out, "%s{", comma);
-        put_name(out, "name", f->name.text);
+        put_name(out, "name", routine->vars[i]->label);
         text_put(out, ",");
-        put_name(out, "type", f->type->name);
+        put_name(out, "type", routine->vars[i]->type->name);
         text_put(out, "}");
     }
     text_put(out, "],");
-    put_name(out, "result", routine->decl->type->name);
+    put_name(out, "result", routine->result->name);
     text_put(out, "}");
 }
 
@@ -88,12 +88,13 @@ static void put_live(Text *out, Slots *slots, const Point *point)
 
 static void put_point(Text *out, Slots *slots, const Point *point)
 {
-    static const char *const kinds[] = {[ASK_YIELD] = "yield", [ASK_FUEL] = "fuel",       [ASK_EFFECT] = "effect",
-                                        [ASK_CALL] = "call",   [ASK_BACKOFF] = "backoff", [ASK_MARK] = "mark"};
+    static const char *const kinds[] = {
+        [ASK_YIELD] = "yield",     [ASK_FUEL] = "fuel", [ASK_EFFECT] = "effect", [ASK_CALL] = "call",
+        [ASK_BACKOFF] = "backoff", [ASK_UNDO] = "undo", [ASK_MARK] = "mark"};
     text_format(out, "{\"n\":%u,", point->number);
     put_name(out, "id", point->id);
     text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
-    put_name(out, "workflow", point->routine->name);
+    put_name(out, "workflow", point->routine->label);
     text_format(out, ",\"line\":%u", point->line);
     if (slots->routine != point->routine) {
         slots->routine = point->routine;

@@ -73,6 +73,7 @@ static const char *kind_name(TypeKind kind)
     case TYPE_ENUM: return "TFY_ENUM";
     case TYPE_ERROR: return "TFY_ERROR";
     case TYPE_TASK: return "TFY_TASK";
+    case TYPE_CHANNEL: return "TFY_CHANNEL";
     default: machine_bug("a type without a descriptor");
     }
 }
@@ -235,7 +236,8 @@ static const char *point_kind(AskKind ask)
 {
     static const char *const kinds[] = {
         [ASK_YIELD] = "TFY_POINT_YIELD", [ASK_FUEL] = "TFY_POINT_FUEL",      [ASK_EFFECT] = "TFY_POINT_EFFECT",
-        [ASK_CALL] = "TFY_POINT_CALL",   [ASK_BACKOFF] = "TFY_POINT_EFFECT", [ASK_MARK] = "TFY_POINT_MARK"};
+        [ASK_CALL] = "TFY_POINT_CALL",   [ASK_BACKOFF] = "TFY_POINT_EFFECT", [ASK_UNDO] = "TFY_POINT_UNDO",
+        [ASK_MARK] = "TFY_POINT_MARK"};
     return kinds[ask];
 }
 
@@ -296,21 +298,21 @@ static void emit_extern(Emit *e, const Decl *decl)
     uint32_t line = decl_line(e, decl), index = 0;
     Text proto = {.arena = e->arena}, call = {.arena = e->arena};
     text_format(&proto, "bool %s(TfyTask *task", name);
-    text_format(&call, "return %s(t", name);
+    text_format(&call, "return %s(tfy__t", name);
     for (const Field *f = decl->params; f; f = f->next, index++) {
         Rep rep = machine_rep(f->type);
         text_format(&proto, ", %s%s_", emit_ctype(rep), f->name.text);
-        text_format(&call, ", A[%u].%s", index, emit_member(rep));
+        text_format(&call, ", tfy__a[%u].%s", index, emit_member(rep));
     }
     if (result != REP_NONE) {
         text_format(&proto, ", %s*out", emit_ctype(result));
-        text_format(&call, ", &out->%s", emit_member(result));
+        text_format(&call, ", &tfy__out->%s", emit_member(result));
     }
     ctext_pieces(&e->c, line, "%s);", proto.data);
-    ctext_line(
-        &e->c, line,
-        "static bool tfyg_extern_%s(TfyTask *t, TFY__UNUSED const TfyValue *A, TFY__UNUSED TfyValue *out) { %s); }",
-        decl->name.text, call.data);
+    ctext_line(&e->c, line,
+               "static bool tfyg_extern_%s(TfyTask *tfy__t, TFY__UNUSED const TfyValue *tfy__a, TFY__UNUSED TfyValue "
+               "*tfy__out) { %s); }",
+               decl->name.text, call.data);
 }
 
 static void put_hook(Emit *e, Text *p, const Decl *decl, const char *what)
@@ -359,11 +361,43 @@ static void emit_tool(Emit *e, const Decl *decl)
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
 
+/* send and recv take or give what their channel carries, so each type of channel has its own. */
+static void emit_channel_tool(Emit *e, const Point *point)
+{
+    const Type *channel = point->channel;
+    bool send = point->builtin->id == BI_SEND;
+    const char *name = arena_printf(e->arena, "tfyg_%s_%u", point->builtin->name, channel->id);
+    TypeField fields[] = {{.name = "channel", .type = channel}, {.name = "value", .type = channel->elem}};
+    const char *params = emit_fields(e, arena_printf(e->arena, "%s_params", name), fields, send ? 2 : 1, point->line);
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyTool %s = {.name = \"%s\", .family = %s, .repeat = TFY_PURE, .params = %s, ", name,
+                point->builtin->name, send ? "TFY_F_SEND" : "TFY_F_RECV", params);
+    text_format(&p, ".param_count = %u, .result = ", send ? 2 : 1);
+    emit_type(e, &p, point->result);
+    ctext_pieces(&e->c, point->line, "%s};", p.data);
+}
+
+static void emit_channel_tools(Emit *e)
+{
+    bool *made = arena_alloc(e->arena, 2 * (e->machine->program->type_count + 1));
+    for (uint32_t i = 0; i < e->machine->point_count; i++) {
+        const Point *point = e->machine->points[i];
+        if (!point->channel || point->ask == ASK_MARK) continue;
+        bool *mark = &made[2 * point->channel->id + (point->builtin->id == BI_SEND)];
+        if (!*mark) emit_channel_tool(e, point);
+        *mark = true;
+    }
+}
+
 static void emit_site(Emit *e, const Point *point)
 {
     Text p = {.arena = e->arena};
     text_format(&p, "static const TfySite tfyg_site%u = {&tfyg_p%u, ", point->number, point->number);
-    if (point->builtin)
+    if (point->effect)
+        text_format(&p, "&tfy_effect_%s, ", point->effect);
+    else if (point->channel)
+        text_format(&p, "&tfyg_%s_%u, ", point->builtin->name, point->channel->id);
+    else if (point->builtin)
         text_format(&p, "&tfy_effect_%s, ", point->builtin->name);
     else if (point->callee)
         text_format(&p, "&tfyg_tool_%s, ", point->callee->name.text);
@@ -387,6 +421,7 @@ void emit_tools(Emit *e)
                          program->decls[i]->probe->name.text);
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i])) emit_tool(e, program->decls[i]);
+    emit_channel_tools(e);
     for (uint32_t i = 0; i < e->machine->point_count; i++) {
         const Point *point = e->machine->points[i];
         if (point->ask == ASK_EFFECT || point->ask == ASK_BACKOFF) emit_site(e, point);
@@ -406,10 +441,20 @@ void emit_forwards(Emit *e)
     }
 }
 
+/* What a closure captures are its parameters. */
+static const char *emit_captures(Emit *e, const Routine *routine)
+{
+    TypeField *fields = arena_alloc(e->arena, (routine->param_count + 1) * sizeof *fields);
+    for (uint32_t i = 0; i < routine->param_count; i++)
+        fields[i] = (TypeField){.name = routine->vars[i]->label, .type = routine->vars[i]->type};
+    const char *name = arena_printf(e->arena, "tfyg_params_%s", routine->name);
+    return emit_fields(e, name, fields, routine->param_count, routine->line);
+}
+
 static void emit_workflow(Emit *e, const Routine *routine)
 {
     const Decl *decl = routine->decl;
-    const char *params = emit_params(e, decl), *resume = "NULL";
+    const char *params = routine->closure ? emit_captures(e, routine) : emit_params(e, decl), *resume = "NULL";
     Text p = {.arena = e->arena};
     if (routine->resume_count) {
         Text list = {.arena = e->arena};
@@ -420,10 +465,11 @@ static void emit_workflow(Emit *e, const Routine *routine)
         resume = arena_printf(e->arena, "tfyg_resume_%s", routine->name);
     }
     text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {\"%s\", %s, sizeof(struct tfyg_frame_%s), %s, %u, ",
-                routine->name, routine->name, emit_routine_name(e, routine), routine->name, params, decl->param_count);
-    emit_type(e, &p, decl->type);
+                routine->name, routine->label, emit_routine_name(e, routine), routine->name, params,
+                routine->param_count);
+    emit_type(e, &p, routine->result);
     text_format(&p, ", %s, %u, %u, ", resume, routine->resume_count, routine->line);
-    if (decl->doc)
+    if (decl->doc && !routine->closure)
         text_quote_c(&p, decl->doc, strlen(decl->doc));
     else
         text_put(&p, "NULL");
@@ -471,7 +517,7 @@ static uint32_t main_workflow(const Emit *e, uint32_t *count)
     *count = 0;
     for (uint32_t i = 0; i < e->machine->routine_count; i++) {
         const Routine *routine = e->machine->routines[i];
-        if (routine->kind != ROUTINE_WORKFLOW) continue;
+        if (routine->kind != ROUTINE_WORKFLOW || routine->closure) continue;
         if (strcmp(routine->name, "main") == 0) main = *count;
         ++*count;
     }
@@ -491,7 +537,7 @@ static const char *list_workflows(const Emit *e)
     Text list = {.arena = e->arena};
     text_put(&list, "");
     for (uint32_t i = 0; i < e->machine->routine_count; i++)
-        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW)
+        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW && !e->machine->routines[i]->closure)
             text_format(&list, "%s&tfyg_wf_%s", list.len ? ", " : "", e->machine->routines[i]->name);
     return list.data;
 }

@@ -8,6 +8,14 @@
 
 /* ---- routines ---- */
 
+/* Where errors of the whole routine arrive: its undo entries run before it fails. */
+static MBlock *outermost_landing(Lower *l, bool undoes)
+{
+    l->routine->failed = lower_landing(l);
+    l->unwind = undoes ? lower_landing(l) : NULL;
+    return l->unwind ? l->unwind : l->routine->failed;
+}
+
 static void open_routine(Lower *l, Machine *machine, RoutineKind kind, const char *name, const Decl *decl,
                          const Type *result, Span span)
 {
@@ -17,25 +25,53 @@ static void open_routine(Lower *l, Machine *machine, RoutineKind kind, const cha
     uint32_t count = decl ? decl->variable_count : 0;
     l->by_id = arena_alloc(l->arena, (count + 1) * sizeof *l->by_id);
     l->routine->entry = machine_block(l->routine);
-    l->landing = l->routine->failed = lower_landing(l);
+    l->landing = outermost_landing(l, decl && kind == ROUTINE_WORKFLOW && decl->undoes);
     lower_begin(l, l->routine->entry);
+}
+
+/* Closures are named after what they stand in: main.a, main.a.undo; and numbered where that is not enough. No name in a program begins with
+ * a digit, so those of closures in C do. */
+void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, const char *name)
+{
+    Machine *machine = outer->machine;
+    const Decl *decl = outer->routine->decl;
+    const char *label = arena_printf(machine->arena, "%s.%s", outer->routine->label, name);
+    uint32_t ordinal = machine_ordinal(machine, label);
+    if (ordinal > 1) label = arena_printf(machine->arena, "%s%u", label, ordinal);
+    *l = (Lower){.machine = machine, .arena = machine->arena, .line = outer->line};
+    const char *symbol = arena_printf(machine->arena, "%u_%s", machine->routine_count, decl->name.text);
+    l->routine = machine_routine(machine, ROUTINE_WORKFLOW, symbol, decl, closure->result, l->line);
+    l->routine->label = label;
+    l->routine->closure = closure;
+    l->by_id = arena_alloc(l->arena, (decl->variable_count + 1) * sizeof *l->by_id);
+    l->routine->entry = machine_block(l->routine);
+    l->landing = outermost_landing(l, closure->undoes);
+    lower_begin(l, l->routine->entry);
+}
+
+void lower_param(Lower *l, const Variable *variable)
+{
+    Var *var = machine_var(l->routine, VAR_PARAM, variable->type, machine_rep(variable->type),
+                           lower_unique_name(l, variable->name, variable->id));
+    var->label = variable->name;
+    l->by_id[variable->id] = var;
+    l->routine->param_count++;
 }
 
 static void add_params(Lower *l, const Decl *decl)
 {
-    for (const Field *f = decl->params; f; f = f->next) {
-        const Variable *variable = f->variable;
-        Var *var = machine_var(l->routine, VAR_PARAM, variable->type, machine_rep(variable->type),
-                               lower_unique_name(l, variable->name, variable->id));
-        var->label = variable->name;
-        l->by_id[variable->id] = var;
-        l->routine->param_count++;
-    }
+    for (const Field *f = decl->params; f; f = f->next) lower_param(l, f->variable);
 }
 
-static void close_routine(Lower *l)
+void lower_close_routine(Lower *l)
 {
     if (l->cur) lower_end_block(l, TERM_RETURN);
+    l->landing = l->routine->failed;
+    if (l->unwind) {
+        lower_begin(l, l->unwind);
+        lower_unwind(l, val_int(l, 0));
+        lower_raise(l, l->routine->failed);
+    }
     l->landing = NULL;
     lower_begin(l, l->routine->failed);
     lower_end_block(l, TERM_FAILED);
@@ -47,7 +83,7 @@ static void lower_body(Machine *machine, RoutineKind kind, const Decl *decl)
     open_routine(&l, machine, kind, decl->name.text, decl, decl->type, decl->span);
     add_params(&l, decl);
     lower_block(&l, decl->block);
-    close_routine(&l);
+    lower_close_routine(&l);
 }
 
 /* A routine that computes one expression. */
@@ -60,7 +96,7 @@ static Routine *lower_value_routine(Machine *machine, RoutineKind kind, const ch
     lower_instr(&l, IN_RESULT, NULL, lower_expr(&l, value))->type = value->to;
     lower_end(&l);
     lower_end_block(&l, TERM_RETURN);
-    close_routine(&l);
+    lower_close_routine(&l);
     return l.routine;
 }
 

@@ -5,7 +5,7 @@
 
 #include "machine.h"
 
-typedef enum ScopeKind { SCOPE_LOOP, SCOPE_FINALLY } ScopeKind;
+typedef enum ScopeKind { SCOPE_LOOP, SCOPE_FINALLY, SCOPE_WITH } ScopeKind;
 
 typedef enum LeaveKind { LEAVE_NORMAL, LEAVE_ERROR, LEAVE_RETURN, LEAVE_BREAK, LEAVE_CONTINUE } LeaveKind;
 
@@ -36,6 +36,8 @@ typedef struct Scope {
     int64_t codes;                  /* finally: last code given out */
     Entering *entering;             /* finally */
     bool returns;                   /* finally: some leave carries a return value */
+    const Stmt *stmt;               /* with */
+    Val *held;                      /* with: the lock's name, or the deadline's number */
 } Scope;
 
 typedef struct NameSlot NameSlot;
@@ -47,6 +49,7 @@ typedef struct Lower {
     Routine *routine;
     MBlock *cur;     /* where the next instruction goes; NULL: unreachable */
     MBlock *landing; /* where errors go */
+    MBlock *unwind;  /* the routine's outermost landing, when it has undo entries to run; else NULL */
     Scope *scope;
     Var **by_id;         /* Variable.id → Var */
     Var *result;         /* holds the return value while a finally runs; made on first use */
@@ -61,6 +64,29 @@ typedef struct Lower {
     NameSlot *names;
     uint32_t name_count, name_cap;
 } Lower;
+
+/* What a step with an undo knows of it. */
+typedef struct Undo {
+    const Closure *closure; /* NULL: the step has none */
+} Undo;
+
+/* A loop over a range, a list or a map: counter runs from what it holds to end. */
+typedef struct Counted {
+    Span span;                      /* of the statement */
+    const Variable *first, *second; /* the loop's variables; second may be NULL */
+    Var *counter;
+    Val *end;
+    Val *list, *map;  /* what is gone through, or NULL */
+    const Type *type; /* its type */
+    Scope scope;      /* of break and continue */
+    MBlock *head, *step, *exit;
+} Counted;
+
+/* lower.c */
+void lower_param(Lower *l, const Variable *variable);
+/* The routine of a closure that stands in outer's; its parameters are the caller's to add. */
+void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, const char *name);
+void lower_close_routine(Lower *l);
 
 /* lower_name.c */
 const char *lower_unique_name(Lower *l, const char *name, uint32_t id);
@@ -89,6 +115,23 @@ Val *lower_steady(Lower *l, Val *value, const Type *type,
 
 /* lower_stmt.c */
 void lower_block(Lower *l, const Block *block);
+
+void lower_counted_over(Lower *l, Counted *c, const Expr *range,
+                        const Expr *range_end); /* sets up what is gone through */
+void lower_counted_open(Lower *l, Counted *c);  /* … to the begin of its body */
+void lower_counted_close(Lower *l, Counted *c);
+
+/* lower_conc.c */
+bool lower_is_group(const Expr *e);
+void lower_group(Lower *l, const Expr *e, Var *dst); /* parallel, race; dst of e->type, or NULL */
+void lower_with(Lower *l, const Stmt *s);
+void lower_let_go(Lower *l, const Scope *scope);                     /* what a `with` holds */
+Undo lower_undo_begin(Lower *l, const Policy *policy, Point *point); /* the step is about to start */
+void lower_undo_done(Lower *l, const Undo *undo, Var *answer,
+                     const Type *type); /* its answer is in a variable of type, or nowhere */
+void lower_undo_failed(Lower *l);       /* its error is pending */
+Val *lower_undo_height(Lower *l);
+void lower_unwind(Lower *l, Val *height);
 
 /* lower_match.c */
 void lower_match(Lower *l, const Stmt *s);
@@ -140,6 +183,8 @@ Var *lower_temp(Lower *l, Rep rep);
 
 /* lower_yield.c */
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */
+Term *lower_stop_at(Lower *l, Point *point, MBlock *landing);       /* ends the block at a point */
+void lower_go_on_behind(Lower *l, Term *term);                      /* its arguments are set: goes on behind it */
 void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces);  /* any root of a statement; dst of e->to */
 Val *lower_root(Lower *l, const Expr *e, const char *name);         /* any root of a statement, as a value */
 

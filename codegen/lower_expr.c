@@ -424,6 +424,7 @@ static Val *lower_slice_end(Lower *l, const Expr *e)
 
 static Val *lower_method(Lower *l, const Expr *e)
 {
+    if (e->builtin->effect) return lower_effect_now(l, e, NULL);
     const Type *receiver = e->argv[0]->to;
     Val *self = lower_expr(l, e->argv[0]);
     Val *a = e->argc > 1 && e->argv[1] ? lower_expr(l, e->argv[1]) : NULL;
@@ -475,6 +476,8 @@ Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
     case BI_PRINT: return lower_call(l, RT_PRINT, NULL, 2, mark_point(l, call, label), args[0]);
     case BI_LOG: return lower_call(l, RT_LOG, NULL, 3, mark_point(l, call, label), args[0], args[1]);
     case BI_EMIT: return lower_call(l, RT_EMIT, NULL, 3, mark_point(l, call, label), args[0], args[1]);
+    case BI_CHANNEL: return lower_call(l, RT_CHANNEL, NULL, 1, args[0]);
+    case BI_CHANNEL_CLOSE: return lower_call(l, RT_CHANNEL_CLOSE, NULL, 2, mark_point(l, call, label), args[0]);
     default: machine_bug("an effect the lowering does not know");
     }
 }
@@ -485,7 +488,7 @@ Val *lower_spawn(Lower *l, const Expr *e)
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
     Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->name.text, l->line);
     flow->decl = call->decl;
-    return lower_call(l, RT_SPAWN, NULL, 3, val_point(l, point), flow, args);
+    return lower_call(l, e->detached ? RT_SPAWN_DETACHED : RT_SPAWN, NULL, 3, val_point(l, point), flow, args);
 }
 
 /* ---- dispatch ---- */

@@ -63,14 +63,6 @@ static void lower_while(Lower *l, const Stmt *s)
     close_loop(l, &loop);
 }
 
-/* counter runs from what it holds to end; each iteration starts with what bind sets up. */
-typedef struct Counted {
-    Var *counter;
-    Val *end;
-    const Stmt *stmt;
-    Val *list, *map; /* what is gone through, or NULL */
-} Counted;
-
 static void bind_element(Lower *l, const Variable *variable, Val *value)
 {
     if (!variable || strcmp(variable->name, "_") == 0) return;
@@ -79,64 +71,78 @@ static void bind_element(Lower *l, const Variable *variable, Val *value)
 
 static void bind_iteration(Lower *l, const Counted *c)
 {
-    const Stmt *s = c->stmt;
     Val *at = val_of(l, c->counter);
     if (c->list) {
-        const Type *elem = s->value->type->elem;
-        bind_element(l, s->variable2 ? s->variable2 : s->variable,
-                     val_pure(l, RT_LIST_ITEM, machine_rep(elem), 2, c->list, at));
+        const Type *elem = c->type->elem;
+        bind_element(l, c->second ? c->second : c->first, val_pure(l, RT_LIST_ITEM, machine_rep(elem), 2, c->list, at));
     } else if (c->map) {
-        const Type *type = s->value->type;
-        bind_element(l, s->variable, val_pure(l, RT_MAP_KEY_AT, machine_rep(type->key), 2, c->map, at));
-        bind_element(l, s->variable2, val_pure(l, RT_MAP_VALUE_AT, machine_rep(type->elem), 2, c->map, at));
+        const Type *type = c->type;
+        bind_element(l, c->first, val_pure(l, RT_MAP_KEY_AT, machine_rep(type->key), 2, c->map, at));
+        bind_element(l, c->second, val_pure(l, RT_MAP_VALUE_AT, machine_rep(type->elem), 2, c->map, at));
     }
     lower_end(l);
 }
 
-static void lower_counted(Lower *l, const Counted *c)
+void lower_counted_over(Lower *l, Counted *c, const Expr *range, const Expr *range_end)
+{
+    const Type *integer = l->machine->program->core.integer;
+    Val *value = lower_root(l, range, "items");
+    c->type = range->type;
+    if (range_end) {
+        c->counter = lower_local(l, c->first);
+        Val *end = lower_expr(l, range_end);
+        c->end = lower_steady(l, end, integer, "end");
+        lower_instr(l, IN_SET, c->counter, value);
+        return;
+    }
+    bool counts = c->type->kind == TYPE_LIST && c->second;
+    Val *items = lower_steady(l, value, c->type, "items");
+    c->counter = counts ? lower_local(l, c->first) : lower_hidden(l, integer, "at");
+    if (c->type->kind == TYPE_LIST)
+        c->list = items;
+    else
+        c->map = items;
+    c->end = val_pure(l, c->list ? RT_LIST_LEN : RT_MAP_LEN, REP_INT, 1, items);
+    lower_instr(l, IN_SET, c->counter, val_int(l, 0));
+}
+
+void lower_counted_open(Lower *l, Counted *c)
 {
     Loop loop;
-    lower_end(l);
     open_loop(l, &loop, "for");
-    MBlock *body = machine_block(l->routine), *step = machine_block(l->routine);
-    loop.scope.on_continue = step;
-    lower_branch(l, val_compare(l, OP_LT, val_of(l, c->counter), c->end), body, loop.exit);
+    MBlock *body = machine_block(l->routine);
+    c->head = loop.head;
+    c->exit = loop.exit;
+    c->step = machine_block(l->routine);
+    c->scope = loop.scope;
+    c->scope.on_continue = c->step;
+    l->scope = &c->scope;
+    lower_branch(l, val_compare(l, OP_LT, val_of(l, c->counter), c->end), body, c->exit);
     lower_forget(l);
     lower_begin(l, body);
     bind_iteration(l, c);
-    lower_block(l, c->stmt->block);
-    if (l->cur) lower_go(l, step);
-    lower_begin(l, step);
-    l->line = lower_line_of(l, c->stmt->span);
+}
+
+void lower_counted_close(Lower *l, Counted *c)
+{
+    Loop loop = {.scope = c->scope, .head = c->head, .exit = c->exit};
+    if (l->cur) lower_go(l, c->step);
+    lower_begin(l, c->step);
+    l->line = lower_line_of(l, c->span);
     lower_instr(l, IN_SET, c->counter, val_unary(l, VAL_NEXT, REP_INT, val_of(l, c->counter)));
     lower_end(l);
-    lower_go(l, loop.head);
+    lower_go(l, c->head);
     close_loop(l, &loop);
 }
 
 static void lower_for(Lower *l, const Stmt *s)
 {
-    Counted c = {.stmt = s};
-    const Type *type = s->value->type;
-    const Type *integer = l->machine->program->core.integer;
-    Val *value = lower_root(l, s->value, "items");
-    if (s->range_end) {
-        c.counter = lower_local(l, s->variable);
-        Val *end = lower_expr(l, s->range_end);
-        c.end = lower_steady(l, end, integer, "end");
-        lower_instr(l, IN_SET, c.counter, value);
-    } else {
-        bool counts = type->kind == TYPE_LIST && s->variable2;
-        Val *items = lower_steady(l, value, type, "items");
-        c.counter = counts ? lower_local(l, s->variable) : lower_hidden(l, integer, "at");
-        if (type->kind == TYPE_LIST)
-            c.list = items;
-        else
-            c.map = items;
-        c.end = val_pure(l, c.list ? RT_LIST_LEN : RT_MAP_LEN, REP_INT, 1, items);
-        lower_instr(l, IN_SET, c.counter, val_int(l, 0));
-    }
-    lower_counted(l, &c);
+    Counted c = {.span = s->span, .first = s->variable, .second = s->variable2};
+    lower_counted_over(l, &c, s->value, s->range_end);
+    lower_end(l);
+    lower_counted_open(l, &c);
+    lower_block(l, s->block);
+    lower_counted_close(l, &c);
 }
 
 /* ---- the small ones ---- */
@@ -152,6 +158,8 @@ static void lower_expr_stmt(Lower *l, const Stmt *s)
     const Expr *e = lower_strip(s->value);
     if (e->kind == EX_YIELD)
         lower_yield(l, e, NULL, false);
+    else if (lower_is_group(e))
+        lower_group(l, e, NULL);
     else
         lower_expr(l, e);
     lower_end(l);
@@ -192,6 +200,8 @@ static void lower_stmt(Lower *l, const Stmt *s)
     case ST_BREAK:
     case ST_CONTINUE: lower_loop_jump(l, s); return;
     case ST_TRY: lower_try(l, s); return;
+    case ST_WITH: lower_with(l, s); return;
+    case ST_GIVE: lower_return(l, s); return;
     case ST_ASSERT: lower_assert(l, s); return;
     default: machine_bug("a statement the lowering does not know");
     }

@@ -44,6 +44,10 @@ static void leave(Lower *l, LeaveKind kind, Scope *loop)
             enter_finally(l, scope, kind, loop);
             return;
         }
+        if (scope->kind == SCOPE_WITH) {
+            lower_let_go(l, scope);
+            continue;
+        }
         if (scope == loop) {
             lower_go(l, kind == LEAVE_BREAK ? loop->on_break : loop->on_continue);
             return;
@@ -164,10 +168,17 @@ void lower_try(Lower *l, const Stmt *s)
         fin.error = lower_hidden(l, core->any_error, "pending_error");
         l->scope = &fin;
     }
-    l->landing = caught ? caught : beyond;
+    MBlock *arrive = s->undoes ? lower_landing(l) : NULL, *next = caught ? caught : beyond;
+    Val *height = arrive ? lower_undo_height(l) : NULL;
+    l->landing = arrive ? arrive : next;
     lower_block(l, s->block);
     leave_try(l, s, &fin, done);
     l->landing = beyond;
+    if (arrive) {
+        lower_begin(l, arrive);
+        lower_unwind(l, height);
+        lower_raise(l, next);
+    }
     if (caught) {
         lower_begin(l, caught);
         lower_catches(l, s, &fin, done, beyond);
@@ -184,23 +195,24 @@ void lower_try(Lower *l, const Stmt *s)
 
 /* ---- leaving ---- */
 
-static bool in_finally_scope(const Lower *l)
+/* Something has still to be done on the way out. */
+static bool in_cleanup_scope(const Lower *l)
 {
     for (const Scope *scope = l->scope; scope; scope = scope->outer)
-        if (scope->kind == SCOPE_FINALLY) return true;
+        if (scope->kind != SCOPE_LOOP) return true;
     return false;
 }
 
 void lower_return(Lower *l, const Stmt *s)
 {
-    if (s->value && in_finally_scope(l)) {
+    if (s->value && in_cleanup_scope(l)) {
         if (!l->result) l->result = lower_hidden(l, l->routine->result, "result");
         lower_into(l, s->value, l->result, false);
         lower_end(l);
         leave(l, LEAVE_RETURN, NULL);
         return;
     }
-    if (!s->value && in_finally_scope(l)) {
+    if (!s->value && in_cleanup_scope(l)) {
         leave(l, LEAVE_RETURN, NULL);
         return;
     }

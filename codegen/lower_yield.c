@@ -8,6 +8,7 @@
 
 typedef struct Policies {
     const Expr *retry, *backoff, *timeout, *key, *otherwise;
+    const Policy *undo;
     const char *label;
 } Policies;
 
@@ -27,6 +28,7 @@ static Policies read_policies(Lower *l, const Expr *e)
         case POL_TIMEOUT: p.timeout = policy->value; break;
         case POL_KEY: p.key = policy->value; break;
         case POL_ELSE: p.otherwise = policy->value; break;
+        case POL_UNDO: p.undo = policy; break;
         case POL_AS: p.label = plain_text(l, policy->value); break;
         default: machine_bug("a policy the lowering does not know");
         }
@@ -74,7 +76,7 @@ static void lower_else(Lower *l, const Expr *e, const Expr *otherwise, const Tar
 }
 
 /* Ends the block at a point; goes on behind it. */
-static Term *stop_at(Lower *l, Point *point, MBlock *landing)
+Term *lower_stop_at(Lower *l, Point *point, MBlock *landing)
 {
     Term *term = &l->cur->term;
     if (term->kind != TERM_NONE) machine_bug("a block was ended twice");
@@ -87,7 +89,7 @@ static Term *stop_at(Lower *l, Point *point, MBlock *landing)
     return term;
 }
 
-static void go_on_behind(Lower *l, Term *term)
+void lower_go_on_behind(Lower *l, Term *term)
 {
     machine_note_term(l->routine, term);
     lower_take_touched(l, term);
@@ -106,46 +108,89 @@ static Val **lower_args(Lower *l, const Expr *call)
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
-    const char *name = call->decl ? call->decl->name.text : call->builtin->name;
+    const char *name = call->builtin ? call->builtin->name : call->decl->name.text;
     Point *point = machine_point(l->routine, ASK_EFFECT, label, kind, name, l->line);
     point->result = call->type;
-    point->callee = call->call == CALL_BUILTIN ? NULL : call->decl;
-    point->builtin = call->call == CALL_BUILTIN ? call->builtin : NULL;
+    point->callee = call->builtin ? NULL : call->decl;
+    point->builtin = call->builtin;
+    if (call->builtin && call->builtin->receiver == TYPE_CHANNEL) point->channel = call->argv[0]->to;
     return point;
+}
+
+/* The way of a step's errors: its undo hears of them first, then `else`, then the surroundings. Places nothing yet. */
+typedef struct Errors {
+    MBlock *undo, *otherwise; /* NULL: not there */
+    MBlock *first;            /* where they arrive */
+} Errors;
+
+static Errors plan_errors(Lower *l, const Policies *p)
+{
+    Errors errors = {.undo = p->undo ? machine_block(l->routine) : NULL,
+                     .otherwise = p->otherwise ? machine_block(l->routine) : NULL};
+    errors.first = errors.undo ? errors.undo : errors.otherwise ? errors.otherwise : l->landing;
+    errors.first->landing = true;
+    return errors;
+}
+
+/* Goes on in `done`, whatever the step came to. */
+static void lower_errors(Lower *l, const Expr *e, const Policies *p, const Target *dst, const Errors *errors,
+                         MBlock *done)
+{
+    if (errors->undo) {
+        lower_begin(l, errors->undo);
+        lower_undo_failed(l);
+        if (errors->otherwise)
+            lower_go(l, errors->otherwise);
+        else
+            lower_raise(l, l->landing);
+        lower_forget(l);
+    }
+    if (errors->otherwise) {
+        lower_begin(l, errors->otherwise);
+        lower_else(l, e, p->otherwise, dst, l->landing, done);
+    }
 }
 
 static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Target *dst)
 {
     const Expr *call = e->left;
-    MBlock *landing = p->otherwise ? machine_block(l->routine) : l->landing;
+    Errors errors = plan_errors(l, p);
     Val **args = lower_args(l, call);
     Val *retry = p->retry ? lower_expr(l, p->retry) : NULL, *backoff = p->backoff ? lower_expr(l, p->backoff) : NULL;
     Val *timeout = p->timeout ? lower_expr(l, p->timeout) : NULL, *key = p->key ? lower_expr(l, p->key) : NULL;
-    Term *term = stop_at(l, effect_point(l, call, p->label), landing);
+    Point *point = effect_point(l, call, p->label);
+    Undo undo = {0};
+    if (p->undo) undo = lower_undo_begin(l, p->undo, point);
+    Term *term = lower_stop_at(l, point, errors.first);
     term->args = args;
     term->argc = call->argc;
     term->retry = retry;
     term->backoff = backoff;
     term->timeout = timeout;
     term->key = key;
-    go_on_behind(l, term);
+    lower_go_on_behind(l, term);
     take_answer(l, e, dst);
+    if (p->undo) lower_undo_done(l, &undo, dst->var, e->type);
     lower_end(l);
-    if (!p->otherwise) return;
+    if (!errors.undo && !errors.otherwise) return;
     MBlock *done = machine_block(l->routine);
     lower_go(l, done);
-    lower_begin(l, landing);
-    lower_else(l, e, p->otherwise, dst, l->landing, done);
+    lower_errors(l, e, p, dst, &errors, done);
     lower_begin(l, done);
 }
 
 /* ---- nested workflows ---- */
 
-static Term *stop_for_call(Lower *l, const Expr *call, const char *label, Val **args, Val *timeout, MBlock *landing)
+static Point *call_point(Lower *l, const Expr *call, const char *label)
 {
     Point *point = machine_point(l->routine, ASK_CALL, label, "call", call->decl->name.text, l->line);
     point->callee = call->decl;
-    Term *term = stop_at(l, point, landing);
+    return point;
+}
+
+static Term *stop_for_call(Lower *l, const Expr *call, Point *point, Val **args, Val *timeout, MBlock *landing)
+{
+    Term *term = lower_stop_at(l, point, landing);
     term->callee = call->decl;
     term->args = args;
     term->argc = call->argc;
@@ -179,12 +224,12 @@ static void lower_retry(Lower *l, const Expr *call, const Retry *r, MBlock *arri
     lower_instr(l, IN_SET, r->attempt, val_unary(l, VAL_NEXT, REP_INT, attempt));
     Point *point = machine_point(l->routine, ASK_BACKOFF, NULL, "retry", call->decl->name.text, l->line);
     point->result = call->type;
-    Term *term = stop_at(l, point, beyond);
+    Term *term = lower_stop_at(l, point, beyond);
     term->args = arena_alloc(l->arena, sizeof *term->args);
     term->args[0] = attempt;
     term->argc = 1;
     term->backoff = r->backoff;
-    go_on_behind(l, term);
+    lower_go_on_behind(l, term);
     lower_go(l, r->again);
 }
 
@@ -194,9 +239,11 @@ static void lower_nested(Lower *l, const Expr *e, const Policies *p, const Targe
     const Type *integer = l->machine->program->core.integer;
     Retry r = {0};
     MBlock *done = machine_block(l->routine), *arrives = p->retry ? machine_block(l->routine) : NULL;
-    MBlock *instead = p->otherwise ? machine_block(l->routine) : NULL, *beyond = instead ? instead : l->landing;
+    Errors errors = plan_errors(l, p);
     Val **args = lower_args(l, call);
     Val *timeout = p->timeout ? lower_expr(l, p->timeout) : NULL;
+    Point *point = call_point(l, call, p->label);
+    Undo undo = {0};
     if (p->retry) {
         steady_args(l, call, args);
         if (timeout) timeout = lower_steady(l, timeout, integer, "timeout");
@@ -205,21 +252,21 @@ static void lower_nested(Lower *l, const Expr *e, const Policies *p, const Targe
         r.attempt = lower_hidden(l, integer, "attempt");
         r.again = machine_block(l->routine);
         lower_instr(l, IN_SET, r.attempt, val_int(l, 0));
+        if (p->undo) undo = lower_undo_begin(l, p->undo, point);
         lower_end(l);
         lower_go(l, r.again);
         lower_begin(l, r.again);
+    } else if (p->undo) {
+        undo = lower_undo_begin(l, p->undo, point);
     }
-    go_on_behind(l, stop_for_call(l, call, p->label, args, timeout, arrives ? arrives : beyond));
+    lower_go_on_behind(l, stop_for_call(l, call, point, args, timeout, arrives ? arrives : errors.first));
     take_answer(l, e, dst);
+    if (p->undo) lower_undo_done(l, &undo, dst->var, e->type);
     lower_end(l);
-    if (!arrives && !instead) return;
+    if (!arrives && !errors.undo && !errors.otherwise) return;
     lower_go(l, done);
-    if (arrives) lower_retry(l, call, &r, arrives, beyond);
-    if (instead) {
-        instead->landing = true;
-        lower_begin(l, instead);
-        lower_else(l, e, p->otherwise, dst, l->landing, done);
-    }
+    if (arrives) lower_retry(l, call, &r, arrives, errors.first);
+    lower_errors(l, e, p, dst, &errors, done);
     lower_begin(l, done);
 }
 
@@ -232,7 +279,7 @@ void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces)
     Policies p = read_policies(l, e);
     if (call->call == CALL_WORKFLOW) {
         lower_nested(l, e, &p, &target);
-    } else if (call->call == CALL_BUILTIN && !call->builtin->suspends) {
+    } else if (call->builtin && !call->builtin->suspends) {
         store_as(l, &target, e->type, lower_effect_now(l, call, p.label), call->type);
     } else {
         lower_effect(l, e, &p, &target);
@@ -242,7 +289,11 @@ void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces)
 void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces)
 {
     e = lower_strip(e);
-    if (e->kind != EX_YIELD) {
+    if (lower_is_group(e)) {
+        Var *given = lower_hidden(l, e->type, "given");
+        lower_group(l, e, given);
+        lower_store(l, dst, lower_convert(l, val_of(l, given), e->type, e->to), replaces);
+    } else if (e->kind != EX_YIELD) {
         lower_store(l, dst, lower_expr(l, e), replaces);
     } else if (e->type == e->to || !e->type->scalar) {
         lower_yield(l, e, dst, replaces);
@@ -256,9 +307,12 @@ void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces)
 Val *lower_root(Lower *l, const Expr *e, const char *name)
 {
     e = lower_strip(e);
-    if (e->kind != EX_YIELD) return lower_expr(l, e);
+    if (e->kind != EX_YIELD && !lower_is_group(e)) return lower_expr(l, e);
     Var *taken = lower_hidden(l, e->type, name);
-    lower_yield(l, e, taken, false);
+    if (e->kind == EX_YIELD)
+        lower_yield(l, e, taken, false);
+    else
+        lower_group(l, e, taken);
     Val *value = val_of(l, taken);
     return e->to ? lower_convert(l, value, e->type, e->to) : value;
 }

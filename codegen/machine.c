@@ -20,7 +20,8 @@ Rep machine_rep(const Type *type)
     case TYPE_INT:
     case TYPE_DURATION:
     case TYPE_TIME:
-    case TYPE_TASK: return REP_INT;
+    case TYPE_TASK:
+    case TYPE_CHANNEL: return REP_INT;
     default: return REP_OBJ;
     }
 }
@@ -110,6 +111,18 @@ static const RtFunc functions[RT_COUNT] = {
     [RT_RETRIABLE] = VALUE("tfy_retriable", true, REP_BOOL),
     [RT_ERROR_IS] = VALUE("tfy_error_is", true, REP_BOOL),
     [RT_SPAWN] = TELLS("tfy_spawn", REP_INT),
+    [RT_SPAWN_DETACHED] = TELLS("tfy_spawn_detached", REP_INT),
+    [RT_BRANCH] = TELLS("tfy_branch", REP_NONE),
+    [RT_CHANNEL] = CHECKS("tfy_channel", true, REP_INT),
+    [RT_CHANNEL_CLOSE] = TELLS("tfy_channel_close", REP_NONE),
+    [RT_UNLOCK] = TELLS("tfy_unlock", REP_NONE),
+    [RT_DEADLINE_BEGIN] = TELLS("tfy_deadline_begin", REP_INT),
+    [RT_DEADLINE_END] = VALUE("tfy_deadline_end", true, REP_NONE),
+    [RT_UNDO_PUSH] = TELLS("tfy_undo_push", REP_NONE),
+    [RT_UNDO_DONE] = VALUE("tfy_undo_done", true, REP_NONE),
+    [RT_UNDO_FAILED] = VALUE("tfy_undo_failed", true, REP_NONE),
+    [RT_UNDO_HEIGHT] = VALUE("tfy_undo_height", true, REP_INT),
+    [RT_UNDO_LOST] = TELLS("tfy_undo_lost", REP_NONE),
     [RT_KILL] = TELLS("tfy_kill_task", REP_NONE),
     [RT_SELF] = {"tfy_self", FAIL_FALSE, true, false, true, true, REP_OBJ},
     [RT_NOW] = TELLS("tfy_now", REP_INT),
@@ -139,7 +152,8 @@ Routine *machine_routine(Machine *machine, RoutineKind kind, const char *name, c
                          uint32_t line)
 {
     Routine *routine = arena_new(machine->arena, Routine);
-    *routine = (Routine){.kind = kind, .name = name, .decl = decl, .result = result, .line = line, .machine = machine};
+    *routine = (Routine){
+        .kind = kind, .name = name, .label = name, .decl = decl, .result = result, .line = line, .machine = machine};
     PUSH(machine->arena, machine->routines, machine->routine_count, machine->routine_cap, routine);
     return routine;
 }
@@ -291,7 +305,7 @@ static void tally_grow(Arena *arena, Tally *tally)
     }
 }
 
-static uint32_t tally_next(Machine *machine, const char *path)
+uint32_t machine_ordinal(Machine *machine, const char *path)
 {
     if (!machine->tally) machine->tally = arena_new(machine->arena, Tally);
     Tally *tally = machine->tally;
@@ -310,9 +324,9 @@ Point *machine_point(Routine *routine, AskKind ask, const char *label, const cha
 {
     Machine *machine = routine->machine;
     Point *point = arena_new(machine->arena, Point);
-    const char *path = callee ? arena_printf(machine->arena, "%s/%s/%s", routine->name, kind, callee)
-                              : arena_printf(machine->arena, "%s/%s", routine->name, kind);
-    uint32_t ordinal = tally_next(machine, path);
+    const char *path = callee ? arena_printf(machine->arena, "%s/%s/%s", routine->label, kind, callee)
+                              : arena_printf(machine->arena, "%s/%s", routine->label, kind);
+    uint32_t ordinal = machine_ordinal(machine, path);
     *point = (Point){.label = label, .ask = ask, .line = line, .routine = routine};
     point->id = label ? label : arena_printf(machine->arena, "%s/%u", path, ordinal);
     PUSH(machine->arena, routine->points, routine->point_count, routine->point_cap, point);

@@ -132,6 +132,18 @@ typedef enum RtId {
     RT_RETRIABLE,
     RT_ERROR_IS,
     RT_SPAWN,
+    RT_SPAWN_DETACHED,
+    RT_BRANCH,
+    RT_CHANNEL,
+    RT_CHANNEL_CLOSE,
+    RT_UNLOCK,
+    RT_DEADLINE_BEGIN,
+    RT_DEADLINE_END,
+    RT_UNDO_PUSH,
+    RT_UNDO_DONE,
+    RT_UNDO_FAILED,
+    RT_UNDO_HEIGHT,
+    RT_UNDO_LOST,
     RT_KILL,
     RT_SELF,
     RT_NOW,
@@ -169,7 +181,7 @@ typedef enum ValKind {
     VAL_CASE,   /* type, index: a case without fields */
     VAL_TYPE,   /* the descriptor of type */
     VAL_POINT,  /* point's descriptor */
-    VAL_FLOW,   /* decl's workflow descriptor */
+    VAL_FLOW,   /* the workflow descriptor of decl, or of routine when that is set */
     VAL_CTEXT,  /* text: a C string literal of it (assert) */
     VAL_FIELD,  /* field index of a */
     VAL_UNBOX,  /* the scalar in box a */
@@ -202,6 +214,7 @@ struct Val {
     const Decl *decl;
     const RtFunc *func;
     Point *point;
+    const Routine *routine;
     Val *a, *b, *c;
     Val **args;
     uint32_t argc;
@@ -258,7 +271,7 @@ typedef struct SwitchCase {
 } SwitchCase;
 
 /* What a point asks for, beside its kind. */
-typedef enum AskKind { ASK_YIELD, ASK_FUEL, ASK_EFFECT, ASK_CALL, ASK_BACKOFF, ASK_MARK } AskKind;
+typedef enum AskKind { ASK_YIELD, ASK_FUEL, ASK_EFFECT, ASK_CALL, ASK_BACKOFF, ASK_UNDO, ASK_MARK } AskKind;
 
 struct Term {
     TermKind kind;
@@ -313,6 +326,8 @@ struct Point {
     const Type *result; /* what this place wants; effects and backoff */
     const Decl *callee;
     const Builtin *builtin;
+    const char *effect;  /* what the compiler itself asks for: the name behind tfy_effect_; else NULL */
+    const Type *channel; /* send and recv: of what type */
     Routine *routine;
     bool kept;  /* it stands in the output */
     Var **live; /* what lies in the frame while stopped here, by slot; set by frame */
@@ -328,7 +343,9 @@ typedef enum RoutineKind {
 
 struct Routine {
     RoutineKind kind;
-    const char *name; /* its C name without prefix */
+    const char *name;       /* its C name without prefix */
+    const char *label;      /* what people see; the name, but for closures */
+    const Closure *closure; /* a body of parallel or race, or an undo, within decl; else NULL */
     const Decl *decl;
     const Type *result;
     uint32_t line;
@@ -395,6 +412,7 @@ uint32_t machine_string(Machine *machine, const char *bytes, uint32_t len);
 void machine_add_hook(Machine *machine, const void *owner, const char *what, Routine *routine);
 Point *machine_point(Routine *routine, AskKind ask, const char *label, const char *kind, const char *callee,
                      uint32_t line);
+uint32_t machine_ordinal(Machine *machine, const char *path); /* counts from 1 how often a path was asked for */
 Routine *machine_hook(const Machine *machine, const void *owner, const char *what);
 
 /* Calls visit for every variable (temporaries included) that a tree reads. */

@@ -52,7 +52,7 @@ static void put_val(FILE *out, const Val *val)
     case VAL_CASE: fprintf(out, "%s.%s", val->type->name, val->type->cases[val->index].name); return;
     case VAL_TYPE: fprintf(out, "<%s>", val->type->name); return;
     case VAL_POINT: fprintf(out, "point %u", val->point->number); return;
-    case VAL_FLOW: fprintf(out, "workflow %s", val->decl->name.text); return;
+    case VAL_FLOW: fprintf(out, "workflow %s", val->routine ? val->routine->label : val->decl->name.text); return;
     case VAL_CTEXT: fprintf(out, "'%s'", val->text); return;
     case VAL_FIELD:
         put_val(out, val->a);
@@ -127,11 +127,8 @@ static void put_instr(FILE *out, const Instr *instr)
 
 static void put_point(FILE *out, const Term *term)
 {
-    static const char *const verbs[] = {[ASK_YIELD] = "yield",
-                                        [ASK_FUEL] = "fuel",
-                                        [ASK_EFFECT] = "perform",
-                                        [ASK_CALL] = "call",
-                                        [ASK_BACKOFF] = "back off"};
+    static const char *const verbs[] = {[ASK_YIELD] = "yield", [ASK_FUEL] = "fuel",        [ASK_EFFECT] = "perform",
+                                        [ASK_CALL] = "call",   [ASK_BACKOFF] = "back off", [ASK_UNDO] = "undo"};
     const Point *point = term->point;
     fprintf(out, "%s", verbs[point->ask]);
     if (point->builtin)
