@@ -100,6 +100,12 @@ static inline TfyStatus run_top(TfyTask *task)
     return status;
 }
 
+/* A step that was answered at once in a replay may have waited the first time: what others did meanwhile comes first. */
+static bool others_first(const TfyTask *task)
+{
+    return task->state & T_FOLLOWING && !tfy__history_at_cursor(cold_of(task));
+}
+
 /* What a frame said decides what comes next, until the task stops. */
 static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 {
@@ -115,7 +121,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             if (!frame_finish(task)) return;
             break;
         case TFY_AGAIN:
-            if (++answers > ANSWERS_AT_ONCE) {
+            if (++answers > ANSWERS_AT_ONCE || others_first(task)) {
                 tfy__ready_push(loop, task);
                 return;
             }
