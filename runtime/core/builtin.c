@@ -5,6 +5,8 @@ static const TfyType optional_env = {
     .kind = TFY_OPTIONAL, .name = "map<string, string>?", .elem = &tfy_type_map_string_string};
 static const TfyType any_task = {.kind = TFY_TASK, .scalar = true, .name = "task", .elem = &tfy_type_nothing};
 
+const TfyType tfy_type_handles = {.kind = TFY_LIST, .name = "list<task>", .elem = &any_task};
+
 static const TfyField sleep_params[] = {{"duration", &tfy_type_duration, NULL}};
 static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL}};
 static const TfyField join_params[] = {{"task", &any_task, NULL}};
@@ -22,6 +24,11 @@ static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL}};
 static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL},
                                       {"model", &tfy_type_optional_string, NULL},
                                       {"system", &tfy_type_optional_string, NULL}};
+static const TfyField ask_params[] = {{"question", &tfy_type_string, NULL}};
+static const TfyField signal_params[] = {{"name", &tfy_type_string, NULL}};
+static const TfyField lock_params[] = {{"name", &tfy_type_string, NULL}, {"permits", &tfy_type_int, NULL}};
+static const TfyField group_params[] = {{"tasks", &tfy_type_handles, NULL}};
+static const TfyField room_params[] = {{"tasks", &tfy_type_handles, NULL}, {"limit", &tfy_type_int, NULL}};
 
 #define EFFECT(Name, Family, Repeat, Params, Result)                                                                   \
     const TfyTool tfy_effect_##Name = {.name = #Name,                                                                  \
@@ -42,3 +49,10 @@ EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);
 EFFECT(apply, TFY_F_APPLY, TFY_IDEMPOTENT, apply_params, tfy_type_nothing);
 EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);
 EFFECT(llm, TFY_F_LLM, TFY_IDEMPOTENT, llm_params, tfy_type_string);
+EFFECT(ask, TFY_F_ASK, TFY_PURE, ask_params, tfy_type_string);
+EFFECT(signal, TFY_F_SIGNAL, TFY_PURE, signal_params, tfy_type_json);
+EFFECT(lock, TFY_F_LOCK, TFY_PURE, lock_params, tfy_type_nothing);
+EFFECT(parallel, TFY_F_PARALLEL, TFY_PURE, group_params, tfy_type_nothing);
+EFFECT(race, TFY_F_RACE, TFY_PURE, group_params, tfy_type_nothing);
+EFFECT(room, TFY_F_ROOM, TFY_PURE, room_params, tfy_type_bool);
+EFFECT(abandon, TFY_F_ABANDON, TFY_PURE, group_params, tfy_type_nothing);

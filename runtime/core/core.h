@@ -52,6 +52,20 @@ typedef struct Cold Cold;
 typedef struct Run Run;
 typedef struct Pending Pending;
 
+/* Steps that wait for the same thing, in order of arrival. A step stands in at most one. */
+typedef struct WaitQueue {
+    Pending *first, *last;
+} WaitQueue;
+
+/* The bodies of one parallel or race. It lives as long as its run. */
+typedef struct Group {
+    uint32_t alive;     /* bodies that have not ended */
+    Cold *first_ended;  /* the first to end, in the order of the log; NULL: none yet */
+    Cold *first_failed; /* the first that did not end well; NULL: none yet */
+    WaitQueue waiter;   /* the parent's step, while it waits for them: parallel, race, room or abandon */
+    struct Group *next; /* all groups of the run */
+} Group;
+
 /* ---- timers ---- */
 
 typedef struct Timer {
@@ -88,7 +102,8 @@ struct Run {
     uint64_t seed; /* of random and uuid */
     uint32_t live; /* tasks that have not ended */
     Cold *root;
-    Cold *tasks; /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    Cold *tasks;   /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    Group *groups; /* all that were ever made */
     bool ended;
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
@@ -121,7 +136,8 @@ struct Cold {
     uint32_t parent_frame;             /* offset of the frame that did */
     Cold *sibling_prev, *sibling_next; /* live children of that frame */
     Pending *pending;                  /* the step under way */
-    Pending *joiners, *joiners_last;   /* steps that wait for this task's end, in order of arrival */
+    WaitQueue joiners;                 /* steps that wait for this task's end */
+    Group *group;                      /* it is a body of a parallel or race; NULL: no */
     /* cancellation: T_CANCEL is set while the kill below or an expired call (FRAME_EXPIRED) waits to be delivered */
     bool kill;            /* a cancellation of the whole task waits */
     bool kill_force;      /* … and skips cleanup */
@@ -210,7 +226,8 @@ struct Pending {
     Pending *sync_next; /* each queue has its own link */
     Pending *work_next;
     Pending *held_next;
-    Pending *join_next; /* joiners of one task; free list */
+    WaitQueue *queue;                 /* where it waits for something inside its run; NULL: nowhere */
+    Pending *queue_prev, *queue_next; /* neighbours there; next: also the free list */
 };
 
 /* ---- what leaves the process ---- */
@@ -340,7 +357,12 @@ void tfy__sched_halt(TfyTask *task);
 Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
 void tfy__run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
 Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
-void tfy__task_finish(TfyTask *task); /* task->error or task->result says how */
+void tfy__task_finish(TfyTask *task);                        /* task->error or task->result says how */
+typedef enum Bond { BOND_CHILD, BOND_BODY, BOND_NONE } Bond; /* a child, a body of a group, a detached task */
+/* Starts a task of the run; the answer, or NULL with task->error set or the task halted. */
+Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                      Bond bond);
+const char *tfy__failure_kind(const Cold *ended); /* TaskFailed.kind of a task that did not end well */
 void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
 bool tfy__cancel_ready(
@@ -362,6 +384,8 @@ void tfy__step_synced(TfyLoop *loop);                    /* the durable lsn move
 void tfy__step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
 void tfy__step_raise(Pending *pending);                  /* final: task->error is set */
 Pending *tfy__step_new(TfyTask *task, const TfySite *site);
+void tfy__wait_enter(WaitQueue *queue, Pending *pending);
+void tfy__wait_leave(Pending *pending); /* it need not wait anywhere */
 void tfy__step_free(Pending *pending);
 void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
 void tfy__step_wait_sync(Pending *pending);
@@ -375,6 +399,10 @@ void tfy__step_join_ended(Pending *pending);          /* the task it waits for h
 void tfy__step_begin_again(Pending *pending);         /* one more attempt, at once */
 
 bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
+
+/* group.c: the bodies of parallel and race */
+void tfy__group_body_ended(Cold *body); /* its last record is written */
+void tfy__groups_free(Run *run);
 
 /* person.c */
 void tfy__person_ask(Pending *pending); /* approve: question is in the log and durable */

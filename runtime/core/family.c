@@ -32,6 +32,7 @@ Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
 void tfy__run_release(TfyLoop *loop, Run *run)
 {
     tfy__history_drop(loop, run);
+    tfy__groups_free(run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;
@@ -99,8 +100,10 @@ static void unlink_child(Cold *child)
 /* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. A recorded one is not taken yet:
  * the last record of a history ends it, and the child still has to be found there. */
 static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                            const char *path, int64_t *born, bool *recorded)
+                            Bond bond, const char *path, int64_t *born, bool *recorded)
 {
+    static const char *const ends[] = {
+        [BOND_CHILD] = "}", [BOND_BODY] = ",\"body\":true}", [BOND_NONE] = ",\"detached\":true}"};
     TfyLoop *loop = cold->task->loop;
     const TfyLogRecord *record = NULL;
     TfyBuffer out = {0};
@@ -109,7 +112,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
     tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
     tfy__buffer_text(&out, ",\"args\":");
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
-    tfy__buffer_text(&out, "}");
+    tfy__buffer_text(&out, ends[bond]);
     if (out.depth > TFY_JSON_DEPTH) {
         tid = TFY_E_INVALID;
     } else if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) {
@@ -139,44 +142,72 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
     return tid;
 }
 
-bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
+/* No child: the task panics, or stops for good. */
+static Cold *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, int64_t code)
 {
-    if (task->state & T_HALTED) return false;
+    if (code == TFY_E_NOMEM)
+        tfy__out_of_memory(task);
+    else if (code == TFY_E_INVALID)
+        tfy_panic(task, point->line, "the arguments of %s nest deeper than %d levels, so they cannot be recorded",
+                  workflow->name, TFY_JSON_DEPTH);
+    else
+        tfy__sched_halt(task);
+    return NULL;
+}
+
+Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                      Bond bond)
+{
+    if (task->state & T_HALTED) return NULL;
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
     char path[512];
-    if (snprintf(path, sizeof path, "%s.%u", cold->log.path, ++cold->spawned) >= (int)sizeof path)
-        return tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
+    if (snprintf(path, sizeof path, "%s.%u", cold->log.path, ++cold->spawned) >= (int)sizeof path) {
+        tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
+        return NULL;
+    }
     cold->log.step++;
     int64_t born = 0;
     bool recorded = false;
-    int64_t tid = record_spawn(cold, point, workflow, args, path, &born, &recorded);
-    if (tid < 0) {
-        if (tid == TFY_E_NOMEM) return tfy__out_of_memory(task);
-        if (tid == TFY_E_INVALID)
-            return tfy_panic(task, point->line,
-                             "the arguments of %s nest deeper than %d levels, so they cannot be recorded",
-                             workflow->name, TFY_JSON_DEPTH);
-        tfy__sched_halt(task);
-        return false;
-    }
+    int64_t tid = record_spawn(cold, point, workflow, args, bond, path, &born, &recorded);
+    if (tid < 0) return spawn_failed(task, point, workflow, tid);
     Cold *child = tfy__task_new(loop, cold->run, workflow, tid, path);
     if (child) {
         child->log.born = child->log.head = born;
         if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
-        link_child(child, cold);
+        if (bond != BOND_NONE) link_child(child, cold);
     }
     if (!child || !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
         tfy__sched_halt(task);
-        return false;
+        return NULL;
     }
-    *out = tid;
     if (recorded) tfy__history_take(cold);
-    return true;
+    return child;
+}
+
+bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
+{
+    const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_CHILD);
+    if (child) *out = child->log.tid;
+    return child != NULL;
+}
+
+bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                        int64_t *out)
+{
+    const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_NONE);
+    if (child) *out = child->log.tid;
+    return child != NULL;
 }
 
 /* ---- the end of a task ---- */
+
+const char *tfy__failure_kind(const Cold *ended)
+{
+    if (ended->end_state == TFY_TASK_CANCELLED) return "killed";
+    return ended->failure && ended->failure->type == &tfy_type_panic ? "panicked" : "failed";
+}
 
 static TfyTaskState end_state_of(const TfyTask *task)
 {
@@ -292,7 +323,7 @@ static void run_finish(TfyLoop *loop, Run *run)
     run->ended = true;
     loop->runs_live--;
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->end_state == TFY_TASK_FAILED && cold->parent && !cold->joined)
+        if (cold->end_state == TFY_TASK_FAILED && cold != root && !cold->joined)
             tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path,
                              cold->workflow->name, cold->failure_text);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
@@ -317,14 +348,14 @@ void tfy__task_finish(TfyTask *task)
             tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
         cold->failure = tfy_take_error(task);
     }
-    if (!cold->parent) tfy__activity(task, "Completed", "%s", state == TFY_TASK_COMPLETED ? "done" : "failed");
+    if (cold == cold->run->root)
+        tfy__activity(task, "Completed", "%s", state == TFY_TASK_COMPLETED ? "done" : "failed");
     unlink_child(cold);
-    while (cold->joiners) {
-        Pending *joiner = cold->joiners;
-        cold->joiners = joiner->join_next;
+    for (Pending *joiner; (joiner = cold->joiners.first);) {
+        tfy__wait_leave(joiner);
         tfy__step_join_ended(joiner);
     }
-    cold->joiners_last = NULL;
+    if (cold->group) tfy__group_body_ended(cold);
     tfy__task_give_back(cold);
     if (--cold->run->live == 0) run_finish(loop, cold->run);
 }

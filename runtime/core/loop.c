@@ -634,7 +634,7 @@ static void free_pending(TfyLoop *loop)
     }
     while (loop->free_pending) {
         Pending *pending = loop->free_pending;
-        loop->free_pending = pending->join_next;
+        loop->free_pending = pending->queue_next;
         free(pending);
     }
 }

@@ -194,7 +194,7 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 static const char *static_reason(const char *why)
 {
     static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
-                                          "its parent was killed"};
+                                          "its parent was killed", "its group has ended"};
     for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
         if (strcmp(why, reasons[i]) == 0) return reasons[i];
     return "killed";

@@ -26,7 +26,7 @@ Pending *tfy__step_new(TfyTask *task, const TfySite *site)
     Cold *cold = cold_of(task);
     Pending *pending = loop->free_pending;
     if (pending)
-        loop->free_pending = pending->join_next;
+        loop->free_pending = pending->queue_next;
     else if (!(pending = malloc(sizeof *pending)))
         return NULL;
     *pending = (Pending){.cold = cold, .timeout_ms = TFY_NEVER};
@@ -64,7 +64,7 @@ static void drop_args(Pending *pending)
 
 static void recycle(TfyLoop *loop, Pending *pending)
 {
-    pending->join_next = loop->free_pending;
+    pending->queue_next = loop->free_pending;
     loop->free_pending = pending;
 }
 
@@ -74,6 +74,7 @@ void tfy__step_free(Pending *pending)
     TfyLoop *loop = pending->call.loop;
     tfy__timers_del(&loop->timers, pending->timer);
     pending->timer = 0;
+    tfy__wait_leave(pending);
     drop_args(pending);
     tfy__buffer_free(&pending->call.extra);
     if (pending->cold->pending == pending) pending->cold->pending = NULL;
@@ -113,19 +114,31 @@ bool tfy__step_work(TfyLoop *loop)
     return true;
 }
 
-void tfy__step_leave_joiners(Pending *pending)
+void tfy__wait_enter(WaitQueue *queue, Pending *pending)
 {
-    Cold *target = pending->target;
-    if (!target || target->end_state) return;
-    Pending *previous = NULL;
-    for (Pending **link = &target->joiners; *link; link = &(*link)->join_next) {
-        if (*link == pending) {
-            *link = pending->join_next;
-            if (target->joiners_last == pending) target->joiners_last = previous;
-            return;
-        }
-        previous = *link;
-    }
+    pending->queue = queue;
+    pending->queue_next = NULL;
+    pending->queue_prev = queue->last;
+    if (queue->last)
+        queue->last->queue_next = pending;
+    else
+        queue->first = pending;
+    queue->last = pending;
+}
+
+void tfy__wait_leave(Pending *pending)
+{
+    WaitQueue *queue = pending->queue;
+    if (!queue) return;
+    if (pending->queue_prev)
+        pending->queue_prev->queue_next = pending->queue_next;
+    else
+        queue->first = pending->queue_next;
+    if (pending->queue_next)
+        pending->queue_next->queue_prev = pending->queue_prev;
+    else
+        queue->last = pending->queue_prev;
+    pending->queue = NULL;
 }
 
 void tfy__step_stop_call(Pending *pending)
@@ -142,7 +155,6 @@ void tfy__step_cancel(Cold *cold)
 {
     Pending *pending = cold->pending;
     tfy__step_stop_call(pending);
-    if (pending->stage == STAGE_RUN) tfy__step_leave_joiners(pending);
     tfy__step_free(pending);
 }
 
@@ -154,7 +166,11 @@ static uint8_t wait_state(const Pending *pending)
     switch (pending->call.tool->family) {
     case TFY_F_SLEEP:
     case TFY_F_SLEEP_UNTIL: return TFY_TASK_SLEEPING;
-    case TFY_F_JOIN: return TFY_TASK_JOINING;
+    case TFY_F_JOIN:
+    case TFY_F_PARALLEL:
+    case TFY_F_RACE:
+    case TFY_F_ROOM:
+    case TFY_F_ABANDON: return TFY_TASK_JOINING;
     case TFY_F_APPROVE: return TFY_TASK_WAITING_APPROVAL;
     default: return TFY_TASK_WAITING_EFFECT;
     }
@@ -241,7 +257,8 @@ static bool compute_digest(TfyCall *call)
 {
     TfyBuffer *out = tfy__step_payload(call->loop);
     tfy__buffer_text(out, call->tool->name);
-    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+    if (call->tool->family < TFY_F_PARALLEL)
+        tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
     if (!out->failed) call->digest = XXH3_64bits(out->data, out->len);
     return !out->failed;
 }

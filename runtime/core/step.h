@@ -5,9 +5,8 @@
 #include "core.h"
 
 /* step.c */
-bool tfy__step_dequeued(Pending *pending);      /* a queue lets go of a step; true: it is still wanted */
-void tfy__step_stop_call(Pending *pending);     /* tells the performer, if one has it */
-void tfy__step_leave_joiners(Pending *pending); /* it waits for the end of its target no longer */
+bool tfy__step_dequeued(Pending *pending);  /* a queue lets go of a step; true: it is still wanted */
+void tfy__step_stop_call(Pending *pending); /* tells the performer, if one has it */
 void tfy__step_digest_text(uint64_t digest, char out[17]);
 TfyBuffer *
 tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */
@@ -20,11 +19,19 @@ int64_t tfy__step_recorded_int(const TfyLogRecord *record, const char *name); /*
 /* step_recorded.c */
 bool tfy__step_take_recorded(Pending *pending); /* false: the history says nothing (yet), or the task was halted */
 void tfy__step_raise_timeout(Pending *pending); /* leads to STAGE_SETTLE */
+void tfy__step_raise_recorded(Pending *pending, json_t *error);       /* a built-in error, as a record has it */
+void tfy__step_diverge(Pending *pending, const TfyLogRecord *record); /* this is not what the step asks for */
 void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message);
 Cold *tfy__step_join_target(const Pending *pending); /* NULL: there is no such task in this run */
 
+/* group.c: waiting for the bodies of parallel and race */
+bool tfy__step_is_group(const Pending *pending);
+void tfy__group_live(Pending *pending);
+void tfy__group_take(Pending *pending, const TfyLogRecord *record);
+
 /* step_live.c */
-void tfy__step_go_live(Pending *pending);    /* STAGE_OUTCOME with nothing recorded */
+void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
+void tfy__step_go_live(Pending *pending);                          /* STAGE_OUTCOME with nothing recorded */
 void tfy__step_doubt_live(Pending *pending); /* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
 
 #endif

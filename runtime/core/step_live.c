@@ -30,7 +30,7 @@ static void timer_fired(void *arg)
     bool worked = pending->in_call;
     tfy__step_stop_call(pending);
     pending->asking = false;
-    if (pending->stage == STAGE_RUN) tfy__step_leave_joiners(pending);
+    tfy__wait_leave(pending);
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{}");
     int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
@@ -68,18 +68,7 @@ static void join_live(Pending *pending)
         tfy__step_join_ended(pending);
         return;
     }
-    pending->join_next = NULL;
-    if (target->joiners_last)
-        target->joiners_last->join_next = pending;
-    else
-        target->joiners = pending;
-    target->joiners_last = pending;
-}
-
-static const char *failure_kind(const Cold *target)
-{
-    if (target->end_state == TFY_TASK_CANCELLED) return "killed";
-    return target->failure && target->failure->type == &tfy_type_panic ? "panicked" : "failed";
+    tfy__wait_enter(&target->joiners, pending);
 }
 
 /* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
@@ -103,7 +92,7 @@ void tfy__step_join_ended(Pending *pending)
         else if (target == pending->cold)
             tfy__step_raise_task_failed(pending, path, "self", "a task cannot join itself");
         else
-            tfy__step_raise_task_failed(pending, path, failure_kind(target),
+            tfy__step_raise_task_failed(pending, path, tfy__failure_kind(target),
                                         target->failure_text ? target->failure_text : "it was killed");
         tfy__buffer_text(&out, "\"error\":");
         tfy__error_json(&out, call->task->error);
@@ -113,14 +102,20 @@ void tfy__step_join_ended(Pending *pending)
     int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
+    tfy__step_outcome(pending, ok, ok ? target->value : tfy_of_int(0));
+}
+
+void tfy__step_outcome(Pending *pending, bool ok, TfyValue value)
+{
     if (ok) {
-        tfy__step_answer(pending, target->value);
-    } else {
-        tfy__timers_del(&call->loop->timers, pending->timer);
-        pending->timer = 0;
-        pending->stage = STAGE_SETTLE;
-        tfy__step_queue(pending);
+        tfy__step_answer(pending, value);
+        return;
     }
+    tfy__timers_del(&pending->call.loop->timers, pending->timer);
+    pending->timer = 0;
+    tfy__wait_leave(pending);
+    pending->stage = STAGE_SETTLE;
+    tfy__step_queue(pending);
 }
 
 static const char *activity_stage(const TfyTool *tool)
@@ -221,6 +216,8 @@ void tfy__step_go_live(Pending *pending)
         tfy__step_arm(pending);
     } else if (tool->family == TFY_F_JOIN) {
         join_live(pending);
+    } else if (tfy__step_is_group(pending)) {
+        tfy__group_live(pending);
     } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
         pending->stage = STAGE_DOUBT;
         tfy__step_advance(pending);

@@ -20,7 +20,7 @@ static void say_request(const Pending *pending, TfyBuffer *out)
     tfy__buffer_char(out, ')');
 }
 
-static void diverge_request(Pending *pending, const TfyLogRecord *record)
+void tfy__step_diverge(Pending *pending, const TfyLogRecord *record)
 {
     TfyBuffer out = {0};
     say_request(pending, &out);
@@ -28,7 +28,7 @@ static void diverge_request(Pending *pending, const TfyLogRecord *record)
     tfy__buffer_free(&out);
 }
 
-static void raise_recorded(Pending *pending, json_t *error)
+void tfy__step_raise_recorded(Pending *pending, json_t *error)
 {
     TfyTask *task = pending->call.task;
     const char *name = json_string_value(json_object_get(error, "error"));
@@ -48,7 +48,7 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     TfyCall *call = &pending->call;
     json_t *json = tfy__record_json(record);
     if (call->site->tool->family == TFY_F_JOIN || !same_digest(pending, json)) {
-        diverge_request(pending, record);
+        tfy__step_diverge(pending, record);
         json_decref(json);
         return;
     }
@@ -59,7 +59,7 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     TfyValue value = {.i = 0};
     bool ok = false;
     if (error)
-        raise_recorded(pending, error);
+        tfy__step_raise_recorded(pending, error);
     else if (!plain && performer && performer->replay)
         ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
     else if (call->result->kind == TFY_NOTHING)
@@ -96,7 +96,7 @@ void tfy__step_raise_timeout(Pending *pending)
 static void take_timer(Pending *pending, const TfyLogRecord *record)
 {
     if (!pending->bounded && !tfy__step_is_sleep(pending)) {
-        diverge_request(pending, record);
+        tfy__step_diverge(pending, record);
         return;
     }
     tfy__history_take(pending->cold);
@@ -128,7 +128,7 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
     if (call->tool->family != TFY_F_JOIN) {
-        diverge_request(pending, record);
+        tfy__step_diverge(pending, record);
         return;
     }
     json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
@@ -147,7 +147,7 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
     bool ok = !error &&
               (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
     if (error)
-        raise_recorded(pending, error);
+        tfy__step_raise_recorded(pending, error);
     else if (!ok)
         tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
     json_decref(json);
@@ -169,7 +169,7 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     if (ok)
         tfy__history_take(pending->cold);
     else
-        diverge_request(pending, record);
+        tfy__step_diverge(pending, record);
     json_decref(json);
     if (ok) tfy__step_answer(pending, value);
 }
@@ -225,7 +225,12 @@ bool tfy__step_take_recorded(Pending *pending)
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT: take_result(pending, record); break;
     case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
-    case TFY_R_JOIN_RESULT: take_join(pending, record); break;
+    case TFY_R_JOIN_RESULT:
+        if (tfy__step_is_group(pending))
+            tfy__group_take(pending, record);
+        else
+            take_join(pending, record);
+        break;
     case TFY_R_APPROVAL: take_approval(pending, record); break;
     case TFY_R_RESOLVED: take_resolved(pending, record); break;
     case TFY_R_IN_DOUBT:
@@ -233,7 +238,7 @@ bool tfy__step_take_recorded(Pending *pending)
         pending->stage = STAGE_DOUBT;
         pending->doubt_recorded = true;
         break;
-    default: diverge_request(pending, record); break;
+    default: tfy__step_diverge(pending, record); break;
     }
     return cold->pending == pending;
 }

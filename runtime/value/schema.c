@@ -111,7 +111,8 @@ static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
     case TFY_NOTHING: tfy__buffer_text(out, "{\"type\":\"null\"}"); break;
     case TFY_BOOL: tfy__buffer_text(out, "{\"type\":\"boolean\"}"); break;
     case TFY_INT:
-    case TFY_TASK: tfy__buffer_text(out, "{\"type\":\"integer\"}"); break;
+    case TFY_TASK:
+    case TFY_CHANNEL: tfy__buffer_text(out, "{\"type\":\"integer\"}"); break;
     case TFY_FLOAT: tfy__buffer_text(out, "{\"type\":\"number\"}"); break;
     case TFY_DURATION: tfy__buffer_text(out, "{\"type\":\"string\",\"pattern\":\"^-?[0-9]+(ms|s|m|h|d)$\"}"); break;
     case TFY_TIME: tfy__buffer_text(out, "{\"type\":\"string\",\"format\":\"date-time\"}"); break;

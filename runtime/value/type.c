@@ -66,6 +66,7 @@ static const TfyType box_types[] = {
     [TFY_DURATION] = {.kind = TFY_BOX, .name = "duration?", .elem = &tfy_type_duration},
     [TFY_TIME] = {.kind = TFY_BOX, .name = "time?", .elem = &tfy_type_time},
     [TFY_TASK] = {.kind = TFY_BOX, .name = "task?", .elem = &tfy_type_int},
+    [TFY_CHANNEL] = {.kind = TFY_BOX, .name = "channel?", .elem = &tfy_type_int},
 };
 
 const TfyType *tfy__box_type(const TfyType *scalar)

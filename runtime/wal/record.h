@@ -6,7 +6,7 @@
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N}       first record of a root task
- *   TaskSpawn         {"tid", "path", "workflow", "args": {…}}                          in the parent's chain
+ *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
  *                     {"tool": "approve", "question", "details"?, "id", "type", "digest"}   a question to a person; type: "bool" or [cases]
  *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "error": {…}}
@@ -15,7 +15,10 @@
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "backoff"}
  *   TimerFired, Woke  {}, or {"scope": N, "passages"} when the call with number N of its task has run out of time
- *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
+ *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups, whose values stand in the TaskExit records of their bodies:
+ *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
+ *                     {"group": "race", "path", "index", "error"?: {…}}
+ *                     {"group": "room", "value": bool}, {"group": "abandon"}
  *   Value             {"now": ms}
  *   Approval          {"id", "digest", "answer": …, "by"}
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}

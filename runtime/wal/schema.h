@@ -39,9 +39,9 @@ static const char *const schema[] = {
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",
     "CREATE TABLE wake(due INT, tid INT, PRIMARY KEY(due,tid)) WITHOUT ROWID",
     "CREATE TABLE inbox(id BLOB PRIMARY KEY, tid INT, step INT, lsn INT) WITHOUT ROWID",
-    "CREATE INDEX task_live ON task(tid) WHERE state<8 AND parked=0",
+    "CREATE INDEX task_live ON task(tid) WHERE state<12 AND parked=0",
     "CREATE INDEX task_run ON task(run)",
-    "CREATE INDEX run_live ON run(id) WHERE state<8",
+    "CREATE INDEX run_live ON run(id) WHERE state<12",
     "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"

@@ -34,7 +34,7 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_RECORDS] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn>=? ORDER BY lsn",
     [S_SEE_TASKS] = "SELECT " TASK_COLUMNS " FROM task WHERE run=? ORDER BY tid",
     [S_SEE_RUNS] = "SELECT " RUN_COLUMNS " FROM run ORDER BY id",
-    [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<8 ORDER BY id",
+    [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 ORDER BY id",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
 

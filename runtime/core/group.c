@@ -1,0 +1,265 @@
+/* group.c: parallel and race: tasks that are bodies of one statement, and the steps of their parent that wait for them.
+ *
+ * A group knows how many of its bodies are alive, which ended first and which failed first, in the order of the log; so the end of a body
+ * costs the same however many there are, and a replay, which ends them in the recorded order, decides alike. The values of the bodies stand
+ * in their own TaskExit records; the step's JoinResult says only what was decided. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step.h"
+
+#define ABANDONED "its group has ended"
+
+/* ---- making bodies ---- */
+
+static Cold *body_at(TfyTask *task, const TfyObj *handles, uint32_t index)
+{
+    return tfy__task_by_tid(task->loop, tfy_list_item(handles, index).i);
+}
+
+static uint32_t body_count(const TfyObj *handles)
+{
+    return handles ? ((const TfyList *)handles)->len : 0;
+}
+
+static Group *group_of(TfyTask *task, const TfyObj *handles)
+{
+    return body_count(handles) ? body_at(task, handles, 0)->group : NULL;
+}
+
+static Group *group_new(Run *run)
+{
+    Group *group = calloc(1, sizeof *group);
+    if (!group) return NULL;
+    group->next = run->groups;
+    run->groups = group;
+    return group;
+}
+
+void tfy__groups_free(Run *run)
+{
+    while (run->groups) {
+        Group *group = run->groups;
+        run->groups = group->next;
+        free(group);
+    }
+}
+
+/* Everything that can fail comes before the body is made: a task that the log knows is not taken back. */
+bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                TfyObj **handles)
+{
+    if (task->state & T_HALTED) return false;
+    uint32_t mark = tfy_mark(task); /* what lies below may be the arguments */
+    if (!*handles) {
+        TfyObj *list = tfy_list_of(task, &tfy_type_handles, 0, NULL);
+        if (!list) return false;
+        *handles = tfy_keep(list);
+        tfy_cut(task, mark);
+    }
+    Group *group = group_of(task, *handles);
+    if (!group && !(group = group_new(cold_of(task)->run))) return tfy__out_of_memory(task);
+    if (!tfy_list_push(task, point->line, handles, tfy_of_int(0))) return false;
+    TfyValue *place = &((TfyList *)*handles)->items[body_count(*handles) - 1];
+    Cold *body = tfy__task_spawn(task, point, workflow, args, BOND_BODY);
+    if (!body) {
+        ((TfyList *)*handles)->len--;
+        return false;
+    }
+    place->i = body->log.tid;
+    body->group = group;
+    body->joined = true; /* its failure is the group's */
+    group->alive++;
+    return true;
+}
+
+/* ---- what a step comes to ---- */
+
+bool tfy__step_is_group(const Pending *pending)
+{
+    uint8_t family = pending->call.tool->family;
+    return family >= TFY_F_PARALLEL && family <= TFY_F_ABANDON;
+}
+
+/* What is known about a step's bodies: enough to answer it, or not yet. */
+typedef struct Verdict {
+    bool known;
+    const Cold *body; /* whose failure is raised, or who won; NULL: nobody in particular */
+    bool failed;      /* the answer is the body's failure */
+    bool room;        /* room: the answer */
+} Verdict;
+
+static Verdict judge(const Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    const Group *group = group_of(call->task, call->args[0].o), nobody = {0};
+    if (!group) group = &nobody;
+    const Cold *first = group->first_ended;
+    switch (call->tool->family) {
+    case TFY_F_PARALLEL:
+        return (Verdict){.known = group->first_failed || !group->alive,
+                         .body = group->first_failed,
+                         .failed = group->first_failed != NULL};
+    case TFY_F_RACE:
+        return (Verdict){
+            .known = first != NULL, .body = first, .failed = first && first->end_state != TFY_TASK_COMPLETED};
+    case TFY_F_ROOM: {
+        bool free = group->alive < call->args[1].i;
+        return (Verdict){.known = group->first_failed || free, .room = !group->first_failed};
+    }
+    default: return (Verdict){.known = !group->alive};
+    }
+}
+
+static uint32_t index_of(const TfyCall *call, const Cold *body)
+{
+    const TfyObj *handles = call->args[0].o;
+    uint32_t index = 0;
+    while (tfy_list_item(handles, index).i != body->log.tid) index++;
+    return index;
+}
+
+static void write_verdict(TfyBuffer *out, const Pending *pending, const Verdict *verdict)
+{
+    const TfyCall *call = &pending->call;
+    tfy__buffer_printf(out, "{\"group\":\"%s\"", call->tool->name);
+    if (verdict->body) tfy__buffer_printf(out, ",\"path\":\"%s\"", verdict->body->log.path);
+    if (call->tool->family == TFY_F_RACE) tfy__buffer_printf(out, ",\"index\":%u", index_of(call, verdict->body));
+    if (call->tool->family == TFY_F_ROOM) tfy__buffer_text(out, verdict->room ? ",\"value\":true" : ",\"value\":false");
+    if (verdict->failed) tfy__buffer_text(out, ",\"error\":");
+    if (verdict->failed) tfy__error_json(out, verdict->body->failure);
+    tfy__buffer_char(out, '}');
+}
+
+/* The values of all bodies that have one, in the order of the handles, as a list or record. */
+static bool collect(TfyCall *call, TfyValue *out)
+{
+    const TfyType *type = call->result;
+    const TfyObj *handles = call->args[0].o;
+    uint32_t count = body_count(handles), with = 0;
+    TfyValue *values = malloc((count + 1) * sizeof *values);
+    for (uint32_t i = 0; values && i < count; i++) {
+        const Cold *body = body_at(call->task, handles, i);
+        if (body->workflow->result->kind != TFY_NOTHING) values[with++] = body->value;
+    }
+    if (!values)
+        tfy__out_of_memory(call->task);
+    else
+        out->o = type->kind == TFY_LIST ? tfy_list_of(call->task, type, with, values)
+                                        : tfy_record_of(call->task, type, values);
+    free(values);
+    return values && out->o;
+}
+
+static bool winner(TfyCall *call, const Cold *body, TfyValue *out)
+{
+    const TfyCase *chosen = &call->result->cases[index_of(call, body)];
+    out->o = chosen->bare
+                 ? chosen->bare
+                 : tfy_enum_of(call->task, call->result, (uint32_t)(chosen - call->result->cases), &body->value);
+    return out->o != NULL;
+}
+
+/* A body's failure is raised as it is. One that somebody cancelled has no error of its own. */
+static void raise_failure(Pending *pending, const Cold *body)
+{
+    TfyTask *task = pending->call.task;
+    if (body->end_state == TFY_TASK_CANCELLED)
+        tfy__step_raise_task_failed(pending, body->log.path, tfy__failure_kind(body), "it was killed");
+    else
+        tfy_fail_with(task, body->failure);
+}
+
+/* The step's value (borrowed), or task->error. */
+static bool make_answer(Pending *pending, const Verdict *verdict, TfyValue *out)
+{
+    TfyCall *call = &pending->call;
+    *out = tfy_of_bool(verdict->room);
+    if (verdict->failed) {
+        raise_failure(pending, verdict->body);
+        return false;
+    }
+    if (call->result->kind == TFY_NOTHING || call->tool->family == TFY_F_ROOM) return true;
+    return call->tool->family == TFY_F_RACE ? winner(call, verdict->body, out) : collect(call, out);
+}
+
+/* ---- live ---- */
+
+static void settle(Pending *pending, const Verdict *verdict)
+{
+    TfyValue value;
+    bool ok = make_answer(pending, verdict, &value);
+    TfyBuffer out = {0};
+    if (ok || verdict->failed) {
+        write_verdict(&out, pending, verdict);
+    } else { /* no memory for the value: the log has to say that it was so */
+        tfy__buffer_printf(&out, "{\"group\":\"%s\",\"error\":", pending->call.tool->name);
+        tfy__error_json(&out, pending->call.task->error);
+        tfy__buffer_char(&out, '}');
+    }
+    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
+    tfy__buffer_free(&out);
+    if (lsn > 0) tfy__step_outcome(pending, ok, value);
+}
+
+static void abandon(const TfyCall *call)
+{
+    const TfyObj *handles = call->args[0].o;
+    for (uint32_t i = 0; i < body_count(handles); i++)
+        tfy__cancel_request(body_at(call->task, handles, i), ABANDONED, NULL, false);
+}
+
+void tfy__group_live(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    pending->stage = STAGE_RUN;
+    if (call->tool->family == TFY_F_ABANDON) abandon(call);
+    Verdict verdict = judge(pending);
+    if (verdict.known)
+        settle(pending, &verdict);
+    else
+        tfy__wait_enter(&group_of(call->task, call->args[0].o)->waiter, pending);
+}
+
+void tfy__group_body_ended(Cold *body)
+{
+    Group *group = body->group;
+    group->alive--;
+    if (!group->first_ended) group->first_ended = body;
+    if (!group->first_failed && body->end_state != TFY_TASK_COMPLETED) group->first_failed = body;
+    Pending *waiter = group->waiter.first;
+    if (!waiter) return;
+    Verdict verdict = judge(waiter);
+    if (!verdict.known) return;
+    tfy__wait_leave(waiter);
+    settle(waiter, &verdict);
+}
+
+/* ---- recorded ---- */
+
+void tfy__group_take(Pending *pending, const TfyLogRecord *record)
+{
+    TfyCall *call = &pending->call;
+    Verdict verdict = judge(pending);
+    TfyBuffer out = {0};
+    TfyValue value;
+    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error");
+    bool no_memory = error && !json_object_get(json, "path"), ok = false;
+    if (verdict.known) write_verdict(&out, pending, &verdict);
+    if (!no_memory && (!verdict.known || out.failed || strcmp(record->payload, out.data) != 0)) {
+        tfy__history_diverge(pending->cold, record, "%s comes to %s", call->tool->name,
+                             verdict.known && !out.failed ? out.data : "no end yet");
+    } else {
+        tfy__history_take(pending->cold);
+        if (no_memory)
+            tfy__step_raise_recorded(pending, error);
+        else
+            ok = make_answer(pending, &verdict, &value);
+        if (ok)
+            tfy__step_answer(pending, value);
+        else
+            pending->stage = STAGE_SETTLE;
+    }
+    tfy__buffer_free(&out);
+    json_decref(json);
+}
