@@ -56,11 +56,10 @@ static void offer_field(Walk *w, Span span, const char *owner, const TypeField *
     }
 }
 
-static void offer_case(Walk *w, Span span, const Decl *decl, uint32_t index)
+static void offer_case(Walk *w, Span span, const Type *type, uint32_t index)
 {
-    if (!decl || !decl->type || index >= decl->type->case_count) return;
-    offer(w, span,
-          (Located){.kind = LOC_CASE, .decl = decl, .case_index = index, .target = decl->type->cases[index].span});
+    if (!type || index >= type->case_count) return;
+    offer(w, span, (Located){.kind = LOC_CASE, .type = type, .case_index = index, .target = type->cases[index].span});
 }
 
 static void offer_builtin(Walk *w, Span span, const Builtin *builtin, const Type *type)
@@ -111,6 +110,18 @@ static void walk_type_expr(Walk *w, const TypeExpr *written)
     }
 }
 
+/* ---- variables ---- */
+
+static void meet(Walk *w, const Variable *variable)
+{
+    if (w->found && variable && strcmp(variable->name, "_") != 0) w->found(w->state, variable);
+}
+
+static void walk_declared(Walk *w, Name name, const Variable *variable)
+{
+    if (variable) offer_variable(w, name.span, variable, variable->type);
+}
+
 /* ---- expressions ---- */
 
 static void walk_block(Walk *w, const Block *block);
@@ -159,7 +170,7 @@ static void walk_callee(Walk *w, const Expr *call)
         if (holds(callee->name.span, w->off)) w->dotted = callee;
         if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, callee->left->type);
         if (call->call == CALL_CASE) {
-            offer_case(w, callee->name.span, call->decl, call->case_index);
+            offer_case(w, callee->name.span, call->decl->type, call->case_index);
             offer_decl(w, callee->left->span, call->decl);
             return;
         }
@@ -181,7 +192,7 @@ static void walk_field(Walk *w, const Expr *e)
     const Type *inside = e->left ? e->left->type : NULL;
     if (holds(e->name.span, w->off)) w->dotted = e;
     if (e->call == CALL_CASE) {
-        offer_case(w, e->name.span, e->decl, e->case_index);
+        offer_case(w, e->name.span, e->decl->type, e->case_index);
         offer_decl(w, e->left->span, e->decl);
         return;
     }
@@ -217,6 +228,14 @@ static void walk_concurrent(Walk *w, const Expr *e)
         walk_expr(w, body->yield);
         walk_block(w, body->block);
     }
+    if (e->closure) {
+        walk_declared(w, e->var, e->closure->first);
+        walk_declared(w, e->var2, e->closure->second);
+        if (e->block && holds(e->block->span, w->off)) {
+            meet(w, e->closure->first);
+            meet(w, e->closure->second);
+        }
+    }
     walk_expr(w, e->range);
     walk_expr(w, e->range_end);
     walk_expr(w, e->limit);
@@ -226,6 +245,7 @@ static void walk_policies(Walk *w, const Expr *e)
 {
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->value) walk_expr(w, policy->value);
+        if (policy->block && policy->closure && holds(policy->block->span, w->off)) meet(w, policy->closure->answer);
         walk_block(w, policy->block);
     }
 }
@@ -259,32 +279,31 @@ static void walk_expr(Walk *w, const Expr *e)
 
 /* ---- statements ---- */
 
-static void meet(Walk *w, const Variable *variable)
+/* A case that the checker refused has no index that means anything. */
+static void offer_pattern_case(Walk *w, const Type *subject, const Pattern *p)
 {
-    if (w->found && variable && strcmp(variable->name, "_") != 0) w->found(w->state, variable);
+    if (subject->kind == TYPE_OPTIONAL) subject = subject->elem;
+    bool found = p->case_name.text && p->case_index < subject->case_count &&
+                 strcmp(subject->cases[p->case_index].name, p->case_name.text) == 0;
+    if (found) offer_case(w, p->case_name.span, subject, p->case_index);
 }
 
-static void walk_declared(Walk *w, Name name, const Variable *variable)
-{
-    if (variable) offer_variable(w, name.span, variable, variable->type);
-}
-
-static void walk_patterns(Walk *w, const Pattern *patterns)
+static void walk_patterns(Walk *w, const Type *subject, const Pattern *patterns)
 {
     for (const Pattern *p = patterns; p; p = p->next) {
         if (p->error_type)
             offer_type_name(w, p->case_name);
-        else if (p->decl)
-            offer_case(w, p->case_name.span, p->decl, p->case_index);
+        else if (p->kind == PAT_CASE && subject)
+            offer_pattern_case(w, subject, p);
         offer_type_name(w, p->type_name);
         for (const Binding *b = p->bindings; b; b = b->next) walk_declared(w, b->name, b->variable);
     }
 }
 
-static void walk_arms(Walk *w, const Arm *arms)
+static void walk_arms(Walk *w, const Type *subject, const Arm *arms)
 {
     for (const Arm *arm = arms; arm; arm = arm->next) {
-        walk_patterns(w, arm->patterns);
+        walk_patterns(w, subject, arm->patterns);
         for (const Pattern *p = arm->patterns; p && holds(arm->span, w->off); p = p->next)
             for (const Binding *b = p->bindings; b; b = b->next) meet(w, b->variable);
         walk_expr(w, arm->guard);
@@ -322,7 +341,7 @@ static void walk_stmt(Walk *w, const Stmt *s)
         offer_decl(w, s->mock_name.span, find_decl(w->program, s->mock_name.text));
     walk_block(w, s->block);
     walk_block(w, s->else_block);
-    walk_arms(w, s->arms);
+    walk_arms(w, s->arms ? s->value->type : NULL, s->arms);
     walk_catches(w, s->catches);
     walk_block(w, s->finally);
 }
@@ -358,7 +377,7 @@ static void walk_cases(Walk *w, const Decl *decl)
 {
     uint32_t index = 0;
     for (const EnumCase *k = decl->cases; k; k = k->next, index++) {
-        offer_case(w, k->name.span, decl, index);
+        offer_case(w, k->name.span, decl->type, index);
         walk_fields(w, k->fields);
         if (decl->type && index < decl->type->case_count) {
             const TypeCase *type_case = &decl->type->cases[index];

@@ -53,7 +53,7 @@ static void add_methods(Items *items, const Type *type)
 {
     for (int id = 0; id < BI_COUNT; id++) {
         const Builtin *builtin = builtin_by_id((BuiltinId)id);
-        if (builtin->effect || builtin_method(type->kind, builtin->name) != builtin) continue;
+        if (builtin_method(type->kind, builtin->name) != builtin) continue;
         add_item(items, builtin->name, ITEM_METHOD, lsp_builtin_signature(items->arena, builtin), NULL);
     }
 }
@@ -111,7 +111,7 @@ static void add_effects(Items *items)
 {
     for (int id = 0; id < BI_COUNT; id++) {
         const Builtin *builtin = builtin_by_id((BuiltinId)id);
-        if (!builtin->effect) continue;
+        if (builtin_effect(builtin->name) != builtin) continue;
         add_item(items, builtin->name, ITEM_FUNCTION, lsp_builtin_signature(items->arena, builtin), NULL);
     }
 }

@@ -161,6 +161,13 @@ static void explain_variable(Text *to, const Located *at)
     add(to, "%s%s: %s", v->param ? "" : v->mutable ? "var " : "let ", v->name, type_name(type));
 }
 
+static bool needs_yield(const Builtin *builtin)
+{
+    bool held = builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE; /* behind `with` */
+    bool made = builtin->id == BI_CHANNEL;
+    return builtin->effect && !held && !made && (builtin->suspends || strcmp(builtin->result, "nothing") != 0);
+}
+
 static void explain_code(Text *to, const Located *at)
 {
     switch (at->kind) {
@@ -169,12 +176,12 @@ static void explain_code(Text *to, const Located *at)
     case LOC_FIELD: add(to, "%s.%s: %s", at->owner, at->field->name, type_name(at->type)); break;
     case LOC_PARAM: add(to, "%s(%s: %s)", at->decl->name.text, at->param->name.text, type_name(at->type)); break;
     case LOC_CASE:
-        add(to, "%s.", at->decl->name.text);
-        add_case(to, &at->decl->type->cases[at->case_index]);
+        add(to, "%s.", at->type->name);
+        add_case(to, &at->type->cases[at->case_index]);
         break;
     case LOC_BUILTIN:
+        if (needs_yield(at->builtin)) add(to, "yield ");
         if (at->type) add(to, "%s.", type_name(at->type));
-        if (!at->type && (at->builtin->suspends || strcmp(at->builtin->result, "nothing") != 0)) add(to, "yield ");
         add_builtin(to, at->builtin);
         break;
     case LOC_BUILTIN_PARAM:
@@ -192,7 +199,7 @@ static void explain_words(Text *to, const Located *at)
     const Type *declared = at->variable ? at->variable->type : at->field ? at->field->type : NULL;
     if (decl && decl->doc) add(to, "\n\n%s", decl->doc);
     if (decl && decl->kind == DECL_TOOL) add(to, "\n\n%s", repeat_meaning(decl->repeat));
-    bool repeats = at->kind == LOC_BUILTIN && at->builtin->suspends; /* one that answers at once is never repeated */
+    bool repeats = at->kind == LOC_BUILTIN && at->builtin->suspends && needs_yield(at->builtin);
     if (repeats) add(to, "\n\n%s", repeat_meaning(at->builtin->repeat));
     if (declared && at->type && at->type != declared && declared->kind == TYPE_OPTIONAL)
         add(to, "\n\ndeclared as %s; known not to be null here", declared->name);
