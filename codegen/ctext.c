@@ -89,15 +89,23 @@ void text_quote_json(Text *text, const char *string)
 
 /* ---- lines ---- */
 
-void ctext_init(CText *c, Arena *arena, const char *file)
+void ctext_init(CText *c, Arena *arena, const LineFile *files)
 {
-    *c = (CText){.out = {.arena = arena}, .line = {.arena = arena}, .file = file};
+    *c = (CText){.out = {.arena = arena}, .line = {.arena = arena}, .files = files};
+}
+
+static void put_place(CText *c)
+{
+    const LineFile *file = c->files;
+    if (!file) return;
+    while (file[1].name && file[1].line_base < c->source) file++;
+    text_format(&c->out, "#line %u %s\n", c->source > file->line_base ? c->source - file->line_base : 1, file->name);
 }
 
 void ctext_flush(CText *c)
 {
     if (!c->open) return;
-    if (c->file) text_format(&c->out, "#line %u %s\n", c->source ? c->source : 1, c->file);
+    put_place(c);
     text_add(&c->out, c->line.data, c->line.len);
     text_put(&c->out, "\n");
     c->line.len = 0;

@@ -30,16 +30,22 @@ void text_quote_json(Text *text, const char *string);
 
 #define CTEXT_WIDTH 120
 
+/* A file of the program, for #line: its lines are counted on from those of the file before it. */
+typedef struct LineFile {
+    const char *name;   /* quoted */
+    uint32_t line_base; /* lines before it */
+} LineFile;
+
 typedef struct CText {
     Text out;
-    Text line;        /* the physical line under construction */
-    const char *file; /* for #line, quoted; NULL: no #line */
-    uint32_t source;  /* source line of the line under construction */
-    uint32_t depth;   /* of indentation, in steps of four */
-    bool open;        /* something stands in line */
+    Text line;             /* the physical line under construction */
+    const LineFile *files; /* for #line, the last one without a name; NULL: no #line */
+    uint32_t source;       /* source line of the line under construction */
+    uint32_t depth;        /* of indentation, in steps of four */
+    bool open;             /* something stands in line */
 } CText;
 
-void ctext_init(CText *c, Arena *arena, const char *file);
+void ctext_init(CText *c, Arena *arena, const LineFile *files);
 void ctext_flush(CText *c);                                     /* ends the physical line */
 void ctext_piece(CText *c, uint32_t source, const char *piece); /* a statement; joins the line when it may */
 void ctext_pieces(CText *c, uint32_t source, const char *format, ...)

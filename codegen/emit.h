@@ -16,7 +16,7 @@ typedef struct Emit {
     uint32_t temps[REP_COUNT]; /* the highest temporary of each kind that it mentions */
     uint32_t stamp;            /* of that text: Var.seen */
     bool *needed;              /* by type id: its descriptor is referred to */
-    const char *file;          /* quoted, for #line */
+    const LineFile *files;     /* for #line, or NULL */
 } Emit;
 
 /* ---- emit_val.c: expressions ---- */

@@ -141,7 +141,7 @@ static void put_call(Writer *w, const Instr *instr)
     if (func)
         text_format(p, "%s(", func->name);
     else
-        text_format(p, "tfyg_%s_%s(", instr->decl->kind == DECL_CONST ? "const" : "fn", instr->decl->name.text);
+        text_format(p, "tfyg_%s_%s(", instr->decl->kind == DECL_CONST ? "const" : "fn", instr->decl->c_name);
     put_call_args(w, p, instr);
     text_put(p, value ? ")" : "");
     if (checked) return;
@@ -386,7 +386,7 @@ static void put_nested(Writer *w, const Term *term)
         emit_val(e, p, term->args[i]);
         text_put(p, ";");
     }
-    text_format(p, " TfyValue *C = tfy_push(t, &tfyg_wf_%s, &tfyg_p%u, ", term->callee->name.text, term->point->number);
+    text_format(p, " TfyValue *C = tfy_push(t, &tfyg_wf_%s, &tfyg_p%u, ", term->callee->c_name, term->point->number);
     if (term->timeout)
         emit_val(e, p, term->timeout);
     else

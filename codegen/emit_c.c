@@ -11,7 +11,7 @@ static const char head[] = "#include \"tfy.h\"\n"
 static CText begin_part(Emit *e)
 {
     CText before = e->c;
-    ctext_init(&e->c, e->arena, e->file);
+    ctext_init(&e->c, e->arena, e->files);
     return before;
 }
 
@@ -42,14 +42,27 @@ static void write_tables(Emit *e)
     emit_tools(e);
 }
 
+static const LineFile *list_files(const Machine *machine, const EmitOptions *options)
+{
+    uint32_t count = 0;
+    for (const Module *module = machine->program->modules; module; module = module->next) count++;
+    LineFile *files = arena_alloc(machine->arena, (count + 1) * sizeof *files);
+    for (const Module *module = machine->program->modules; module; module = module->next) {
+        const char *name = module->number ? module->source->name : options->source_name;
+        Text quoted = {.arena = machine->arena};
+        text_quote_c(&quoted, name, strlen(name));
+        files[module->number] = (LineFile){quoted.data, module->source->line_base};
+    }
+    return files;
+}
+
 char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len)
 {
-    Text file = {.arena = machine->arena}, out = {.arena = machine->arena};
-    text_quote_c(&file, options->source_name, strlen(options->source_name));
-    Emit e = {
-        .machine = machine, .options = options, .arena = machine->arena, .file = options->lines ? file.data : NULL};
+    Text out = {.arena = machine->arena};
+    Emit e = {.machine = machine, .options = options, .arena = machine->arena};
+    if (options->lines) e.files = list_files(machine, options);
     e.needed = arena_alloc(machine->arena, machine->program->type_count + 1);
-    ctext_init(&e.c, e.arena, e.file);
+    ctext_init(&e.c, e.arena, e.files);
     Text routines = write_part(&e, write_routines);
     Text tables = write_part(&e, write_tables);
     Text workflows = write_part(&e, emit_workflows);

@@ -3,6 +3,8 @@
  *
  * {"version": 1,
  *  "file": the main file's name, without its directory: messages show it, and a resumed run shows the same
+ *  "modules": of a program of several files: [{"file", "line", "bytes", "imports": {PATH: index}}]; the stored source is the files one
+ *  after the other, a newline between them
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
  *  "points": [{"n", "id", "kind", "workflow", "line", "live": [[slot, "name", "type"], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
@@ -33,12 +35,56 @@ static void put_fields(Text *out, const TypeField *fields, uint32_t count)
     text_put(out, "]");
 }
 
+/* In the main file a number. In others "FILE:LINE", and in "at" the line of the stored source, where all files stand one after the
+ * other. */
+static void put_line(Text *out, const Routine *routine, uint32_t line)
+{
+    const Module *module = routine->decl->module;
+    if (!module->number) {
+        text_format(out, ",\"line\":%u", line);
+        return;
+    }
+    text_put(out, ",");
+    put_name(out, "line", arena_printf(out->arena, "%s:%u", module->file, line - module->source->line_base));
+    text_format(out, ",\"at\":%u", line);
+}
+
+static void put_imports(Text *out, const Module *module)
+{
+    const char *comma = "";
+    for (const Decl *decl = module->decls; decl; decl = decl->next) {
+        if (decl->kind != DECL_IMPORT) continue;
+        const Expr *part = decl->value->parts;
+        text_put(out, comma);
+        text_quote_json(out, arena_strndup(out->arena, part->text, part->text_len));
+        text_format(out, ":%u", decl->imported->number);
+        comma = ",";
+    }
+}
+
+/* How the stored source is cut into files again, and what their imports mean. */
+static void put_modules(Text *out, const Program *program)
+{
+    const char *comma = "\n";
+    text_put(out, ",\"modules\":[");
+    for (const Module *module = program->modules; module; module = module->next) {
+        text_format(out, "%s{", comma);
+        put_name(out, "file", module->file);
+        text_format(out, ",\"line\":%u,\"bytes\":%u,\"imports\":{", module->source->line_base + 1, module->source->len);
+        put_imports(out, module);
+        text_put(out, "}}");
+        comma = ",\n";
+    }
+    text_put(out, "]");
+}
+
 static void put_workflow(Text *out, const Routine *routine)
 {
     const char *comma = "";
     text_put(out, "{");
     put_name(out, "name", routine->label);
-    text_format(out, ",\"line\":%u,\"slots\":%u,\"params\":[", routine->line, routine->slot_count);
+    put_line(out, routine, routine->line);
+    text_format(out, ",\"slots\":%u,\"params\":[", routine->slot_count);
     for (uint32_t i = 0; i < routine->param_count; i++, comma = ",") {
         text_format(out, "%s{", comma);
         put_name(out, "name", routine->vars[i]->label);
@@ -95,7 +141,7 @@ static void put_point(Text *out, Slots *slots, const Point *point)
     put_name(out, "id", point->id);
     text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
     put_name(out, "workflow", point->routine->label);
-    text_format(out, ",\"line\":%u", point->line);
+    put_line(out, point->routine, point->line);
     if (slots->routine != point->routine) {
         slots->routine = point->routine;
         slots->vars = arena_alloc(out->arena, (point->routine->slot_count + 1) * sizeof *slots->vars);
@@ -132,6 +178,7 @@ char *emit_layout(const Machine *machine, const char *file)
     Slots slots = {0};
     text_put(&out, "{\"version\":1,");
     put_name(&out, "file", file);
+    if (machine->program->modules->next) put_modules(&out, machine->program);
     text_put(&out, ",\"workflows\":[");
     for (uint32_t i = 0; i < machine->routine_count; i++) {
         if (machine->routines[i]->kind != ROUTINE_WORKFLOW) continue;

@@ -165,7 +165,7 @@ static const char *write_blocks(Emit *e, const Routine *routine, uint32_t from, 
     e->stamp++;
     e->local_count = 0;
     memset(e->temps, 0, sizeof e->temps);
-    ctext_init(&e->c, e->arena, e->file);
+    ctext_init(&e->c, e->arena, e->files);
     e->c.depth = 1;
     emit_blocks(e, routine, from, to);
     const char *text = e->c.out.data;

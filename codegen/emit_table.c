@@ -118,7 +118,7 @@ static void emit_cases(Emit *e, const Type *type, uint32_t line)
 
 static uint32_t type_line(const Emit *e, const Type *type)
 {
-    return type->decl ? source_line_col(e->machine->program->sources, type->decl->span.off).line : 1;
+    return type->decl ? source_global_line(e->machine->program->sources, type->decl->span.off) : 1;
 }
 
 static void emit_descriptor(Emit *e, const Type *type)
@@ -272,7 +272,7 @@ void emit_points(Emit *e)
 
 static uint32_t decl_line(const Emit *e, const Decl *decl)
 {
-    return source_line_col(e->machine->program->sources, decl->span.off).line;
+    return source_global_line(e->machine->program->sources, decl->span.off);
 }
 
 static const char *emit_params(Emit *e, const Decl *decl)
@@ -281,7 +281,7 @@ static const char *emit_params(Emit *e, const Decl *decl)
     uint32_t count = 0;
     for (const Field *f = decl->params; f; f = f->next)
         fields[count++] = (TypeField){.name = f->name.text, .type = f->type, .value = f->value};
-    return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->name.text), fields, count, decl_line(e, decl));
+    return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->c_name), fields, count, decl_line(e, decl));
 }
 
 static const char *extern_name(Emit *e, const Decl *decl)
@@ -312,7 +312,7 @@ static void emit_extern(Emit *e, const Decl *decl)
     ctext_line(&e->c, line,
                "static bool tfyg_extern_%s(TfyTask *tfy__t, TFY__UNUSED const TfyValue *tfy__a, TFY__UNUSED TfyValue "
                "*tfy__out) { %s); }",
-               decl->name.text, call.data);
+               decl->c_name, call.data);
 }
 
 static void put_hook(Emit *e, Text *p, const Decl *decl, const char *what)
@@ -336,8 +336,8 @@ static void emit_tool(Emit *e, const Decl *decl)
     const char *params = emit_params(e, decl);
     if (is_extern) emit_extern(e, decl);
     Text p = {.arena = e->arena};
-    text_format(&p, "static const TfyTool tfyg_tool_%s = {.name = \"%s\", .family = %s, .repeat = %s", decl->name.text,
-                decl->name.text,
+    text_format(&p, "static const TfyTool tfyg_tool_%s = {.name = \"%s\", .family = %s, .repeat = %s", decl->c_name,
+                decl->full_name,
                 prompt      ? "TFY_F_PROMPT"
                 : is_extern ? "TFY_F_EXTERN"
                             : "TFY_F_EXEC",
@@ -356,8 +356,8 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
-    if (is_extern) text_format(&p, ", .call = tfyg_extern_%s", decl->name.text);
-    if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->name.text);
+    if (is_extern) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
+    if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
 
@@ -400,7 +400,7 @@ static void emit_site(Emit *e, const Point *point)
     else if (point->builtin)
         text_format(&p, "&tfy_effect_%s, ", point->builtin->name);
     else if (point->callee)
-        text_format(&p, "&tfyg_tool_%s, ", point->callee->name.text);
+        text_format(&p, "&tfyg_tool_%s, ", point->callee->c_name);
     else
         text_put(&p, "NULL, ");
     emit_type(e, &p, point->result);
@@ -418,7 +418,7 @@ void emit_tools(Emit *e)
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i]) && program->decls[i]->probe)
             ctext_pieces(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",
-                         program->decls[i]->probe->name.text);
+                         program->decls[i]->probe->c_name);
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i])) emit_tool(e, program->decls[i]);
     emit_channel_tools(e);
@@ -505,23 +505,41 @@ static Text all_sources(const Emit *e)
 {
     Text text = {.arena = e->arena};
     text_put(&text, "");
-    for (const Module *module = e->machine->program->modules; module; module = module->next)
+    for (const Module *module = e->machine->program->modules; module; module = module->next) {
+        if (module->number) text_put(&text, "\n"); /* source_global_line counts on it */
         text_add(&text, module->source->text, module->source->len);
+    }
     return text;
 }
 
-/* The workflow that runs by default: main, or the only one. */
+/* The files of a program of several, for messages. */
+static const char *emit_modules(Emit *e, uint32_t *count)
+{
+    Text list = {.arena = e->arena};
+    *count = 0;
+    if (!e->machine->program->modules->next) return "NULL";
+    for (const Module *module = e->machine->program->modules; module; module = module->next, ++*count) {
+        text_put(&list, *count ? ", {" : "{");
+        text_quote_c(&list, module->file, strlen(module->file));
+        text_format(&list, ", %u}", module->source->line_base + 1);
+    }
+    ctext_pieces(&e->c, 1, "static const TfyModule tfyg_modules[] = {%s};", list.data);
+    return "tfyg_modules";
+}
+
+/* The workflow that runs by default: main, or the only one of the main file, which comes first. */
 static uint32_t main_workflow(const Emit *e, uint32_t *count)
 {
-    uint32_t main = UINT32_MAX;
+    uint32_t main = UINT32_MAX, own = 0;
     *count = 0;
     for (uint32_t i = 0; i < e->machine->routine_count; i++) {
         const Routine *routine = e->machine->routines[i];
         if (routine->kind != ROUTINE_WORKFLOW || routine->closure) continue;
         if (strcmp(routine->name, "main") == 0) main = *count;
+        own += routine->decl->module->number == 0;
         ++*count;
     }
-    return main == UINT32_MAX && *count == 1 ? 0 : main;
+    return main == UINT32_MAX && own == 1 ? 0 : main;
 }
 
 /* {&a, &b}; answers the array's name, or NULL (as text) when it would be empty. */
@@ -550,7 +568,7 @@ static const char *list_tools(const Emit *e, uint32_t *count)
     *count = 0;
     for (uint32_t i = 0; i < program->decl_count; i++) {
         if (!is_tool(program->decls[i])) continue;
-        text_format(&list, "%s&tfyg_tool_%s", list.len ? ", " : "", program->decls[i]->name.text);
+        text_format(&list, "%s&tfyg_tool_%s", list.len ? ", " : "", program->decls[i]->c_name);
         ++*count;
     }
     return list.data;
@@ -566,7 +584,7 @@ static const char *list_points(const Emit *e)
 
 void emit_program(Emit *e)
 {
-    uint32_t workflows, tools, main = main_workflow(e, &workflows);
+    uint32_t workflows, tools, modules, main = main_workflow(e, &workflows);
     Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
     const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
     char *layout = emit_layout(e->machine, file);
@@ -576,9 +594,12 @@ void emit_program(Emit *e)
     const char *workflow_list = emit_array_of(e, "TfyWorkflow", "tfyg_workflows", list_workflows(e));
     const char *tool_list = emit_array_of(e, "TfyTool", "tfyg_tools", list_tools(e, &tools));
     const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
+    const char *module_list = emit_modules(e, &modules);
     text_add(&hashed, source.data, source.len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
     text_put(&hashed, file); /* messages show it, so it is part of what the program does */
+    for (const Module *module = e->machine->program->modules->next; module; module = module->next)
+        text_add(&hashed, module->file, strlen(module->file) + 1);
     XXH128_hash_t hash = XXH3_128bits(hashed.data, hashed.len);
     text_put(&p, "const TfyProgram tfyg_program = {");
     text_quote_c(&p, file, strlen(file));
@@ -586,8 +607,9 @@ void emit_program(Emit *e)
                 (uint64_t)hash.low64, TFY_VERSION);
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");
     ctext_line(&e->c, 1, "%s", p.data);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s};", workflow_list, workflows, tool_list, tools, point_list,
-               e->machine->point_count, main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main));
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u};", workflow_list, workflows, tool_list, tools,
+               point_list, e->machine->point_count,
+               main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

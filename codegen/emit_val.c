@@ -67,7 +67,7 @@ void emit_type(Emit *e, Text *out, const Type *type)
     }
     e->needed[type->id] = true;
     if (type->decl)
-        text_format(out, "&tfyg_type_%s", type->name);
+        text_format(out, "&tfyg_type_%s", type->decl->c_name);
     else
         text_format(out, "&tfyg_type_%u", type->id);
 }
@@ -292,7 +292,7 @@ void emit_val(Emit *e, Text *out, const Val *val)
         return;
     case VAL_TYPE: emit_type(e, out, val->type); return;
     case VAL_POINT: text_format(out, "&tfyg_p%u", val->point->number); return;
-    case VAL_FLOW: text_format(out, "&tfyg_wf_%s", val->routine ? val->routine->name : val->decl->name.text); return;
+    case VAL_FLOW: text_format(out, "&tfyg_wf_%s", val->routine ? val->routine->name : val->decl->c_name); return;
     case VAL_CTEXT: text_quote_c(out, val->text, strlen(val->text)); return;
     case VAL_FIELD:
         text_put(out, "tfy_field(");

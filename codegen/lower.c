@@ -20,8 +20,9 @@ static void open_routine(Lower *l, Machine *machine, RoutineKind kind, const cha
                          const Type *result, Span span)
 {
     *l = (Lower){.machine = machine, .arena = machine->arena};
-    l->line = source_line_col(machine->program->sources, span.off).line;
+    l->line = source_global_line(machine->program->sources, span.off);
     l->routine = machine_routine(machine, kind, name, decl, result, l->line);
+    if (kind == ROUTINE_WORKFLOW) l->routine->label = decl->full_name;
     uint32_t count = decl ? decl->variable_count : 0;
     l->by_id = arena_alloc(l->arena, (count + 1) * sizeof *l->by_id);
     l->routine->entry = machine_block(l->routine);
@@ -80,7 +81,7 @@ void lower_close_routine(Lower *l)
 static void lower_body(Machine *machine, RoutineKind kind, const Decl *decl)
 {
     Lower l;
-    open_routine(&l, machine, kind, decl->name.text, decl, decl->type, decl->span);
+    open_routine(&l, machine, kind, decl->c_name, decl, decl->type, decl->span);
     add_params(&l, decl);
     lower_block(&l, decl->block);
     lower_close_routine(&l);
@@ -121,11 +122,11 @@ static void lower_defaults(Machine *machine, const char *owner, const Field *fie
 static void lower_exec(Machine *machine, const Decl *decl)
 {
     static const char *const options[][2] = {{"stdin", "input"}, {"cwd", "cwd"}, {"env", "env"}};
-    add_hook(machine, decl, "argv", decl, decl->name.text, decl->provider_value);
+    add_hook(machine, decl, "argv", decl, decl->c_name, decl->provider_value);
     for (const ProviderOption *option = decl->options; option; option = option->next)
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
             if (strcmp(option->name.text, options[i][0]) == 0)
-                add_hook(machine, decl, options[i][1], decl, decl->name.text, option->value);
+                add_hook(machine, decl, options[i][1], decl, decl->c_name, option->value);
 }
 
 static void lower_prompt(Machine *machine, const Decl *decl)
@@ -133,19 +134,18 @@ static void lower_prompt(Machine *machine, const Decl *decl)
     static const char *const rows[] = {"model", "system", "user"};
     for (const PromptRow *row = decl->rows; row; row = row->next)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            if (strcmp(row->name.text, rows[i]) == 0)
-                add_hook(machine, decl, rows[i], decl, decl->name.text, row->value);
+            if (strcmp(row->name.text, rows[i]) == 0) add_hook(machine, decl, rows[i], decl, decl->c_name, row->value);
 }
 
 static void lower_const_decl(Machine *machine, const Decl *decl)
 {
     Lower l = {.machine = machine, .arena = machine->arena};
-    if (!lower_folds(&l, decl)) lower_value_routine(machine, ROUTINE_CONST, decl->name.text, decl, decl->value);
+    if (!lower_folds(&l, decl)) lower_value_routine(machine, ROUTINE_CONST, decl->c_name, decl, decl->value);
 }
 
 static void lower_decl(Machine *machine, const Decl *decl)
 {
-    const char *name = decl->name.text;
+    const char *name = decl->c_name;
     switch (decl->kind) {
     case DECL_CONST: lower_const_decl(machine, decl); return;
     case DECL_TYPE:

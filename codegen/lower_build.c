@@ -7,7 +7,7 @@
 
 uint32_t lower_line_of(const Lower *l, Span span)
 {
-    return source_line_col(l->machine->program->sources, span.off).line;
+    return source_global_line(l->machine->program->sources, span.off);
 }
 
 void lower_touch(Lower *l, Var *var)

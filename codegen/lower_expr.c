@@ -299,7 +299,9 @@ static Val *fold_raw(Lower *l, const Expr *e)
     case EX_FLOAT:
     case EX_DURATION: return lower_expr(l, e);
     case EX_STRING: return e->parts && (e->parts->kind != EX_TEXT || e->parts->next) ? NULL : lower_expr(l, e);
-    case EX_FIELD: return e->call == CALL_CASE ? lower_expr(l, e) : NULL;
+    case EX_FIELD:
+        if (e->call == CALL_CASE) return lower_expr(l, e);
+        return e->decl && e->decl->kind == DECL_CONST ? fold(l, e->decl->value) : NULL;
     case EX_NAME: return e->decl && e->decl->kind == DECL_CONST ? fold(l, e->decl->value) : NULL;
     case EX_BINARY: return fold_binary(l, e);
     case EX_UNARY:
@@ -349,6 +351,7 @@ static Val *lower_case(Lower *l, const Expr *e)
 static Val *lower_field(Lower *l, const Expr *e)
 {
     if (e->call == CALL_CASE) return lower_case(l, e);
+    if (e->decl) return lower_name(l, e); /* a module's constant */
     Val *object = lower_expr(l, e->left);
     const Type *inside = e->left->type;
     const Type *stored = inside->kind == TYPE_ANY_ERROR ? e->type : inside->fields[e->field_index].type;
@@ -486,7 +489,7 @@ Val *lower_spawn(Lower *l, const Expr *e)
 {
     const Expr *call = e->left;
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
-    Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->name.text, l->line);
+    Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->full_name, l->line);
     flow->decl = call->decl;
     return lower_call(l, e->detached ? RT_SPAWN_DETACHED : RT_SPAWN, NULL, 3, val_point(l, point), flow, args);
 }

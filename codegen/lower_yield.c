@@ -108,7 +108,7 @@ static Val **lower_args(Lower *l, const Expr *call)
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
-    const char *name = call->builtin ? call->builtin->name : call->decl->name.text;
+    const char *name = call->builtin ? call->builtin->name : call->decl->full_name;
     Point *point = machine_point(l->routine, ASK_EFFECT, label, kind, name, l->line);
     point->result = call->type;
     point->callee = call->builtin ? NULL : call->decl;
@@ -183,7 +183,7 @@ static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Targe
 
 static Point *call_point(Lower *l, const Expr *call, const char *label)
 {
-    Point *point = machine_point(l->routine, ASK_CALL, label, "call", call->decl->name.text, l->line);
+    Point *point = machine_point(l->routine, ASK_CALL, label, "call", call->decl->full_name, l->line);
     point->callee = call->decl;
     return point;
 }
@@ -222,7 +222,7 @@ static void lower_retry(Lower *l, const Expr *call, const Retry *r, MBlock *arri
     lower_forget(l);
     lower_begin(l, pause);
     lower_instr(l, IN_SET, r->attempt, val_unary(l, VAL_NEXT, REP_INT, attempt));
-    Point *point = machine_point(l->routine, ASK_BACKOFF, NULL, "retry", call->decl->name.text, l->line);
+    Point *point = machine_point(l->routine, ASK_BACKOFF, NULL, "retry", call->decl->full_name, l->line);
     point->result = call->type;
     Term *term = lower_stop_at(l, point, beyond);
     term->args = arena_alloc(l->arena, sizeof *term->args);

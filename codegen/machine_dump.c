@@ -52,7 +52,7 @@ static void put_val(FILE *out, const Val *val)
     case VAL_CASE: fprintf(out, "%s.%s", val->type->name, val->type->cases[val->index].name); return;
     case VAL_TYPE: fprintf(out, "<%s>", val->type->name); return;
     case VAL_POINT: fprintf(out, "point %u", val->point->number); return;
-    case VAL_FLOW: fprintf(out, "workflow %s", val->routine ? val->routine->label : val->decl->name.text); return;
+    case VAL_FLOW: fprintf(out, "workflow %s", val->routine ? val->routine->label : val->decl->full_name); return;
     case VAL_CTEXT: fprintf(out, "'%s'", val->text); return;
     case VAL_FIELD:
         put_val(out, val->a);
@@ -94,7 +94,7 @@ static void put_val(FILE *out, const Val *val)
 static void put_call(FILE *out, const Instr *instr)
 {
     if (instr->dst) fprintf(out, "%s = ", instr->dst->name);
-    fprintf(out, "%s(", instr->func ? instr->func->name + 4 : instr->decl->name.text);
+    fprintf(out, "%s(", instr->func ? instr->func->name + 4 : instr->decl->full_name);
     put_list(out, instr->args, instr->argc);
     fputs(")", out);
     if (instr->landing) fprintf(out, "  else B%u", instr->landing->id);
@@ -134,7 +134,7 @@ static void put_point(FILE *out, const Term *term)
     if (point->builtin)
         fprintf(out, " %s", point->builtin->name);
     else if (point->callee)
-        fprintf(out, " %s", point->callee->name.text);
+        fprintf(out, " %s", point->callee->full_name);
     if (term->argc) {
         fputs("(", out);
         put_list(out, term->args, term->argc);

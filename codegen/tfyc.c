@@ -1,8 +1,8 @@
 /* tfyc.c: the compiler's command line and its pass list.
  *
  *   source_load      file                → text
- *   parse_module     text                → tree                 mistakes of form
- *   check_program    tree                → checked program      mistakes of meaning; from here on every node has its type
+ *   module_load      text, its imports   → trees                mistakes of form, files that are missing
+ *   check_program    trees               → checked program      mistakes of meaning; from here on every node has its type
  *   lower_program    checked program     → machines             blocks, instructions, points
  *   machine_finish   machines            → the same, smaller    no unreachable blocks, no idle fuel; points have numbers
  *   frame_assign     machines            → the same, placed     releases, frame slots, live sets
@@ -13,9 +13,11 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../dsl/lsp.h"
+#include "../dsl/module.h"
 #include "../dsl/parse.h"
 #include "../dsl/token.h"
 #include "machine.h"
@@ -28,6 +30,9 @@ typedef struct Options {
     const char *input, *output, *depfile;
     DumpKind dump;
     bool check, json;
+    bool bundle; /* the input is a stored program: module.h */
+    bool list_files;
+    ModulePaths paths; /* -I */
     EmitOptions emit;
 } Options;
 
@@ -38,9 +43,12 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
                             "Compiles workflows to C. FILE may be - for standard input.\n"
                             "\n"
                             "  -o, --output FILE     where the C goes; - is standard output\n"
+                            "  -I DIR                look for imported files there too; may be given several times\n"
                             "      --check           report mistakes and write nothing\n"
                             "      --dump WHAT       print what a pass made, to standard output\n"
                             "      --depfile FILE    write a make rule that names what the output depends on\n"
+                            "      --list-files      print the files the program is made of, and write nothing\n"
+                            "      --bundle          FILE is a program as the log stores it: JSON with all its files\n"
                             "      --no-main         leave out main(), for programs that embed the runtime\n"
                             "      --no-line         leave out #line, to read the C\n"
                             "      --diagnostics=json  mistakes as a JSON array on standard error\n"
@@ -52,13 +60,27 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
 
 /* ---- options ---- */
 
-enum { OPT_CHECK = 256, OPT_DUMP, OPT_DEPFILE, OPT_NO_MAIN, OPT_NO_LINE, OPT_DIAGNOSTICS, OPT_LSP, OPT_HELP, OPT_VERSION };
+enum {
+    OPT_CHECK = 256,
+    OPT_DUMP,
+    OPT_DEPFILE,
+    OPT_NO_MAIN,
+    OPT_NO_LINE,
+    OPT_DIAGNOSTICS,
+    OPT_LIST_FILES,
+    OPT_BUNDLE,
+    OPT_LSP,
+    OPT_HELP,
+    OPT_VERSION
+};
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"check", no_argument, NULL, OPT_CHECK},
     {"dump", required_argument, NULL, OPT_DUMP},
     {"depfile", required_argument, NULL, OPT_DEPFILE},
+    {"list-files", no_argument, NULL, OPT_LIST_FILES},
+    {"bundle", no_argument, NULL, OPT_BUNDLE},
     {"no-main", no_argument, NULL, OPT_NO_MAIN},
     {"no-line", no_argument, NULL, OPT_NO_LINE},
     {"diagnostics", required_argument, NULL, OPT_DIAGNOSTICS},
@@ -87,6 +109,9 @@ static void read_option(Options *options, int option)
 {
     switch (option) {
     case 'o': options->output = optarg; return;
+    case 'I': options->paths.dirs[options->paths.count++] = optarg; return;
+    case OPT_LIST_FILES: options->list_files = true; return;
+    case OPT_BUNDLE: options->bundle = true; return;
     case OPT_CHECK: options->check = true; return;
     case OPT_DUMP: options->dump = dump_kind(optarg); return;
     case OPT_DEPFILE: options->depfile = optarg; return;
@@ -108,12 +133,15 @@ static Options read_options(int argc, char **argv)
 {
     Options options = {.emit = {.main = true, .lines = true}};
     int option;
-    while ((option = getopt_long(argc, argv, "o:", long_options, NULL)) != -1) read_option(&options, option);
+    options.paths.dirs = calloc((size_t)argc, sizeof *options.paths.dirs); /* kept to the end of the process */
+    if (!options.paths.dirs) exit(EXIT_INTERNAL);
+    while ((option = getopt_long(argc, argv, "o:I:", long_options, NULL)) != -1) read_option(&options, option);
     if (optind == argc) refuse_usage("no FILE.tfy was given");
     if (optind + 1 < argc) refuse_usage("one FILE.tfy at a time");
     options.input = argv[optind];
     options.emit.source_name = options.input;
-    if (!options.output && !options.check && options.dump == DUMP_NONE) refuse_usage("-o OUT.c is missing");
+    bool writes = !options.check && !options.list_files && options.dump == DUMP_NONE;
+    if (!options.output && writes) refuse_usage("-o OUT.c is missing");
     return options;
 }
 
@@ -131,10 +159,26 @@ static bool write_whole(FILE *file, const char *data, size_t len)
     return fflush(file) == 0 && ok;
 }
 
+/* A device, a pipe or a link to something: it is written to, never replaced. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int write_special(const char *path, const char *data, size_t len)
+{
+    FILE *file = fopen(path, "w");
+    bool ok = file && write_whole(file, data, len);
+    if (file) ok = fclose(file) == 0 && ok;
+    return ok ? EXIT_OK : report_io(path, "cannot write");
+}
+
 /* Writes beside the name and renames, so that nobody ever sees half a file. */
 static int write_file(const char *path, const char *data, size_t len)
 {
     char temporary[4096];
+    if (is_special(path)) return write_special(path, data, len);
     if (strcmp(path, "-") == 0)
         return write_whole(stdout, data, len) ? EXIT_OK : report_io("standard output", "cannot write");
     if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary) {
@@ -214,20 +258,28 @@ static int make_c(Compilation *c, const Program *program)
     return write_file(c->options.output, text, len);
 }
 
-static int compile(Compilation *c, Source *source)
+/* What looks at one file only. */
+static int dump_file(Compilation *c, Source *source)
+{
+    if (c->options.dump == DUMP_TOKENS)
+        token_dump(&c->sources, source, &c->diags, stdout);
+    else
+        ast_dump(parse_module(&c->sources, source, &c->arena, &c->diags), stdout);
+    int status = report_diags(c);
+    return status ? status : finish_dump();
+}
+
+static int list_files(const Module *modules)
+{
+    for (const Module *module = modules; module; module = module->next) printf("%s\n", module->source->name);
+    return finish_dump();
+}
+
+static int compile(Compilation *c, Module *module)
 {
     const Options *options = &c->options;
-    if (options->dump == DUMP_TOKENS) {
-        token_dump(&c->sources, source, &c->diags, stdout);
-        int status = report_diags(c);
-        return status ? status : finish_dump();
-    }
-    Module *module = parse_module(&c->sources, source, &c->arena, &c->diags);
-    if (options->dump == DUMP_AST) ast_dump(module, stdout);
-    if (options->dump == DUMP_AST || c->diags.errors) {
-        int status = report_diags(c);
-        return status ? status : finish_dump();
-    }
+    if (c->diags.errors) return report_diags(c);
+    if (options->list_files) return list_files(module);
     Program *program = check_program(module, &c->sources, &c->arena, &c->diags);
     int status = report_diags(c);
     if (status) return status;
@@ -238,6 +290,26 @@ static int compile(Compilation *c, Source *source)
     status = options->check ? EXIT_OK : make_c(c, program);
     if (!status && options->depfile) status = write_depfile(options, &c->arena, &c->sources);
     return status;
+}
+
+static int compile_bundle(Compilation *c, const Source *source)
+{
+    const char *problem = NULL;
+    Module *module = module_load_bundle(&c->sources, source->text, source->len, &c->arena, &c->diags, &problem);
+    if (!module) {
+        fprintf(stderr, "tfyc: '%s' is no stored program: %s\n", source->name, problem);
+        return EXIT_BAD_PROGRAM;
+    }
+    c->options.emit.source_name = module->file;
+    return compile(c, module);
+}
+
+static int compile_source(Compilation *c, Source *source)
+{
+    const DumpKind dump = c->options.dump;
+    if (c->options.bundle) return compile_bundle(c, source);
+    if (dump == DUMP_TOKENS || dump == DUMP_AST) return dump_file(c, source);
+    return compile(c, module_load(&c->sources, source, &c->options.paths, &c->arena, &c->diags));
 }
 
 static int report_input(const char *path, int error)
@@ -253,12 +325,14 @@ static int report_input(const char *path, int error)
 int main(int argc, char **argv)
 {
     Compilation c = {.options = read_options(argc, argv)};
+    SourceSet bundle; /* its text is no file of the program */
     int error = 0;
     arena_init(&c.arena, (size_t)4 << 30);
     source_set_init(&c.sources, &c.arena);
+    source_set_init(&bundle, &c.arena);
     diag_init(&c.diags, &c.arena, &c.sources);
-    Source *source = source_load(&c.sources, c.options.input, &error);
-    int status = source ? compile(&c, source) : report_input(c.options.input, error);
+    Source *source = source_load(c.options.bundle ? &bundle : &c.sources, c.options.input, &error);
+    int status = source ? compile_source(&c, source) : report_input(c.options.input, error);
     arena_deinit(&c.arena);
     return status;
 }

@@ -13,6 +13,7 @@ typedef struct Variable Variable; /* type.h: a local, parameter or binding */
 typedef struct Builtin Builtin; /* type.h: a built-in effect or method */
 typedef struct ErrorSet ErrorSet; /* type.h */
 
+typedef struct Module Module;
 typedef struct Decl Decl;
 typedef struct Stmt Stmt;
 typedef struct Expr Expr;
@@ -164,7 +165,7 @@ struct Expr {
     const Type *type;      /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
     const Type *to;        /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal */
     Variable *variable;    /* EX_NAME of a local; EX_LAMBDA: its parameter */
-    Decl *decl;            /* EX_NAME of a const; the target of a call; the enum of a bare case (EX_FIELD) */
+    Decl *decl;            /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
     CallKind call;         /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
     const Builtin *builtin;
     uint32_t case_index;
@@ -208,7 +209,7 @@ typedef struct Binding {
 typedef struct Pattern {
     PatternKind kind;
     Span span;
-    Name module, type_name, case_name; /* PAT_CASE: case, Type.case, module.Type.case */
+    Name module, type_name, case_name; /* PAT_CASE: case, Type.case, module.Error, module.Type.case */
     bool has_bindings;
     Binding *bindings;
     Expr *literal;         /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
@@ -349,7 +350,13 @@ struct Decl {
     Block *block;
     Decl *next;
 
+    /* set by module_load */
+    Module *imported;        /* import: the module it names; NULL: it could not be read */
+
     /* set by check */
+    Module *module;          /* the file it stands in */
+    const char *full_name;   /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
+    const char *c_name;      /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
     const Type *type;        /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
     uint32_t param_count;    /* parameters or fields */
     RepeatClass repeat;      /* tool */
@@ -360,10 +367,15 @@ struct Decl {
     bool undoes;             /* workflow: some step in it has an undo */
 };
 
-typedef struct Module {
+/* One file of a program. */
+struct Module {
     Source *source;
     Decl *decls;
-    struct Module *next;
-} Module;
+    /* set by module_load */
+    const char *file; /* as records and messages of a run name it: the path from the main file's directory, or as -I found it */
+    const char *name; /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
+    uint32_t number;  /* in the order of loading; the main file is 0 */
+    Module *next;
+};
 
 #endif

@@ -52,9 +52,62 @@ void name_table_put(Check *c, NameTable *table, const char *name, void *value)
 
 /* ---- names of declarations ---- */
 
+static const char *nearest_own_name(Check *c, const char *name, NameUse use);
+
+/* A pass goes over the declarations of all files; names mean what they mean in the file of each. */
+static Decl *decl_at(Check *c, uint32_t i)
+{
+    c->module = c->program->decls[i]->module;
+    return c->program->decls[i];
+}
+
 Decl *check_find_decl(const Check *c, const char *name)
 {
-    return name_table_get(&c->globals, name);
+    return name_table_get(&c->scopes[c->module->number], name);
+}
+
+const Decl *check_import_of(const Check *c, const Expr *e)
+{
+    if (e->kind != EX_NAME || name_table_get(&c->locals, e->name.text)) return NULL;
+    const Decl *decl = check_find_decl(c, e->name.text);
+    return decl && decl->kind == DECL_IMPORT ? decl : NULL;
+}
+
+static void report_not_in_module(Check *c, const Module *module, Name name, NameUse use)
+{
+    const Module *here = c->module;
+    c->module = module;
+    const char *near = nearest_own_name(c, name.text, use);
+    c->module = here;
+    if (near)
+        diag_error(c->diags, name.span, "no '%s' in %s; did you mean '%s'?", name.text, module->file, near);
+    else
+        diag_error(c->diags, name.span, "no '%s' in %s", name.text, module->file);
+}
+
+/* A module's own imports are its own affair. */
+Decl *check_peek_imported(const Check *c, const Decl *import, const char *name)
+{
+    Decl *decl = import->imported ? name_table_get(&c->scopes[import->imported->number], name) : NULL;
+    return decl && decl->kind != DECL_IMPORT ? decl : NULL;
+}
+
+Decl *check_find_imported(Check *c, const Decl *import, Name name, NameUse use)
+{
+    Decl *decl = check_peek_imported(c, import, name.text);
+    if (!decl && import->imported && name.text) report_not_in_module(c, import->imported, name, use);
+    return decl;
+}
+
+Decl *check_find_qualified(Check *c, Name module, Name name, NameUse use)
+{
+    const Decl *import = check_find_decl(c, module.text);
+    if (import && import->kind == DECL_IMPORT) return check_find_imported(c, import, name, use);
+    if (import)
+        diag_error(c->diags, module.span, "'%s' is %s, not a module", module.text, decl_kind_word(import->kind));
+    else
+        diag_error(c->diags, module.span, "unknown module '%s'", module.text);
+    return NULL;
 }
 
 const char *decl_kind_word(DeclKind kind)
@@ -107,15 +160,29 @@ static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
     for (size_t i = 0; use != NAME_VALUE && i < sizeof errors / sizeof *errors; i++) add_candidate(c, list, errors[i]);
 }
 
+static void add_own_candidates(Check *c, Candidates *list, NameUse use)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        const Decl *decl = c->program->decls[i];
+        if (decl->module == c->module && decl->name.text && decl_serves(decl->kind, use))
+            add_candidate(c, list, decl->name.text);
+    }
+}
+
+static const char *nearest_own_name(Check *c, const char *name, NameUse use)
+{
+    Candidates list = {0};
+    if (c->diags->errors > c->diags->limit) return NULL;
+    add_own_candidates(c, &list, use);
+    return diag_nearest(name, strlen(name), list.names, list.count);
+}
+
 const char *check_nearest_name(Check *c, const char *name, NameUse use)
 {
     Candidates list = {0};
     if (c->diags->errors > c->diags->limit) return NULL;
     for (uint32_t i = 0; use == NAME_VALUE && i < c->undo_count; i++) add_candidate(c, &list, c->undo[i].name);
-    for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        const Decl *decl = c->program->decls[i];
-        if (decl->name.text && decl_serves(decl->kind, use)) add_candidate(c, &list, decl->name.text);
-    }
+    add_own_candidates(c, &list, use);
     add_builtin_candidates(c, &list, use);
     return diag_nearest(name, strlen(name), list.names, list.count);
 }
@@ -154,7 +221,7 @@ static void declare_name(Check *c, Decl *decl)
     if (is_taken_name(c, decl)) {
         diag_error(c->diags, decl->name.span, "'%s' is built in; choose another name", decl->name.text);
     }
-    name_table_put(c, &c->globals, decl->name.text, decl);
+    name_table_put(c, &c->scopes[c->module->number], decl->name.text, decl);
 }
 
 /* Only the word at the declaration's head is marked. */
@@ -163,17 +230,37 @@ static void refuse_decl(Check *c, const Decl *decl, const char *word)
     diag_not_yet(c->diags, (Span){decl->span.off, (uint32_t)strlen(word)}, arena_printf(c->arena, "'%s'", word));
 }
 
-static void collect_decls(Check *c, Module *module)
+/* What the program as a whole calls a declaration. */
+static void name_decl(Check *c, Decl *decl, Module *module)
+{
+    decl->module = module;
+    decl->full_name = decl->c_name = decl->name.text;
+    if (!module->number || !decl->name.text) return;
+    decl->full_name = arena_printf(c->arena, "%s.%s", module->name, decl->name.text);
+    decl->c_name = arena_printf(c->arena, "%um_%s", module->number, decl->name.text);
+}
+
+static void collect_decls(Check *c, Module *module, uint32_t *cap)
 {
     Program *program = c->program;
-    uint32_t cap = 0;
+    c->module = module;
     for (Decl *decl = module->decls; decl; decl = decl->next) {
-        program->decls = arena_grow(c->arena, program->decls, &cap, program->decl_count + 1, sizeof *program->decls);
+        program->decls = arena_grow(c->arena, program->decls, cap, program->decl_count + 1, sizeof *program->decls);
         program->decls[program->decl_count++] = decl;
-        if (decl->kind == DECL_IMPORT) refuse_decl(c, decl, "import");
+        name_decl(c, decl, module);
+        if (decl->kind == DECL_IMPORT && !decl->imported && !c->diags->errors)
+            diag_error(c->diags, decl->span, "an import needs a program that is made of files");
         if (decl->kind == DECL_TEST) refuse_decl(c, decl, "test");
         if (decl->kind != DECL_TEST && decl->kind != DECL_BAD) declare_name(c, decl);
     }
+}
+
+static void collect_modules(Check *c)
+{
+    uint32_t count = 0, cap = 0;
+    for (const Module *module = c->program->modules; module; module = module->next) count++;
+    c->scopes = arena_alloc(c->arena, count * sizeof *c->scopes);
+    for (Module *module = c->program->modules; module; module = module->next) collect_decls(c, module, &cap);
 }
 
 /* ---- pass 2: signatures ---- */
@@ -223,7 +310,7 @@ static void register_workflow(Check *c, Decl *decl)
         c->first_workflow = errors;
     c->last_workflow = errors;
     if (decl->name.text && check_find_decl(c, decl->name.text) == decl)
-        name_table_put(c, &c->workflows, decl->name.text, errors);
+        name_table_put(c, &c->workflows, decl->full_name, errors);
 }
 
 static void resolve_signature(Check *c, Decl *decl)
@@ -234,7 +321,7 @@ static void resolve_signature(Check *c, Decl *decl)
     if (decl->kind == DECL_PROMPT) refuse_handles(c, decl->params, decl->result, decl->type, "a prompt");
     if (decl->kind != DECL_WORKFLOW) return;
     register_workflow(c, decl);
-    if (decl->name.text && strcmp(decl->name.text, "main") == 0)
+    if (decl->full_name && strcmp(decl->full_name, "main") == 0)
         refuse_handles(c, decl->params, decl->result, decl->type, "the workflow a run begins with");
 }
 
@@ -248,6 +335,8 @@ static bool has_signature(const Decl *decl)
 static const Type *check_const_value(Check *c, Decl *decl)
 {
     Body body = {.kind = BODY_CONST, .decl = decl}, *outer = c->body;
+    const Module *from = c->module;
+    c->module = decl->module;
     const Type *type = decl->result ? check_type_expr(c, decl->result) : NULL;
     c->body = &body;
     if (!decl->value) {
@@ -262,6 +351,7 @@ static const Type *check_const_value(Check *c, Decl *decl)
         }
     }
     c->body = outer;
+    c->module = from;
     return type;
 }
 
@@ -269,7 +359,7 @@ static const Type *check_const_value(Check *c, Decl *decl)
 const Type *check_const(Check *c, Decl *decl)
 {
     if (decl->type) return decl->type;
-    if (name_table_get(&c->consts_open, decl->name.text)) {
+    if (name_table_get(&c->consts_open, decl->full_name)) {
         diag_error(c->diags, decl->name.span, "the constant '%s' needs itself", decl->name.text);
         return decl->type = c->core->bad;
     }
@@ -279,9 +369,9 @@ const Type *check_const(Check *c, Decl *decl)
         return decl->type = c->core->bad;
     }
     c->const_depth++;
-    name_table_put(c, &c->consts_open, decl->name.text, decl);
+    name_table_put(c, &c->consts_open, decl->full_name, decl);
     const Type *type = check_const_value(c, decl);
-    name_table_put(c, &c->consts_open, decl->name.text, NULL);
+    name_table_put(c, &c->consts_open, decl->full_name, NULL);
     c->const_depth--;
     if (!decl->type) decl->type = type;
     return decl->type;
@@ -300,11 +390,11 @@ static void check_defaults(Check *c, Decl *decl, Field *fields)
 static void check_constants(Check *c)
 {
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        Decl *decl = c->program->decls[i];
+        Decl *decl = decl_at(c, i);
         if (decl->kind == DECL_CONST && decl->name.text) check_const(c, decl);
     }
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        Decl *decl = c->program->decls[i];
+        Decl *decl = decl_at(c, i);
         check_defaults(c, decl, decl->params);
         for (EnumCase *k = decl->cases; k; k = k->next) check_defaults(c, decl, k->fields);
     }
@@ -315,10 +405,11 @@ static void check_constants(Check *c)
 static void check_signatures(Check *c)
 {
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        if (has_signature(c->program->decls[i])) resolve_signature(c, c->program->decls[i]);
+        Decl *decl = decl_at(c, i);
+        if (has_signature(decl)) resolve_signature(c, decl);
     }
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        Decl *decl = c->program->decls[i];
+        Decl *decl = decl_at(c, i);
         if (decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT) check_attrs(c, decl);
     }
 }
@@ -326,7 +417,7 @@ static void check_signatures(Check *c)
 static void check_bodies(Check *c)
 {
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
-        Decl *decl = c->program->decls[i];
+        Decl *decl = decl_at(c, i);
         if (decl->kind == DECL_TOOL) check_tool(c, decl);
         if (decl->kind == DECL_PROMPT) check_prompt(c, decl);
         if (decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW) check_body(c, decl);
@@ -341,7 +432,7 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     program->sources = sources;
     program->arena = arena;
     type_init_core(&check);
-    collect_decls(&check, module);
+    collect_modules(&check);
     check_declare_types(&check);
     check_fill_types(&check);
     check_signatures(&check);

@@ -598,17 +598,13 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
 /* Enum.case(…), module.name(…) or value.method(…). */
 static const Type *call_dotted(Check *c, Expr *e, CallMode mode)
 {
-    const Expr *left = e->left->left;
-    if (left->kind == EX_NAME && !name_table_get(&c->locals, left->name.text)) {
-        Decl *decl = check_find_decl(c, left->name.text);
-        if (decl && decl->kind == DECL_IMPORT) return give_up(c, e);
-        if (decl && decl->kind == DECL_ENUM) {
-            if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL))
-                return give_up(c, e);
-            return build_case(c, e, decl);
-        }
-    }
-    return call_method(c, e, mode);
+    const Decl *import = check_import_of(c, e->left->left);
+    Decl *decl = import ? check_find_imported(c, import, e->left->name, NAME_CALL) : NULL;
+    if (import) return decl ? call_decl(c, e, decl, mode) : give_up(c, e);
+    decl = check_enum_of(c, e->left->left);
+    if (!decl) return call_method(c, e, mode);
+    if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
+    return build_case(c, e, decl);
 }
 
 const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want)

@@ -46,16 +46,15 @@ bool errors_is_checked(const Check *c, const Type *type)
 const Type *check_error_name(Check *c, CatchName *name)
 {
     const char *text = name->name.text;
-    if (!text || name->module.text) {
-        if (name->module.text) diag_not_yet(c->diags, name->module.span, "a name from another module");
-        return c->core->bad;
-    }
-    Decl *decl = check_find_decl(c, text);
+    if (!text) return c->core->bad;
+    bool qualified = name->module.text != NULL;
+    Decl *decl = qualified ? check_find_qualified(c, name->module, name->name, NAME_ERROR) : check_find_decl(c, text);
+    if (qualified && !decl) return c->core->bad;
     if (decl && decl->kind == DECL_ERROR) {
         name->decl = decl;
         return decl->type ? decl->type : c->core->bad;
     }
-    const Type *type = type_core_named(c, text);
+    const Type *type = qualified ? NULL : type_core_named(c, text);
     if (type && type->kind == TYPE_ERROR) return type;
     if (decl || type) {
         Diag *diag = diag_error(c->diags, name->name.span, "'%s' is %s, not an error", text,
@@ -185,7 +184,7 @@ static WorkflowErrors *dequeue(Queue *queue)
 static void link_callers(Check *c, WorkflowErrors *errors)
 {
     for (const ErrorSource *source = errors->first; source; source = source->next) {
-        WorkflowErrors *callee = source->callee ? name_table_get(&c->workflows, source->callee->name.text) : NULL;
+        WorkflowErrors *callee = source->callee ? name_table_get(&c->workflows, source->callee->full_name) : NULL;
         if (!callee || (callee->callers && callee->callers->caller == errors)) continue;
         CallerLink *link = arena_new(c->arena, CallerLink);
         *link = (CallerLink){errors, callee->callers};
@@ -222,7 +221,8 @@ static const char *text_of_fails(Check *c, const Decl *decl)
     uint32_t count = 0;
     for (const CatchName *n = decl->fails; n && n->name.text; n = n->next) {
         if (++count > 4) return arena_printf(c->arena, "%s, …", text);
-        text = arena_printf(c->arena, "%s%s%s", text, *text ? ", " : "", n->name.text);
+        text = arena_printf(c->arena, "%s%s%s%s%s", text, *text ? ", " : "", n->module.text ? n->module.text : "",
+                            n->module.text ? "." : "", n->name.text);
     }
     return text;
 }

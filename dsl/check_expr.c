@@ -149,15 +149,17 @@ static const Type *infer_decl_name(Check *c, Expr *e, Decl *decl)
 {
     switch (decl->kind) {
     case DECL_CONST: e->decl = decl; return check_const(c, decl);
-    case DECL_BAD:
-    case DECL_IMPORT: return c->core->bad;
+    case DECL_BAD: return c->core->bad;
     default: break;
     }
-    Diag *diag = diag_error(c->diags, e->span, "'%s' is %s, not a value", decl->name.text, decl_kind_word(decl->kind));
+    const char *name = e->kind == EX_FIELD && e->left->name.text
+                           ? arena_printf(c->arena, "%s.%s", e->left->name.text, e->name.text)
+                           : decl->name.text;
+    Diag *diag = diag_error(c->diags, e->span, "'%s' is %s, not a value", name, decl_kind_word(decl->kind));
     if (decl->kind == DECL_ENUM && decl->cases)
-        diag_hint(c->diags, diag, "name a case: %s.%s", decl->name.text, decl->cases->name.text);
-    if (decl->kind == DECL_ERROR || decl->kind == DECL_TYPE)
-        diag_hint(c->diags, diag, "make one: %s(…)", decl->name.text);
+        diag_hint(c->diags, diag, "name a case: %s.%s", name, decl->cases->name.text);
+    if (decl->kind == DECL_IMPORT) diag_hint(c->diags, diag, "name something in it: %s.name", name);
+    if (decl->kind == DECL_ERROR || decl->kind == DECL_TYPE) diag_hint(c->diags, diag, "make one: %s(…)", name);
     diag_other(c->diags, diag, decl->name.span, "declared here");
     return c->core->bad;
 }
@@ -227,19 +229,29 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
     return c->core->bad;
 }
 
-/* Enum.case, or NULL when the left side is not the name of an enum. */
-static const Type *infer_bare_case(Check *c, Expr *e)
+Decl *check_enum_of(Check *c, const Expr *e)
 {
-    if (e->left->kind != EX_NAME || name_table_get(&c->locals, e->left->name.text)) return NULL;
-    Decl *decl = check_find_decl(c, e->left->name.text);
-    if (!decl) return NULL;
-    if (decl->kind == DECL_IMPORT) return c->core->bad;
-    return decl->kind == DECL_ENUM ? check_case(c, e, decl) : NULL;
+    Decl *decl = NULL;
+    const Decl *import = e->kind == EX_FIELD ? check_import_of(c, e->left) : NULL;
+    if (e->kind == EX_NAME && !name_table_get(&c->locals, e->name.text)) decl = check_find_decl(c, e->name.text);
+    if (import && import->imported) decl = check_peek_imported(c, import, e->name.text);
+    return decl && decl->kind == DECL_ENUM ? decl : NULL;
+}
+
+/* Enum.case or module.name, or NULL when the left side names neither. */
+static const Type *infer_qualified(Check *c, Expr *e)
+{
+    Decl *decl = check_enum_of(c, e->left);
+    if (decl) return check_case(c, e, decl);
+    const Decl *import = check_import_of(c, e->left);
+    if (!import) return NULL;
+    decl = check_find_imported(c, import, e->name, NAME_VALUE);
+    return decl ? infer_decl_name(c, e, decl) : c->core->bad;
 }
 
 static const Type *infer_field(Check *c, Expr *e)
 {
-    const Type *type = infer_bare_case(c, e);
+    const Type *type = infer_qualified(c, e);
     if (type) return type;
     c->allow_any_error = expr_strip(e->left)->kind == EX_NAME;
     type = check_expr(c, e->left, NULL);

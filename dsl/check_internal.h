@@ -140,7 +140,8 @@ typedef struct Check {
     Arena *arena;
     DiagList *diags;
     CoreTypes *core;
-    NameTable globals; /* name → Decl */
+    NameTable *scopes; /* by module number: name → Decl */
+    const Module *module; /* the file whose names count */
     NameTable locals;  /* name → Variable */
     LocalUndo *undo;   /* open scopes' names, newest last */
     uint32_t undo_count, undo_cap;
@@ -157,10 +158,10 @@ typedef struct Check {
     const Expr *statement; /* the last expression that is a statement of its own */
     Name let_name; /* of the let or var whose value is being checked: its undo sees the answer under this name */
     Type *first_anonymous; /* types of parallel and race */
-    NameTable workflows; /* name → WorkflowErrors */
+    NameTable workflows; /* full name → WorkflowErrors */
     WorkflowErrors *first_workflow, *last_workflow;
     uint32_t const_depth;  /* constants being checked, one inside the other */
-    NameTable consts_open; /* name → Decl, while that constant is being checked */
+    NameTable consts_open; /* full name → Decl, while that constant is being checked */
 } Check;
 
 /* The second place of a mismatch: why this type is wanted. */
@@ -201,11 +202,17 @@ const char *builtin_nearest_method(TypeKind receiver, const char *name);
 void *name_table_get(const NameTable *table, const char *name);
 void name_table_put(Check *c, NameTable *table, const char *name, void *value);
 const Type *check_const(Check *c, Decl *decl);
-Decl *check_find_decl(const Check *c, const char *name);
 bool check_same_name(const char *a, const char *b);
 /* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs no more. */
 typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
 const char *check_nearest_name(Check *c, const char *name, NameUse use);
+Decl *check_find_decl(const Check *c, const char *name); /* in the file that is being checked */
+/* The import that e names, when e is the name of one and of no local. */
+const Decl *check_import_of(const Check *c, const Expr *e);
+/* What `module.name` means: NULL after a report, or silently when the import itself was reported. */
+Decl *check_find_imported(Check *c, const Decl *import, Name name, NameUse use);
+Decl *check_peek_imported(const Check *c, const Decl *import, const char *name); /* the same without a report */
+Decl *check_find_qualified(Check *c, Name module, Name name, NameUse use);
 const char *check_nearest_field(Check *c, const char *name, const TypeField *fields, uint32_t count);
 const char *decl_kind_word(DeclKind kind); /* "a tool", "an enum" … */
 
@@ -230,6 +237,7 @@ void check_mismatch(Check *c, const Expr *e, const Type *want, Why why);
 const Type *check_unify(Check *c, Expr *a, Expr *b);
 const Type *check_binary_type(Check *c, Expr *e, Expr *left, Expr *right);
 void check_null_error(Check *c, const Expr *e);
+Decl *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
 Expr *expr_strip(Expr *e); /* without parentheses */
 
 /* ---- check_call.c ---- */

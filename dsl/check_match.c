@@ -122,11 +122,29 @@ static void bind_bad(Check *c, Pattern *p)
     }
 }
 
+/* The enum that a pattern names, if it names one, is the one that is matched. */
+static bool names_type(Check *c, const Pattern *p, const Type *type)
+{
+    if (!p->type_name.text) return true;
+    const Decl *decl = p->module.text ? check_find_qualified(c, p->module, p->type_name, NAME_TYPE)
+                                      : check_find_decl(c, p->type_name.text);
+    if (decl && decl == type->decl) return true;
+    if (decl && decl->kind == DECL_IMPORT) {
+        Diag *diag =
+            diag_error(c->diags, p->span, "'%s' is a module; its cases are named with their enum", decl->name.text);
+        if (type->decl)
+            diag_hint(c->diags, diag, "write %s.%s.%s, or %s alone", decl->name.text, type->decl->name.text,
+                      p->case_name.text, p->case_name.text);
+    } else if (decl || !p->module.text) {
+        diag_error(c->diags, p->type_name.span, "expected a case of %s, got one of %s", type->name, p->type_name.text);
+    }
+    return false;
+}
+
 static void check_case_pattern(Check *c, Cover *cover, Pattern *p, bool guarded)
 {
     const Type *type = cover->base;
-    if (p->type_name.text && !check_same_name(p->type_name.text, type->name)) {
-        diag_error(c->diags, p->type_name.span, "expected a case of %s, got one of %s", type->name, p->type_name.text);
+    if (!names_type(c, p, type)) {
         bind_bad(c, p);
         return;
     }
@@ -154,7 +172,7 @@ static void check_error_pattern(Check *c, Cover *cover, Pattern *p, bool guarded
         bind_bad(c, p);
         return;
     }
-    cover_key(c, &cover->errors, p->case_name.text, p->span, guarded);
+    cover_key(c, &cover->errors, p->error_type->name, p->span, guarded);
     bind_fields(c, p, p->error_type->fields + 1, p->error_type->field_count - 1, p->error_type->name);
 }
 
@@ -251,7 +269,7 @@ static void miss(Missing *missing, const char *name)
 static void find_missing_errors(const Cover *cover, Missing *missing)
 {
     for (const CatchName *n = cover->clause->catch->names; n; n = n->next) {
-        if (!name_table_get(&cover->errors, n->name.text)) miss(missing, n->name.text);
+        if (n->type->kind != TYPE_BAD && !name_table_get(&cover->errors, n->type->name)) miss(missing, n->type->name);
     }
 }
 

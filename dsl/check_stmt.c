@@ -147,7 +147,10 @@ static const Type *check_target(Check *c, Expr *target)
     if (check_expr(c, target, NULL)->kind == TYPE_BAD) return c->core->bad;
     flow_widen(target);
     if (!root->variable) {
-        diag_error(c->diags, root->span, "'%s' is a constant and cannot be assigned", root->name.text);
+        if (root->decl)
+            diag_error(c->diags, root->span, "'%s' is a constant and cannot be assigned", root->name.text);
+        else
+            diag_error(c->diags, target->span, "another file's constant cannot be assigned");
         return c->core->bad;
     }
     if (check_refuse_outside(c, root)) return c->core->bad;

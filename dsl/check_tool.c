@@ -78,11 +78,13 @@ static bool check_probe_result(Check *c, const Expr *e, const Decl *tool, const 
 static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
 {
     const Expr *e = option->value;
-    if (e->kind != EX_NAME) {
+    const Decl *import = e->kind == EX_FIELD ? check_import_of(c, e->left) : NULL;
+    if (e->kind != EX_NAME && !import) {
         if (e->kind != EX_BAD) diag_error(c->diags, e->span, "'probe' names a tool");
         return;
     }
-    Decl *probe = check_find_decl(c, e->name.text);
+    Decl *probe = import ? check_find_imported(c, import, e->name, NAME_CALL) : check_find_decl(c, e->name.text);
+    if (import && !probe) return;
     if (!probe || probe->kind != DECL_TOOL) {
         Diag *diag = diag_error(c->diags, e->span, probe ? "'%s' is %s, not a tool" : "unknown tool '%s'", e->name.text,
                                 probe ? decl_kind_word(probe->kind) : "");

@@ -17,16 +17,32 @@ static const char *name_elsewhere(const char *name)
     return NULL;
 }
 
+static const Type *report_no_type(Check *c, const TypeExpr *written, const Decl *decl)
+{
+    Diag *diag =
+        diag_error(c->diags, written->span, "'%s' is %s, not a type", decl->name.text, decl_kind_word(decl->kind));
+    diag_other(c->diags, diag, decl->name.span, "declared here");
+    return c->core->bad;
+}
+
+static bool declares_type(const Decl *decl)
+{
+    return decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
+}
+
+static const Type *resolve_qualified(Check *c, const TypeExpr *written)
+{
+    const Decl *decl = check_find_qualified(c, written->qualifier, written->name, NAME_TYPE);
+    if (!decl) return c->core->bad;
+    if (!declares_type(decl)) return report_no_type(c, written, decl);
+    return decl->type ? decl->type : c->core->bad;
+}
+
 static const Type *report_unknown_type(Check *c, const TypeExpr *written)
 {
     const char *name = written->name.text;
     const Decl *decl = check_find_decl(c, name);
-    if (decl) {
-        if (decl->kind == DECL_IMPORT || decl->kind == DECL_BAD) return c->core->bad;
-        Diag *diag = diag_error(c->diags, written->span, "'%s' is %s, not a type", name, decl_kind_word(decl->kind));
-        diag_other(c->diags, diag, decl->name.span, "declared here");
-        return c->core->bad;
-    }
+    if (decl) return decl->kind == DECL_BAD ? c->core->bad : report_no_type(c, written, decl);
     const char *near = name_elsewhere(name);
     if (!near) near = check_nearest_name(c, name, NAME_TYPE);
     if (near)
@@ -39,18 +55,12 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
 static const Type *resolve_named(Check *c, const TypeExpr *written)
 {
     const char *name = written->name.text;
-    if (written->qualifier.text) {
-        const Decl *module = check_find_decl(c, written->qualifier.text);
-        if (!module || module->kind != DECL_IMPORT)
-            diag_error(c->diags, written->qualifier.span, "unknown module '%s'", written->qualifier.text);
-        return c->core->bad;
-    }
+    if (written->qualifier.text) return resolve_qualified(c, written);
     if (!name) return c->core->bad;
     const Type *core = type_core_named(c, name);
     if (core) return core;
     const Decl *decl = check_find_decl(c, name);
-    if (decl && (decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR))
-        return decl->type ? decl->type : c->core->bad;
+    if (decl && declares_type(decl)) return decl->type ? decl->type : c->core->bad;
     if (strcmp(name, "list") == 0 || strcmp(name, "map") == 0) {
         diag_error(c->diags, written->span, "'%s' needs the type of its elements: %s", name,
                    *name == 'l' ? "list<T>" : "map<K, T>");
@@ -167,7 +177,7 @@ void check_declare_types(Check *c)
                         : decl->kind == DECL_ENUM  ? TYPE_ENUM
                                                    : TYPE_BAD;
         decl->param_count = count_fields(decl->params);
-        if (kind != TYPE_BAD && decl->name.text) decl->type = type_declare(c, kind, decl->name.text, decl);
+        if (kind != TYPE_BAD && decl->name.text) decl->type = type_declare(c, kind, decl->full_name, decl);
     }
 }
 
@@ -255,6 +265,7 @@ static void fill_types(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = c->program->decls[i];
         Type *type = (Type *)decl->type;
+        c->module = decl->module;
         if (!type) continue;
         if (decl->kind == DECL_TYPE) fill_record(c, decl, type);
         if (decl->kind == DECL_ERROR) fill_error(c, decl, type);

@@ -12,6 +12,9 @@ void *grammar_Alloc(void *(*allocate)(size_t), Build *build);
 void grammar_Free(void *parser, void (*release)(void *));
 void grammar_(void *parser, int kind, Token token);
 
+/* What a word counts as where no rule wants the word itself: TOK_ID, or 0 for a reserved one. */
+int grammar_Fallback(int kind);
+
 /* Kinds of token are 0 … grammar_kind_count - 1. */
 extern const int grammar_kind_count;
 

@@ -181,6 +181,12 @@ static void run(Parser *p)
     }
 }
 
+bool parse_word_is_reserved(const char *text, size_t len)
+{
+    int kind = token_word_kind(text, len);
+    return kind != TOK_ID && grammar_Fallback(kind) != TOK_ID;
+}
+
 Module *parse_module(SourceSet *sources, Source *source, Arena *arena, DiagList *diags)
 {
     Module *module = arena_new(arena, Module);

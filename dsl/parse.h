@@ -9,6 +9,9 @@
  * where something could not. */
 Module *parse_module(SourceSet *sources, Source *source, Arena *arena, DiagList *diags);
 
+/* Can a word never be a name? ('task' can, where no rule wants the word itself.) */
+bool parse_word_is_reserved(const char *text, size_t len);
+
 /* The tree as indented text: what `tfyc --dump ast` prints. */
 void ast_dump(const Module *module, FILE *out);
 

@@ -12,6 +12,13 @@ void source_set_init(SourceSet *set, Arena *arena)
     *set = (SourceSet){.arena = arena};
 }
 
+static uint32_t count_lines(const char *text, size_t len)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < len; i++) count += text[i] == '\n';
+    return count;
+}
+
 /* One offset more than the bytes: the end of a file is a position of its own. */
 static Source *append_source(SourceSet *set, const char *name, const char *text, size_t len)
 {
@@ -20,7 +27,9 @@ static Source *append_source(SourceSet *set, const char *name, const char *text,
     source->text = text;
     source->len = (uint32_t)len;
     source->base = set->next_base;
+    source->line_base = set->next_line_base;
     set->next_base += source->len + 1;
+    set->next_line_base += count_lines(text, len);
     if (set->last) {
         set->last->next = source;
     } else {
@@ -79,8 +88,7 @@ Source *source_of(const SourceSet *set, uint32_t off)
 
 static void index_lines(const SourceSet *set, Source *source)
 {
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < source->len; i++) count += source->text[i] == '\n';
+    uint32_t count = count_lines(source->text, source->len);
     uint32_t *starts = arena_alloc(set->arena, count * sizeof *starts);
     uint32_t line = 1;
     for (uint32_t i = 0; i < source->len; i++)
@@ -113,6 +121,12 @@ LineCol source_line_col(const SourceSet *set, uint32_t off)
     uint32_t col = 1;
     for (uint32_t i = source->line_starts[line]; i < local; i++) col += ((unsigned char)source->text[i] & 0xc0) != 0x80;
     return (LineCol){source, line + 1, col};
+}
+
+uint32_t source_global_line(const SourceSet *set, uint32_t off)
+{
+    LineCol at = source_line_col(set, off);
+    return at.source ? at.source->line_base + at.line : at.line;
 }
 
 const char *source_line(const Source *source, uint32_t line, uint32_t *len)

@@ -23,6 +23,7 @@ typedef struct Source {
     const char *text;      /* len bytes, then a NUL that belongs to no token */
     uint32_t len;          /* bytes */
     uint32_t base;         /* global offset of text[0] */
+    uint32_t line_base;    /* lines of the files before it: the compilation's text is its files one after the other, a newline between them */
     uint32_t *line_starts; /* byte offset of each line's first byte, made on first use; line_count entries */
     uint32_t line_count;
     struct Source *next;
@@ -34,7 +35,7 @@ typedef struct NameTable NameTable; /* name.h */
 typedef struct SourceSet {
     Arena *arena;
     Source *first, *last;
-    uint32_t next_base;
+    uint32_t next_base, next_line_base;
     NameTable *names; /* the interned names of all files; made on first use */
 } SourceSet;
 
@@ -59,6 +60,9 @@ Source *source_add(SourceSet *set, const char *name, const char *text, size_t le
 Source *source_of(const SourceSet *set, uint32_t off);
 
 LineCol source_line_col(const SourceSet *set, uint32_t off);
+
+/* The line counted over all files: a line number that says which file it lies in. For a compilation of one file, its line. */
+uint32_t source_global_line(const SourceSet *set, uint32_t off);
 
 /* The text of a line (1-based) without its newline; *len gets its bytes. */
 const char *source_line(const Source *source, uint32_t line, uint32_t *len);

@@ -149,8 +149,8 @@ typedef struct Program {
     Arena *arena;
 } Program;
 
-/* Checks one parsed module and everything it declares. Reports what is wrong to diags; the result is fit for lowering only when
- * diags->errors did not grow. Requires: the tree of parse_module. Keeps: the tree as written; only "set by check" fields change. */
+/* Checks a program: the main module and those behind it (module_load). Reports what is wrong to diags; the result is fit for lowering only when
+ * diags->errors did not grow. Requires: the trees of parse_module. Keeps: the tree as written; only "set by check" fields change. */
 Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags);
 
 /* Prints declarations with their types, error sets and variables; for `tfyc --dump program`. */

@@ -192,7 +192,7 @@ typedef struct TfyLive {
 typedef struct TfyPoint {
     const char *id;      /* stable: the label, else workflow/kind/callee/ordinal */
     uint32_t number;     /* dense in the program, from 1; what the log stores */
-    uint32_t line;       /* source line */
+    uint32_t line;       /* source line, counted over all files of the program */
     uint8_t kind;        /* TfyPointKind */
     const TfyLive *live; /* slots live while stopped here */
     uint32_t live_count;
@@ -748,6 +748,12 @@ static inline void tfy__poison(void *place, const char *map)
 
 /* ---- a compiled program ---- */
 
+/* One file of a program. Lines are counted over all files in order, so that a line number says in which one it lies. */
+typedef struct TfyModule {
+    const char *file;    /* as messages name it */
+    uint32_t first_line; /* the number of its first line */
+} TfyModule;
+
 typedef struct TfyProgram {
     const char *name;   /* the main file's name */
     const char *source; /* text of all its modules, as stored in the log */
@@ -761,6 +767,8 @@ typedef struct TfyProgram {
     const TfyPoint *const *points; /* points[n - 1] has number n */
     uint32_t point_count;
     uint32_t main; /* index of the workflow that runs by default; UINT32_MAX: none */
+    const TfyModule *modules; /* of a program of several files: all of them, the main one first */
+    uint32_t module_count;    /* 0: it is one file */
 } TfyProgram;
 
 /* ---- embedding ---- */

@@ -135,8 +135,8 @@ static char *text_of(const TfyQuestion *asked)
 {
     char *text = NULL;
     const char *details = asked->details ? asked->details : "";
-    if (asprintf(&text, "%s, line %u asks: %s%s%s", asked->workflow, asked->line, asked->question, *details ? "\n" : "",
-                 details) < 0)
+    if (asprintf(&text, "%s, line %u%s%s asks: %s%s%s", asked->workflow, asked->line, asked->file ? " of " : "",
+                 asked->file ? asked->file : "", asked->question, *details ? "\n" : "", details) < 0)
         return NULL;
     defuse(text);
     return text;

@@ -46,6 +46,7 @@ typedef enum TfyOption {
     OPT_PROGRAM,
     OPT_OUTPUT,
     OPT_OUT,
+    OPT_DIR,
     OPT_COUNT
 } TfyOption;
 
@@ -66,6 +67,8 @@ typedef struct TfyArgs {
     int word_count;
     const char **params; /* `run` only: pairs of name and value (NULL: none was given); malloc'ed array */
     int param_count;     /* pairs */
+    const char **dirs;   /* of -I, in order; malloc'ed array */
+    int dir_count;
 } TfyArgs;
 
 /* Takes apart argv[1..] of the command named by argv[0] ("inspect", "wal export"). Answers -1 to go on, or the status to exit with after a

@@ -46,13 +46,17 @@ static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char
     TfySourceMap map;
     tfy__source_map(&map, history);
     snprintf(name, sizeof name, "%s", tfy__source_file(&map));
+    char *bundle = tfy__source_bundle(&map);
     tfy__source_map_free(&map);
     int from = first_extra(args);
     TfyCompile what = {.name = name,
-                       .source = history->program_source,
+                       .source = bundle ? bundle : history->program_source,
+                       .bundle = bundle != NULL,
                        .extras = args->words + from,
                        .extra_count = args->word_count - from};
-    return tfy__compile(&what, program);
+    int status = tfy__compile(&what, program);
+    free(bundle);
+    return status;
 }
 
 /* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on failure. */
@@ -63,7 +67,7 @@ static int exec_with(const TfyArgs *args, const char *program, const char *comma
     if (*run) words[count++] = strdup(run);
     for (int i = 0; i < OPT_COUNT; i++) {
         const char *value = i == OPT_DB ? tfy__db_path(args) : args->option[i];
-        if (!value || i == OPT_PROGRAM) continue;
+        if (!value || i == OPT_PROGRAM || i == OPT_DIR) continue;
         if (asprintf(&words[count++], "--%s%s%s", tfy__option_name(i), *value ? "=" : "", value) < 0) {
             return tfy__fail(EXIT_BUG, "memory ran out");
         }
@@ -135,6 +139,8 @@ static int continue_as(const TfyArgs *args, const char *command)
         int from = first_extra(args);
         TfyCompile what = {.name = args->option[OPT_PROGRAM],
                            .path = args->option[OPT_PROGRAM],
+                           .dirs = args->dirs,
+                           .dir_count = args->dir_count,
                            .extras = args->words + from,
                            .extra_count = args->word_count - from};
         status = tfy__compile(&what, &program);

@@ -37,8 +37,31 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
+/* Takes every `-I DIR` out of argv: it concerns the compilation, not the program. Answers how many words are left, -1 after a message. */
+static int take_dirs(int argc, char **argv, const char **dirs, int *count)
+{
+    int kept = 0;
+    bool rest = false;
+    *count = 0;
+    for (int i = 0; i < argc; i++) {
+        rest |= strcmp(argv[i], "--") == 0;
+        if (rest || strncmp(argv[i], "-I", 2) != 0 || (argv[i][2] && argv[i][2] != '=')) {
+            argv[kept++] = argv[i];
+        } else if (argv[i][2]) {
+            dirs[(*count)++] = argv[i] + 3;
+        } else if (++i < argc) {
+            dirs[(*count)++] = argv[i];
+        } else {
+            tfy__say("option '-I' needs a value: DIR");
+            return -1;
+        }
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
 /* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: all but the files is the program's to read. */
-int tfy__cmd_run(int argc, char **argv)
+static int run_file(int argc, char **argv, const char *const *dirs, int dir_count)
 {
     int file = find_file(argc, argv);
     if (file < 0) return EXIT_USAGE;
@@ -52,6 +75,8 @@ int tfy__cmd_run(int argc, char **argv)
     while (rest < argc && argv[rest][0] != '-' && ends_with(argv[rest], ".c")) rest++;
     TfyCompile what = {.name = argv[file],
                        .path = argv[file],
+                       .dirs = dirs,
+                       .dir_count = dir_count,
                        .extras = (const char *const *)argv + file + 1,
                        .extra_count = rest - file - 1};
     char *program = NULL;
@@ -67,6 +92,17 @@ int tfy__cmd_run(int argc, char **argv)
     return status;
 }
 
+int tfy__cmd_run(int argc, char **argv)
+{
+    int dir_count = 0;
+    const char **dirs = calloc((size_t)argc + 1, sizeof *dirs);
+    if (!dirs) return tfy__fail(EXIT_BUG, "memory ran out");
+    int left = take_dirs(argc, argv, dirs, &dir_count);
+    int status = left < 0 ? EXIT_USAGE : run_file(left, argv, dirs, dir_count);
+    free(dirs);
+    return status;
+}
+
 int tfy__cmd_build(int argc, char **argv)
 {
     TfyArgs args;
@@ -79,6 +115,8 @@ int tfy__cmd_build(int argc, char **argv)
     }
     TfyCompile what = {.name = args.words[0],
                        .path = args.words[0],
+                       .dirs = args.dirs,
+                       .dir_count = args.dir_count,
                        .extras = args.words + 1,
                        .extra_count = args.word_count - 1,
                        .output = args.option[OPT_OUT]};
@@ -86,6 +124,22 @@ int tfy__cmd_build(int argc, char **argv)
     free(program);
 done:
     tfy__args_free(&args);
+    return status;
+}
+
+static int check_file(const TfyArgs *args, const char *file)
+{
+    int count = 0;
+    const char **words = calloc(2 * (size_t)args->dir_count + 2, sizeof *words);
+    if (!words) return tfy__fail(EXIT_BUG, "memory ran out");
+    words[count++] = "--check";
+    for (int i = 0; i < args->dir_count; i++) {
+        words[count++] = "-I";
+        words[count++] = args->dirs[i];
+    }
+    words[count++] = file;
+    int status = tfy__run_tfyc(words, count);
+    free(words);
     return status;
 }
 
@@ -97,8 +151,7 @@ int tfy__cmd_check(int argc, char **argv)
     if (status < 0) {
         status = EXIT_DONE;
         for (int i = 0; i < args.word_count; i++) {
-            const char *words[] = {"--check", args.words[i]};
-            int one = tfy__run_tfyc(words, 2);
+            int one = check_file(&args, args.words[i]);
             if (one > status) status = one;
         }
     }

@@ -136,8 +136,8 @@ static void add_flags(Command *command, char *flags)
         add_word(command, word);
 }
 
-/* Runs a command and waits. stderr_fd: where its messages go; -1: where ours go. Its exit status, 128 + signal, or -1. */
-static int run_command(const Command *command, int stderr_fd)
+/* Runs a command and waits. out_fd, err_fd: where its output and messages go; -1: where ours go. Its exit status, 128 + signal, or -1. */
+static int run_command(const Command *command, int out_fd, int err_fd)
 {
     int status;
     fflush(NULL);
@@ -146,7 +146,8 @@ static int run_command(const Command *command, int stderr_fd)
     if (child == 0) {
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
             fcntl(fd, F_SETFD, 0); /* stand-ins for closed ones are passed on */
-        if (stderr_fd >= 0) dup2(stderr_fd, STDERR_FILENO);
+        if (out_fd >= 0) dup2(out_fd, STDOUT_FILENO);
+        if (err_fd >= 0) dup2(err_fd, STDERR_FILENO);
         execv(command->words[0], (char *const *)command->words);
         _exit(127);
     }
@@ -163,7 +164,7 @@ int tfy__run_tfyc(const char *const *arguments, int count)
     if (!find_tfyc(tfyc)) return no_tfyc();
     add_word(&command, tfyc);
     for (int i = 0; i < count; i++) add_word(&command, arguments[i]);
-    int status = run_command(&command, -1);
+    int status = run_command(&command, -1, -1);
     return status < 0 || status >= 127 ? tfy__fail(EXIT_BUG, "%s did not end in order (status %d)", tfyc, status)
                                        : status;
 }
@@ -212,23 +213,117 @@ static int unreadable(const char *path)
     return tfy__fail(EXIT_MISSING, "cannot read %s: %s", path, errno == EISDIR ? "not a file" : strerror(errno));
 }
 
-static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33])
+/* ---- what a C file includes ---- */
+
+#define HEADERS_MAX 256 /* of the user's own; more are not looked at */
+
+typedef struct Headers {
+    char *paths[HEADERS_MAX];
+    int count;
+} Headers;
+
+/* Notes `#include "name"` lines of a C file, when the name stands beside it and is new. */
+static void note_headers(Headers *headers, const char *path)
 {
-    XXH3_state_t *state = XXH3_createState();
-    const char *bad = NULL;
-    char header[PATH_MAX + 8];
-    if (!state) return tfy__fail(EXIT_BUG, "memory ran out");
-    XXH3_128bits_reset(state);
-    hash_text(state, what->name);
-    if (!what->path) {
-        hash_text(state, what->source);
-    } else if (!hash_file(state, what->path)) {
-        bad = what->path;
+    char line[1024], name[512], found[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, " # include \"%511[^\"]\"", name) != 1) continue;
+        if (snprintf(found, sizeof found, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name) >= PATH_MAX)
+            continue;
+        bool known = access(found, R_OK) != 0 || headers->count == HEADERS_MAX;
+        for (int i = 0; i < headers->count && !known; i++) known = strcmp(headers->paths[i], found) == 0;
+        if (!known && (headers->paths[headers->count] = strdup(found))) headers->count++;
     }
+    if (file) fclose(file);
+}
+
+/* The first file that cannot be read, or NULL. */
+static const char *hash_extras(XXH3_state_t *state, const TfyCompile *what)
+{
+    Headers headers = {0};
+    const char *bad = NULL;
     for (int i = 0; i < what->extra_count && !bad; i++) {
         hash_text(state, what->extras[i]);
         if (!hash_file(state, what->extras[i])) bad = what->extras[i];
+        note_headers(&headers, what->extras[i]);
     }
+    for (int i = 0; i < headers.count; i++) {
+        note_headers(&headers, headers.paths[i]);
+        hash_text(state, headers.paths[i]);
+        (void)hash_file(state, headers.paths[i]);
+    }
+    while (headers.count) free(headers.paths[--headers.count]);
+    return bad;
+}
+
+/* ---- the files of a program ---- */
+
+static void add_dirs(Command *command, const TfyCompile *what)
+{
+    for (int i = 0; i < what->dir_count; i++) {
+        add_word(command, "-I");
+        add_word(command, what->dirs[i]);
+    }
+}
+
+/* Most programs are one file, and then nobody needs to be asked which others there are. */
+static bool may_import(const char *path)
+{
+    char line[4096];
+    bool found = false;
+    FILE *file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) found = strstr(line, "import") != NULL;
+    if (file) fclose(file);
+    return found;
+}
+
+/* tfyc says which files a program is made of; what it says when they cannot be read is for people. */
+static int hash_imports(XXH3_state_t *state, const TfyCompile *what, const Toolchain *tools)
+{
+    Command command = {0};
+    char path[PATH_MAX];
+    FILE *list = tmpfile();
+    if (!list) return tfy__fail(EXIT_BUG, "tfyc cannot be run: %s", strerror(errno));
+    add_word(&command, tools->tfyc);
+    add_word(&command, "--list-files");
+    add_dirs(&command, what);
+    add_word(&command, what->path);
+    int status = run_command(&command, fileno(list), -1);
+    rewind(list);
+    while (status == EXIT_DONE && fgets(path, sizeof path, list)) {
+        path[strcspn(path, "\n")] = '\0';
+        hash_text(state, path);
+        (void)hash_file(state, path); /* one that has just gone is missed by the compilation */
+    }
+    fclose(list);
+    bool known = status == EXIT_DONE || status == EXIT_DATA || status == EXIT_MISSING || status == EXIT_LOG;
+    return known ? status : tfy__fail(EXIT_BUG, "tfyc ended with status %d on %s", status, what->name);
+}
+
+/* ---- the key as a whole ---- */
+
+static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolchain *tools)
+{
+    hash_text(state, what->name);
+    for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
+    if (!what->path) {
+        hash_text(state, what->source);
+        return EXIT_DONE;
+    }
+    if (!hash_file(state, what->path)) return unreadable(what->path);
+    return may_import(what->path) ? hash_imports(state, what, tools) : EXIT_DONE;
+}
+
+static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33])
+{
+    XXH3_state_t *state = XXH3_createState();
+    char header[PATH_MAX + 8];
+    if (!state) return tfy__fail(EXIT_BUG, "memory ran out");
+    XXH3_128bits_reset(state);
+    int status = hash_program(state, what, tools);
+    const char *bad = status == EXIT_DONE ? hash_extras(state, what) : NULL;
     snprintf(header, sizeof header, "%s/tfy.h", tools->include);
     const char *parts[] = {tools->tfyc, tools->library, header};
     for (size_t i = 0; i < 3 && !bad; i++) {
@@ -238,7 +333,7 @@ static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33]
     hash_text(state, tools->flags);
     hash_cc(state, tools->cc);
     XXH128_hash_t hash = XXH3_128bits_digest(state);
-    int status = bad ? unreadable(bad) : EXIT_DONE;
+    if (bad) status = unreadable(bad);
     XXH3_freeState(state);
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
     return status;
@@ -310,16 +405,20 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     const char *from = what->path;
     if (!from) {
         stem_of(what->name, base);
-        if (snprintf(stored, sizeof stored, "%s/%s.tfy", dir, base) >= PATH_MAX || !write_file(stored, what->source)) {
+        const char *ending = what->bundle ? "json" : "tfy";
+        if (snprintf(stored, sizeof stored, "%s/%s.%s", dir, base, ending) >= PATH_MAX ||
+            !write_file(stored, what->source)) {
             return tfy__fail(EXIT_MISSING, "cannot write %s: %s", stored, strerror(errno));
         }
         from = stored;
     }
     add_word(&command, tools->tfyc);
+    if (what->bundle) add_word(&command, "--bundle");
+    add_dirs(&command, what);
     add_word(&command, from);
     add_word(&command, "-o");
     add_word(&command, c_file);
-    int status = run_command(&command, -1);
+    int status = run_command(&command, -1, -1);
     if (status == EXIT_DONE || status == EXIT_DATA || status == EXIT_USAGE) return status;
     if (status == EXIT_MISSING || status == EXIT_LOG) return status;
     return tfy__fail(EXIT_BUG, "tfyc ended with status %d on %s", status, what->name);
@@ -387,7 +486,7 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     if (command.count == ARGV_MAX) {
         status = tfy__fail(EXIT_USAGE, "too many C files or flags");
     } else {
-        status = run_command(&command, fileno(messages)) == 0 ? EXIT_DONE : explain_cc(what, messages);
+        status = run_command(&command, -1, fileno(messages)) == 0 ? EXIT_DONE : explain_cc(what, messages);
     }
 done:
     free(flags);

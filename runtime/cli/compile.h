@@ -1,7 +1,7 @@
 /* compile.h: from FILE.tfy to a program that can be run, with the system's C compiler, at most once per content.
  *
  * What was compiled lies in a cache ($XDG_CACHE_HOME/tfy, else ~/.cache/tfy, else .tfy/cache), one directory per key. The key is a hash of
- * everything that decides the result: source, extern C files, tfyc, tfy.h, the library, the C compiler and its flags. An entry is made
+ * everything that decides the result: every file of the program, extern C files and the headers they include by name, tfyc, tfy.h, the library, the C compiler and its flags. An entry is made
  * aside and renamed into place whole, so a reader never sees half of one and two builders cannot disturb each other. */
 #ifndef TFY_CLI_COMPILE_H
 #define TFY_CLI_COMPILE_H
@@ -12,7 +12,10 @@
 typedef struct TfyCompile {
     const char *name;          /* file name of the program, for messages and #line */
     const char *path;          /* where it lies; NULL: its text is in source */
-    const char *source;        /* its text, as the database holds it; used when path is NULL */
+    const char *source;        /* its text, as the database holds it, or the bundle of its files; used when path is NULL */
+    bool bundle;               /* source is a bundle (dsl/module.h) */
+    const char *const *dirs;   /* -I: where imported files are looked for too */
+    int dir_count;
     const char *const *extras; /* extern C files */
     int extra_count;
     const char *output; /* NULL: into the cache; else the executable is put there */

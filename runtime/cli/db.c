@@ -60,9 +60,50 @@ const char *tfy__source_file(const TfySourceMap *map)
     return plain ? file : "program.tfy";
 }
 
-int64_t tfy__source_line(const TfySourceMap *map, uint32_t point)
+char *tfy__source_bundle(const TfySourceMap *map)
 {
-    return json_integer_value(json_object_get(find_point(map, point), "line"));
+    const json_t *modules = json_object_get(map->layout, "modules"), *module;
+    const size_t len = strlen(map->source);
+    size_t i, from = 0;
+    if (!json_array_size(modules)) return NULL;
+    json_t *files = json_array();
+    json_array_foreach(modules, i, module)
+    {
+        const json_int_t bytes = json_integer_value(json_object_get(module, "bytes"));
+        if (bytes < 0 || from > len || (size_t)bytes > len - from) break;
+        json_array_append_new(files, json_pack("{s:O, s:o, s:O}", "file", json_object_get(module, "file"), "text",
+                                               json_stringn(map->source + from, (size_t)bytes), "imports",
+                                               json_object_get(module, "imports")));
+        from += (size_t)bytes + 1; /* a newline stands between two */
+    }
+    json_t *bundle = json_pack("{s:o}", "modules", files);
+    char *text = json_dumps(bundle, JSON_INDENT(1));
+    json_decref(bundle);
+    return text;
+}
+
+/* The line in the stored source, where the files of a program stand one after the other. */
+static int64_t stored_line(const json_t *point)
+{
+    const json_t *at = json_object_get(point, "at");
+    return json_integer_value(at ? at : json_object_get(point, "line"));
+}
+
+int64_t tfy__source_line(const TfySourceMap *map, uint32_t point, const char **file)
+{
+    const int64_t line = stored_line(find_point(map, point));
+    int64_t first = 1;
+    const json_t *module;
+    size_t i;
+    *file = NULL;
+    json_array_foreach(json_object_get(map->layout, "modules"), i, module)
+    {
+        const int64_t begins = json_integer_value(json_object_get(module, "line"));
+        if (i == 0 || begins > line) continue;
+        *file = json_string_value(json_object_get(module, "file"));
+        first = begins;
+    }
+    return line ? line - first + 1 : 0;
 }
 
 const char *tfy__source_point(const TfySourceMap *map, uint32_t point)
@@ -70,8 +111,9 @@ const char *tfy__source_point(const TfySourceMap *map, uint32_t point)
     return json_string_value(json_object_get(find_point(map, point), "id"));
 }
 
-const char *tfy__source_text(const TfySourceMap *map, int64_t line, size_t *len)
+const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *len)
 {
+    const int64_t line = stored_line(find_point(map, point));
     const char *at = map->source;
     *len = 0;
     if (line < 1) return "";

@@ -24,12 +24,15 @@ typedef struct TfySourceMap {
 
 void tfy__source_map(TfySourceMap *map, const TfyHistory *history);
 void tfy__source_map_free(TfySourceMap *map);
+/* The files of a program of several as tfyc --bundle takes them (malloc'ed); NULL: it is one file. */
+char *tfy__source_bundle(const TfySourceMap *map);
 /* The main file's name, without a directory. */
 const char *tfy__source_file(const TfySourceMap *map);
-int64_t tfy__source_line(const TfySourceMap *map, uint32_t point);      /* 0: unknown */
+/* A point's line within its file; 0: unknown. *file: the file when it is not the main one, else NULL. */
+int64_t tfy__source_line(const TfySourceMap *map, uint32_t point, const char **file);
 const char *tfy__source_point(const TfySourceMap *map, uint32_t point); /* its id; NULL: unknown */
-/* The text of a line without the blanks around it; *len its bytes; "" when there is none. */
-const char *tfy__source_text(const TfySourceMap *map, int64_t line, size_t *len);
+/* The text of a point's line without the blanks around it; *len its bytes; "" when there is none. */
+const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *len);
 
 /* "completed"; of an unfinished run "running" or "stopped", as somebody holds the database or not. */
 const char *tfy__db_run_state(const TfyLogRun *run, bool held);

@@ -94,12 +94,14 @@ static void set_member(json_t *object, const char *name, const TfyLogRecord *rec
 
 static void set_place(Inspection *inspection, json_t *object, const TfyLogRecord *record)
 {
-    const int64_t line = tfy__source_line(&inspection->map, record->point);
+    const char *file;
+    const int64_t line = tfy__source_line(&inspection->map, record->point, &file);
     size_t len;
-    const char *text = tfy__source_text(&inspection->map, line, &len);
+    const char *text = tfy__source_text(&inspection->map, record->point, &len);
     json_object_set_new(object, "step", json_integer(record->step));
     if (!line) return;
     set_text(object, "point", tfy__source_point(&inspection->map, record->point));
+    if (file) set_text(object, "file", file);
     json_object_set_new(object, "line", json_integer(line));
     json_object_set_new(object, "source", json_stringn(text, len));
 }
@@ -391,6 +393,12 @@ static void print_json(const json_t *value)
     free(text);
 }
 
+static void print_line(const json_t *place)
+{
+    printf("line %lld", number_of(place, "line"));
+    if (json_object_get(place, "file")) printf(" of %s", text_of(place, "file"));
+}
+
 static void print_head(const json_t *report)
 {
     const json_t *part;
@@ -405,7 +413,11 @@ static void print_head(const json_t *report)
     if ((part = json_object_get(report, "confirmed"))) {
         const char *what = *text_of(part, "tool") ? text_of(part, "tool") : text_of(part, "type");
         printf("confirmed  task %s, step %lld: %s", text_of(part, "task"), number_of(part, "step"), what);
-        if (number_of(part, "line")) printf(" (line %lld)", number_of(part, "line"));
+        if (number_of(part, "line")) {
+            printf(" (");
+            print_line(part);
+            putchar(')');
+        }
         putchar('\n');
     }
     if ((part = json_object_get(report, "commit")))
@@ -447,7 +459,11 @@ static void print_text(const json_t *report)
         printf("  %s %s: %s", text_of(item, "task"), text_of(item, "workflow"), text_of(item, "state"));
         if (json_object_get(item, "step")) printf(", step %lld", number_of(item, "step"));
         putchar('\n');
-        if (number_of(item, "line")) printf("    line %lld: %s\n", number_of(item, "line"), text_of(item, "source"));
+        if (number_of(item, "line")) {
+            printf("    ");
+            print_line(item);
+            printf(": %s\n", text_of(item, "source"));
+        }
         print_waits(item, strcmp(text_of(report, "state"), "stopped") == 0);
     }
     if (json_array_size(next)) printf("next\n");

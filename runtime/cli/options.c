@@ -35,6 +35,7 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_PROGRAM] = {"program", "FILE.tfy", "replay against this program instead of the recorded one"},
     [OPT_OUTPUT] = {"output", NULL, "everything the run ever printed"},
     [OPT_OUT] = {"o", "FILE", "where to write"},
+    [OPT_DIR] = {"I", "DIR", "look for imported files there too; may be given several times"},
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
@@ -43,16 +44,17 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
 
 static const TfyCommandInfo COMMANDS[] = {
     {"run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]", "compile a program, unless that was done before, and run it",
-     RUNNING | BIT(OPT_WORKFLOW), 0, -1},
-    {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT), 1, -1},
-    {"check", "FILE.tfy ...", "check programs without running them", 0, 1, -1},
+     RUNNING | BIT(OPT_WORKFLOW) | BIT(OPT_DIR), 0, -1},
+    {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT) | BIT(OPT_DIR), 1,
+     -1},
+    {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR), 1, -1},
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", 0, 0, 0},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
     {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
-     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON), 0, -1},
+     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR), 0, -1},
     {"output", "RUN", "everything a run ever printed", BIT(OPT_DB) | BIT(OPT_JSON), 0, 1},
     {"approve", "RUN", "answer a question that a run asks, with yes unless told otherwise",
      ANSWERING | BIT(OPT_YES) | BIT(OPT_NO) | BIT(OPT_ANSWER), 1, 1},
@@ -227,6 +229,13 @@ static bool take_param(Reader *reader)
     return true;
 }
 
+/* Of all options only the directories may be given several times. */
+static void keep_value(TfyArgs *args, int option, const char *value)
+{
+    args->option[option] = value;
+    if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
+}
+
 static bool take_option(Reader *reader)
 {
     TfyArgs *args = reader->args;
@@ -246,13 +255,13 @@ static bool take_option(Reader *reader)
                refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", OPTIONS[option].name));
     }
     if (has_value) {
-        args->option[option] = name + len + 1;
+        keep_value(args, option, name + len + 1);
         return true;
     }
     if (reader->at + 1 >= reader->argc) {
         return refuse(reader, tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, OPTIONS[option].argument));
     }
-    args->option[option] = reader->argv[++reader->at];
+    keep_value(args, option, reader->argv[++reader->at]);
     return true;
 }
 
@@ -294,7 +303,8 @@ int tfy__args_parse(int argc, char **argv, TfyArgs *args)
     *args = (TfyArgs){.command = tfy__command_find(argv[0])};
     args->words = calloc((size_t)argc + 1, sizeof *args->words);
     args->params = calloc(2 * ((size_t)argc + 1), sizeof *args->params);
-    if (!args->words || !args->params) return tfy__fail(EXIT_BUG, "memory ran out");
+    args->dirs = calloc((size_t)argc + 1, sizeof *args->dirs);
+    if (!args->words || !args->params || !args->dirs) return tfy__fail(EXIT_BUG, "memory ran out");
     Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
     if (!read_words(&reader)) return reader.status;
     if (!args->option[OPT_HELP]) return check_words(args);
@@ -307,5 +317,6 @@ void tfy__args_free(TfyArgs *args)
 {
     free(args->words);
     free(args->params);
-    args->words = args->params = NULL;
+    free(args->dirs);
+    args->words = args->params = args->dirs = NULL;
 }

@@ -440,6 +440,8 @@ int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOp
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__loop_clock(TfyLoop *loop);
 uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);
+/* The file a line of the program lies in, NULL for its main file; *line becomes the line within it. */
+const char *tfy__line_file(const TfyProgram *program, uint32_t *line);
 const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number);
 
 #endif

@@ -226,7 +226,11 @@ static char *failure_sentence(const TfyTask *task, const TfyObj *error)
     const TfyString *message = (const TfyString *)error_message(error);
     tfy__buffer_text(&out, error->type->name);
     if (message && message->byte_len) tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
-    if (error->aux) tfy__buffer_printf(&out, " (%s:%u)", task->loop->program->name, error->aux);
+    if (error->aux) {
+        uint32_t line = error->aux;
+        const char *file = tfy__line_file(task->loop->program, &line);
+        tfy__buffer_printf(&out, " (%s:%u)", file ? file : task->loop->program->name, line);
+    }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
     return NULL;

@@ -51,6 +51,15 @@ uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number)
     return point ? point->line : 0;
 }
 
+const char *tfy__line_file(const TfyProgram *program, uint32_t *line)
+{
+    uint32_t at = program->module_count;
+    while (at > 1 && program->modules[at - 1].first_line > *line) at--;
+    if (at < 2) return NULL;
+    *line -= program->modules[at - 1].first_line - 1;
+    return program->modules[at - 1].file;
+}
+
 /* ---- descriptors ---- */
 
 int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)

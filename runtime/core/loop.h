@@ -46,6 +46,7 @@ typedef struct TfyQuestion {
     const char *task; /* path */
     int64_t step;
     const char *workflow;
+    const char *file; /* NULL: the program's main file */
     uint32_t line;
     const char *question;
     const char *details; /* or NULL */

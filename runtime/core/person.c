@@ -88,11 +88,14 @@ void tfy__person_ask(Pending *pending)
     char answers[512];
     answers_text(call->result, answers, sizeof answers);
     const TfyFrame *frame = frame_at(call->task, call->task->top);
+    uint32_t line = call->site->point->line;
+    const char *file = tfy__line_file(loop->program, &line);
     TfyQuestion asked = {.run = pending->cold->run->uuid,
                          .task = pending->cold->log.path,
                          .step = call->step,
                          .workflow = frame->workflow->name,
-                         .line = call->site->point->line,
+                         .file = file,
+                         .line = line,
                          .question = question,
                          .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
                          .answers = answers};

@@ -181,8 +181,9 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
     uint32_t line = cold->pending ? cold->pending->call.site->point->line
                     : record      ? tfy__point_line(loop, record->point)
                                   : 0;
-    char where[64] = "";
-    if (line) snprintf(where, sizeof where, " (line %u)", line);
+    char where[128] = "";
+    const char *file = tfy__line_file(loop->program, &line);
+    if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
     if (cold->task) tfy__sched_halt(cold->task);
     if (loop->report) loop->report->divergences++;
     tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,

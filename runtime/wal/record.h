@@ -32,8 +32,8 @@
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
  *   ShutdownMarker    {"why"}
  *
- * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}. "passages" counts the points passed since the task's previous
- * record, so that what came from outside is delivered at the same place again. */
+ * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program. "passages"
+ * counts the points passed since the task's previous record, so that what came from outside is delivered at the same place again. */
 #ifndef WAL_RECORD_H
 #define WAL_RECORD_H
 

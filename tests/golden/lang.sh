@@ -4,7 +4,7 @@
 # replayed. NAME.expected has what it prints, then its messages behind "err: ", then `exit N`. Replay must find 0 divergences.
 #
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
-# NAME.c beside it has its extern tools. A runtime built with -Dkill_points=true is also killed at three stops and commits of every program,
+# NAME.c beside it has its extern tools, the directory NAME the files it imports. A runtime built with -Dkill_points=true is also killed at three stops and commits of every program,
 # resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that).
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
@@ -31,6 +31,7 @@ mkdir "$work/$name" && cd "$work/$name" || exit 1
 cp "$here/$name.tfy" . || exit 1
 extra=
 if [ -e "$here/$name.c" ]; then cp "$here/$name.c" . && extra=$name.c; fi
+if [ -d "$here/$name" ]; then cp -r "$here/$name" .; fi
 args=$(sed -n '1,5s|^// args: ||p' "$name.tfy")
 yes= # a resumed run is told again who answers
 case " $args " in *" --yes "*) yes=--yes ;; esac
@@ -82,7 +83,7 @@ if [ "$kills" = yes ] && ! grep -q '^// no replay\|^// no kill' "$name.tfy"; the
     for at in ${KILL_AT:-point:1 point:7 before:2 after:3 after:5}; do
         # In a directory of its own, so that it finds no files of another.
         mkdir "at.$at" && cd "at.$at" || exit 1
-        cp ../"$name".* .
+        cp -r ../"$name"* .
         killed_at "$at"
         cd ..
     done

@@ -355,6 +355,7 @@ static const Value *eval_name(Frame *f, const Expr *e)
 static const Value *eval_field(Frame *f, const Expr *e)
 {
     if (e->call == CALL_CASE) return eval_case(f, e);
+    if (e->decl) return eval(f, e->decl->value); /* a module's constant */
     const Value *object = eval(f, e->left);
     return object ? object->items[e->field_index] : NULL;
 }

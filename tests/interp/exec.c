@@ -14,7 +14,7 @@ static Flow run_block(Frame *f, const Block *block);
 
 static uint32_t line_of(const Frame *f, Span span)
 {
-    return source_line_col(f->task->interp->program->sources, span.off).line;
+    return source_global_line(f->task->interp->program->sources, span.off);
 }
 
 static void bind(Frame *f, const Variable *variable, const Value *value)

@@ -141,7 +141,6 @@ struct Timer {
 
 struct Interp {
     const Program *program;
-    const char *name; /* of the program, as failure sentences have it */
     Task *tasks[4096];
     uint32_t task_count;
     Task *ready_first, *ready_last, *work_first, *work_last;

@@ -6,13 +6,7 @@
 #include <string.h>
 
 #include "../diff/trace.h"
-#include "parse.h"
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+#include "module.h"
 
 static void report(const Interp *in, const Decl *root)
 {
@@ -21,7 +15,7 @@ static void report(const Interp *in, const Decl *root)
     Buf result = {0};
     if (task->end == END_COMPLETED && root->type->kind != TYPE_NOTHING) value_json(&result, root->type, task->value);
     trace_print(stdout,
-                &(Trace){.name = root->name.text,
+                &(Trace){.name = root->full_name,
                          .out = in->out.data,
                          .calls = in->calls.data,
                          .state = ends[task->end],
@@ -32,9 +26,9 @@ static void report(const Interp *in, const Decl *root)
 static bool wanted(const Decl *decl, char **names, int count)
 {
     if (decl->kind != DECL_WORKFLOW) return false;
-    if (!count) return strncmp(decl->name.text, "root_", 5) == 0;
+    if (!count) return strncmp(decl->full_name, "root_", 5) == 0;
     for (int i = 0; i < count; i++)
-        if (strcmp(names[i], decl->name.text) == 0) return true;
+        if (strcmp(names[i], decl->full_name) == 0) return true;
     return false;
 }
 
@@ -56,7 +50,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "interp: cannot read %s: %s\n", argv[1], strerror(error));
         return 66;
     }
-    Module *module = parse_module(&sources, source, &arena, &diags);
+    Module *module = module_load(&sources, source, NULL, &arena, &diags);
     const Program *program = diags.errors ? NULL : check_program(module, &sources, &arena, &diags);
     if (diags.errors) {
         diag_print(&diags, stderr, false);
@@ -66,7 +60,6 @@ int main(int argc, char **argv)
         if (!wanted(program->decls[i], argv + 2, argc - 2)) continue;
         Interp *in = must_alloc(sizeof *in);
         in->program = program;
-        in->name = base_name(argv[1]);
         in->now_ms = 1700000000000;
         interp_run(in, program->decls[i]);
         report(in, program->decls[i]);

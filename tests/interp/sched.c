@@ -301,8 +301,16 @@ void task_leave_frame(Task *task, Frame *f)
     f->due = false;
     Raised *raised = &task->raised;
     if (raised->kind != RAISED_CANCEL || raised->scope != f) return;
-    f->line = source_line_col(task->interp->program->sources, f->decl->span.off).line;
+    f->line = source_global_line(task->interp->program->sources, f->decl->span.off);
     raise_in(task, task->interp->program->core.timeout, "the call ran out of time", value_bool(false), NULL);
+}
+
+/* Lines are counted over all files. */
+static const Module *module_of_line(const Program *program, uint32_t line)
+{
+    const Module *at = program->modules;
+    while (at->next && at->next->source->line_base < line) at = at->next;
+    return at;
 }
 
 static void describe_failure(Task *task)
@@ -314,7 +322,10 @@ static void describe_failure(Task *task)
         buf_format(&text, "Panic: %s", raised->panic);
     else
         value_print(&text, raised->error->type, raised->error);
-    if (line) buf_format(&text, " (%s:%u)", task->interp->name, line);
+    if (line) {
+        const Module *at = module_of_line(task->interp->program, line);
+        buf_format(&text, " (%s:%u)", at->file, line - at->source->line_base);
+    }
     task->failure = text.data;
 }
 
