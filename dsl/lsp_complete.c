@@ -8,7 +8,8 @@
 
 #include "lsp_internal.h"
 
-static const char placeholder[] = "completed_here";
+/* Behind `yield` only a call stands, elsewhere a field may have to. */
+static const char name_placeholder[] = "completed_here", call_placeholder[] = "completed_here()";
 
 /* The protocol's kinds of completions. */
 enum {
@@ -54,7 +55,7 @@ static void add_methods(Items *items, const Type *type)
     for (int id = 0; id < BI_COUNT; id++) {
         const Builtin *builtin = builtin_by_id((BuiltinId)id);
         if (builtin_method(type->kind, builtin->name) != builtin) continue;
-        add_item(items, builtin->name, ITEM_METHOD, lsp_builtin_signature(items->arena, builtin), NULL);
+        add_item(items, builtin->name, ITEM_METHOD, lsp_builtin_signature(items->arena, builtin, type), NULL);
     }
 }
 
@@ -64,7 +65,8 @@ static void add_cases(Items *items, const Decl *decl)
         if (k->name.text) add_item(items, k->name.text, ITEM_ENUM_MEMBER, decl->name.text, NULL);
 }
 
-static void add_behind_dot(Items *items, const Program *program, uint32_t off)
+/* False: what stands before the dot is not understood. */
+static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
 {
     const Decl *name_decl;
     const Type *type = locate_receiver(program, off, &name_decl);
@@ -75,7 +77,10 @@ static void add_behind_dot(Items *items, const Program *program, uint32_t off)
     } else if (type && type->kind != TYPE_BAD) {
         add_fields(items, type);
         add_methods(items, type);
+    } else {
+        return false;
     }
+    return true;
 }
 
 /* ---- names in scope ---- */
@@ -112,7 +117,7 @@ static void add_effects(Items *items)
     for (int id = 0; id < BI_COUNT; id++) {
         const Builtin *builtin = builtin_by_id((BuiltinId)id);
         if (builtin_effect(builtin->name) != builtin) continue;
-        add_item(items, builtin->name, ITEM_FUNCTION, lsp_builtin_signature(items->arena, builtin), NULL);
+        add_item(items, builtin->name, ITEM_FUNCTION, lsp_builtin_signature(items->arena, builtin, NULL), NULL);
     }
 }
 
@@ -146,10 +151,10 @@ static bool is_name_byte(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The document's text with a name at `off`; malloc'ed. */
-static char *with_placeholder(const LspDocument *document, size_t off, size_t *len)
+/* The document's text with the placeholder at `off`; malloc'ed. */
+static char *with_placeholder(const LspDocument *document, size_t off, const char *placeholder, size_t *len)
 {
-    size_t added = sizeof placeholder - 1;
+    size_t added = strlen(placeholder);
     char *text = malloc(document->len + added + 1);
     if (!text) abort();
     memcpy(text, document->text, off);
@@ -159,26 +164,41 @@ static char *with_placeholder(const LspDocument *document, size_t off, size_t *l
     return text;
 }
 
-json_t *lsp_completion(LspServer *server, const json_t *params)
+/* Is there a single dot before the name that ends at `off`? */
+static bool is_dotted(const LspDocument *document, size_t off)
 {
-    const LspDocument *document = lsp_document_of(server, params);
-    size_t off, len;
-    if (!document || !lsp_offset_of(document->text, document->len, json_object_get(params, "position"), &off))
-        return NULL;
-    if (document->len > LSP_TEXT_MAX) return json_array();
-    size_t start = off;
-    while (start && is_name_byte(document->text[start - 1])) start--;
-    bool dotted = start && document->text[start - 1] == '.' && !(start > 1 && document->text[start - 2] == '.');
-    char *text = with_placeholder(document, off, &len);
+    const char *text = document->text;
+    while (off && is_name_byte(text[off - 1])) off--;
+    return off && text[off - 1] == '.' && !(off > 1 && text[off - 2] == '.');
+}
+
+/* False: nothing was understood of the place. */
+static bool complete_with(const LspDocument *document, size_t off, const char *placeholder, json_t *list)
+{
+    size_t len;
     LspAnalysis analysis;
+    char *text = with_placeholder(document, off, placeholder, &len);
     lsp_analysis_init(&analysis, document, text, len);
-    Items items = {json_array(), &analysis.arena};
+    Items items = {list, &analysis.arena};
     uint32_t at = analysis.source->base + (uint32_t)off + 1;
-    if (dotted)
-        add_behind_dot(&items, analysis.program, at);
+    bool understood = true;
+    if (is_dotted(document, off))
+        understood = add_behind_dot(&items, analysis.program, at);
     else
         add_names(&items, &analysis, at);
     lsp_analysis_deinit(&analysis);
     free(text);
-    return items.list;
+    return understood;
+}
+
+json_t *lsp_completion(LspServer *server, const json_t *params)
+{
+    const LspDocument *document = lsp_document_of(server, params);
+    size_t off;
+    if (!document || !lsp_offset_of(document->text, document->len, json_object_get(params, "position"), &off))
+        return NULL;
+    json_t *list = json_array();
+    if (document->len > LSP_TEXT_MAX) return list;
+    if (!complete_with(document, off, name_placeholder, list)) complete_with(document, off, call_placeholder, list);
+    return list;
 }

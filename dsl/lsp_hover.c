@@ -132,23 +132,43 @@ const char *lsp_decl_signature(Arena *arena, const Decl *decl)
     return text.text;
 }
 
-static void add_builtin(Text *to, const Builtin *builtin)
+/* A type in the notation of the built-in tables; T and K become the receiver's own where it is known. */
+static void add_notation(Text *to, const char *notation, const Type *receiver)
+{
+    for (const char *at = notation; *at;) {
+        size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        const Type *own = !receiver || len != 1 ? NULL
+                          : *at == 'T'          ? receiver->elem
+                          : *at == 'K'          ? receiver->key
+                                                : NULL;
+        if (!len) len = 1;
+        if (own)
+            add(to, "%s", own->name);
+        else
+            add(to, "%.*s", (int)len, at);
+        at += len;
+    }
+}
+
+static void add_builtin(Text *to, const Builtin *builtin, const Type *receiver)
 {
     add(to, "%s(", builtin->name);
     for (uint32_t i = 0; i < builtin->param_count; i++) {
         const BuiltinParam *param = &builtin->params[i];
-        size_t len = strlen(param->type);
-        if (param->optional && len && param->type[len - 1] == '?') len--; /* that it may be left out says enough */
-        add(to, "%s%s%s: %.*s", i ? ", " : "", param->name, param->optional ? "?" : "", (int)len, param->type);
+        bool marked = param->optional && !strchr(param->type, '?'); /* a T? says already that it may be left out */
+        add(to, "%s%s%s: ", i ? ", " : "", param->name, marked ? "?" : "");
+        add_notation(to, param->type, receiver);
     }
     add(to, ")");
-    if (strcmp(builtin->result, "nothing") != 0) add(to, " -> %s", builtin->result);
+    if (strcmp(builtin->result, "nothing") == 0) return;
+    add(to, " -> ");
+    add_notation(to, builtin->result, receiver);
 }
 
-const char *lsp_builtin_signature(Arena *arena, const Builtin *builtin)
+const char *lsp_builtin_signature(Arena *arena, const Builtin *builtin, const Type *receiver)
 {
     Text text = {arena, ""};
-    add_builtin(&text, builtin);
+    add_builtin(&text, builtin, receiver);
     return text.text;
 }
 
@@ -182,7 +202,7 @@ static void explain_code(Text *to, const Located *at)
     case LOC_BUILTIN:
         if (needs_yield(at->builtin)) add(to, "yield ");
         if (at->type) add(to, "%s.", type_name(at->type));
-        add_builtin(to, at->builtin);
+        add_builtin(to, at->builtin, at->type);
         break;
     case LOC_BUILTIN_PARAM:
         add(to, "%s(%s: %s)", at->builtin->name, at->builtin_param->name, at->builtin_param->type);

@@ -98,7 +98,8 @@ void lsp_publish(LspServer *server, const LspDocument *document);
 /* ---- lsp_hover.c ---- */
 /* "tool git(args: list<string>) -> string once"; "" for what has none. */
 const char *lsp_decl_signature(Arena *arena, const Decl *decl);
-const char *lsp_builtin_signature(Arena *arena, const Builtin *builtin);
+/* receiver: what a method is called on, or NULL. */
+const char *lsp_builtin_signature(Arena *arena, const Builtin *builtin, const Type *receiver);
 
 /* ---- answers: a new reference; NULL: the parameters make no sense ---- */
 json_t *lsp_hover(LspServer *server, const json_t *params);
