@@ -8,6 +8,7 @@
 
 typedef struct Policies {
     const Expr *retry, *backoff, *timeout, *key, *otherwise;
+    const Expr *approve;
     const Policy *undo;
     const char *label;
 } Policies;
@@ -29,6 +30,7 @@ static Policies read_policies(Lower *l, const Expr *e)
         case POL_KEY: p.key = policy->value; break;
         case POL_ELSE: p.otherwise = policy->value; break;
         case POL_UNDO: p.undo = policy; break;
+        case POL_APPROVE: p.approve = policy->value; break;
         case POL_AS: p.label = plain_text(l, policy->value); break;
         default: machine_bug("a policy the lowering does not know");
         }
@@ -105,11 +107,15 @@ static Val **lower_args(Lower *l, const Expr *call)
 
 /* ---- effects ---- */
 
+static const char *callee_name(const Expr *call)
+{
+    return call->builtin ? call->builtin->name : call->decl->full_name;
+}
+
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
-    const char *name = call->builtin ? call->builtin->name : call->decl->full_name;
-    Point *point = machine_point(l->routine, ASK_EFFECT, label, kind, name, l->line);
+    Point *point = machine_point(l->routine, ASK_EFFECT, label, kind, callee_name(call), l->line);
     point->result = call->type;
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
@@ -270,6 +276,42 @@ static void lower_nested(Lower *l, const Expr *e, const Policies *p, const Targe
     lower_begin(l, done);
 }
 
+/* ---- approval ---- */
+
+static void lower_denied(Lower *l, const char *callee)
+{
+    const char *message = arena_printf(l->arena, "%s was not approved", callee);
+    Val **items = arena_alloc(l->arena, sizeof *items);
+    items[0] = val_string(l, message, (uint32_t)strlen(message));
+    lower_call(l, RT_FAIL, NULL, 3, val_type(l, l->machine->program->core.denied), val_int(l, l->line),
+               val_array(l, REP_WORD, items, 1));
+    lower_raise(l, l->landing);
+    lower_forget(l);
+}
+
+/* `approve "question"`: asking is a step of its own, before the step and all its attempts; only a yes goes on. */
+static void lower_approval(Lower *l, const Expr *call, const Expr *question)
+{
+    const Type *boolean = l->machine->program->core.boolean;
+    MBlock *approved = machine_block(l->routine), *refused = machine_block(l->routine);
+    Point *point = machine_point(l->routine, ASK_EFFECT, NULL, "approve", callee_name(call), l->line);
+    point->builtin = builtin_by_id(BI_APPROVE);
+    point->result = boolean;
+    Val **args = arena_alloc(l->arena, 2 * sizeof *args);
+    args[0] = lower_expr(l, question);
+    args[1] = val_null(l);
+    Term *term = lower_stop_at(l, point, l->landing);
+    term->args = args;
+    term->argc = 2;
+    lower_go_on_behind(l, term);
+    Var *answer = lower_hidden(l, boolean, "approved");
+    lower_instr(l, IN_TAKE, answer, NULL)->type = boolean;
+    lower_branch_on(l, val_of(l, answer), approved, refused);
+    lower_begin(l, refused);
+    lower_denied(l, callee_name(call));
+    lower_begin(l, approved);
+}
+
 /* ---- the public verbs ---- */
 
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces)
@@ -277,6 +319,7 @@ void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces)
     const Expr *call = e->left;
     const Target target = {dst, replaces};
     Policies p = read_policies(l, e);
+    if (p.approve) lower_approval(l, call, p.approve);
     if (call->call == CALL_WORKFLOW) {
         lower_nested(l, e, &p, &target);
     } else if (call->builtin && !call->builtin->suspends) {

@@ -360,6 +360,7 @@ struct Decl {
     const Type *type;        /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
     uint32_t param_count;    /* parameters or fields */
     RepeatClass repeat;      /* tool */
+    bool dangerous;          /* tool: every call carries `approve` */
     Decl *probe;             /* tool: the tool named by `probe` */
     const ErrorSet *errors;  /* workflow: what can escape */
     Variable *variables;     /* fn, workflow: every local, parameters first, linked by next */

@@ -246,7 +246,8 @@ static void annotate_yields(Check *c, const WorkflowErrors *errors)
         const ErrorSet *set = source->callee->errors;
         if (source->only_denied)
             set = errors_has(set, c->core->denied) ? errors_add(c, &empty_set, c->core->denied) : &empty_set;
-        source->yield->errors = set;
+        bool asks = errors_has(source->yield->errors, c->core->denied); /* it has the policy `approve` */
+        source->yield->errors = asks ? errors_add(c, set, c->core->denied) : set;
     }
 }
 

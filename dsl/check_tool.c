@@ -31,7 +31,10 @@ void check_attrs(Check *c, Decl *decl)
         case ATTR_PURE:
         case ATTR_IDEMPOTENT:
         case ATTR_ONCE: check_class_attr(c, decl, attr, &class); break;
-        case ATTR_DANGEROUS: diag_not_yet(c->diags, attr->span, "'dangerous'"); break;
+        case ATTR_DANGEROUS:
+            decl->dangerous = true;
+            if (decl->kind == DECL_PROMPT) diag_error(c->diags, attr->span, "only a tool can be dangerous");
+            break;
         case ATTR_LIMIT: diag_not_yet(c->diags, attr->span, "'limit'"); break;
         case ATTR_RATE: diag_not_yet(c->diags, attr->span, "'rate'"); break;
         }
@@ -94,6 +97,11 @@ static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
     }
     if (decl->repeat != REPEAT_ONCE) {
         diag_error(c->diags, option->name.span, "only a 'once' tool needs a probe: this one can be repeated");
+        return;
+    }
+    if (probe->dangerous) {
+        Diag *diag = diag_error(c->diags, e->span, "a probe asks nobody, so it cannot be dangerous");
+        diag_other(c->diags, diag, probe->name.span, "declared here");
         return;
     }
     if (check_probe_params(c, e, decl, probe) && check_probe_result(c, e, decl, probe)) decl->probe = probe;

@@ -68,7 +68,7 @@ static void check_policy(Check *c, const Policy *policy)
     case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_AS: check_label_policy(c, policy); break;
-    case POL_APPROVE: diag_not_yet(c->diags, policy->span, "the policy 'approve'"); break;
+    case POL_APPROVE: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_ELSE:        /* check_else_policy */
     case POL_UNDO: break; /* once the type is known */
     }
@@ -94,6 +94,11 @@ static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
         diag_hint(c->diags, diag, "'%s' is never repeated silently; give the step a key, or declare it idempotent",
                   name);
         if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
+    }
+    if (!seen[POL_APPROVE] && call->call == CALL_TOOL && call->decl->dangerous) {
+        Diag *diag = diag_error(c->diags, call->span, "'%s' is dangerous and nobody is asked", call->decl->name.text);
+        diag_hint(c->diags, diag, "add: approve \"…?\"");
+        diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
     if (seen[POL_BACKOFF] && !seen[POL_RETRY])
         diag_error(c->diags, seen[POL_BACKOFF]->span, "'backoff' is the pause of a 'retry', and there is none");
@@ -170,6 +175,10 @@ const Type *check_yield(Check *c, Expr *e, const Type *want)
     const Type *type = check_call_in_mode(c, call, MODE_YIELD, want);
     call->type = call->to = type;
     type = check_policies(c, e, type, let_name);
+    if (has_policy(e, POL_APPROVE)) {
+        errors_note(c, e->span)->type = c->core->denied;
+        e->errors = errors_add(c, e->errors, c->core->denied);
+    }
     if (call->call == CALL_WORKFLOW) {
         ErrorSource *source = errors_note(c, e->span);
         source->callee = call->decl;

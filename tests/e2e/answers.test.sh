@@ -125,3 +125,30 @@ run tfy replay last
 check "... and replays: 0 divergences" printed " 0 divergences, 0 effects performed"
 run tfy kill 99999999
 check "kill of a run that is not there: 69" ended 69
+
+# The policy `approve`: the question is a step of its own, before the step.
+cat >policy.tfy <<'END'
+tool drop(name: string) -> ExecResult once dangerous = exec ["sh", "-c", "echo dropped >> dropped"]
+workflow main() {
+    yield drop("a") approve "drop it?" key "k"
+    try {
+        yield drop("b") approve "and this?"
+    } catch e: Denied {
+        print("denied: ${e.message}")
+    }
+}
+END
+rm -rf .tfy
+run tfy run policy.tfy
+check "a dangerous step asks first: 75" ended 75 "main, line 3 asks: drop it?"
+check "... and does nothing before" [ ! -e dropped ]
+run tfy approve last
+run tfy resume
+check "a yes lets it be done, then the next is asked" ended 75 "main, line 5 asks: and this?"
+check "... once" [ "$(wc -l <dropped)" = 1 ]
+run tfy deny last
+run tfy resume
+check "a no is Denied" printed_exactly "denied: drop was not approved"
+check "... and nothing was done" [ "$(wc -l <dropped)" = 1 ]
+run tfy replay last
+check "... and replays: 0 divergences" printed " 0 divergences, 0 effects performed"

@@ -15,7 +15,7 @@ static bool read_policies(Frame *f, const Expr *e, Policies *p)
     *p = (Policies){.timeout_ms = -1};
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->kind == POL_ELSE) p->otherwise = policy->value;
-        if (policy->kind == POL_ELSE || policy->kind == POL_AS) continue;
+        if (policy->kind == POL_ELSE || policy->kind == POL_AS || policy->kind == POL_APPROVE) continue;
         const Value *value = eval(f, policy->value);
         if (!value) return false;
         if (policy->kind == POL_RETRY) p->retry = value->i;
@@ -34,6 +34,28 @@ static bool is_retriable(const Frame *f)
     return type != core->denied && type != core->task_failed && type != core->channel_closed && type != core->lost;
 }
 
+/* ---- people ---- */
+
+/* Every question is answered yes, or with an enum's first case that carries nothing. */
+static const Value *answer_question(const Type *type)
+{
+    uint32_t index = 0;
+    if (type->kind != TYPE_ENUM) return value_bool(true);
+    while (type->cases[index].has_fields) index++;
+    Value *value = value_items(V_CASE, 0);
+    value->type = type;
+    value->case_index = index;
+    return value;
+}
+
+/* `approve "question"`: asked before the step is looked at. */
+static bool ask_first(Frame *f, const Expr *e)
+{
+    for (const Policy *policy = e->policies; policy; policy = policy->next)
+        if (policy->kind == POL_APPROVE && (!eval(f, policy->value) || task_deliver(f->task))) return false;
+    return true;
+}
+
 /* ---- effects ---- */
 
 static const Value *performed(Frame *f, bool ok)
@@ -49,6 +71,7 @@ static const Value *attempt_effect(Frame *f, const Expr *call, const Value **arg
     switch (call->builtin->id) {
     case BI_SLEEP: return performed(f, task_sleep(task, now_ms + (args[0]->i > 0 ? args[0]->i : 0), bound_ms));
     case BI_SLEEP_UNTIL: return performed(f, task_sleep(task, args[0]->i, bound_ms));
+    case BI_APPROVE: return answer_question(call->type);
     case BI_JOIN: return performed(f, task_join(task, args[0]->i, bound_ms, f->line));
     default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
     }
@@ -117,6 +140,7 @@ const Value *eval_yield(Frame *f, const Expr *e)
     const Expr *call = e->left;
     Policies p;
     if (call->call == CALL_BUILTIN && !call->builtin->suspends) return effect_now(f, call);
+    if (!ask_first(f, e)) return NULL;
     const Value **args = eval_args(f, call);
     if (!args || !read_policies(f, e, &p)) return NULL;
     const Value *value = call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args) : run_effect(f, call, &p, args);
