@@ -333,8 +333,9 @@ static void emit_tool(Emit *e, const Decl *decl)
     static const char *const repeats[] = {
         [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
     bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
+    bool calls = is_extern && !e->machine->tests; /* in tests every tool is mocked: no C file is needed for it */
     const char *params = emit_params(e, decl);
-    if (is_extern) emit_extern(e, decl);
+    if (calls) emit_extern(e, decl);
     Text p = {.arena = e->arena};
     text_format(&p, "static const TfyTool tfyg_tool_%s = {.name = \"%s\", .family = %s, .repeat = %s", decl->c_name,
                 decl->full_name,
@@ -356,7 +357,7 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
-    if (is_extern) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
+    if (calls) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
@@ -464,9 +465,10 @@ static void emit_workflow(Emit *e, const Routine *routine)
                      list.data);
         resume = arena_printf(e->arena, "tfyg_resume_%s", routine->name);
     }
-    text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {\"%s\", %s, sizeof(struct tfyg_frame_%s), %s, %u, ",
-                routine->name, routine->label, emit_routine_name(e, routine), routine->name, params,
-                routine->param_count);
+    text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {", routine->name);
+    text_quote_c(&p, routine->label, strlen(routine->label));
+    text_format(&p, ", %s, sizeof(struct tfyg_frame_%s), %s, %u, ", emit_routine_name(e, routine), routine->name,
+                params, routine->param_count);
     emit_type(e, &p, routine->result);
     text_format(&p, ", %s, %u, %u, ", resume, routine->resume_count, routine->line);
     if (decl->doc && !routine->closure)
@@ -534,7 +536,7 @@ static uint32_t main_workflow(const Emit *e, uint32_t *count)
     *count = 0;
     for (uint32_t i = 0; i < e->machine->routine_count; i++) {
         const Routine *routine = e->machine->routines[i];
-        if (routine->kind != ROUTINE_WORKFLOW || routine->closure) continue;
+        if (routine->kind != ROUTINE_WORKFLOW || routine->closure || routine->test) continue;
         if (strcmp(routine->name, "main") == 0) main = *count;
         own += routine->decl->module->number == 0;
         ++*count;
@@ -550,13 +552,18 @@ static const char *emit_array_of(Emit *e, const char *ctype, const char *name, c
     return name;
 }
 
-static const char *list_workflows(const Emit *e)
+/* Workflows, or tests. */
+static const char *list_workflows(const Emit *e, bool tests, uint32_t *count)
 {
     Text list = {.arena = e->arena};
     text_put(&list, "");
-    for (uint32_t i = 0; i < e->machine->routine_count; i++)
-        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW && !e->machine->routines[i]->closure)
-            text_format(&list, "%s&tfyg_wf_%s", list.len ? ", " : "", e->machine->routines[i]->name);
+    *count = 0;
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        const Routine *routine = e->machine->routines[i];
+        if (routine->kind != ROUTINE_WORKFLOW || routine->closure || routine->test != tests) continue;
+        text_format(&list, "%s&tfyg_wf_%s", list.len ? ", " : "", routine->name);
+        ++*count;
+    }
     return list.data;
 }
 
@@ -584,14 +591,15 @@ static const char *list_points(const Emit *e)
 
 void emit_program(Emit *e)
 {
-    uint32_t workflows, tools, modules, main = main_workflow(e, &workflows);
+    uint32_t workflows, tests, tools, modules, main = main_workflow(e, &workflows);
     Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
     const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
     char *layout = emit_layout(e->machine, file);
     ctext_raw(&e->c, "\n");
     emit_text(e, "tfyg_source", source.data, source.len);
     emit_text(e, "tfyg_layout", layout, strlen(layout));
-    const char *workflow_list = emit_array_of(e, "TfyWorkflow", "tfyg_workflows", list_workflows(e));
+    const char *workflow_list = emit_array_of(e, "TfyWorkflow", "tfyg_workflows", list_workflows(e, false, &workflows));
+    const char *test_list = emit_array_of(e, "TfyWorkflow", "tfyg_tests", list_workflows(e, true, &tests));
     const char *tool_list = emit_array_of(e, "TfyTool", "tfyg_tools", list_tools(e, &tools));
     const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
     const char *module_list = emit_modules(e, &modules);
@@ -607,9 +615,10 @@ void emit_program(Emit *e)
                 (uint64_t)hash.low64, TFY_VERSION);
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");
     ctext_line(&e->c, 1, "%s", p.data);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u};", workflow_list, workflows, tool_list, tools,
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u,", workflow_list, workflows, tool_list, tools,
                point_list, e->machine->point_count,
                main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
+    ctext_line(&e->c, 1, "    %s, %u};", test_list, tests);
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

@@ -293,6 +293,12 @@ void emit_val(Emit *e, Text *out, const Val *val)
     case VAL_TYPE: emit_type(e, out, val->type); return;
     case VAL_POINT: text_format(out, "&tfyg_p%u", val->point->number); return;
     case VAL_FLOW: text_format(out, "&tfyg_wf_%s", val->routine ? val->routine->name : val->decl->c_name); return;
+    case VAL_TOOL:
+        if (val->decl)
+            text_format(out, "&tfyg_tool_%s", val->decl->c_name);
+        else
+            text_format(out, "&tfy_effect_%s", val->text);
+        return;
     case VAL_CTEXT: text_quote_c(out, val->text, strlen(val->text)); return;
     case VAL_FIELD:
         text_put(out, "tfy_field(");

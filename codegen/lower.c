@@ -40,10 +40,12 @@ void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, co
     uint32_t ordinal = machine_ordinal(machine, label);
     if (ordinal > 1) label = arena_printf(machine->arena, "%s%u", label, ordinal);
     *l = (Lower){.machine = machine, .arena = machine->arena, .line = outer->line};
-    const char *symbol = arena_printf(machine->arena, "%u_%s", machine->routine_count, decl->name.text);
+    const char *base = outer->routine->test ? outer->routine->name : decl->name.text;
+    const char *symbol = arena_printf(machine->arena, "%u_%s", machine->routine_count, base);
     l->routine = machine_routine(machine, ROUTINE_WORKFLOW, symbol, decl, closure->result, l->line);
     l->routine->label = label;
     l->routine->closure = closure;
+    l->routine->test = outer->routine->test;
     l->by_id = arena_alloc(l->arena, (decl->variable_count + 1) * sizeof *l->by_id);
     l->routine->entry = machine_block(l->routine);
     l->landing = outermost_landing(l, closure->undoes);
@@ -78,13 +80,23 @@ void lower_close_routine(Lower *l)
     lower_end_block(l, TERM_FAILED);
 }
 
-static void lower_body(Machine *machine, RoutineKind kind, const Decl *decl)
+static void lower_body(Machine *machine, RoutineKind kind, const char *name, const Decl *decl)
 {
     Lower l;
-    open_routine(&l, machine, kind, decl->c_name, decl, decl->type, decl->span);
+    open_routine(&l, machine, kind, name, decl, decl->type, decl->span);
+    l.routine->test = decl->kind == DECL_TEST;
     add_params(&l, decl);
     lower_block(&l, decl->block);
     lower_close_routine(&l);
+}
+
+/* A test is a workflow. Its name is free text, so in C it goes by a number. */
+static void lower_test(Machine *machine, const Decl *decl)
+{
+    if (!machine->tests || decl->module->number) return; /* an imported file has its tests for itself */
+    uint32_t number = 1;
+    for (uint32_t i = 0; i < machine->routine_count; i++) number += machine->routines[i]->test;
+    lower_body(machine, ROUTINE_WORKFLOW, arena_printf(machine->arena, "0_%u", number), decl);
 }
 
 /* A routine that computes one expression. */
@@ -162,19 +174,21 @@ static void lower_decl(Machine *machine, const Decl *decl)
         lower_defaults(machine, name, decl->params);
         lower_prompt(machine, decl);
         return;
-    case DECL_FN: lower_body(machine, ROUTINE_FN, decl); return;
+    case DECL_FN: lower_body(machine, ROUTINE_FN, name, decl); return;
     case DECL_WORKFLOW:
         lower_defaults(machine, name, decl->params);
-        lower_body(machine, ROUTINE_WORKFLOW, decl);
+        lower_body(machine, ROUTINE_WORKFLOW, name, decl);
         return;
+    case DECL_TEST: lower_test(machine, decl); return;
     default: return;
     }
 }
 
-Machine *lower_program(const Program *program, Arena *arena)
+Machine *lower_program(const Program *program, bool tests, Arena *arena)
 {
     Machine *machine = arena_new(arena, Machine);
     machine->program = program;
+    machine->tests = tests;
     machine->arena = arena;
     for (uint32_t i = 0; i < program->decl_count; i++) lower_decl(machine, program->decls[i]);
     return machine;

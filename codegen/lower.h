@@ -171,6 +171,7 @@ Val *lower_expr(Lower *l, const Expr *e); /* as its surroundings want it: e->to 
 Val *lower_call(Lower *l, RtId id, Var *dst, uint32_t argc,
                 ...); /* Val * each; the value, or NULL when there is none */
 Val *lower_convert(Lower *l, Val *value, const Type *from, const Type *to);
+Val *lower_compare(Lower *l, const Expr *e, Val *a, Val *b); /* a comparison whose sides were lowered */
 Val *lower_equal(Lower *l, const Type *type, Val *a, Val *b);
 Val *lower_effect_now(Lower *l, const Expr *call, const char *label); /* a built-in that does not suspend */
 Val *lower_spawn(Lower *l, const Expr *e);
@@ -187,6 +188,11 @@ Term *lower_stop_at(Lower *l, Point *point, MBlock *landing);       /* ends the 
 void lower_go_on_behind(Lower *l, Term *term);                      /* its arguments are set: goes on behind it */
 void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces);  /* any root of a statement; dst of e->to */
 Val *lower_root(Lower *l, const Expr *e, const char *name);         /* any root of a statement, as a value */
+
+/* lower_test.c */
+void lower_assert(Lower *l, const Stmt *s);
+void lower_mock(Lower *l, const Stmt *s);
+Val *lower_test_call(Lower *l, const Expr *e); /* calls(f), output() */
 
 /* lower_assign.c */
 void lower_assign(Lower *l, const Stmt *s);

@@ -165,15 +165,6 @@ static void lower_expr_stmt(Lower *l, const Stmt *s)
     lower_end(l);
 }
 
-static void lower_assert(Lower *l, const Stmt *s)
-{
-    Val *text = arena_new(l->arena, Val), *ok = lower_expr(l, s->value);
-    *text = (Val){.kind = VAL_CTEXT};
-    text->text = arena_strndup(l->arena, source_text(l->machine->program->sources, s->value->span), s->value->span.len);
-    lower_call(l, RT_ASSERT, NULL, 2, ok, text);
-    lower_end(l);
-}
-
 static void lower_plain_yield(Lower *l, const Stmt *s)
 {
     Term *term = lower_end_block(l, TERM_POINT);
@@ -203,6 +194,7 @@ static void lower_stmt(Lower *l, const Stmt *s)
     case ST_WITH: lower_with(l, s); return;
     case ST_GIVE: lower_return(l, s); return;
     case ST_ASSERT: lower_assert(l, s); return;
+    case ST_MOCK: lower_mock(l, s); return;
     default: machine_bug("a statement the lowering does not know");
     }
 }

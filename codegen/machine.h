@@ -125,6 +125,10 @@ typedef enum RtId {
     RT_FAIL,
     RT_FAIL_WITH,
     RT_ASSERT,
+    RT_ASSERT_VALUES,
+    RT_MOCK,
+    RT_CALLS,
+    RT_OUTPUT,
     RT_EQUAL,
     RT_COMPARE,
     RT_CATCHABLE,
@@ -182,6 +186,7 @@ typedef enum ValKind {
     VAL_TYPE,   /* the descriptor of type */
     VAL_POINT,  /* point's descriptor */
     VAL_FLOW,   /* the workflow descriptor of decl, or of routine when that is set */
+    VAL_TOOL,   /* the descriptor of decl, a tool or prompt, or of the built-in effect `text` */
     VAL_CTEXT,  /* text: a C string literal of it (assert) */
     VAL_FIELD,  /* field index of a */
     VAL_UNBOX,  /* the scalar in box a */
@@ -346,6 +351,7 @@ struct Routine {
     const char *name;       /* its C name without prefix */
     const char *label;      /* what people see; the name, but for closures */
     const Closure *closure; /* a body of parallel or race, or an undo, within decl; else NULL */
+    bool test;              /* the body of a test, or a closure within one */
     const Decl *decl;
     const Type *result;
     uint32_t line;
@@ -386,6 +392,7 @@ typedef struct Hook {
 struct Machine {
     const Program *program;
     Arena *arena;
+    bool tests;         /* tests are part of the output */
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */
@@ -426,8 +433,8 @@ void machine_dump(const Machine *machine, FILE *out);
 
 /* ---- the passes ---- */
 
-/* Requires a program without errors. */
-Machine *lower_program(const Program *program, Arena *arena);
+/* Requires a program without errors. tests: with its tests, which a program that is only run has no use for. */
+Machine *lower_program(const Program *program, bool tests, Arena *arena);
 
 /* Liveness, releases, frame slots and live sets of every routine. Requires machine_finish. */
 void frame_assign(Machine *machine);

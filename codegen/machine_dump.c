@@ -53,6 +53,7 @@ static void put_val(FILE *out, const Val *val)
     case VAL_TYPE: fprintf(out, "<%s>", val->type->name); return;
     case VAL_POINT: fprintf(out, "point %u", val->point->number); return;
     case VAL_FLOW: fprintf(out, "workflow %s", val->routine ? val->routine->label : val->decl->full_name); return;
+    case VAL_TOOL: fprintf(out, "tool %s", val->decl ? val->decl->full_name : val->text); return;
     case VAL_CTEXT: fprintf(out, "'%s'", val->text); return;
     case VAL_FIELD:
         put_val(out, val->a);

@@ -29,7 +29,7 @@ typedef enum DumpKind { DUMP_NONE, DUMP_TOKENS, DUMP_AST, DUMP_PROGRAM, DUMP_MAC
 typedef struct Options {
     const char *input, *output, *depfile;
     DumpKind dump;
-    bool check, json;
+    bool check, json, tests;
     bool bundle; /* the input is a stored program: module.h */
     bool list_files;
     ModulePaths paths; /* -I */
@@ -49,6 +49,7 @@ static const char usage[] = "usage: tfyc FILE.tfy -o OUT.c [options]\n"
                             "      --depfile FILE    write a make rule that names what the output depends on\n"
                             "      --list-files      print the files the program is made of, and write nothing\n"
                             "      --bundle          FILE is a program as the log stores it: JSON with all its files\n"
+                            "      --tests           compile the tests too, for 'tfy test'\n"
                             "      --no-main         leave out main(), for programs that embed the runtime\n"
                             "      --no-line         leave out #line, to read the C\n"
                             "      --diagnostics=json  mistakes as a JSON array on standard error\n"
@@ -64,6 +65,7 @@ enum {
     OPT_CHECK = 256,
     OPT_DUMP,
     OPT_DEPFILE,
+    OPT_TESTS,
     OPT_NO_MAIN,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
@@ -81,6 +83,7 @@ static const struct option long_options[] = {
     {"depfile", required_argument, NULL, OPT_DEPFILE},
     {"list-files", no_argument, NULL, OPT_LIST_FILES},
     {"bundle", no_argument, NULL, OPT_BUNDLE},
+    {"tests", no_argument, NULL, OPT_TESTS},
     {"no-main", no_argument, NULL, OPT_NO_MAIN},
     {"no-line", no_argument, NULL, OPT_NO_LINE},
     {"diagnostics", required_argument, NULL, OPT_DIAGNOSTICS},
@@ -115,6 +118,7 @@ static void read_option(Options *options, int option)
     case OPT_CHECK: options->check = true; return;
     case OPT_DUMP: options->dump = dump_kind(optarg); return;
     case OPT_DEPFILE: options->depfile = optarg; return;
+    case OPT_TESTS: options->tests = true; return;
     case OPT_NO_MAIN: options->emit.main = false; return;
     case OPT_NO_LINE: options->emit.lines = false; return;
     case OPT_DIAGNOSTICS:
@@ -247,7 +251,7 @@ static int finish_dump(void)
 static int make_c(Compilation *c, const Program *program)
 {
     size_t len;
-    Machine *machine = lower_program(program, &c->arena);
+    Machine *machine = lower_program(program, c->options.tests, &c->arena);
     machine_finish(machine);
     frame_assign(machine);
     if (c->options.dump == DUMP_MACHINE) {

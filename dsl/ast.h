@@ -134,6 +134,8 @@ typedef enum CallKind {
     CALL_CASE,      /* decl: an enum; case_index */
     CALL_BUILTIN,   /* builtin: print, now, sleep, exec … */
     CALL_METHOD,    /* builtin: a method; argv[0] is the receiver */
+    CALL_CALLS,     /* calls(f) in a test: decl or builtin is f; no argv */
+    CALL_OUTPUT,    /* output() in a test */
 } CallKind;
 
 struct Expr {
@@ -271,6 +273,10 @@ struct Stmt {
     Variable *variable2;   /* for i, x: i is variable, x is variable2; for k, v likewise */
     bool falls_through;    /* control can reach the statement behind it */
     bool undoes;           /* try, with: some step in the block has an undo */
+    Decl *mock_decl;       /* mock: a tool, prompt or workflow, or NULL: */
+    const Builtin *mock_builtin; /* a built-in effect */
+    Expr **mock_argv;      /* mock: one pattern per parameter; NULL takes any value */
+    uint32_t mock_argc;
 };
 
 struct Block {
@@ -363,7 +369,7 @@ struct Decl {
     bool dangerous;          /* tool: every call carries `approve` */
     Decl *probe;             /* tool: the tool named by `probe` */
     const ErrorSet *errors;  /* workflow: what can escape */
-    Variable *variables;     /* fn, workflow: every local, parameters first, linked by next */
+    Variable *variables;     /* fn, workflow, test: every local, parameters first, linked by next */
     uint32_t variable_count;
     bool undoes;             /* workflow: some step in it has an undo */
 };

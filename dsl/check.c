@@ -224,12 +224,6 @@ static void declare_name(Check *c, Decl *decl)
     name_table_put(c, &c->scopes[c->module->number], decl->name.text, decl);
 }
 
-/* Only the word at the declaration's head is marked. */
-static void refuse_decl(Check *c, const Decl *decl, const char *word)
-{
-    diag_not_yet(c->diags, (Span){decl->span.off, (uint32_t)strlen(word)}, arena_printf(c->arena, "'%s'", word));
-}
-
 /* What the program as a whole calls a declaration. */
 static void name_decl(Check *c, Decl *decl, Module *module)
 {
@@ -250,7 +244,6 @@ static void collect_decls(Check *c, Module *module, uint32_t *cap)
         name_decl(c, decl, module);
         if (decl->kind == DECL_IMPORT && !decl->imported && !c->diags->errors)
             diag_error(c->diags, decl->span, "an import needs a program that is made of files");
-        if (decl->kind == DECL_TEST) refuse_decl(c, decl, "test");
         if (decl->kind != DECL_TEST && decl->kind != DECL_BAD) declare_name(c, decl);
     }
 }
@@ -301,14 +294,8 @@ static void resolve_fails(Check *c, Decl *decl)
 
 static void register_workflow(Check *c, Decl *decl)
 {
-    WorkflowErrors *errors = arena_new(c->arena, WorkflowErrors);
-    errors->decl = decl;
     resolve_fails(c, decl);
-    if (c->last_workflow)
-        c->last_workflow->next_declared = errors;
-    else
-        c->first_workflow = errors;
-    c->last_workflow = errors;
+    WorkflowErrors *errors = errors_register(c, decl);
     if (decl->name.text && check_find_decl(c, decl->name.text) == decl)
         name_table_put(c, &c->workflows, decl->full_name, errors);
 }
@@ -421,6 +408,7 @@ static void check_bodies(Check *c)
         if (decl->kind == DECL_TOOL) check_tool(c, decl);
         if (decl->kind == DECL_PROMPT) check_prompt(c, decl);
         if (decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW) check_body(c, decl);
+        if (decl->kind == DECL_TEST) check_test(c, decl);
     }
 }
 

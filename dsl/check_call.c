@@ -587,6 +587,8 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
     if (decl) return call_decl(c, e, decl, mode);
     const Builtin *builtin = builtin_effect(name);
     if (builtin) return call_effect(c, e, builtin, mode, want);
+    const Type *of_test;
+    if (mode == MODE_PLAIN && check_test_call(c, e, &of_test)) return of_test;
     const Type *type = type_core_named(c, name);
     if (type && type->fields) {
         if (mode != MODE_PLAIN && !check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);

@@ -75,9 +75,12 @@ static void dump_decl(const Decl *decl, FILE *out)
     case DECL_PROMPT: dump_signature(decl, "prompt", out); break;
     case DECL_FN: dump_signature(decl, "fn", out); break;
     case DECL_WORKFLOW: dump_signature(decl, "workflow", out); break;
+    case DECL_TEST:
+        fprintf(out, "test \"%s\"\n", name);
+        dump_variables(decl, out);
+        break;
     case DECL_BAD:
-    case DECL_IMPORT:
-    case DECL_TEST: break;
+    case DECL_IMPORT: break;
     }
 }
 

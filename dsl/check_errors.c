@@ -87,6 +87,18 @@ ErrorSource *errors_note(Check *c, Span span)
     return source;
 }
 
+WorkflowErrors *errors_register(Check *c, Decl *decl)
+{
+    WorkflowErrors *errors = arena_new(c->arena, WorkflowErrors);
+    errors->decl = decl;
+    if (c->last_workflow)
+        c->last_workflow->next_declared = errors;
+    else
+        c->first_workflow = errors;
+    c->last_workflow = errors;
+    return errors;
+}
+
 /* ---- evaluating one workflow ---- */
 
 typedef struct Escape {

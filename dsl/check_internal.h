@@ -162,6 +162,7 @@ typedef struct Check {
     WorkflowErrors *first_workflow, *last_workflow;
     uint32_t const_depth;  /* constants being checked, one inside the other */
     NameTable consts_open; /* full name → Decl, while that constant is being checked */
+    NameTable tests;       /* number of the file/name → Decl */
 } Check;
 
 /* The second place of a mismatch: why this type is wanted. */
@@ -280,6 +281,13 @@ void check_scope_leave(Check *c, uint32_t mark);
 Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_mutable);
 void check_params(Check *c, Decl *decl);
 
+/* ---- check_test.c ---- */
+void check_test(Check *c, Decl *decl);
+bool check_in_test(const Check *c);
+void check_mock(Check *c, Stmt *s);
+/* calls(f) and output(), which only tests have. False: it is neither, or the program has its own of that name. */
+bool check_test_call(Check *c, Expr *e, const Type **type);
+
 /* ---- check_tool.c ---- */
 void check_attrs(Check *c, Decl *decl);
 void check_tool(Check *c, Decl *decl);
@@ -305,6 +313,7 @@ const ErrorSet *errors_add(Check *c, const ErrorSet *set, const Type *type);
 bool errors_has(const ErrorSet *set, const Type *type);
 bool errors_is_checked(const Check *c, const Type *type);
 ErrorSource *errors_note(Check *c, Span span);
+WorkflowErrors *errors_register(Check *c, Decl *decl); /* before anything of its body is noted */
 void errors_solve(Check *c);
 const Type *check_error_name(Check *c, CatchName *name);
 

@@ -349,7 +349,7 @@ static void check_return_value(Check *c, Stmt *s)
         if (check_expr_or_nothing(c, s->value, NULL)->kind == TYPE_BAD) return;
         Diag *diag =
             diag_error(c->diags, s->value->span, "'%s' gives no value, so 'return' takes none", decl->name.text);
-        diag_hint(c->diags, diag, "declare the result: -> %s", s->value->type->name);
+        if (decl->kind != DECL_TEST) diag_hint(c->diags, diag, "declare the result: -> %s", s->value->type->name);
     } else {
         check_expr_to(c, s->value, result,
                       (Why){"the result is declared here", decl->result ? decl->result->span : decl->span});
@@ -533,12 +533,6 @@ static bool check_plain_yield(Check *c, Stmt *s)
     return true;
 }
 
-static bool refuse(Check *c, const Stmt *s, const char *what)
-{
-    diag_not_yet(c->diags, s->keyword.len ? s->keyword : s->span, what);
-    return true;
-}
-
 static bool check_stmt(Check *c, Stmt *s)
 {
     c->at = s->span;
@@ -558,10 +552,13 @@ static bool check_stmt(Check *c, Stmt *s)
     case ST_BREAK:
     case ST_CONTINUE: return check_jump(c, s);
     case ST_TRY: return check_try(c, s);
-    case ST_ASSERT: check_condition(c, s->value); return true;
+    case ST_ASSERT:
+        check_condition(c, s->value);
+        flow_assume(c, s->value, true); /* nothing goes on behind one that failed */
+        return true;
     case ST_GIVE: return check_give(c, s);
     case ST_WITH: return check_with(c, s);
-    case ST_MOCK: return refuse(c, s, "'mock'");
+    case ST_MOCK: check_mock(c, s); return true;
     }
     return true;
 }
@@ -610,6 +607,7 @@ void check_body(Check *c, Decl *decl)
     Body body = {.kind = decl->kind == DECL_FN ? BODY_FN : BODY_WORKFLOW, .decl = decl, .result = decl->type};
     if (!decl->block) return;
     if (decl->kind == DECL_WORKFLOW) body.errors = name_table_get(&c->workflows, decl->name.text);
+    if (decl->kind == DECL_TEST) body.errors = errors_register(c, decl);
     c->body = &body;
     c->facts = NULL;
     uint32_t scope = check_scope_enter(c);

@@ -342,6 +342,10 @@ bool tfy_fail_with(TfyTask *task, TfyObj *error);
 /* `assert e`: panics with the text when ok is false. */
 bool tfy_assert(TfyTask *task, uint32_t line, bool ok, const char *text);
 
+/* The same for a comparison: the panic tells both values too. */
+bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, const TfyType *left_type, TfyValue left,
+                       const TfyType *right_type, TfyValue right);
+
 /* Can the pending error be caught at all (not a panic, not a cancellation)? Without one (a halted task) the answers below are all no. */
 static inline bool tfy_catchable(const TfyTask *task)
 {
@@ -695,6 +699,16 @@ int64_t tfy_undo_height(const TfyTask *task);
 TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point);
 bool tfy_undo_lost(TfyTask *task, const TfyPoint *point);
 
+/* ---- tests ----
+ *
+ * A mock stands for a tool or an effect, or for a workflow (exactly one of the two is given). pattern has a letter per parameter: '_' takes
+ * any value, '=' one that equals the argument. type and answer: what it gives; fails: answer is an error that is raised instead. */
+bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
+              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails);
+/* How often it was called so far in this test. */
+bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out);
+bool tfy_output(TfyTask *task, TfyObj **out); /* what was printed so far: lines, no newline behind the last */
+
 /* For extern tools written in C: fails the call with ToolError. Always false. */
 bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -769,6 +783,8 @@ typedef struct TfyProgram {
     uint32_t main; /* index of the workflow that runs by default; UINT32_MAX: none */
     const TfyModule *modules; /* of a program of several files: all of them, the main one first */
     uint32_t module_count;    /* 0: it is one file */
+    const TfyWorkflow *const *tests; /* compiled with --tests: its tests; a test's name is its workflow's */
+    uint32_t test_count;
 } TfyProgram;
 
 /* ---- embedding ---- */

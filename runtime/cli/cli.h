@@ -47,6 +47,9 @@ typedef enum TfyOption {
     OPT_OUTPUT,
     OPT_OUT,
     OPT_DIR,
+    OPT_FILTER,
+    OPT_TAP,
+    OPT_VERBOSE,
     OPT_COUNT
 } TfyOption;
 
@@ -116,6 +119,7 @@ int tfy__cmd_run(int argc, char **argv);
 int tfy__cmd_build(int argc, char **argv);
 int tfy__cmd_check(int argc, char **argv);
 int tfy__cmd_lsp(int argc, char **argv);
+int tfy__cmd_test(int argc, char **argv);
 int tfy__cmd_ps(int argc, char **argv);
 int tfy__cmd_inspect(int argc, char **argv);
 int tfy__cmd_resume(int argc, char **argv);

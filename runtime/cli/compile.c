@@ -307,6 +307,7 @@ static int hash_imports(XXH3_state_t *state, const TfyCompile *what, const Toolc
 static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolchain *tools)
 {
     hash_text(state, what->name);
+    if (what->tests) hash_text(state, "--tests");
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
     if (!what->path) {
         hash_text(state, what->source);
@@ -418,6 +419,7 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     add_word(&command, from);
     add_word(&command, "-o");
     add_word(&command, c_file);
+    if (what->tests) add_word(&command, "--tests");
     int status = run_command(&command, -1, -1);
     if (status == EXIT_DONE || status == EXIT_DATA || status == EXIT_USAGE) return status;
     if (status == EXIT_MISSING || status == EXIT_LOG) return status;

@@ -16,6 +16,7 @@ static const Entry ENTRIES[] = {
     {"build", tfy__cmd_build},
     {"check", tfy__cmd_check},
     {"lsp", tfy__cmd_lsp},
+    {"test", tfy__cmd_test},
     {"ps", tfy__cmd_ps},
     {"inspect", tfy__cmd_inspect},
     {"resume", tfy__cmd_resume},

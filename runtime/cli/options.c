@@ -36,6 +36,9 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_OUTPUT] = {"output", NULL, "everything the run ever printed"},
     [OPT_OUT] = {"o", "FILE", "where to write"},
     [OPT_DIR] = {"I", "DIR", "look for imported files there too; may be given several times"},
+    [OPT_FILTER] = {"filter", "TEXT", "only tests with this text in their names"},
+    [OPT_TAP] = {"tap", NULL, "print TAP version 14"},
+    [OPT_VERBOSE] = {"v", NULL, "say of every test what was answered and printed"},
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
@@ -49,6 +52,8 @@ static const TfyCommandInfo COMMANDS[] = {
      -1},
     {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR), 1, -1},
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", 0, 0, 0},
+    {"test", "FILE.tfy ...", "run the tests in programs",
+     BIT(OPT_FILTER) | BIT(OPT_JSON) | BIT(OPT_TAP) | BIT(OPT_VERBOSE) | BIT(OPT_DIR), 0, -1},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/owner.h"
 #include "cli/params.h"
+#include "cli/tests.h"
 #include "cli/worktree.h"
 #include "core/effect.h"
 #include "core/loop.h"
@@ -412,7 +413,7 @@ static int command_replay(Session *session)
 
 /* ---- the entry ---- */
 
-static const char *const OWN_COMMANDS[] = {"run", "resume", "replay"};
+static const char *const OWN_COMMANDS[] = {"run", "resume", "replay", "test"};
 
 /* Without a command word a program runs. */
 static const char *command_of(int argc, char **argv)
@@ -427,7 +428,9 @@ static int dispatch(Session *session)
 {
     switch (session->args->command->name[2]) {
     case 'n': return command_run(session);
-    case 's': return command_resume(session);
+    case 's':
+        return session->args->command->name[0] == 't' ? tfy__run_tests(session->program, session->args)
+                                                      : command_resume(session);
     default: return command_replay(session);
     }
 }

@@ -16,6 +16,7 @@
 
 #include "core/effect.h"
 #include "core/loop.h"
+#include "core/test.h"
 #include "core/world.h"
 #include "value/buffer.h"
 #include "value/heap.h"
@@ -313,6 +314,7 @@ struct TfyLoop {
 
     Injection *injections;
     Registration *registrations;
+    TfyTest *test; /* a test of the language runs here; else NULL */
     void *modules[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
 
@@ -437,6 +439,7 @@ json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller 
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
+int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__loop_clock(TfyLoop *loop);
 uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);

@@ -304,8 +304,10 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"%s\",\"args\":", run->uuid,
-                       (long long)root->log.tid, workflow->name);
+    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":", run->uuid,
+                       (long long)root->log.tid);
+    tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
+    tfy__buffer_text(&out, ",\"args\":");
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
     tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d}", (unsigned long long)run->seed, TFY_FUEL_SLICE);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
@@ -313,7 +315,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
     return lsn;
 }
 
-static int submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid)
+int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid)
 {
     const TfyProgram *program = loop->program;
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
@@ -364,7 +366,7 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     int code = TFY_E_INVALID;
     if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
                          error_text))
-        code = submit(loop, workflow, values, tid);
+        code = tfy__submit(loop, workflow, values, tid);
     tfy_drop(&task, tfy_take_error(&task));
     tfy__cut(&loop->heap, 0);
     free(values);
@@ -677,6 +679,7 @@ int tfy_close(TfyLoop *loop)
     free_pending(loop);
     injections_free(loop);
     registrations_free(loop);
+    tfy__test_free(loop);
     if (loop->log) {
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;

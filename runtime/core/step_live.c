@@ -211,6 +211,7 @@ void tfy__step_synced(TfyLoop *loop)
 void tfy__step_go_live(Pending *pending)
 {
     const TfyTool *tool = pending->call.tool;
+    if (tfy__test_answers(pending)) return;
     if (tfy__step_is_sleep(pending)) {
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);

@@ -232,6 +232,7 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
 void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
 {
     Cold *cold = cold_of(task);
+    if (task->loop->test) workflow = tfy__test_stand_in(task->loop->test, workflow);
     uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
     if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
     TfyFrame *frame = frame_at(task, at);

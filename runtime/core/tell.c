@@ -203,6 +203,9 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
         if (task->loop->replay_only) saying_out(task, saying); /* shown again; a resumed run has said it already */
     } else {
         ok = tfy__record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
+        if (ok && task->loop->test)
+            tfy__test_said(task->loop->test, strcmp(saying->to, "stdout") == 0, saying->text->bytes,
+                           saying->text->byte_len);
         if (ok)
             saying_out(task, saying);
         else

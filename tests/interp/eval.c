@@ -95,7 +95,7 @@ const Value *arithmetic(Frame *f, Op op, const Value *a, const Value *b)
     return a->kind == V_FLOAT ? float_arithmetic(f, op, a->f, b->f) : int_arithmetic(f, op, a->i, b->i);
 }
 
-static bool compare(Op op, const Value *a, const Value *b)
+bool value_compare(Op op, const Value *a, const Value *b)
 {
     switch (op) {
     case OP_EQ: return value_equal(a, b);
@@ -124,7 +124,7 @@ static const Value *eval_binary(Frame *f, const Expr *e)
     case OP_MUL:
     case OP_DIV:
     case OP_MOD: return arithmetic(f, e->op, a, b);
-    default: return value_bool(compare(e->op, a, b));
+    default: return value_bool(value_compare(e->op, a, b));
     }
 }
 

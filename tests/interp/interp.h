@@ -183,6 +183,11 @@ bool panic(Frame *f, const char *format, ...) __attribute__((format(printf, 2, 3
 bool raise_error(Frame *f, const Type *type, const Value **fields);
 const Expr *strip(const Expr *e);
 
+bool value_compare(Op op, const Value *a, const Value *b);
+
+/* test.c */
+bool run_assert(Frame *f, const Expr *e);
+
 /* yield.c */
 const Value *eval_yield(Frame *f, const Expr *e);
 const Value *eval_spawn(Frame *f, const Expr *e);

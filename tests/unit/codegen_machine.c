@@ -43,7 +43,7 @@ static Machine *compile(Fixture *f, const char *text)
     Program *program = check_program(module, &f->sources, &f->arena, &f->diags);
     if (f->diags.errors) diag_print(&f->diags, stderr, false);
     assert_int_equal(f->diags.errors, 0);
-    Machine *machine = lower_program(program, &f->arena);
+    Machine *machine = lower_program(program, false, &f->arena);
     machine_finish(machine);
     frame_assign(machine);
     return machine;
