@@ -686,7 +686,8 @@ bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
  *   - tfy_undo_failed when the step raised an error: drops the entry if the step definitely was not done: any error but Timeout and
  *     cancellation, and those too when a once step had no StepStart. An attempt before a retry that is unknown keeps it.
  *   - tfy_undo_height: how many entries the running frame has. Blocks note it at their beginning.
- *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL (TFY_STOP: halted).
+ *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL (TFY_WAIT: halted;
+ *     TFY_AGAIN: the block could not begin, and task->error says why).
  *     The frame's pc must be set; it comes back at its resume point. The pending error must have been taken before, and
  *     cancellation held (frame->mask).
  *   - tfy_undo_lost at that resume point when the block failed: records the failure and forgets it. The rest run.

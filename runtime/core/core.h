@@ -122,6 +122,27 @@ struct Run {
 
 /* ---- tasks ---- */
 
+/* A `with deadline` block that has begun. */
+typedef struct Deadline {
+    uint32_t frame; /* its frame, an offset on the stack */
+    uint32_t scope; /* its number among the task's scopes: calls and blocks */
+    uint16_t mask;  /* its frame's mask when it began: a higher one now means that a finally within it runs */
+    uint16_t flags; /* FRAME_EXPIRED, FRAME_TIMED_OUT */
+    uint64_t timer;
+} Deadline;
+
+/* What is to be done when what a step did has to be undone. */
+typedef struct Undo {
+    uint32_t frame;  /* whose entry it is, an offset on the stack */
+    uint32_t height; /* entries of that frame, this one included */
+    const TfyWorkflow *block;
+    const TfyPoint *point; /* of the step */
+    TfyValue *args;        /* block->param_count of them, kept */
+    bool once;             /* the newest attempt is of a once step … */
+    bool started;          /* … and its StepStart is in the log */
+    bool unknown;          /* an earlier attempt may have done it */
+} Undo;
+
 /* The part of a task that is not touched by a plain yield. */
 struct Cold {
     TfyTask *task;  /* NULL once ended and its slot was given back */
@@ -130,7 +151,7 @@ struct Cold {
     const TfyWorkflow *workflow;
     uint32_t stack_cap;                /* bytes */
     uint32_t depth;                    /* frames on the stack */
-    uint32_t scopes;                   /* calls made so far: numbers frames */
+    uint32_t scopes;                   /* calls and deadlines so far: numbers them */
     uint32_t spawned;                  /* children so far: numbers paths */
     uint64_t randoms;                  /* random numbers drawn */
     Cold *parent;                      /* who spawned it; NULL for a root */
@@ -147,6 +168,10 @@ struct Cold {
     /* A cancellation asked for while the run replays: repeated when it goes live, unless its history had it. */
     const char *cancel_again;
     bool cancel_again_force;
+    Deadline *deadlines; /* blocks with a deadline, those of inner frames behind those of outer ones */
+    uint32_t deadline_count, deadline_cap;
+    Undo *undos; /* entries, those of inner frames behind those of outer ones */
+    uint32_t undo_count, undo_cap;
     const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
     uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
@@ -355,7 +380,7 @@ void tfy__sched_run_task(TfyLoop *loop,
 void tfy__sched_wake(TfyTask *task);     /* a step is answered: result or error is set */
 void tfy__sched_halt(TfyTask *task);
 
-/* family.c */
+/* family.c and cancel.c */
 Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
 void tfy__run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
 Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
@@ -376,7 +401,18 @@ void tfy__cancel_apply(
     const char *why); /* the arrival is in the log: act on it. scope: a call's, or NO_INDEX: the task */
 bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
                          int64_t timeout_ms); /* of the top frame; false: task->error or halted */
+void tfy__scope_raise_timeout(TfyTask *task, uint32_t line, const char *message); /* instead of the pending error */
+void tfy__deadlines_drop(TfyTask *task);                                          /* those of the top frame */
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
+
+/* undo.c */
+void tfy__undo_attempt(TfyTask *task, bool once); /* a step of the running frame is asked for */
+void tfy__undo_again(TfyTask *task);              /* … another attempt of it */
+void tfy__undo_started(TfyTask *task);            /* … its StepStart is in the log */
+void tfy__undo_retried(TfyTask *task);    /* … its attempt failed with task->error, and there will be another */
+void tfy__undo_frame_ends(TfyTask *task); /* the top frame: its entries go, unless its task hands them over */
+void tfy__undo_hand_over(Cold *body);     /* to the parent's frame; drops them when there is none */
+void tfy__undo_drop_all(TfyTask *task);
 
 /* step.c and its parts */
 void tfy__step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */

@@ -19,11 +19,7 @@ void tfy__sched_wake(TfyTask *task)
 static void timeout_at_boundary(TfyTask *task, const TfyFrame *frame)
 {
     if (!(frame->flags & FRAME_TIMED_OUT) || !task->error || task->error->type != &tfy_type_cancelled) return;
-    uint32_t line = frame->workflow->line;
-    tfy_drop(task, tfy_take_error(task));
-    TfyObj *text = tfy_string_of(task, "the call ran out of time", 24);
-    if (text) tfy_fail(task, &tfy_type_timeout, line, (TfyValue[]){tfy_of_obj(text), tfy_of_bool(false)});
-    tfy_cut(task, 0);
+    tfy__scope_raise_timeout(task, frame->workflow->line, "the call ran out of time");
 }
 
 /* A frame that had children is done. Even when none is left this counts as a suspension: whether the last one ends just before or just
@@ -57,6 +53,7 @@ static bool frame_finish(TfyTask *task)
     }
     if (frame->timer || frame->flags & FRAME_EXPIRED) tfy__cancel_frame_ends(task, frame);
     timeout_at_boundary(task, frame);
+    if (cold_of(task)->undo_count) tfy__undo_frame_ends(task);
     tfy__task_pop(task);
     if (task->top != TFY_NO_FRAME) return true;
     tfy__task_finish(task);

@@ -312,6 +312,7 @@ static bool settle(Pending *pending)
     }
     if (!record_retry(pending)) return false;
     pending->retry--;
+    tfy__undo_retried(task);
     tfy_drop(task, tfy_take_error(task));
     pending->stage = STAGE_BACKOFF;
     return true;
@@ -434,6 +435,7 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
+    if (cold_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */

@@ -117,6 +117,7 @@ static bool begin_start(Pending *pending)
     }
     tfy__buffer_free(&out);
     pending->started = ok;
+    if (ok) tfy__undo_started(pending->call.task);
     return ok;
 }
 
@@ -154,6 +155,7 @@ bool tfy__step_begin(Pending *pending)
 void tfy__step_begin_again(Pending *pending)
 {
     pending->stage = STAGE_BEGIN;
+    tfy__undo_again(pending->call.task);
     pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
         false;
     pending->counted = pending->asking = false;

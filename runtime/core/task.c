@@ -206,6 +206,8 @@ void tfy__cold_free(TfyLoop *loop, Cold *cold)
     if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
     tfy_drop(&scratch, cold->failure);
     table_remove(loop, cold);
+    free(cold->deadlines);
+    free(cold->undos);
     free(cold->failure_text);
     free(cold->log.path);
     free(cold);
@@ -247,9 +249,11 @@ void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
 
 void tfy__task_pop(TfyTask *task)
 {
+    Cold *cold = cold_of(task);
     TfyFrame *frame = frame_at(task, task->top);
+    if (cold->deadline_count) tfy__deadlines_drop(task);
     task->top = frame->prev;
-    cold_of(task)->depth--;
+    cold->depth--;
 #ifdef TFY_POISON
     memset(frame, 0xde, frame->workflow->frame_size);
 #endif
@@ -281,6 +285,7 @@ void tfy__answer_drop(TfyTask *task)
 
 void tfy__task_release_frames(TfyTask *task)
 {
+    tfy__undo_drop_all(task);
     while (task->top != TFY_NO_FRAME) {
         TfyFrame *frame = frame_at(task, task->top);
         if (!(task->state & T_RETURNING)) tfy__frame_release(task, frame); /* a returning frame has released its own */
@@ -297,7 +302,9 @@ TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *p
 {
     Cold *cold = cold_of(task);
     (void)point;
-    uint32_t limit = DEPTH_MAX + (task->state & T_CANCEL || cold->cancelled ? DEPTH_SPARE : 0);
+    bool cleaning = task->state & T_CANCEL || cold->cancelled || frame_at(task, task->top)->mask;
+    uint32_t limit = DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0);
+    if (cold->undo_count) tfy__undo_attempt(task, false);
     if (cold->depth >= limit) {
         tfy_panic(task, frame_at(task, task->top)->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
         return NULL;

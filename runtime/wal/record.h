@@ -13,8 +13,8 @@
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
- *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "backoff"}
- *   TimerFired, Woke  {}, or {"scope": N, "passages"} when the call with number N of its task has run out of time
+ *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
+ *   TimerFired, Woke  {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has run out of time
  *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups, whose values stand in the TaskExit records of their bodies:
  *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
  *                     {"group": "race", "path", "index", "error"?: {…}}
@@ -27,6 +27,7 @@
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
  *   Signal            {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
  *   TaskCancel        {"passages", "why", "force"?}
+ *   Undo              {"of": point} before the block runs; {"error": {…}} when it failed
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain

@@ -41,6 +41,8 @@ typedef enum OpKind {
     OP_ALL,     /* parallel: the bodies' values as a list */
     OP_RACE,    /* the first of them */
     OP_DETACH,  /* spawn detached script */
+    OP_WITHIN,  /* with deadline(n ms) … */
+    OP_LEAVE,   /* … to here */
     OP_FAIL,    /* fail ToolError */
     OP_CATCH,   /* an error above this place goes on here */
     OP_FINALLY, /* what follows runs in every case, then … */
@@ -51,7 +53,7 @@ typedef struct Script Script;
 typedef struct Op {
     OpKind kind;
     int64_t n;
-    const char *text;
+    const char *text; /* WORK, ONCE, CALL: undo { print(text …); yield work(…) } */
     const Script *script;
     int64_t retry, backoff_ms, timeout_ms; /* 0: none */
 } Op;
@@ -66,7 +68,7 @@ typedef struct Frame {
     TfyObj *pending; /* the error a finally holds */
     TfyObj *bodies;  /* of the group that is open */
     TfyObj *raised;  /* the error that waits for the bodies' end */
-    int64_t at, handle, round, attempt;
+    int64_t at, handle, round, attempt, scope;
     int64_t cleaning; /* in a finally; 2: its end was an error */
 } Frame;
 
@@ -91,6 +93,8 @@ POINT(point_kill, 13, TFY_POINT_MARK);
 POINT(point_body, 14, TFY_POINT_MARK);
 POINT(point_group, 15, TFY_POINT_EFFECT);
 POINT(point_detach, 16, TFY_POINT_MARK);
+POINT(point_undo, 17, TFY_POINT_UNDO);
+POINT(point_deadline, 18, TFY_POINT_MARK);
 
 static const TfyField work_params[] = {{"n", &tfy_type_int, NULL}};
 static const TfyTool work = {.name = "work",
@@ -132,16 +136,72 @@ enum {
     PC_ROOM,
     PC_ALL,
     PC_RACE,
-    PC_ABANDON
+    PC_ABANDON,
+    PC_UNDO
 };
 static const TfyPoint *const resume_points[] = {&point_yield, &point_spin,  &point_sleep, &point_work,  &point_once,
                                                 &point_ask,   &point_join,  &point_call,  &point_again, &point_group,
-                                                &point_group, &point_group, &point_group};
+                                                &point_group, &point_group, &point_group, &point_undo};
+
+/* What undoes a step: says so with the step's answer, then works. One whose text begins with '!' fails. */
+typedef struct UndoFrame {
+    TfyFrame head;
+    TfyObj *text, *answer;
+} UndoFrame;
+
+static TfyStatus undoer_run(TfyTask *t, void *place)
+{
+    UndoFrame *F = place;
+    if (!F->head.pc) {
+        TfyObj *parts[3] = {F->text, tfy_string_of(t, " of ", 4), F->answer ? F->answer : tfy_string_of(t, "?", 1)};
+        TfyObj *text = parts[1] && parts[2] ? tfy_concat(t, 1, 3, parts) : NULL;
+        bool ok = text && tfy_print(t, &point_say, text);
+        tfy_cut(t, 0);
+        int64_t n = *((TfyString *)F->text)->bytes == '!' ? -10 : 10;
+        if (ok) {
+            F->head.pc = 1;
+            return tfy_perform(t, &site_work, (TfyValue[]){tfy_of_int(n)}, NULL);
+        }
+    } else if (!t->error) {
+        tfy_discard(t, &tfy_type_string);
+    }
+    tfy_clear(t, &F->text);
+    tfy_clear(t, &F->answer);
+    return t->error || !F->head.pc ? (t->error ? TFY_RETURN : TFY_STOP) : TFY_RETURN;
+}
+
+static const TfyField undoer_params[] = {{"text", &tfy_type_string, NULL}, {"answer", &tfy_type_optional_string, NULL}};
+static const TfyLive undoer_live[] = {{0, &tfy_type_string, NULL}, {1, &tfy_type_optional_string, NULL}};
+static const TfyPoint undoer_point = {
+    .id = "point_work", .number = 6, .line = 6, .kind = TFY_POINT_EFFECT, .live = undoer_live, .live_count = 2};
+static const TfyPoint *const undoer_points[] = {&undoer_point};
+static const TfyWorkflow undoer = {.name = "undoer",
+                                   .run = undoer_run,
+                                   .frame_size = sizeof(UndoFrame),
+                                   .params = undoer_params,
+                                   .param_count = 2,
+                                   .result = &tfy_type_nothing,
+                                   .resume = undoer_points,
+                                   .resume_count = 1,
+                                   .line = 1};
+
+static bool with_undo(TfyTask *t, const Op *op)
+{
+    if (!op->text) return true;
+    TfyObj *text = tfy_string_of(t, op->text, strlen(op->text));
+    return text && tfy_undo_push(t, &point_work, &undoer, (TfyValue[]){tfy_of_obj(text), {.o = NULL}});
+}
 
 static bool text_answer(const Frame *frame)
 {
     return frame->head.pc == PC_WORK || frame->head.pc == PC_ONCE || frame->head.pc == PC_JOIN ||
            frame->head.pc == PC_CALL;
+}
+
+static void leave(TfyTask *t, Frame *frame)
+{
+    if (frame->scope) tfy_deadline_end(t, 1, frame->scope);
+    frame->scope = 0;
 }
 
 /* Where an error goes: behind the next catch that takes it or the next finally; false: out of the frame. */
@@ -155,6 +215,7 @@ static bool land(TfyTask *t, Frame *frame, const Op *ops)
     frame->cleaning = frame->attempt = frame->round = 0;
     if (!t->error) return false;
     for (int64_t at = frame->at + 1; ops[at - 1].kind != OP_END; at++) {
+        if (ops[at].kind == OP_LEAVE || ops[at].kind == OP_END) leave(t, frame);
         if (ops[at].kind == OP_CATCH && tfy_catchable(t)) {
             tfy_drop(t, tfy_take_error(t));
             frame->at = at + 1;
@@ -193,6 +254,14 @@ static TfyStatus script_run(TfyTask *t, void *place)
         F->at++;
         goto step;
     }
+    if (F->head.pc == PC_UNDO) {
+        if (t->error && !tfy_undo_lost(t, &point_undo)) goto fail;
+        if (tfy_undo_height(t)) return tfy_undo(t, &point_undo);
+        F->head.mask--;
+        tfy_put_error(t, F->raised);
+        F->raised = NULL;
+        goto fail;
+    }
     if (F->head.pc == PC_AGAIN) {
         if (t->error) goto fail;
         goto step;
@@ -205,6 +274,12 @@ static TfyStatus script_run(TfyTask *t, void *place)
         if (t->error && F->head.pc == PC_CALL && F->attempt < ops[F->at].retry && tfy_retriable(t)) {
             F->head.pc = PC_AGAIN;
             return tfy_backoff(t, &site_again, ++F->attempt, ops[F->at].backoff_ms);
+        }
+        if (ops[F->at].text && text_answer(F) && F->head.pc != PC_JOIN) {
+            if (t->error)
+                tfy_undo_failed(t);
+            else
+                tfy_undo_done(t, t->result.o);
         }
         if (t->error) goto fail;
         if (F->head.pc == PC_ROOM && !tfy_take(t).b)
@@ -252,8 +327,12 @@ step:
             F->round = 0;
             break;
         case OP_SLEEP: return perform(t, F, op, PC_SLEEP, &site_sleep, tfy_of_int(op->n));
-        case OP_WORK: return perform(t, F, op, PC_WORK, &site_work, tfy_of_int(op->n));
-        case OP_ONCE: return perform(t, F, op, PC_ONCE, &site_once, tfy_of_int(op->n));
+        case OP_WORK:
+            if (!with_undo(t, op)) goto fail;
+            return perform(t, F, op, PC_WORK, &site_work, tfy_of_int(op->n));
+        case OP_ONCE:
+            if (!with_undo(t, op)) goto fail;
+            return perform(t, F, op, PC_ONCE, &site_once, tfy_of_int(op->n));
         case OP_ASK:
             if (!(text = tfy_string_of(t, "well?", 5))) goto fail;
             return perform(t, F, op, PC_ASK, &site_ask, tfy_of_obj(text));
@@ -262,10 +341,13 @@ step:
             break;
         case OP_JOIN: return perform(t, F, op, PC_JOIN, &site_join, tfy_of_int(F->handle));
         case OP_CALL: {
+            if (!F->attempt && !with_undo(t, op)) goto fail;
+            tfy_cut(t, 0);
             F->head.pc = PC_CALL;
             if (tfy_push(t, &op->script->workflow, &point_call, op->timeout_ms ? op->timeout_ms : TFY_NEVER))
                 return TFY_CALL;
             F = tfy_frame(t);
+            if (op->text) tfy_undo_failed(t);
             goto fail;
         }
         case OP_KILL:
@@ -283,6 +365,10 @@ step:
         case OP_DETACH:
             if (!tfy_spawn_detached(t, &point_detach, &op->script->workflow, NULL, &F->handle)) goto fail;
             break;
+        case OP_WITHIN:
+            if (!tfy_deadline_begin(t, &point_deadline, op->n, &F->scope)) goto fail;
+            break;
+        case OP_LEAVE: leave(t, F); break;
         case OP_FAIL:
             if ((text = tfy_string_of(t, "as told", 7)))
                 tfy_fail(t, &tfy_type_tool_error, 1, (TfyValue[]){{.o = text}, {.o = text}, {.i = 1}});
@@ -311,6 +397,13 @@ fail:
         F->head.mask++;
         F->head.pc = PC_ABANDON;
         return tfy_perform(t, &site_abandon, (TfyValue[]){tfy_of_obj(F->bodies)}, NULL);
+    }
+    if (t->error && tfy_undo_height(t)) {
+        tfy_cut(t, 0);
+        F->raised = tfy_take_error(t);
+        F->head.mask++;
+        F->head.pc = PC_UNDO;
+        return tfy_undo(t, &point_undo);
     }
     if (land(t, F, ops)) goto step;
     if (!t->error) return TFY_STOP;
@@ -354,9 +447,10 @@ end:
         .kind = OP_SPAWN, .script = &Script                                                                            \
     }
 
-static const TfyPoint *const points[] = {
-    &point_say,   &point_now,  &point_yield, &point_spin,  &point_sleep, &point_work, &point_once,  &point_ask,
-    &point_spawn, &point_join, &point_call,  &point_again, &point_kill,  &point_body, &point_group, &point_detach};
+static const TfyPoint *const points[] = {&point_say,    &point_now,   &point_yield,   &point_spin,  &point_sleep,
+                                         &point_work,   &point_once,  &point_ask,     &point_spawn, &point_join,
+                                         &point_call,   &point_again, &point_kill,    &point_body,  &point_group,
+                                         &point_detach, &point_undo,  &point_deadline};
 
 /* All scripts of a test, each as &NAME.workflow. */
 #define PROGRAM(...)                                                                                                   \

@@ -1,0 +1,218 @@
+/* undo.c: what steps left behind to undo them.
+ *
+ * Each entry belongs to a frame; frames nest, so those of the running frame are the last ones of the task's list. What becomes of an entry
+ * follows from recorded facts only (how the attempts of its step ended, whether StepStart is in the log), so that a replay keeps and runs
+ * the same ones. Steps tell the newest entry of their frame about their attempts: when it is not their own, nobody asks it again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+/* NULL: the running frame has none. */
+static Undo *newest(const TfyTask *task)
+{
+    const Cold *cold = task->cold;
+    Undo *last = cold->undo_count ? &cold->undos[cold->undo_count - 1] : NULL;
+    return last && last->frame == task->top ? last : NULL;
+}
+
+static bool reserve(Cold *cold, uint32_t more)
+{
+    uint32_t cap = cold->undo_cap ? cold->undo_cap : 4;
+    while (cap < cold->undo_count + more) cap *= 2;
+    if (cap == cold->undo_cap) return true;
+    Undo *undos = realloc(cold->undos, cap * sizeof *undos);
+    if (!undos) return false;
+    cold->undos = undos;
+    cold->undo_cap = cap;
+    return true;
+}
+
+static void drop_args(TfyTask *task, const Undo *undo)
+{
+    const TfyField *params = undo->block->params;
+    for (uint32_t i = 0; i < undo->block->param_count; i++) tfy__drop_value(task, params[i].type, undo->args[i]);
+    free(undo->args);
+}
+
+static void drop_newest(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    drop_args(task, &cold->undos[--cold->undo_count]);
+}
+
+/* ---- what generated code says ---- */
+
+bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    TfyValue *kept = malloc((block->param_count + 1) * sizeof *kept);
+    if (!kept || !reserve(cold, 1)) {
+        free(kept);
+        return tfy__out_of_memory(task);
+    }
+    for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
+    uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
+    cold->undos[cold->undo_count++] =
+        (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept};
+    return true;
+}
+
+void tfy_undo_done(TfyTask *task, TfyObj *answer)
+{
+    Undo *undo = newest(task);
+    if (undo) tfy_set(task, &undo->args[undo->block->param_count - 1].o, answer);
+}
+
+void tfy_undo_failed(TfyTask *task)
+{
+    const Undo *undo = newest(task);
+    if (!undo || !task->error) return; /* halted */
+    bool vague = tfy_error_is(task, &tfy_type_timeout) || tfy_error_is(task, &tfy_type_cancelled);
+    bool begun = !undo->once || undo->started;
+    if (!undo->unknown && !(vague && begun)) drop_newest(task);
+}
+
+int64_t tfy_undo_height(const TfyTask *task)
+{
+    const Undo *undo = newest(task);
+    return undo ? undo->height : 0;
+}
+
+/* ---- what steps say ---- */
+
+void tfy__undo_attempt(TfyTask *task, bool once)
+{
+    Undo *undo = newest(task);
+    if (!undo) return;
+    undo->once = once;
+    undo->started = false;
+}
+
+void tfy__undo_again(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->started = false;
+}
+
+void tfy__undo_started(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->started = true;
+}
+
+void tfy__undo_retried(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (undo && tfy_error_is(task, &tfy_type_timeout) && (!undo->once || undo->started)) undo->unknown = true;
+}
+
+/* ---- running the blocks ---- */
+
+/* The record of an undo or of its failure: taken, compared, or written. False: halted. */
+static bool record_undo(TfyTask *task, const TfyPoint *point, const TfyBuffer *payload)
+{
+    Cold *cold = cold_of(task);
+    const TfyLogRecord *record;
+    bool ok = tfy__history_expect(cold, TFY_R_UNDO, point->number, &record);
+    if (ok && payload->failed) {
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
+        ok = false;
+    } else if (ok && record && strcmp(record->payload, payload->data) != 0) {
+        tfy__history_diverge(cold, record, "it comes to Undo %s", payload->data);
+        ok = false;
+    } else if (ok && record) {
+        tfy__history_take(cold);
+    } else if (ok) {
+        ok = tfy__record_append(cold, TFY_R_UNDO, cold->log.step, point->number, payload) > 0;
+    }
+    if (!ok) tfy__sched_halt(task);
+    return ok;
+}
+
+static bool push_block(TfyTask *task, const Undo *undo)
+{
+    const TfyFrame *frame = frame_at(task, task->top);
+    if (cold_of(task)->depth >= DEPTH_MAX + DEPTH_SPARE)
+        return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
+    if (!tfy__task_push(task, undo->block)) return tfy__out_of_memory(task);
+    TfyValue *slots = (TfyValue *)(frame_at(task, task->top) + 1);
+    memcpy(slots, undo->args, undo->block->param_count * sizeof *slots);
+    return true;
+}
+
+TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point)
+{
+    const Undo *undo = newest(task);
+    if (task->state & T_HALTED || !undo) return TFY_WAIT; /* for ever */
+    Cold *cold = cold_of(task);
+    TfyBuffer out = {0};
+    tfy__buffer_text(&out, "{\"of\":");
+    tfy__buffer_json_string(&out, undo->point->id, strlen(undo->point->id));
+    tfy__buffer_char(&out, '}');
+    cold->log.step++;
+    bool ok = record_undo(task, point, &out);
+    tfy__buffer_free(&out);
+    if (!ok) return TFY_WAIT;
+    Undo taken = cold->undos[--cold->undo_count];
+    if (push_block(task, &taken)) {
+        free(taken.args);
+        return TFY_CALL;
+    }
+    drop_args(task, &taken);
+    return TFY_AGAIN;
+}
+
+bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
+{
+    if (task->state & T_HALTED || !task->error) return false;
+    TfyBuffer out = {0};
+    tfy__buffer_text(&out, "{\"error\":");
+    tfy__error_json(&out, task->error);
+    tfy__buffer_char(&out, '}');
+    bool ok = record_undo(task, point, &out);
+    tfy__buffer_free(&out);
+    if (ok) tfy_drop(task, tfy_take_error(task));
+    return ok;
+}
+
+/* ---- ends ---- */
+
+void tfy__undo_frame_ends(TfyTask *task)
+{
+    bool hands_over = cold_of(task)->group && frame_at(task, task->top)->prev == TFY_NO_FRAME;
+    while (!hands_over && newest(task)) drop_newest(task);
+}
+
+void tfy__undo_drop_all(TfyTask *task)
+{
+    while (cold_of(task)->undo_count) drop_newest(task);
+}
+
+/* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should it be deeper, the
+ * entries still go where they belong. */
+void tfy__undo_hand_over(Cold *body)
+{
+    Cold *parent = body->parent;
+    uint32_t count = body->undo_count;
+    if (!parent || !parent->task) {
+        tfy__undo_drop_all(body->task);
+        return;
+    }
+    if (!reserve(parent, count)) {
+        tfy__loop_fail(body->run->loop, TFY_E_NOMEM, "no memory for what task %s leaves to undo", body->log.path);
+        return;
+    }
+    uint32_t at = parent->undo_count, height = 0;
+    while (at > 0 && parent->undos[at - 1].frame > body->parent_frame) at--;
+    if (at > 0 && parent->undos[at - 1].frame == body->parent_frame) height = parent->undos[at - 1].height;
+    memmove(&parent->undos[at + count], &parent->undos[at], (parent->undo_count - at) * sizeof *parent->undos);
+    for (uint32_t i = 0; i < count; i++) {
+        parent->undos[at + i] = body->undos[i];
+        parent->undos[at + i].frame = body->parent_frame;
+        parent->undos[at + i].height = ++height;
+    }
+    parent->undo_count += count;
+    body->undo_count = 0;
+}
