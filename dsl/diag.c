@@ -254,17 +254,15 @@ void diag_print_json(const DiagList *list, FILE *out)
 {
     size_t count;
     const Diag **sorted = sort_diags(list, &count);
-    json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
         const Diag *diag = sorted[i];
-        json_t *object = place_to_json(list, diag->span, diag->message);
-        json_object_set_new(object, "level", json_string(diag->level == DIAG_ERROR ? "error" : "warning"));
+        json_t *object = place_to_json(list, diag->span, diag->message), *related = json_array();
+        json_object_set_new(object, "severity", json_string(diag->level == DIAG_ERROR ? "error" : "warning"));
         if (diag->hint) json_object_set_new(object, "hint", json_string(diag->hint));
-        if (diag->has_other)
-            json_object_set_new(object, "other", place_to_json(list, diag->other, diag->other_message));
-        json_array_append_new(array, object);
+        if (diag->has_other) json_array_append_new(related, place_to_json(list, diag->other, diag->other_message));
+        json_object_set_new(object, "related", related);
+        json_dumpf(object, out, JSON_COMPACT);
+        fputc('\n', out);
+        json_decref(object);
     }
-    json_dumpf(array, out, JSON_INDENT(2));
-    fputc('\n', out);
-    json_decref(array);
 }

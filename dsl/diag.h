@@ -50,7 +50,9 @@ const char *diag_nearest(const char *name, size_t len, const char *const *candid
 /* Prints all of them in source order: "file:line:col: error: …", the line, carets, hint, second place. Colour only when asked for. */
 void diag_print(const DiagList *list, FILE *out, bool colour);
 
-/* The same as one JSON array of {file, line, col, end_line, end_col, level, message, hint, other: {…}}. */
+/* The same for programs: one JSON object a line, {file, line, col, end_line, end_col, message, severity, hint, related: [{file, line, col,
+ * end_line, end_col, message}]}. Lines and columns count from 1, columns in code points; the end is behind the last character; severity is
+ * "error" or "warning"; hint is left out where there is none. */
 void diag_print_json(const DiagList *list, FILE *out);
 
 #endif

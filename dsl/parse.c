@@ -11,9 +11,18 @@
 
 /* ---- feeding ---- */
 
+static void note_token(Parser *p, Token token)
+{
+    TokenTrace *trace = p->trace;
+    if (!trace) return;
+    trace->items = arena_grow(p->build.arena, trace->items, &trace->cap, trace->count + 1, sizeof *trace->items);
+    trace->items[trace->count++] = token;
+}
+
 void parse_feed_newline(Parser *p)
 {
     Token newline = {.off = p->build.last_end, .kind = TOK_NL};
+    note_token(p, newline);
     grammar_(p->automaton, TOK_NL, newline);
 }
 
@@ -45,10 +54,12 @@ static void feed(Parser *p, Token token)
         parse_report_depth(p, token, "brackets", BRACKET_MAX);
         return;
     }
+    note_token(p, token);
     grammar_(p->automaton, token.kind, token);
     p->resumed = true;
     if (token.kind != TOK_NL && token.kind != 0) p->build.last_end = token.off + token.len;
     bool list = token.kind == TOK_LBRACE && parse_wants(p, TOK_NL);
+    if (list && p->trace) p->trace->items[p->trace->count - 1].flags |= TOKEN_LIST;
     if (parse_is_opener(token.kind)) p->opens[p->open_count++] = (Open){p->at, grammar_depth(p->automaton) - 1, list};
     if (parse_is_closer(token.kind) && p->open_count) p->open_count--;
     /* With its list on the stack, an error directly behind the '{' is caught inside these braces and not outside. */
@@ -189,6 +200,11 @@ bool parse_word_is_reserved(const char *text, size_t len)
 
 Module *parse_module(SourceSet *sources, Source *source, Arena *arena, DiagList *diags)
 {
+    return parse_module_traced(sources, source, arena, diags, NULL);
+}
+
+Module *parse_module_traced(SourceSet *sources, Source *source, Arena *arena, DiagList *diags, TokenTrace *trace)
+{
     Module *module = arena_new(arena, Module);
     module->source = source;
     Parser *p = arena_new(arena, Parser);
@@ -199,6 +215,7 @@ Module *parse_module(SourceSet *sources, Source *source, Arena *arena, DiagList 
                        .module = module,
                        .last_end = source->base};
     p->build.tokens = &p->tokens;
+    p->trace = trace;
     diag_init(&p->lexical, arena, sources);
     lexer_run(sources, source, &p->lexical, &p->tokens);
     p->heard = p->lexical.first;

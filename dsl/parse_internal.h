@@ -5,6 +5,7 @@
 
 #include "ast_build.h"
 #include "grammar_probe.h"
+#include "parse.h"
 
 enum {
     BRACKET_MAX = 200, /* brackets open at once */
@@ -22,9 +23,10 @@ typedef struct Parser {
     Build build;
     void *automaton;
     TokenList tokens;
-    DiagList lexical; /* the lexer's errors, until it is known which lie in text that was skipped */
-    Diag *heard;      /* the first of them not yet passed */
-    uint32_t at;      /* index of the next token */
+    DiagList lexical;  /* the lexer's errors, until it is known which lie in text that was skipped */
+    TokenTrace *trace; /* what the automaton took is noted here, or NULL */
+    Diag *heard;       /* the first of them not yet passed */
+    uint32_t at;       /* index of the next token */
     Open opens[BRACKET_MAX];
     uint32_t open_count;
     uint32_t

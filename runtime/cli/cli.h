@@ -50,6 +50,9 @@ typedef enum TfyOption {
     OPT_FILTER,
     OPT_TAP,
     OPT_VERBOSE,
+    OPT_CHECK,
+    OPT_DIFF,
+    OPT_DIAGNOSTICS,
     OPT_COUNT
 } TfyOption;
 
@@ -120,6 +123,7 @@ int tfy__cmd_build(int argc, char **argv);
 int tfy__cmd_check(int argc, char **argv);
 int tfy__cmd_lsp(int argc, char **argv);
 int tfy__cmd_test(int argc, char **argv);
+int tfy__cmd_fmt(int argc, char **argv);
 int tfy__cmd_ps(int argc, char **argv);
 int tfy__cmd_inspect(int argc, char **argv);
 int tfy__cmd_resume(int argc, char **argv);

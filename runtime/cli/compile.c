@@ -136,6 +136,12 @@ static void add_flags(Command *command, char *flags)
         add_word(command, word);
 }
 
+/* Stand-ins for closed ones are passed on. */
+static void pass_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) fcntl(fd, F_SETFD, 0);
+}
+
 /* Runs a command and waits. out_fd, err_fd: where its output and messages go; -1: where ours go. Its exit status, 128 + signal, or -1. */
 static int run_command(const Command *command, int out_fd, int err_fd)
 {
@@ -144,8 +150,7 @@ static int run_command(const Command *command, int out_fd, int err_fd)
     pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
-        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-            fcntl(fd, F_SETFD, 0); /* stand-ins for closed ones are passed on */
+        pass_standard_files();
         if (out_fd >= 0) dup2(out_fd, STDOUT_FILENO);
         if (err_fd >= 0) dup2(err_fd, STDERR_FILENO);
         execv(command->words[0], (char *const *)command->words);
@@ -157,16 +162,19 @@ static int run_command(const Command *command, int out_fd, int err_fd)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int tfy__run_tfyc(const char *const *arguments, int count)
+int tfy__become_tfyc(const char *const *arguments, int count)
 {
     char tfyc[PATH_MAX];
-    Command command = {0};
     if (!find_tfyc(tfyc)) return no_tfyc();
-    add_word(&command, tfyc);
-    for (int i = 0; i < count; i++) add_word(&command, arguments[i]);
-    int status = run_command(&command, -1, -1);
-    return status < 0 || status >= 127 ? tfy__fail(EXIT_BUG, "%s did not end in order (status %d)", tfyc, status)
-                                       : status;
+    const char **words = calloc((size_t)count + 2, sizeof *words);
+    if (!words) return tfy__fail(EXIT_BUG, "memory ran out");
+    words[0] = tfyc;
+    memcpy(words + 1, arguments, (size_t)count * sizeof *words);
+    pass_standard_files();
+    execv(tfyc, (char *const *)words);
+    int status = tfy__fail(EXIT_BUG, "cannot start %s: %s", tfyc, strerror(errno));
+    free(words);
+    return status;
 }
 
 /* ---- the key ---- */

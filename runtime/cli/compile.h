@@ -26,8 +26,9 @@ typedef struct TfyCompile {
  * after a message: EXIT_DATA for a program with mistakes, EXIT_MISSING without tfyc, C compiler or library. */
 int tfy__compile(const TfyCompile *what, char **program);
 
-/* Runs the tfyc that stands beside this executable (else the one in PATH) with these arguments behind its name; the status it ended with. */
-int tfy__run_tfyc(const char *const *arguments, int count);
+/* Replaces this process by the tfyc that stands beside this executable (else the one in PATH), with these arguments behind its name. Only
+ * returns, with a status, when that fails. */
+int tfy__become_tfyc(const char *const *arguments, int count);
 
 /* Replaces this process by a compiled program: `tfy COMMAND ARGUMENTS…`. Only returns, with a status, when that fails. */
 int tfy__exec_program(const char *program, const char *command, char **arguments, int count);

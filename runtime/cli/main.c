@@ -17,6 +17,7 @@ static const Entry ENTRIES[] = {
     {"check", tfy__cmd_check},
     {"lsp", tfy__cmd_lsp},
     {"test", tfy__cmd_test},
+    {"fmt", tfy__cmd_fmt},
     {"ps", tfy__cmd_ps},
     {"inspect", tfy__cmd_inspect},
     {"resume", tfy__cmd_resume},

@@ -39,6 +39,9 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_FILTER] = {"filter", "TEXT", "only tests with this text in their names"},
     [OPT_TAP] = {"tap", NULL, "print TAP version 14"},
     [OPT_VERBOSE] = {"v", NULL, "say of every test what was answered and printed"},
+    [OPT_CHECK] = {"check", NULL, "list the files that are not formatted, end with 1 if there are any, change nothing"},
+    [OPT_DIFF] = {"diff", NULL, "show what would change, change nothing"},
+    [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
@@ -50,7 +53,9 @@ static const TfyCommandInfo COMMANDS[] = {
      RUNNING | BIT(OPT_WORKFLOW) | BIT(OPT_DIR), 0, -1},
     {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT) | BIT(OPT_DIR), 1,
      -1},
-    {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR), 1, -1},
+    {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR) | BIT(OPT_DIAGNOSTICS), 1, -1},
+    {"fmt", "FILE.tfy ...", "write programs in the canonical form; - formats standard input to standard output",
+     BIT(OPT_CHECK) | BIT(OPT_DIFF) | BIT(OPT_DIAGNOSTICS), 1, -1},
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", 0, 0, 0},
     {"test", "FILE.tfy ...", "run the tests in programs",
      BIT(OPT_FILTER) | BIT(OPT_JSON) | BIT(OPT_TAP) | BIT(OPT_VERBOSE) | BIT(OPT_DIR), 0, -1},

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/fuzz/run.sh BUILD SECONDS: runs every fuzz target of a build for so long, two at a time, from the seeds in tests/fuzz/corpus/NAME/.
+# tests/fuzz/run.sh BUILD SECONDS: runs every fuzz target of a build for so long, two at a time, from the seeds in tests/fuzz/corpus/NAME/ (the formatter's are its golden tests).
 set -u
 build=$(cd "$1" && pwd)
 seconds=$2
@@ -13,6 +13,7 @@ find "$build/tests" -maxdepth 1 -type f -name 'fuzz_*' -perm -u+x 2>/dev/null | 
     mkdir -p "$scratch/$name/corpus-new" && cd "$scratch/$name" || exit 1
     seeds=
     [ -d "$here/corpus/$name" ] && seeds=$here/corpus/$name
+    [ "$name" != fuzz_format ] || seeds=$here/../golden/format
     "$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 corpus-new $seeds \
         >log 2>&1 </dev/null
     echo $? >status' sh 2>/dev/null

@@ -4,7 +4,7 @@
 #   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
-#   NAME.program the same with the checked program
+#   NAME.formatted what `tfyc --format` makes of NAME.tfy; formatted again it must stay the same
 # lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the
 # files anew instead; read the diff.
 set -u
@@ -45,6 +45,14 @@ dump() {
     report "$1 ($2)" "$1.$2" "$work/out" ""
 }
 
+formatted() {
+    "$tfyc" --format - <"$1.tfy" >"$work/out" 2>"$work/err" || cat "$work/err" >>"$work/out"
+    problem=
+    "$tfyc" --format - <"$work/out" >"$work/again" 2>&1
+    cmp -s "$work/out" "$work/again" || problem="formatted again it differs"
+    report "$1 (formatted)" "$1.formatted" "$work/out" "$problem"
+}
+
 [ $# -gt 0 ] || set -- .
 for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./||' | sort); do
     name=${file%.tfy}
@@ -52,7 +60,7 @@ for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./|
     for stage in tokens ast program machine; do
         [ -e "$name.$stage" ] && dump "$name" "$stage"
     done
-    [ -e "$name.program" ] && dump "$name" program
+    [ -e "$name.formatted" ] && formatted "$name"
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

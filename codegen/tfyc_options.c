@@ -1,0 +1,172 @@
+/* tfyc_options.c: the table of options and its reader. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tfyc.h"
+
+enum {
+    OPT_OUTPUT = 'o',
+    OPT_DIR = 'I',
+    OPT_CHECK = 256,
+    OPT_FORMAT,
+    OPT_DIFF,
+    OPT_DUMP,
+    OPT_DEPFILE,
+    OPT_LIST_FILES,
+    OPT_BUNDLE,
+    OPT_LSP,
+    OPT_TESTS,
+    OPT_NO_MAIN,
+    OPT_NO_LINE,
+    OPT_DIAGNOSTICS,
+    OPT_HELP,
+    OPT_VERSION
+};
+
+/* What an option is called, what it takes, what it means. */
+typedef struct OptionInfo {
+    int code;             /* OPT_…; a letter: also written with one dash */
+    const char *name;     /* without the dashes; NULL: there is only the letter */
+    const char *argument; /* NULL: a flag; words with '|' between them: one of these; else what it stands for */
+    const char *meaning;
+} OptionInfo;
+
+static const OptionInfo table[] = {
+    {OPT_OUTPUT, "output", "FILE", "where the C goes; - is standard output"},
+    {OPT_DIR, NULL, "DIR", "look for imported files there too; may be given several times"},
+    {OPT_CHECK, "check", NULL, "report mistakes of any number of files and write nothing"},
+    {OPT_FORMAT, "format", NULL, "write files in the canonical form; with --check list those that are not in it"},
+    {OPT_DIFF, "diff", NULL, "with --format: show what would change and write nothing"},
+    {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
+    {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names what the output depends on"},
+    {OPT_LIST_FILES, "list-files", NULL, "print the files the program is made of, and write nothing"},
+    {OPT_BUNDLE, "bundle", NULL, "FILE is a program as the log stores it: JSON with all its files"},
+    {OPT_LSP, "lsp", NULL, "serve an editor on standard input and output"},
+    {OPT_TESTS, "tests", NULL, "compile the tests too, for 'tfy test'"},
+    {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
+    {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
+    {OPT_DIAGNOSTICS, "diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
+    {OPT_HELP, "help", NULL, "print this and exit"},
+    {OPT_VERSION, "version", NULL, "print the version and exit"},
+};
+
+enum { OPTION_COUNT = sizeof table / sizeof table[0] };
+
+/* ---- help ---- */
+
+static void print_option(const OptionInfo *info)
+{
+    char left[96] = "      ", *at = left + 2;
+    bool choice = info->argument && strchr(info->argument, '|');
+    if (info->code < 256)
+        at += sprintf(at, "-%c%s", info->code, info->name ? ", " : "");
+    else
+        at += 4;
+    if (info->name) at += snprintf(at, 40, "--%s", info->name);
+    if (info->argument) snprintf(at, 40, "%s%s", choice ? "=" : " ", info->argument);
+    if (strlen(left) > 24)
+        printf("%s\n%25s %s\n", left, "", info->meaning);
+    else
+        printf("%-25s %s\n", left, info->meaning);
+}
+
+static void print_help(void)
+{
+    fputs("usage: tfyc FILE.tfy -o OUT.c [options]\n"
+          "       tfyc --check FILE.tfy ...\n"
+          "       tfyc --format [--check] [--diff] FILE.tfy ...\n"
+          "       tfyc --dump=WHAT FILE.tfy\n"
+          "\n"
+          "Compiles workflows to C. FILE may be - for standard input.\n"
+          "\n",
+          stdout);
+    for (int i = 0; i < OPTION_COUNT; i++) print_option(&table[i]);
+    fputs(
+        "\n"
+        "Exit status: 0 done; 1 a file is not formatted; 64 wrong usage; 65 mistakes in the program; 69 no such file; "
+        "70 internal error; 74 reading or writing failed.\n",
+        stdout);
+}
+
+/* ---- reading ---- */
+
+static _Noreturn void refuse_usage(const char *what)
+{
+    fprintf(stderr, "tfyc: %s; 'tfyc --help' shows the options\n", what);
+    exit(EXIT_USAGE);
+}
+
+static DumpKind dump_kind(const char *name)
+{
+    static const char *const names[] = {
+        [DUMP_TOKENS] = "tokens", [DUMP_AST] = "ast", [DUMP_PROGRAM] = "program", [DUMP_MACHINE] = "machine"};
+    for (DumpKind kind = DUMP_TOKENS; kind <= DUMP_MACHINE; kind++)
+        if (strcmp(names[kind], name) == 0) return kind;
+    refuse_usage("--dump takes tokens, ast, program or machine");
+}
+
+static void read_option(Options *options, int option)
+{
+    switch (option) {
+    case OPT_OUTPUT: options->output = optarg; return;
+    case OPT_DIR: options->paths.dirs[options->paths.count++] = optarg; return;
+    case OPT_LIST_FILES: options->list_files = true; return;
+    case OPT_TESTS: options->tests = true; return;
+    case OPT_BUNDLE: options->bundle = true; return;
+    case OPT_LSP: options->lsp = true; return;
+    case OPT_CHECK: options->check = true; return;
+    case OPT_FORMAT: options->format = true; return;
+    case OPT_DIFF: options->diff = true; return;
+    case OPT_DUMP: options->dump = dump_kind(optarg); return;
+    case OPT_DEPFILE: options->depfile = optarg; return;
+    case OPT_NO_MAIN: options->emit.main = false; return;
+    case OPT_NO_LINE: options->emit.lines = false; return;
+    case OPT_DIAGNOSTICS:
+        if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+            refuse_usage("--diagnostics takes json or text");
+        options->json = strcmp(optarg, "json") == 0;
+        return;
+    case OPT_HELP: print_help(); exit(EXIT_OK);
+    case OPT_VERSION: puts("tfyc " TFY_VERSION); exit(EXIT_OK);
+    default: exit(EXIT_USAGE); /* getopt has said what is wrong */
+    }
+}
+
+static void fill_long_options(struct option *to)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        int argument = table[i].argument ? required_argument : no_argument;
+        if (table[i].name) *to++ = (struct option){table[i].name, argument, NULL, table[i].code};
+    }
+    *to = (struct option){0};
+}
+
+static void refuse_nonsense(const Options *options)
+{
+    bool compiles = !options->check && !options->format && !options->list_files && options->dump == DUMP_NONE;
+    if (!options->input_count) refuse_usage("no FILE.tfy was given");
+    if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");
+    if (options->input_count > 1 && options->depfile) refuse_usage("--depfile is for one FILE.tfy");
+    if (options->diff && !options->format) refuse_usage("--diff goes with --format");
+    if (options->output && !compiles) refuse_usage("-o goes with compiling");
+    if (compiles && !options->output) refuse_usage("-o OUT.c is missing");
+}
+
+Options tfyc_read_options(int argc, char **argv)
+{
+    Options options = {.emit = {.main = true, .lines = true}};
+    struct option long_options[OPTION_COUNT + 1];
+    int option;
+    options.paths.dirs = calloc((size_t)argc, sizeof *options.paths.dirs);
+    if (!options.paths.dirs) exit(EXIT_INTERNAL);
+    fill_long_options(long_options);
+    while ((option = getopt_long(argc, argv, "o:I:", long_options, NULL)) != -1) read_option(&options, option);
+    options.inputs = (const char *const *)argv + optind;
+    options.input_count = argc - optind;
+    if (options.lsp) return options;
+    refuse_nonsense(&options);
+    options.emit.source_name = options.inputs[0];
+    return options;
+}
