@@ -7,6 +7,7 @@
 typedef struct Walk {
     const Program *program;
     uint32_t off;
+    const Module *module; /* the file that holds the place: names mean what they mean there */
     Located best;
     /* locate_receiver */
     const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */
@@ -36,9 +37,14 @@ static void offer_variable(Walk *w, Span span, const Variable *variable, const T
     offer(w, span, (Located){.kind = LOC_VARIABLE, .variable = variable, .type = type, .target = variable->span});
 }
 
+/* An import leads to the file it names. */
 static void offer_decl(Walk *w, Span span, const Decl *decl)
 {
-    if (decl && decl->name.text) offer(w, span, (Located){.kind = LOC_DECL, .decl = decl, .target = decl->name.span});
+    if (!decl || !decl->name.text) return;
+    Span target = decl->name.span;
+    if (decl->kind == DECL_IMPORT && decl->imported && decl->imported->source->len)
+        target = (Span){decl->imported->source->base, 1};
+    offer(w, span, (Located){.kind = LOC_DECL, .decl = decl, .target = target});
 }
 
 static void offer_field(Walk *w, Span span, const char *owner, const TypeField *fields, uint32_t count,
@@ -67,45 +73,56 @@ static void offer_builtin(Walk *w, Span span, const Builtin *builtin, const Type
     offer(w, span, (Located){.kind = LOC_BUILTIN, .builtin = builtin, .type = type});
 }
 
-const Decl *locate_type_decl(const Program *program, const char *name)
+static bool is_type_decl(const Decl *decl)
 {
-    for (uint32_t i = 0; i < program->decl_count; i++) {
-        const Decl *decl = program->decls[i];
-        bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
-        if (is_type && decl->name.text && strcmp(decl->name.text, name) == 0) return decl;
-    }
-    return NULL;
+    return decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
 }
 
-static const Decl *find_decl(const Program *program, const char *name)
+static const Decl *find_in_module(const Module *module, const char *name)
 {
-    for (uint32_t i = 0; name && i < program->decl_count; i++) {
-        const Decl *decl = program->decls[i];
+    for (const Decl *decl = name && module ? module->decls : NULL; decl; decl = decl->next)
         if (decl->name.text && strcmp(decl->name.text, name) == 0) return decl;
-    }
     return NULL;
 }
 
-/* A type, enum or error by its name, declared or built in. */
-static void offer_type_name(Walk *w, Name name)
+static const Decl *find_import(const Walk *w, const char *name)
 {
+    const Decl *decl = find_in_module(w->module, name);
+    return decl && decl->kind == DECL_IMPORT ? decl : NULL;
+}
+
+static void offer_type(Walk *w, Span span, const Type *type)
+{
+    if (type && type->decl)
+        offer_decl(w, span, type->decl);
+    else if (type && type->fields)
+        offer(w, span, (Located){.kind = LOC_TYPE, .type = type});
+}
+
+static const Type *find_core_type(const Program *program, const char *name)
+{
+    for (const Type *type = program->types; name && type; type = type->next)
+        if (!type->decl && strcmp(type->name, name) == 0) return type;
+    return NULL;
+}
+
+/* A type, enum or error by its name, declared here, in the module that qualifies it, or built in. */
+static void offer_type_name(Walk *w, Name qualifier, Name name)
+{
+    const Decl *import = qualifier.text ? find_import(w, qualifier.text) : NULL;
+    if (import) offer_decl(w, qualifier.span, import);
     if (!name.text || !holds(name.span, w->off)) return;
-    const Decl *decl = locate_type_decl(w->program, name.text);
-    if (decl) {
+    const Decl *decl = find_in_module(import ? import->imported : w->module, name.text);
+    if (decl && is_type_decl(decl))
         offer_decl(w, name.span, decl);
-        return;
-    }
-    for (const Type *type = w->program->types; type; type = type->next) {
-        if (type->decl || !type->fields || strcmp(type->name, name.text) != 0) continue;
-        offer(w, name.span, (Located){.kind = LOC_TYPE, .type = type});
-        return;
-    }
+    else if (!qualifier.text)
+        offer_type(w, name.span, find_core_type(w->program, name.text));
 }
 
 static void walk_type_expr(Walk *w, const TypeExpr *written)
 {
     for (; written; written = written->next) {
-        if (written->kind == TYX_NAME && !written->qualifier.text) offer_type_name(w, written->name);
+        if (written->kind == TYX_NAME) offer_type_name(w, written->qualifier, written->name);
         walk_type_expr(w, written->args);
     }
 }
@@ -153,6 +170,17 @@ static void offer_arg_name(Walk *w, const Expr *call, Name name)
     }
 }
 
+/* Left of a '.': the name of an enum or of a module, or both: Verdict, text, text.Verdict. */
+static void walk_qualifier(Walk *w, const Expr *left, const Decl *decl)
+{
+    if (left->kind == EX_FIELD) {
+        offer_decl(w, left->name.span, decl);
+        walk_qualifier(w, left->left, find_import(w, left->left->name.text));
+    } else if (left->kind == EX_NAME) {
+        offer_decl(w, left->span, decl);
+    }
+}
+
 static void walk_args(Walk *w, const Expr *call, const Arg *args)
 {
     for (const Arg *arg = args; arg; arg = arg->next) {
@@ -171,7 +199,7 @@ static void walk_callee(Walk *w, const Expr *call)
         if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, callee->left->type);
         if (call->call == CALL_CASE) {
             offer_case(w, callee->name.span, call->decl->type, call->case_index);
-            offer_decl(w, callee->left->span, call->decl);
+            walk_qualifier(w, callee->left, call->decl);
             return;
         }
         if (call->call != CALL_METHOD) offer_decl(w, callee->name.span, call->decl);
@@ -183,7 +211,7 @@ static void walk_callee(Walk *w, const Expr *call)
     } else if (call->decl) {
         offer_decl(w, callee->span, call->decl);
     } else {
-        offer_type_name(w, callee->name); /* a built-in record or error made by its name */
+        offer_type_name(w, (Name){0}, callee->name); /* a built-in record or error made by its name */
     }
 }
 
@@ -193,9 +221,10 @@ static void walk_field(Walk *w, const Expr *e)
     if (holds(e->name.span, w->off)) w->dotted = e;
     if (e->call == CALL_CASE) {
         offer_case(w, e->name.span, e->decl->type, e->case_index);
-        offer_decl(w, e->left->span, e->decl);
+        walk_qualifier(w, e->left, e->decl);
         return;
     }
+    if (e->decl) offer_decl(w, e->name.span, e->decl); /* a constant of a module */
     if (inside && inside->fields)
         offer_field(w, e->name.span, inside->name, inside->fields, inside->field_count, e->name.text);
     bool known = e->type && e->type->kind != TYPE_BAD;
@@ -256,7 +285,7 @@ static void walk_expr(Walk *w, const Expr *e)
     switch (e->kind) {
     case EX_NAME:
         offer_variable(w, e->span, e->variable, e->type);
-        offer_decl(w, e->span, e->decl);
+        offer_decl(w, e->span, e->decl ? e->decl : e->variable ? NULL : find_import(w, e->name.text));
         return;
     case EX_FIELD: walk_field(w, e); return;
     case EX_CALL:
@@ -292,10 +321,11 @@ static void walk_patterns(Walk *w, const Type *subject, const Pattern *patterns)
 {
     for (const Pattern *p = patterns; p; p = p->next) {
         if (p->error_type)
-            offer_type_name(w, p->case_name);
+            offer_type(w, p->case_name.span, p->error_type);
         else if (p->kind == PAT_CASE && subject)
             offer_pattern_case(w, subject, p);
-        offer_type_name(w, p->type_name);
+        offer_type_name(w, p->module, p->type_name);
+        if (p->error_type && p->type_name.text) offer_decl(w, p->type_name.span, find_import(w, p->type_name.text));
         for (const Binding *b = p->bindings; b; b = b->next) walk_declared(w, b->name, b->variable);
     }
 }
@@ -311,11 +341,16 @@ static void walk_arms(Walk *w, const Type *subject, const Arm *arms)
     }
 }
 
+static void walk_error_name(Walk *w, const CatchName *name)
+{
+    if (name->module.text) offer_decl(w, name->module.span, find_import(w, name->module.text));
+    offer_type(w, name->name.span, name->type);
+}
+
 static void walk_catches(Walk *w, const Catch *catches)
 {
     for (const Catch *k = catches; k; k = k->next) {
-        for (const CatchName *name = k->names; name; name = name->next)
-            if (!name->module.text) offer_type_name(w, name->name);
+        for (const CatchName *name = k->names; name; name = name->next) walk_error_name(w, name);
         walk_declared(w, k->var, k->variable);
         if (k->block && holds(k->block->span, w->off)) meet(w, k->variable);
         walk_block(w, k->block);
@@ -338,7 +373,7 @@ static void walk_stmt(Walk *w, const Stmt *s)
     }
     walk_args(w, NULL, s->args);
     if (s->kind == ST_MOCK && !s->mock_module.text)
-        offer_decl(w, s->mock_name.span, find_decl(w->program, s->mock_name.text));
+        offer_decl(w, s->mock_name.span, find_in_module(w->module, s->mock_name.text));
     walk_block(w, s->block);
     walk_block(w, s->else_block);
     walk_arms(w, s->arms ? s->value->type : NULL, s->arms);
@@ -388,6 +423,8 @@ static void walk_cases(Walk *w, const Decl *decl)
 
 static void walk_decl(Walk *w, const Decl *decl)
 {
+    w->module = decl->module;
+    if (decl->kind == DECL_IMPORT && decl->value) offer_decl(w, decl->value->span, decl);
     offer_decl(w, decl->name.span, decl);
     walk_fields(w, decl->params);
     bool has_fields = (decl->kind == DECL_TYPE || decl->kind == DECL_ERROR) && decl->type;
@@ -400,13 +437,12 @@ static void walk_decl(Walk *w, const Decl *decl)
     for (const ProviderOption *option = decl->options; option; option = option->next) {
         if (option->value && option->value->kind == EX_NAME && option->name.text &&
             strcmp(option->name.text, "probe") == 0)
-            offer_decl(w, option->value->span, find_decl(w->program, option->value->name.text));
+            offer_decl(w, option->value->span, find_in_module(w->module, option->value->name.text));
         else
             walk_expr(w, option->value);
     }
     for (const PromptRow *row = decl->rows; row; row = row->next) walk_expr(w, row->value);
-    for (const CatchName *name = decl->fails; name; name = name->next)
-        if (!name->module.text) offer_type_name(w, name->name);
+    for (const CatchName *name = decl->fails; name; name = name->next) walk_error_name(w, name);
     for (const Field *f = decl->params; f && decl->block && holds(decl->block->span, w->off); f = f->next)
         meet(w, f->variable);
     walk_block(w, decl->block);
@@ -434,7 +470,11 @@ const Type *locate_receiver(const Program *program, uint32_t off, const Decl **n
     walk_program(&w);
     const Expr *left = w.dotted ? w.dotted->left : NULL;
     if (!left) return NULL;
-    if (left->kind == EX_NAME && !left->variable) *name_decl = left->decl ? NULL : find_decl(program, left->name.text);
+    if (left->kind == EX_NAME && !left->variable && !left->decl) *name_decl = find_in_module(w.module, left->name.text);
+    if (left->kind == EX_FIELD && left->left->kind == EX_NAME) {
+        const Decl *import = left->left->variable ? NULL : find_import(&w, left->left->name.text);
+        if (import && !left->decl) *name_decl = find_in_module(import->imported, left->name.text);
+    }
     return left->type;
 }
 

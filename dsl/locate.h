@@ -45,7 +45,4 @@ const Type *locate_receiver(const Program *program, uint32_t off, const Decl **n
 typedef void LocateFound(void *state, const Variable *variable);
 void locate_scope(const Program *program, uint32_t off, LocateFound *found, void *state);
 
-/* The declaration of a type, enum or error by its name; NULL for what the language brings. */
-const Decl *locate_type_decl(const Program *program, const char *name);
-
 #endif

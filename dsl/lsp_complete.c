@@ -41,6 +41,32 @@ static void add_item(Items *items, const char *label, int kind, const char *deta
     json_array_append_new(items->list, item);
 }
 
+/* ---- declarations ---- */
+
+static int kind_of(DeclKind kind)
+{
+    switch (kind) {
+    case DECL_IMPORT: return ITEM_MODULE;
+    case DECL_CONST: return ITEM_CONSTANT;
+    case DECL_TYPE: return ITEM_STRUCT;
+    case DECL_ERROR: return ITEM_CLASS;
+    case DECL_ENUM: return ITEM_ENUM;
+    case DECL_TOOL: return ITEM_INTERFACE;
+    case DECL_PROMPT: return ITEM_EVENT;
+    default: return ITEM_FUNCTION;
+    }
+}
+
+/* A module shows what it declares, not what it imports. */
+static void add_decls(Items *items, const Module *module, bool imported)
+{
+    for (const Decl *decl = module->decls; decl; decl = decl->next) {
+        if (!decl->name.text || decl->kind == DECL_BAD || decl->kind == DECL_TEST) continue;
+        if (imported && decl->kind == DECL_IMPORT) continue;
+        add_item(items, decl->name.text, kind_of(decl->kind), lsp_decl_signature(items->arena, decl), decl->doc);
+    }
+}
+
 /* ---- behind a dot ---- */
 
 static void add_fields(Items *items, const Type *type)
@@ -72,6 +98,8 @@ static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
     const Type *type = locate_receiver(program, off, &name_decl);
     if (name_decl && name_decl->kind == DECL_ENUM) {
         add_cases(items, name_decl);
+    } else if (name_decl && name_decl->kind == DECL_IMPORT) {
+        if (name_decl->imported) add_decls(items, name_decl->imported, true);
     } else if (type && type->kind == TYPE_ANY_ERROR) {
         add_item(items, "message", ITEM_FIELD, "string", NULL);
     } else if (type && type->kind != TYPE_BAD) {
@@ -88,28 +116,6 @@ static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
 static void add_variable(void *state, const Variable *variable)
 {
     add_item(state, variable->name, ITEM_VARIABLE, variable->type->name, NULL);
-}
-
-static int kind_of(DeclKind kind)
-{
-    switch (kind) {
-    case DECL_IMPORT: return ITEM_MODULE;
-    case DECL_CONST: return ITEM_CONSTANT;
-    case DECL_TYPE: return ITEM_STRUCT;
-    case DECL_ERROR: return ITEM_CLASS;
-    case DECL_ENUM: return ITEM_ENUM;
-    case DECL_TOOL: return ITEM_INTERFACE;
-    case DECL_PROMPT: return ITEM_EVENT;
-    default: return ITEM_FUNCTION;
-    }
-}
-
-static void add_decls(Items *items, const Module *module)
-{
-    for (const Decl *decl = module->decls; decl; decl = decl->next) {
-        if (!decl->name.text || decl->kind == DECL_BAD || decl->kind == DECL_TEST) continue;
-        add_item(items, decl->name.text, kind_of(decl->kind), lsp_decl_signature(items->arena, decl), decl->doc);
-    }
 }
 
 static void add_effects(Items *items)
@@ -138,7 +144,7 @@ static void add_keywords(Items *items)
 static void add_names(Items *items, const LspAnalysis *analysis, uint32_t off)
 {
     locate_scope(analysis->program, off, add_variable, items);
-    add_decls(items, analysis->module);
+    add_decls(items, analysis->module, false);
     add_effects(items);
     add_types(items, analysis->program);
     add_keywords(items);
@@ -173,12 +179,13 @@ static bool is_dotted(const LspDocument *document, size_t off)
 }
 
 /* False: nothing was understood of the place. */
-static bool complete_with(const LspDocument *document, size_t off, const char *placeholder, json_t *list)
+static bool complete_with(LspServer *server, const LspDocument *document, size_t off, const char *placeholder,
+                          json_t *list)
 {
     size_t len;
     LspAnalysis analysis;
     char *text = with_placeholder(document, off, placeholder, &len);
-    lsp_analysis_init(&analysis, document, text, len);
+    lsp_analysis_init(&analysis, server, document, text, len);
     Items items = {list, &analysis.arena};
     uint32_t at = analysis.source->base + (uint32_t)off + 1;
     bool understood = true;
@@ -199,6 +206,7 @@ json_t *lsp_completion(LspServer *server, const json_t *params)
         return NULL;
     json_t *list = json_array();
     if (document->len > LSP_TEXT_MAX) return list;
-    if (!complete_with(document, off, name_placeholder, list)) complete_with(document, off, call_placeholder, list);
+    if (!complete_with(server, document, off, name_placeholder, list))
+        complete_with(server, document, off, call_placeholder, list);
     return list;
 }

@@ -20,13 +20,42 @@ static json_t *diagnostic(const LspAnalysis *analysis, const Diag *diag)
     return result;
 }
 
+/* Where the main file comes to a file that has mistakes: the import that leads there, directly if one does. */
+static const Decl *import_of(const LspAnalysis *analysis, const Source *source)
+{
+    const Decl *first = NULL;
+    for (const Decl *decl = analysis->module->decls; decl; decl = decl->next) {
+        if (decl->kind != DECL_IMPORT || !decl->imported) continue;
+        if (decl->imported->source == source) return decl;
+        if (!first) first = decl;
+    }
+    return first;
+}
+
+/* A mistake in another file is told once for each file, at the import, and leads there. */
+static void add_elsewhere(const LspAnalysis *analysis, json_t *list, const Diag *diag, const Source **last)
+{
+    const Source *source = source_of(&analysis->sources, diag->span.off);
+    const Decl *import = source == *last ? NULL : import_of(analysis, source);
+    if (!import) return;
+    *last = source;
+    Diag here = {.span = import->value->span, .has_other = true, .other = diag->span, .other_message = diag->message};
+    here.message = arena_printf(analysis->sources.arena, "there are mistakes in '%s'", source->name);
+    json_array_append_new(list, diagnostic(analysis, &here));
+}
+
 /* The editor sorts them; mistakes of meaning are told when the form is right, as the compiler does. */
 static json_t *diagnostics_of(const LspAnalysis *analysis)
 {
     json_t *list = json_array();
+    const Source *last = NULL;
     const DiagList *diags = analysis->parse_diags.errors ? &analysis->parse_diags : &analysis->check_diags;
-    for (const Diag *diag = diags->first; diag; diag = diag->next)
-        json_array_append_new(list, diagnostic(analysis, diag));
+    for (const Diag *diag = diags->first; diag; diag = diag->next) {
+        if (source_of(&analysis->sources, diag->span.off) == analysis->source)
+            json_array_append_new(list, diagnostic(analysis, diag));
+        else
+            add_elsewhere(analysis, list, diag, &last);
+    }
     return list;
 }
 
@@ -37,9 +66,17 @@ static json_t *refuse_large(void)
                      "this file is too large to be checked while typing; 'tfy check' reads it");
 }
 
-void lsp_publish(LspServer *server, const LspDocument *document)
+static bool has_imports(const LspAnalysis *analysis)
+{
+    for (const Decl *decl = analysis->module->decls; decl; decl = decl->next)
+        if (decl->kind == DECL_IMPORT) return true;
+    return false;
+}
+
+void lsp_publish(LspServer *server, LspDocument *document)
 {
     const LspAnalysis *analysis = lsp_analyse(server, document);
+    document->imports = analysis && has_imports(analysis);
     lsp_notify(server, "textDocument/publishDiagnostics",
                json_pack("{s:s, s:I, s:o}", "uri", document->uri, "version", document->version, "diagnostics",
                          analysis ? diagnostics_of(analysis) : refuse_large()));

@@ -1,6 +1,9 @@
 /* lsp_document.c: the texts that are open, positions in them, and their analyses. */
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lsp_internal.h"
 
@@ -81,7 +84,9 @@ json_t *lsp_range(const LspAnalysis *analysis, Span span)
 
 json_t *lsp_location(const LspAnalysis *analysis, Span span)
 {
-    return json_pack("{s:s, s:o}", "uri", analysis->document->uri, "range", lsp_range(analysis, span));
+    const Source *source = source_of(&analysis->sources, span.off);
+    json_t *uri = source == analysis->source ? json_string(analysis->document->uri) : lsp_uri_of_path(source->name);
+    return json_pack("{s:o, s:o}", "uri", uri, "range", lsp_range(analysis, span));
 }
 
 /* ---- documents ---- */
@@ -108,19 +113,21 @@ static char *copy_bytes(const char *bytes, size_t len)
     return copy;
 }
 
-/* Whatever was understood of a text ends with the text. */
-static void forget_analysis(LspServer *server, const LspDocument *document)
+/* Whatever was understood of a text ends with the text, and what was said of those that may import it is old. */
+static void note_change(LspServer *server)
 {
-    if (server->analysis.document == document) lsp_analysis_deinit(&server->analysis);
+    lsp_analysis_deinit(&server->analysis);
+    for (LspDocument *document = server->documents; document; document = document->next)
+        document->changed = document->changed || document->imports;
 }
 
 static void set_text(LspServer *server, LspDocument *document, char *text, size_t len)
 {
-    forget_analysis(server, document);
     free(document->text);
     document->text = text;
     document->len = len;
     document->changed = true;
+    note_change(server);
 }
 
 void lsp_did_open(LspServer *server, const json_t *params)
@@ -133,6 +140,8 @@ void lsp_did_open(LspServer *server, const json_t *params)
         document = calloc(1, sizeof *document);
         if (!document) abort();
         document->uri = copy_bytes(uri, strlen(uri));
+        document->path = lsp_path_of_uri(uri);
+        if (!document->path) document->path = copy_bytes(uri, strlen(uri));
         document->next = server->documents;
         server->documents = document;
     }
@@ -179,6 +188,7 @@ void lsp_did_change(LspServer *server, const json_t *params)
 static void free_document(LspDocument *document)
 {
     free(document->uri);
+    free(document->path);
     free(document->text);
     free(document);
 }
@@ -188,13 +198,13 @@ void lsp_did_close(LspServer *server, const json_t *params)
 {
     LspDocument *document = lsp_document_of(server, params);
     if (!document) return;
-    forget_analysis(server, document);
     lsp_notify(server, "textDocument/publishDiagnostics",
                json_pack("{s:s, s:[]}", "uri", document->uri, "diagnostics"));
     for (LspDocument **link = &server->documents; *link; link = &(*link)->next) {
         if (*link != document) continue;
         *link = document->next;
         free_document(document);
+        note_change(server); /* from now on its file counts */
         return;
     }
 }
@@ -210,15 +220,35 @@ void lsp_documents_free(LspServer *server)
 
 /* ---- analyses ---- */
 
-void lsp_analysis_init(LspAnalysis *a, const LspDocument *document, const char *text, size_t len)
+/* A file that is imported: the text of the open document it is, else what lies on the disk. Only plain files are read: a pipe would stop
+ * the server. */
+static int find_held(void *state, const char *path, const char **text, size_t *len)
+{
+    const LspServer *server = state;
+    char real[PATH_MAX], other[PATH_MAX];
+    struct stat st;
+    if (!realpath(path, real)) return errno == ENOENT ? EIO : errno;
+    for (const LspDocument *document = server->documents; document; document = document->next) {
+        if (!realpath(document->path, other) || strcmp(real, other) != 0) continue;
+        *text = document->text;
+        *len = document->len;
+        return document->len > SOURCE_MAX ? EFBIG : 0;
+    }
+    if (stat(real, &st) != 0) return errno;
+    return !S_ISREG(st.st_mode) ? EINVAL : st.st_size > LSP_TEXT_MAX ? EFBIG : ENOENT;
+}
+
+void lsp_analysis_init(LspAnalysis *a, LspServer *server, const LspDocument *document, const char *text, size_t len)
 {
     *a = (LspAnalysis){.document = document};
     arena_init(&a->arena, 0);
     source_set_init(&a->sources, &a->arena);
+    a->sources.overlay = find_held;
+    a->sources.overlay_state = server;
     diag_init(&a->parse_diags, &a->arena, &a->sources);
     diag_init(&a->check_diags, &a->arena, &a->sources);
-    a->source = source_add(&a->sources, document->uri, text, len);
-    a->module = parse_module(&a->sources, a->source, &a->arena, &a->parse_diags);
+    a->source = source_add(&a->sources, document->path, text, len);
+    a->module = module_load(&a->sources, a->source, NULL, &a->arena, &a->parse_diags);
     a->program = check_program(a->module, &a->sources, &a->arena, &a->check_diags);
 }
 
@@ -233,7 +263,7 @@ const LspAnalysis *lsp_analyse(LspServer *server, const LspDocument *document)
     if (document->len > LSP_TEXT_MAX) return NULL;
     if (server->analysis.document == document) return &server->analysis;
     lsp_analysis_deinit(&server->analysis);
-    lsp_analysis_init(&server->analysis, document, document->text, document->len);
+    lsp_analysis_init(&server->analysis, server, document, document->text, document->len);
     return &server->analysis;
 }
 

@@ -120,7 +120,9 @@ static void add_decl(Text *to, const Decl *decl)
     case DECL_ERROR:
         if (decl->type) add_record(to, decl->type);
         break;
-    case DECL_IMPORT: add(to, "import … as %s", decl->name.text); break;
+    case DECL_IMPORT:
+        add(to, "import \"%s\" as %s", decl->imported ? decl->imported->file : "…", decl->name.text);
+        break;
     default: break;
     }
 }

@@ -11,6 +11,7 @@
 #include "locate.h"
 #include "lsp.h"
 #include "lsp_read.h"
+#include "module.h"
 #include "parse.h"
 #include "token.h"
 #include "type.h"
@@ -21,10 +22,12 @@
 /* A text that is open in the editor. */
 typedef struct LspDocument {
     char *uri;          /* as the client wrote it; malloc'ed */
+    char *path;         /* of its file, or the URI where that names none; malloc'ed */
     char *text;         /* len bytes and a NUL; malloc'ed */
     size_t len;         /* bytes */
     json_int_t version; /* the client's number of this text */
     bool changed;       /* diagnostics of this text are not published yet */
+    bool imports;       /* its last diagnostics depend on other files */
     struct LspDocument *next;
 } LspDocument;
 
@@ -67,6 +70,12 @@ enum {
 void lsp_send(LspServer *server, json_t *message);                      /* takes the message */
 void lsp_notify(LspServer *server, const char *method, json_t *params); /* takes params */
 
+/* ---- lsp_uri.c ---- */
+/* The path in a file: URI; NULL for every other. Malloc'ed. */
+char *lsp_path_of_uri(const char *uri);
+/* A file: URI of the path of a file that exists. */
+json_t *lsp_uri_of_path(const char *path);
+
 /* ---- lsp_document.c ---- */
 LspDocument *lsp_document_find(const LspServer *server, const char *uri);
 /* The document that params.textDocument.uri names, or NULL. */
@@ -79,7 +88,8 @@ void lsp_documents_free(LspServer *server);
 /* NULL when the text is too large. */
 const LspAnalysis *lsp_analyse(LspServer *server, const LspDocument *document);
 /* Analyses a text that differs from the document's: what completion looks at. Ends with lsp_analysis_deinit. */
-void lsp_analysis_init(LspAnalysis *analysis, const LspDocument *document, const char *text, size_t len);
+void lsp_analysis_init(LspAnalysis *analysis, LspServer *server, const LspDocument *document, const char *text,
+                       size_t len);
 void lsp_analysis_deinit(LspAnalysis *analysis);
 
 /* The byte in `text` that {line, character} means, clamped to the text; false when it is no position. */
@@ -93,7 +103,7 @@ json_t *lsp_location(const LspAnalysis *analysis, Span span);
 bool lsp_analysis_at(LspServer *server, const json_t *params, const LspAnalysis **analysis, uint32_t *off);
 
 /* ---- lsp_diagnostic.c ---- */
-void lsp_publish(LspServer *server, const LspDocument *document);
+void lsp_publish(LspServer *server, LspDocument *document);
 
 /* ---- lsp_hover.c ---- */
 /* "tool git(args: list<string>) -> string once"; "" for what has none. */

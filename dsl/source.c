@@ -64,19 +64,27 @@ static int read_all(Arena *arena, int fd, char **text, size_t *len)
     return 0;
 }
 
-Source *source_load(SourceSet *set, const char *path, int *error)
+static int read_file(Arena *arena, const char *path, char **text, size_t *len)
 {
     bool standard_input = strcmp(path, "-") == 0;
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        *error = errno;
-        return NULL;
-    }
-    char *text = NULL;
-    size_t len = 0;
-    *error = set->next_base > UINT32_MAX - SOURCE_MAX - 2 ? EFBIG : read_all(set->arena, fd, &text, &len);
+    if (fd < 0) return errno;
+    int error = read_all(arena, fd, text, len);
     if (!standard_input) close(fd);
-    return *error ? NULL : append_source(set, standard_input ? "<stdin>" : path, text, len);
+    return error;
+}
+
+Source *source_load(SourceSet *set, const char *path, int *error)
+{
+    char *text = NULL;
+    const char *held;
+    size_t len = 0;
+    *error = EFBIG;
+    if (set->next_base > UINT32_MAX - SOURCE_MAX - 2) return NULL;
+    *error = set->overlay ? set->overlay(set->overlay_state, path, &held, &len) : ENOENT;
+    if (*error == 0) return source_add(set, path, held, len);
+    if (*error == ENOENT) *error = read_file(set->arena, path, &text, &len);
+    return *error ? NULL : append_source(set, strcmp(path, "-") == 0 ? "<stdin>" : path, text, len);
 }
 
 Source *source_of(const SourceSet *set, uint32_t off)

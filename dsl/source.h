@@ -29,6 +29,11 @@ typedef struct Source {
     struct Source *next;
 } Source;
 
+/* Stands in for files: what an editor holds and has not saved yet. Answers 0 with a text of at most SOURCE_MAX bytes that outlives
+ * the call, ENOENT where it has
+ * nothing to say, or another errno value with which the file is refused. */
+typedef int SourceOverlay(void *state, const char *path, const char **text, size_t *len);
+
 typedef struct NameTable NameTable; /* name.h */
 
 /* All files of one compilation. */
@@ -36,6 +41,8 @@ typedef struct SourceSet {
     Arena *arena;
     Source *first, *last;
     uint32_t next_base, next_line_base;
+    SourceOverlay *overlay; /* asked before a file is read; NULL: nobody is */
+    void *overlay_state;
     NameTable *names; /* the interned names of all files; made on first use */
 } SourceSet;
 

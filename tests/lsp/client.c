@@ -2,11 +2,12 @@
  *
  * It prints what the server answers in a form that people can read. Places are LINE:COLUMN from 1, columns in UTF-16 units.
  *
+ *   file NAME << … >>           writes the lines between to a file; names are relative to the working directory
  *   open NAME << … >>           didOpen with the lines between, then reads one message (the diagnostics)
  *   change NAME << … >>         a whole new text; change NAME FROM-TO "TEXT": TEXT, a JSON string, in place of that range; reads one message
  *   close NAME                  didClose; reads one message
  *   hover|definition|complete|symbols|format NAME [PLACE] [PREFIX]    a request; reads one message
- *   send JSON                   a message as it stands; read N afterwards
+ *   send JSON                   a message; file:/// in it becomes the working directory; read N afterwards
  *   raw "TEXT"                  bytes as they stand, a JSON string
  *   fill N TEXT                 N times these bytes
  *   read N                      prints the next N messages
@@ -22,7 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME_PREFIX "file:///"
+/* What URIs begin with: "file://" and the working directory with a slash. */
+static char prefix[4200];
 
 typedef struct Client {
     FILE *to, *from; /* the server's input and output */
@@ -49,7 +51,7 @@ static void die(const char *format, ...)
 static const char *name_of(const json_t *uri)
 {
     const char *text = json_string_value(uri);
-    return text && strncmp(text, NAME_PREFIX, sizeof NAME_PREFIX - 1) == 0 ? text + sizeof NAME_PREFIX - 1 : text;
+    return text && strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
 }
 
 static void print_place(const json_t *position)
@@ -263,7 +265,7 @@ static json_t *place_of(const char *word)
 
 static json_t *uri_of(const char *name)
 {
-    return json_sprintf("%s%s", NAME_PREFIX, name);
+    return json_sprintf("%s%s", prefix, name);
 }
 
 static json_t *string_of(const char *json)
@@ -345,6 +347,24 @@ static void end(Client *c)
         printf("the server was killed by signal %d\n", WTERMSIG(status));
 }
 
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0) die("cannot write %s", name);
+}
+
+static void send_line(Client *c, const char *line)
+{
+    const char *at = strstr(line, "file:///");
+    char *message = NULL;
+    if (!at) {
+        send_text(c, line);
+    } else if (asprintf(&message, "%.*s%s%s", (int)(at - line), line, prefix, at + strlen("file:///")) > 0) {
+        send_text(c, message);
+        free(message);
+    }
+}
+
 static void fill(Client *c, char *rest)
 {
     long count = strtol(take_word(&rest), NULL, 10);
@@ -358,13 +378,17 @@ static void run_line(Client *c, char *line, FILE *script)
         char *name = take_word(&rest), *text = read_block(script);
         open_document(c, name, text);
         free(text);
+    } else if (strcmp(command, "file") == 0) {
+        char *name = take_word(&rest), *text = read_block(script);
+        write_file(name, text);
+        free(text);
     } else if (strcmp(command, "change") == 0) {
         change_document(c, rest, script);
     } else if (strcmp(command, "close") == 0) {
         notify(c, "textDocument/didClose", json_pack("{s:{s:o}}", "textDocument", "uri", uri_of(take_word(&rest))));
         read_messages(c, 1);
     } else if (strcmp(command, "send") == 0) {
-        send_text(c, rest);
+        send_line(c, rest);
     } else if (strcmp(command, "raw") == 0) {
         json_t *bytes = string_of(rest);
         fwrite(json_string_value(bytes), 1, json_string_length(bytes), c->to);
@@ -407,6 +431,9 @@ int main(int argc, char **argv)
     size_t cap = 0;
     FILE *script = argc > 2 ? fopen(argv[1], "r") : NULL;
     if (!script) die("usage: lsp_client SCRIPT SERVER [ARGUMENT…]");
+    char *directory = getcwd(NULL, 0);
+    snprintf(prefix, sizeof prefix, "file://%s/", directory ? directory : "");
+    free(directory);
     signal(SIGPIPE, SIG_IGN);
     start(&client, argv + 2);
     for (ssize_t len; (len = getline(&line, &cap, script)) > 0;) {
