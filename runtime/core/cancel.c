@@ -295,9 +295,7 @@ static bool arm_scope(Cold *cold, const TfyPoint *point, int64_t timeout_ms, con
         if (lsn < 0) return tfy__sched_halt(task), false;
     }
     if (loop->replay_only) return true;
-    int64_t delay_ms = due_ms > loop->now_ms ? due_ms - loop->now_ms : 0;
-    int64_t due_ns = delay_ms > INT64_MAX / 2000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
-    *timer = tfy__timers_add(&loop->timers, due_ns, scope_expired, cold);
+    *timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, due_ms), scope_expired, cold);
     if (!*timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
     return *timer != 0;
 }

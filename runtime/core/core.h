@@ -429,6 +429,7 @@ void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
 void tfy__step_wait_sync(Pending *pending);
 int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock; never overflows */
+int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms);         /* the same time on the monotonic clock */
 void tfy__step_arm(Pending *pending);                             /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,

@@ -47,14 +47,19 @@ static void timer_fired(void *arg)
 }
 
 /* Arms the step's timer for its wall-clock due time. */
+/* What was due while nobody ran keeps its place in time: the longest overdue comes first. */
+int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms)
+{
+    int64_t delay_ms = due_ms > 0 ? due_ms - loop->now_ms : -loop->now_ms;
+    if (delay_ms > (INT64_MAX - loop->now_ns) / 1000000) return INT64_MAX - 1;
+    return loop->now_ns + delay_ms * 1000000;
+}
+
 void tfy__step_arm(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
     if (pending->timer || !pending->due_ms) return;
-    int64_t delay_ms = pending->due_ms > loop->now_ms ? pending->due_ms - loop->now_ms : 0;
-    int64_t due_ns =
-        delay_ms > (INT64_MAX - loop->now_ns) / 1000000 ? INT64_MAX - 1 : loop->now_ns + delay_ms * 1000000;
-    pending->timer = tfy__timers_add(&loop->timers, due_ns, timer_fired, pending);
+    pending->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, pending->due_ms), timer_fired, pending);
     if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
