@@ -170,6 +170,9 @@ bool val_is_variable(const Val *value);
 Val *lower_expr(Lower *l, const Expr *e); /* as its surroundings want it: e->to */
 Val *lower_call(Lower *l, RtId id, Var *dst, uint32_t argc,
                 ...); /* Val * each; the value, or NULL when there is none */
+Val *lower_call_with(Lower *l, RtId id, Var *dst, Val **args, uint32_t argc);
+Val *lower_coalesce(Lower *l, const Expr *left, const Expr *right, const Type *type);
+Val *lower_text(Lower *l, const Type *type, Val *value); /* as it is printed */
 Val *lower_convert(Lower *l, Val *value, const Type *from, const Type *to);
 Val *lower_compare(Lower *l, const Expr *e, Val *a, Val *b); /* a comparison whose sides were lowered */
 Val *lower_equal(Lower *l, const Type *type, Val *a, Val *b);
@@ -181,6 +184,9 @@ const Expr *lower_strip(const Expr *e);
 bool lower_folds(Lower *l, const Decl *constant); /* needs no routine */
 
 Var *lower_temp(Lower *l, Rep rep);
+
+/* lower_method.c */
+Val *lower_method(Lower *l, const Expr *e);
 
 /* lower_yield.c */
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */

@@ -28,18 +28,24 @@ static Val *finish_call(Lower *l, Instr *instr, Rep result)
     return instr->dst ? val_of(l, instr->dst) : NULL;
 }
 
-Val *lower_call(Lower *l, RtId id, Var *dst, uint32_t argc, ...)
+Val *lower_call_with(Lower *l, RtId id, Var *dst, Val **args, uint32_t argc)
 {
     Instr *instr = machine_instr(l->routine, l->cur, IN_CALL, l->line);
-    va_list list;
     instr->func = machine_func(id);
     instr->dst = dst;
-    instr->args = arena_alloc(l->arena, (argc + 1) * sizeof *instr->args);
+    instr->args = args;
     instr->argc = argc;
-    va_start(list, argc);
-    for (uint32_t i = 0; i < argc; i++) instr->args[i] = va_arg(list, Val *);
-    va_end(list);
     return finish_call(l, instr, instr->func->result);
+}
+
+Val *lower_call(Lower *l, RtId id, Var *dst, uint32_t argc, ...)
+{
+    Val **args = arena_alloc(l->arena, (argc + 1) * sizeof *args);
+    va_list list;
+    va_start(list, argc);
+    for (uint32_t i = 0; i < argc; i++) args[i] = va_arg(list, Val *);
+    va_end(list);
+    return lower_call_with(l, id, dst, args, argc);
 }
 
 static Val *call_decl(Lower *l, const Decl *decl, Val **args, uint32_t argc)
@@ -125,14 +131,15 @@ static Val *lower_logic(Lower *l, const Expr *e)
     return val_of(l, dst);
 }
 
-static Val *lower_coalesce(Lower *l, const Expr *e)
+/* left ?? right, of the given type */
+Val *lower_coalesce(Lower *l, const Expr *left_expr, const Expr *right, const Type *type)
 {
-    const Type *optional = e->left->type;
-    Val *left = bind_value(l, lower_expr(l, e->left));
-    if (optional->kind == TYPE_NULL) return lower_expr(l, e->right);
-    Side yes = {NULL, NULL, val_narrow(l, left, optional, e->type)};
-    Side no = lower_side(l, e->right);
-    return lower_choice(l, val_compare(l, OP_NE, left, val_null(l)), yes, no, machine_rep(e->type));
+    const Type *optional = left_expr->type;
+    Val *left = bind_value(l, lower_expr(l, left_expr));
+    if (optional->kind == TYPE_NULL) return lower_expr(l, right);
+    Side yes = {NULL, NULL, val_narrow(l, left, optional, type)};
+    Side no = lower_side(l, right);
+    return lower_choice(l, val_compare(l, OP_NE, left, val_null(l)), yes, no, machine_rep(type));
 }
 
 static Val *lower_if(Lower *l, const Expr *e)
@@ -157,7 +164,7 @@ static void add_part(Lower *l, Parts *parts, Val *value)
     parts->items[parts->count++] = value;
 }
 
-static Val *lower_text(Lower *l, const Type *type, Val *value)
+Val *lower_text(Lower *l, const Type *type, Val *value)
 {
     if (type->kind == TYPE_STRING) return value;
     return lower_call(l, RT_TEXT, NULL, 2, val_type(l, type), val_word(l, value));
@@ -253,7 +260,7 @@ static Val *lower_binary(Lower *l, const Expr *e)
     switch (e->op) {
     case OP_AND:
     case OP_OR: return lower_logic(l, e);
-    case OP_COALESCE: return lower_coalesce(l, e);
+    case OP_COALESCE: return lower_coalesce(l, e->left, e->right, e->type);
     case OP_EQ:
     case OP_NE:
     case OP_LT:
@@ -422,45 +429,6 @@ static Val *lower_full_case(Lower *l, const Expr *e)
 {
     Val *fields = lower_words(l, e->argv, e->argc);
     return lower_call(l, RT_ENUM_OF, NULL, 3, val_type(l, e->type), val_int(l, e->case_index), fields);
-}
-
-/* slice(from): to the end. */
-static Val *lower_slice_end(Lower *l, const Expr *e)
-{
-    return e->argv[2] ? lower_expr(l, e->argv[2]) : val_int(l, INT64_MAX);
-}
-
-static Val *lower_method(Lower *l, const Expr *e)
-{
-    if (e->builtin->effect) return lower_effect_now(l, e, NULL);
-    const Type *receiver = e->argv[0]->to;
-    Val *self = lower_expr(l, e->argv[0]);
-    Val *a = e->argc > 1 && e->argv[1] ? lower_expr(l, e->argv[1]) : NULL;
-    switch (e->builtin->id) {
-    case BI_STRING_LEN: return val_pure(l, RT_STRING_LEN, REP_INT, 1, self);
-    case BI_STRING_BYTE_LEN: return val_pure(l, RT_STRING_BYTE_LEN, REP_INT, 1, self);
-    case BI_STRING_SLICE: return lower_call(l, RT_STRING_SLICE, NULL, 3, self, a, lower_slice_end(l, e));
-    case BI_STRING_TRIM: return lower_call(l, RT_STRING_TRIM, NULL, 1, self);
-    case BI_STRING_LINES: return lower_call(l, RT_STRING_LINES, NULL, 1, self);
-    case BI_STRING_CONTAINS: return val_pure(l, RT_STRING_CONTAINS, REP_BOOL, 2, self, a);
-    case BI_LIST_LEN: return val_pure(l, RT_LIST_LEN, REP_INT, 1, self);
-    case BI_LIST_PUSH: return lower_call(l, RT_LIST_PUSHED, NULL, 2, self, val_word(l, a));
-    case BI_LIST_CONCAT: return lower_call(l, RT_LIST_CONCAT, NULL, 2, self, a);
-    case BI_LIST_GET: return lower_call(l, RT_LIST_GET, NULL, 3, val_type(l, e->type), self, a);
-    case BI_LIST_SET: return lower_call(l, RT_LIST_WITH, NULL, 3, self, a, val_word(l, lower_expr(l, e->argv[2])));
-    case BI_LIST_SLICE: return lower_call(l, RT_LIST_SLICE, NULL, 3, self, a, lower_slice_end(l, e));
-    case BI_LIST_JOIN: return lower_call(l, RT_LIST_JOIN, NULL, 2, self, a);
-    case BI_LIST_CONTAINS: return val_pure(l, RT_LIST_CONTAINS, REP_BOOL, 2, self, val_word(l, a));
-    case BI_MAP_LEN: return val_pure(l, RT_MAP_LEN, REP_INT, 1, self);
-    case BI_MAP_GET: return lower_call(l, RT_MAP_GET, NULL, 3, val_type(l, e->type), self, val_word(l, a));
-    case BI_MAP_SET:
-        return lower_call(l, RT_MAP_WITH, NULL, 3, self, val_word(l, a), val_word(l, lower_expr(l, e->argv[2])));
-    case BI_MAP_CONTAINS: return val_pure(l, RT_MAP_CONTAINS, REP_BOOL, 2, self, val_word(l, a));
-    case BI_TO_STRING: return lower_text(l, receiver, self);
-    case BI_TO_INT: return lower_call(l, RT_FLOAT_TO_INT, NULL, 1, self);
-    case BI_TO_FLOAT: return val_unary(l, VAL_FLOAT_OF, REP_FLOAT, self);
-    default: machine_bug("a method the lowering does not know");
-    }
 }
 
 /* ---- effects that give their answer at once ---- */

@@ -62,22 +62,87 @@ static const Builtin methods[] = {
     METHOD(BI_STRING_BYTE_LEN, "byte_len", TYPE_STRING, "int", NO_PARAMS),
     METHOD(BI_STRING_SLICE, "slice", TYPE_STRING, "string", PARAMS({"from", "int", false}, {"to", "int", true})),
     METHOD(BI_STRING_TRIM, "trim", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_STRING_TRIM_START, "trim_start", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_STRING_TRIM_END, "trim_end", TYPE_STRING, "string", NO_PARAMS),
     METHOD(BI_STRING_LINES, "lines", TYPE_STRING, "list<string>", NO_PARAMS),
+    METHOD(BI_STRING_CHARS, "chars", TYPE_STRING, "list<string>", NO_PARAMS),
+    METHOD(BI_STRING_SPLIT, "split", TYPE_STRING, "list<string>",
+           PARAMS({"separator", "string", false}, {"parts", "int", true})),
     METHOD(BI_STRING_CONTAINS, "contains", TYPE_STRING, "bool", PARAMS({"part", "string", false})),
+    METHOD(BI_STRING_STARTS_WITH, "starts_with", TYPE_STRING, "bool", PARAMS({"part", "string", false})),
+    METHOD(BI_STRING_ENDS_WITH, "ends_with", TYPE_STRING, "bool", PARAMS({"part", "string", false})),
+    METHOD(BI_STRING_INDEX_OF, "index_of", TYPE_STRING, "int?", PARAMS({"part", "string", false})),
+    METHOD(BI_STRING_REPLACE, "replace", TYPE_STRING, "string",
+           PARAMS({"old", "string", false}, {"new", "string", false})),
+    METHOD(BI_STRING_REPEAT, "repeat", TYPE_STRING, "string", PARAMS({"times", "int", false})),
+    METHOD(BI_STRING_PAD_START, "pad_start", TYPE_STRING, "string",
+           PARAMS({"len", "int", false}, {"with", "string", true})),
+    METHOD(BI_STRING_PAD_END, "pad_end", TYPE_STRING, "string",
+           PARAMS({"len", "int", false}, {"with", "string", true})),
+    METHOD(BI_STRING_TO_UPPER, "to_upper", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_STRING_TO_LOWER, "to_lower", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_PARSE_INT, "parse_int", TYPE_STRING, "int?", NO_PARAMS),
+    METHOD(BI_PARSE_FLOAT, "parse_float", TYPE_STRING, "float?", NO_PARAMS),
+    METHOD(BI_PARSE_TIME, "parse_time", TYPE_STRING, "time?", NO_PARAMS),
+    METHOD(BI_PARSE_DURATION, "parse_duration", TYPE_STRING, "duration?", NO_PARAMS),
+    METHOD(BI_PARSE_JSON, "parse_json", TYPE_STRING, "json?", NO_PARAMS),
     METHOD(BI_LIST_LEN, "len", TYPE_LIST, "int", NO_PARAMS),
     METHOD(BI_LIST_PUSH, "push", TYPE_LIST, "list<T>", PARAMS({"item", "T", false})),
     METHOD(BI_LIST_CONCAT, "concat", TYPE_LIST, "list<T>", PARAMS({"other", "list<T>", false})),
     METHOD(BI_LIST_GET, "get", TYPE_LIST, "T?", PARAMS({"at", "int", false})),
     METHOD(BI_LIST_SET, "set", TYPE_LIST, "list<T>", PARAMS({"at", "int", false}, {"item", "T", false})),
+    METHOD(BI_LIST_INSERT, "insert", TYPE_LIST, "list<T>", PARAMS({"at", "int", false}, {"item", "T", false})),
+    METHOD(BI_LIST_REMOVE, "remove", TYPE_LIST, "list<T>", PARAMS({"at", "int", false})),
     METHOD(BI_LIST_SLICE, "slice", TYPE_LIST, "list<T>", PARAMS({"from", "int", false}, {"to", "int", true})),
+    METHOD(BI_LIST_FIRST, "first", TYPE_LIST, "T?", NO_PARAMS),
+    METHOD(BI_LIST_LAST, "last", TYPE_LIST, "T?", NO_PARAMS),
     METHOD(BI_LIST_JOIN, "join", TYPE_LIST, "string", PARAMS({"separator", "string", false})),
     METHOD(BI_LIST_CONTAINS, "contains", TYPE_LIST, "bool", PARAMS({"item", "T", false})),
+    METHOD(BI_LIST_INDEX_OF, "index_of", TYPE_LIST, "int?", PARAMS({"item", "T", false})),
+    METHOD(BI_LIST_REVERSE, "reverse", TYPE_LIST, "list<T>", NO_PARAMS),
+    METHOD(BI_LIST_SORT, "sort", TYPE_LIST, "list<T>", NO_PARAMS),
+    METHOD(BI_LIST_UNIQUE, "unique", TYPE_LIST, "list<T>", NO_PARAMS),
+    METHOD(BI_LIST_FLATTEN, "flatten", TYPE_LIST, "T", NO_PARAMS),
+    METHOD(BI_LIST_COMPACT, "compact", TYPE_LIST, "list<E>", NO_PARAMS),
+    METHOD(BI_LIST_SUM, "sum", TYPE_LIST, "T", NO_PARAMS),
+    METHOD(BI_LIST_MIN, "min", TYPE_LIST, "T?", NO_PARAMS),
+    METHOD(BI_LIST_MAX, "max", TYPE_LIST, "T?", NO_PARAMS),
     METHOD(BI_MAP_LEN, "len", TYPE_MAP, "int", NO_PARAMS),
     METHOD(BI_MAP_GET, "get", TYPE_MAP, "T?", PARAMS({"key", "K", false})),
     METHOD(BI_MAP_SET, "set", TYPE_MAP, "map<K,T>", PARAMS({"key", "K", false}, {"value", "T", false})),
+    METHOD(BI_MAP_REMOVE, "remove", TYPE_MAP, "map<K,T>", PARAMS({"key", "K", false})),
     METHOD(BI_MAP_CONTAINS, "contains", TYPE_MAP, "bool", PARAMS({"key", "K", false})),
+    METHOD(BI_MAP_KEYS, "keys", TYPE_MAP, "list<K>", NO_PARAMS),
+    METHOD(BI_MAP_VALUES, "values", TYPE_MAP, "list<T>", NO_PARAMS),
+    METHOD(BI_MAP_MERGE, "merge", TYPE_MAP, "map<K,T>", PARAMS({"other", "map<K,T>", false})),
     METHOD(BI_TO_INT, "to_int", TYPE_FLOAT, "int", NO_PARAMS),
+    METHOD(BI_FLOAT_FLOOR, "floor", TYPE_FLOAT, "int", NO_PARAMS),
+    METHOD(BI_FLOAT_CEIL, "ceil", TYPE_FLOAT, "int", NO_PARAMS),
+    METHOD(BI_FLOAT_ROUND, "round", TYPE_FLOAT, "int", NO_PARAMS),
+    METHOD(BI_FLOAT_SQRT, "sqrt", TYPE_FLOAT, "float", NO_PARAMS),
+    METHOD(BI_FLOAT_FORMAT, "format", TYPE_FLOAT, "string", PARAMS({"decimals", "int", false})),
+    METHOD(BI_FLOAT_ABS, "abs", TYPE_FLOAT, "float", NO_PARAMS),
+    METHOD(BI_FLOAT_MIN, "min", TYPE_FLOAT, "float", PARAMS({"other", "float", false})),
+    METHOD(BI_FLOAT_MAX, "max", TYPE_FLOAT, "float", PARAMS({"other", "float", false})),
     METHOD(BI_TO_FLOAT, "to_float", TYPE_INT, "float", NO_PARAMS),
+    METHOD(BI_INT_ABS, "abs", TYPE_INT, "int", NO_PARAMS),
+    METHOD(BI_INT_MIN, "min", TYPE_INT, "int", PARAMS({"other", "int", false})),
+    METHOD(BI_INT_MAX, "max", TYPE_INT, "int", PARAMS({"other", "int", false})),
+    METHOD(BI_TIME_YEAR, "year", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_MONTH, "month", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_DAY, "day", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_HOUR, "hour", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_MINUTE, "minute", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_SECOND, "second", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_WEEKDAY, "weekday", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_TIME_UNIX_MS, "unix_ms", TYPE_TIME, "int", NO_PARAMS),
+    METHOD(BI_DURATION_TO_MS, "to_ms", TYPE_DURATION, "int", NO_PARAMS),
+    METHOD(BI_DURATION_TO_SECONDS, "to_seconds", TYPE_DURATION, "float", NO_PARAMS),
+    METHOD(BI_JSON_GET, "get", TYPE_JSON, "json?", PARAMS({"path", "string", false})),
+    METHOD(BI_JSON_DECODE, "decode", TYPE_JSON, "nothing", PARAMS({"path", "string", true})),
+    METHOD(BI_JSON_KIND, "kind", TYPE_JSON, "string", NO_PARAMS),
+    METHOD(BI_OPTIONAL_OR, "or", TYPE_OPTIONAL, "T", PARAMS({"other", "T", false})),
+    METHOD(BI_TO_JSON, "to_json", TYPE_BAD, "json", NO_PARAMS),       /* any printable receiver */
     METHOD(BI_TO_STRING, "to_string", TYPE_BAD, "string", NO_PARAMS), /* any printable receiver */
 };
 
@@ -87,10 +152,7 @@ static const char *const later_effects[] = {
 };
 
 static const char *const later_methods[] = {
-    "all",     "any",    "day",     "filter",  "find",      "first",   "format", "hour",        "keys",
-    "last",    "map",    "merge",   "minute",  "month",     "or",      "parse",  "parse_float", "parse_int",
-    "path",    "remove", "replace", "reverse", "second",    "sort_by", "split",  "starts_with", "sum",
-    "to_json", "values", "weekday", "year",    "ends_with", "matches",
+    "all", "any", "filter", "find", "map", "matches", "sort_by",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -121,7 +183,7 @@ const Builtin *builtin_method(TypeKind receiver, const char *name)
     for (size_t i = 0; i < COUNT(methods); i++) {
         if (strcmp(methods[i].name, name) != 0) continue;
         if (methods[i].receiver == receiver) return &methods[i];
-        if (methods[i].id == BI_TO_STRING && can_print_kind(receiver)) return &methods[i];
+        if (methods[i].receiver == TYPE_BAD && can_print_kind(receiver)) return &methods[i];
     }
     return NULL;
 }
@@ -159,7 +221,7 @@ static size_t method_names(TypeKind receiver, const char **names, size_t cap)
 {
     size_t count = 0;
     for (size_t i = 0; i < COUNT(methods) && count < cap; i++) {
-        bool fits = methods[i].receiver == receiver || (methods[i].id == BI_TO_STRING && can_print_kind(receiver));
+        bool fits = methods[i].receiver == receiver || (methods[i].receiver == TYPE_BAD && can_print_kind(receiver));
         if (fits) names[count++] = methods[i].name;
     }
     return count;
@@ -168,9 +230,42 @@ static size_t method_names(TypeKind receiver, const char **names, size_t cap)
 const char *builtin_nearest_method(TypeKind receiver, const char *name)
 {
     static const char *const elsewhere[][2] = {
-        {"length", "len"},    {"size", "len"},   {"count", "len"},         {"append", "push"},
-        {"add", "push"},      {"strip", "trim"}, {"includes", "contains"}, {"has", "contains"},
-        {"str", "to_string"}, {"put", "set"},    {"extend", "concat"},
+        {"length", "len"},
+        {"size", "len"},
+        {"count", "len"},
+        {"append", "push"},
+        {"add", "push"},
+        {"extend", "concat"},
+        {"put", "set"},
+        {"delete", "remove"},
+        {"pop", "remove"},
+        {"strip", "trim"},
+        {"lstrip", "trim_start"},
+        {"rstrip", "trim_end"},
+        {"includes", "contains"},
+        {"has", "contains"},
+        {"startswith", "starts_with"},
+        {"startsWith", "starts_with"},
+        {"endswith", "ends_with"},
+        {"endsWith", "ends_with"},
+        {"find", "index_of"},
+        {"indexOf", "index_of"},
+        {"upper", "to_upper"},
+        {"lower", "to_lower"},
+        {"substring", "slice"},
+        {"substr", "slice"},
+        {"str", "to_string"},
+        {"int", "parse_int"},
+        {"to_int", "parse_int"},
+        {"to_float", "parse_float"},
+        {"json", "to_json"},
+        {"parse", "decode"},
+        {"distinct", "unique"},
+        {"dedup", "unique"},
+        {"reversed", "reverse"},
+        {"sorted", "sort"},
+        {"ceiling", "ceil"},
+        {"unwrap_or", "or"},
     };
     const char *names[COUNT(methods)];
     for (size_t i = 0; i < COUNT(elsewhere); i++) {

@@ -508,31 +508,72 @@ static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
     return give_up(c, e);
 }
 
+static bool is_number(const Type *type)
+{
+    return type->kind == TYPE_INT || type->kind == TYPE_FLOAT || type->kind == TYPE_DURATION;
+}
+
+/* What the elements of a list must be for a method; NULL: they are. */
+static const char *wanted_elements(const Builtin *builtin, const Type *elem)
+{
+    if (elem->kind == TYPE_BAD) return NULL;
+    switch (builtin->id) {
+    case BI_LIST_JOIN: return elem->kind == TYPE_STRING ? NULL : "list<string>";
+    case BI_LIST_SUM: return is_number(elem) ? NULL : "a list of int, float or duration";
+    case BI_LIST_SORT:
+    case BI_LIST_MIN:
+    case BI_LIST_MAX: return type_is_ordered(elem) ? NULL : "a list of int, float, string, time or duration";
+    case BI_LIST_UNIQUE: return type_is_key(elem) ? NULL : "a list of string, int or an enum without values";
+    case BI_LIST_FLATTEN: return elem->kind == TYPE_LIST ? NULL : "a list of lists";
+    case BI_LIST_COMPACT: return elem->kind == TYPE_OPTIONAL ? NULL : "a list whose elements may be null";
+    default: return NULL;
+    }
+}
+
 static bool check_method_fits(Check *c, const Expr *e, const Builtin *builtin, const Type *receiver)
 {
     const Type *elem = receiver->elem;
-    if (builtin->id == BI_LIST_JOIN && elem->kind != TYPE_STRING) {
-        diag_error(c->diags, e->left->name.span, "join needs list<string>, got %s", receiver->name);
+    const char *wanted = receiver->kind == TYPE_LIST ? wanted_elements(builtin, elem) : NULL;
+    if (wanted) {
+        diag_error(c->diags, e->left->name.span, "%s needs %s, got %s", builtin->name, wanted, receiver->name);
         return false;
     }
-    bool gets = builtin->id == BI_LIST_GET || builtin->id == BI_MAP_GET;
-    if (gets && elem->kind == TYPE_OPTIONAL) {
-        Diag *diag = diag_error(c->diags, e->left->name.span, "get on %s would give %s?", receiver->name, elem->name);
+    if (strcmp(builtin->result, "T?") == 0 && elem->kind == TYPE_OPTIONAL) {
+        Diag *diag = diag_error(c->diags, e->left->name.span, "%s on %s would give %s?", builtin->name, receiver->name,
+                                elem->name);
         diag_hint(c->diags, diag, "test first (len, contains), then use [ ]");
         return false;
     }
-    if (builtin->id == BI_TO_STRING && !type_is_printable(receiver)) {
+    if (builtin->receiver == TYPE_BAD && !type_is_printable(receiver)) {
         diag_error(c->diags, e->left->name.span, "%s has no text form", receiver->name);
         return false;
     }
     return true;
 }
 
-static const Type *call_method(Check *c, Expr *e, CallMode mode)
+/* json.decode gives the type its surroundings want. */
+static const Type *decoded_type(Check *c, const Expr *e, const Type *want)
+{
+    if (want && want->kind == TYPE_BAD) return want;
+    if (!want || want->kind == TYPE_NOTHING || want->kind == TYPE_NULL) {
+        Diag *diag = diag_error(c->diags, e->left->name.span, "the type to decode into is not known here");
+        diag_hint(c->diags, diag, "annotate it: let name: Type = value.decode()");
+        return c->core->bad;
+    }
+    if (!type_has_handle(c, want)) return want;
+    diag_error(c->diags, e->left->name.span, "%s cannot come out of json", want->name);
+    return c->core->bad;
+}
+
+static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     Slots slots;
     const Type *receiver = check_expr(c, e->left->left, NULL);
     if (receiver->kind == TYPE_BAD) return give_up(c, e);
+    if (strcmp(e->left->name.text, "or") == 0) { /* as in ??, a second test is idle, not wrong */
+        flow_widen(e->left->left);
+        receiver = e->left->left->type;
+    }
     const Builtin *builtin = builtin_method(receiver->kind, e->left->name.text);
     if (!builtin && receiver->kind == TYPE_OPTIONAL) {
         check_null_error(c, e->left->left);
@@ -552,6 +593,7 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode)
     slots_of_builtin(c, &slots, builtin, receiver);
     bind_args(c, e, &slots, 1);
     e->argv[0] = e->left->left;
+    if (builtin->id == BI_JSON_DECODE) return decoded_type(c, e, want);
     return type_of_notation(c, builtin->result, receiver);
 }
 
@@ -598,13 +640,13 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
 }
 
 /* Enum.case(…), module.name(…) or value.method(…). */
-static const Type *call_dotted(Check *c, Expr *e, CallMode mode)
+static const Type *call_dotted(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     const Decl *import = check_import_of(c, e->left->left);
     Decl *decl = import ? check_find_imported(c, import, e->left->name, NAME_CALL) : NULL;
     if (import) return decl ? call_decl(c, e, decl, mode) : give_up(c, e);
     decl = check_enum_of(c, e->left->left);
-    if (!decl) return call_method(c, e, mode);
+    if (!decl) return call_method(c, e, mode, want);
     if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
     return build_case(c, e, decl);
 }
@@ -614,7 +656,7 @@ const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *wan
     switch (e->left->kind) {
     case EX_BAD: return give_up(c, e);
     case EX_NAME: return call_named(c, e, mode, want);
-    case EX_FIELD: return call_dotted(c, e, mode);
+    case EX_FIELD: return call_dotted(c, e, mode, want);
     default:
         if (check_expr(c, e->left, NULL)->kind != TYPE_BAD)
             diag_error(c->diags, e->left->span, "this cannot be called");

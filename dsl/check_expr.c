@@ -216,6 +216,11 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
         diag_hint(c->diags, diag, "call it: .%s(…)", name);
         return c->core->bad;
     }
+    if (type->kind == TYPE_JSON) {
+        Diag *diag = diag_error(c->diags, e->name.span, "json is opaque: it has no fields");
+        diag_hint(c->diags, diag, "use .get(\"%s\"), or decode it: let name: Type = value.decode()", name);
+        return c->core->bad;
+    }
     const char *near = check_nearest_field(c, name, type->fields, type->field_count);
     if (!near) {
         const char *method = builtin_nearest_method(type->kind, name);
@@ -283,7 +288,11 @@ static const Type *infer_index(Check *c, Expr *e)
     case TYPE_STRING: check_expr_to(c, e->right, core->integer, (Why){0}); return core->string;
     case TYPE_MAP: check_expr_to(c, e->right, type->key, (Why){0}); return type->elem;
     case TYPE_OPTIONAL: check_null_error(c, e->left); break;
-    case TYPE_JSON: diag_not_yet(c->diags, e->span, "an index into json"); break;
+    case TYPE_JSON: {
+        Diag *diag = diag_error(c->diags, e->left->span, "json is opaque: it has no elements to index");
+        diag_hint(c->diags, diag, "use .get(\"path\"), or decode it: let name: Type = value.decode()");
+        break;
+    }
     case TYPE_BAD: break;
     default: diag_error(c->diags, e->left->span, "%s has no elements to index", type->name);
     }
@@ -547,7 +556,8 @@ static const Type *infer_order(Check *c, Expr *e)
 
 static const Type *infer_coalesce(Check *c, Expr *e, const Type *want)
 {
-    const Type *left = check_expr(c, e->left, want);
+    bool known = want && want->kind != TYPE_BAD && want->kind != TYPE_NOTHING && want->kind != TYPE_NULL;
+    const Type *left = check_expr(c, e->left, known ? type_optional(c, want) : NULL);
     flow_widen(e->left);
     left = e->left->type;
     if (left->kind == TYPE_BAD || left->kind == TYPE_NULL) return check_expr(c, e->right, want);

@@ -189,7 +189,7 @@ bool type_is_ordered(const Type *type);
 bool type_is_key(const Type *type);
 bool type_has_handle(Check *c, const Type *type);
 int type_find_field(const TypeField *fields, uint32_t count, const char *name);
-/* Reads the notation of BuiltinParam.type; T, K and V come from the receiver. */
+/* Reads the notation of BuiltinParam.type; T, K and E come from the receiver. */
 const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */

@@ -88,18 +88,30 @@ typedef enum BuiltinId {
     /* effects that give their answer at once; those that give a value are written with yield too */
     BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
     /* methods; argv[0] is the receiver */
-    BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_LINES, BI_STRING_CONTAINS,
-    BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_SLICE, BI_LIST_JOIN, BI_LIST_CONTAINS,
-    BI_MAP_LEN, BI_MAP_GET, BI_MAP_SET, BI_MAP_CONTAINS,
-    BI_TO_STRING, /* every printable type */
-    BI_TO_INT,    /* float.to_int() */
-    BI_TO_FLOAT,  /* int.to_float() */
+    BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_TRIM_START, BI_STRING_TRIM_END, BI_STRING_LINES,
+    BI_STRING_CHARS, BI_STRING_SPLIT, BI_STRING_CONTAINS, BI_STRING_STARTS_WITH, BI_STRING_ENDS_WITH, BI_STRING_INDEX_OF,
+    BI_STRING_REPLACE, BI_STRING_REPEAT, BI_STRING_PAD_START, BI_STRING_PAD_END, BI_STRING_TO_UPPER, BI_STRING_TO_LOWER,
+    BI_PARSE_INT, BI_PARSE_FLOAT, BI_PARSE_TIME, BI_PARSE_DURATION, BI_PARSE_JSON,
+    BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_INSERT, BI_LIST_REMOVE, BI_LIST_SLICE,
+    BI_LIST_FIRST, BI_LIST_LAST, BI_LIST_JOIN, BI_LIST_CONTAINS, BI_LIST_INDEX_OF, BI_LIST_REVERSE, BI_LIST_SORT, BI_LIST_UNIQUE,
+    BI_LIST_FLATTEN, BI_LIST_COMPACT, BI_LIST_SUM, BI_LIST_MIN, BI_LIST_MAX,
+    BI_MAP_LEN, BI_MAP_GET, BI_MAP_SET, BI_MAP_REMOVE, BI_MAP_CONTAINS, BI_MAP_KEYS, BI_MAP_VALUES, BI_MAP_MERGE,
+    BI_TO_INT,   /* float.to_int() */
+    BI_TO_FLOAT, /* int.to_float() */
+    BI_FLOAT_FLOOR, BI_FLOAT_CEIL, BI_FLOAT_ROUND, BI_FLOAT_SQRT, BI_FLOAT_FORMAT, BI_FLOAT_ABS, BI_FLOAT_MIN, BI_FLOAT_MAX,
+    BI_INT_ABS, BI_INT_MIN, BI_INT_MAX,
+    BI_TIME_YEAR, BI_TIME_MONTH, BI_TIME_DAY, BI_TIME_HOUR, BI_TIME_MINUTE, BI_TIME_SECOND, BI_TIME_WEEKDAY, BI_TIME_UNIX_MS,
+    BI_DURATION_TO_MS, BI_DURATION_TO_SECONDS,
+    BI_JSON_GET, BI_JSON_DECODE, BI_JSON_KIND,
+    BI_OPTIONAL_OR, /* T?.or(T) */
+    BI_TO_JSON,     /* every printable type */
+    BI_TO_STRING,   /* every printable type */
     BI_COUNT
 } BuiltinId;
 
 typedef struct BuiltinParam {
     const char *name;
-    const char *type;      /* "string", "list<string>", "map<string,string>?"; "T"/"K"/"V" for the receiver's element types */
+    const char *type;      /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements */
     bool optional;         /* may be left out: argv holds NULL */
 } BuiltinParam;
 

@@ -434,6 +434,42 @@ static inline bool tfy_float_div(TfyTask *t, uint32_t line, double a, double b, 
 }
 bool tfy_float_mod(TfyTask *task, uint32_t line, double a, double b, double *out);
 bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out); /* truncates; panics out of range */
+bool tfy_float_rounded(TfyTask *task, uint32_t line, double value, int direction,
+                       int64_t *out); /* -1 down, 1 up, 0 to the nearest, halves away from 0 */
+bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out);           /* panics below 0 */
+TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals); /* a fixed number of them */
+static inline double tfy_float_abs(double a)
+{
+    return __builtin_fabs(a);
+}
+static inline double tfy_float_min(double a, double b)
+{
+    return b < a ? b : a;
+}
+static inline double tfy_float_max(double a, double b)
+{
+    return b > a ? b : a;
+}
+static inline bool tfy_int_abs(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
+{
+    *out = a;
+    return a >= 0 || tfy_int_neg(t, line, a, out);
+}
+static inline int64_t tfy_int_min(int64_t a, int64_t b)
+{
+    return b < a ? b : a;
+}
+static inline int64_t tfy_int_max(int64_t a, int64_t b)
+{
+    return b > a ? b : a;
+}
+int64_t
+tfy_time_part(int64_t ms,
+              int part); /* in UTC: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second, 6 weekday from Monday, 1 to 7 */
+static inline double tfy_duration_seconds(int64_t ms)
+{
+    return (double)ms / 1000;
+}
 
 /* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
 
@@ -458,8 +494,23 @@ static inline int64_t tfy_string_byte_len(const TfyObj *s)
 TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
 TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
 TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s);
 TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s); /* list<string>; a last empty line is left out; "\r\n" too */
 bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
+bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_ends_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj *part, TfyObj **out); /* int? */
+TfyObj *tfy_string_chars(TfyTask *task, TfyObj *s); /* a string for each code point */
+TfyObj *tfy_string_split(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *separator,
+                         int64_t parts); /* at most so many; the last one holds the rest */
+TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old, TfyObj *with); /* everywhere */
+TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times);
+TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
+                       bool at_start);                         /* with NULL: blanks */
+TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
+bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s,
+               TfyObj **out); /* text as int?, float?, time?, duration? or json?; null when it is none */
 
 TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items);
 static inline int64_t tfy_list_len(const TfyObj *list)
@@ -482,6 +533,18 @@ TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index,
 TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
 TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
 bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
+TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item); /* before index */
+TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index);
+bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out);                    /* T? */
+bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out); /* int? */
+bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign,
+                      TfyObj **out);                                          /* min -1, max 1: T? */
+bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /* int, float, duration */
+TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
+TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
+TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
+TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);
+TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list); /* list<T?> to list<T>: nulls left out */
 
 TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values);
 int64_t tfy_map_len(const TfyObj *map);
@@ -492,6 +555,17 @@ bool tfy_map_get(TfyTask *task, const TfyType *optional, TfyObj *map, TfyValue k
 bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value);      /* m = m.set(k, v) */
 TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
 bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
+TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
+TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
+
+bool tfy_json_get(TfyTask *task, uint32_t line, TfyObj *json, TfyObj *path,
+                  TfyObj **out); /* json?; JSON's null is null */
+bool tfy_json_decode(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *json, TfyObj *path,
+                     TfyValue *out);       /* path may be NULL; fails with BadValue */
+TfyObj *tfy_json_kind(const TfyObj *json); /* "object", "list", "string", "number", "bool", "null" */
+TfyObj *tfy_to_json(TfyTask *task, uint32_t line, const TfyType *type, TfyValue value);
 
 TfyObj *tfy_record_of(TfyTask *task, const TfyType *type,
                       const TfyValue *fields); /* record or error: type->field_count values */

@@ -38,6 +38,14 @@ TfyObj *tfy__map_new(TfyTask *task, const TfyType *type, uint32_t cap);  /* empt
 TfyObj *tfy__record_new(TfyTask *task, const TfyType *type);             /* record or error; fields zero */
 TfyObj *tfy__enum_new(TfyTask *task, const TfyType *type, uint32_t case_index); /* a case with fields; fields zero */
 
+/* Room for cap bytes; the caller fills them in and sets the lengths. NULL after a panic: too long, or no memory. */
+TfyString *tfy__string_room(TfyTask *task, uint32_t line, uint64_t cap);
+/* An owned piece of a valid string. tfy__count_points: its code points. */
+TfyObj *tfy__string_piece(TfyTask *task, const char *bytes, uint32_t byte_len, uint32_t len);
+uint32_t tfy__count_points(const char *bytes, uint32_t byte_len);
+/* Adds a piece to a list of strings that has one owner; false after a panic. */
+bool tfy__add_piece(TfyTask *task, TfyObj **list, const char *bytes, uint32_t byte_len);
+
 /* The box type that optional scalars of this type live in. */
 const TfyType *tfy__box_type(const TfyType *scalar);
 

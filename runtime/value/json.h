@@ -36,6 +36,10 @@ bool tfy__encode_json(TfyBuffer *out, const json_t *json);
 bool tfy__decode_text(TfyTask *task, const TfyType *type, const char *text, size_t len, TfyValue *out, char *error);
 bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, TfyValue *out, char *error);
 
+/* The same for a part of a text: `root` is how error texts call its place, and json NULL says that there is nothing. */
+bool tfy__decode_at(TfyTask *task, const TfyType *type, const char *root, const json_t *json, TfyValue *out,
+                    char *error);
+
 /* A JSON object to arguments, in the order of fields, each borrowed. Absent ones take their default, or null where the
  * type is optional; a name that is no parameter is refused. On failure as above, and values is all zero. */
 bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, const char *text, size_t len,

@@ -439,12 +439,19 @@ static bool lend(Reader *reader, const TfyType *type, TfyValue *value)
     return stop(reader);
 }
 
+bool tfy__decode_at(TfyTask *task, const TfyType *type, const char *root, const json_t *json, TfyValue *out,
+                    char *error)
+{
+    Reader reader = {.task = task, .error = error, .root = root};
+    Path start = {0};
+    *out = tfy_of_int(0);
+    if (!json) return type->kind == TFY_OPTIONAL || refuse(&reader, &start, NULL, type->name);
+    return read_value(&reader, &start, type, json, out) && lend(&reader, type, out);
+}
+
 bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, TfyValue *out, char *error)
 {
-    Reader reader = {.task = task, .error = error, .root = "$"};
-    Path root = {0};
-    *out = tfy_of_int(0);
-    return read_value(&reader, &root, type, json, out) && lend(&reader, type, out);
+    return tfy__decode_at(task, type, "$", json, out, error);
 }
 
 static json_t *parse(Reader *reader, const char *text, size_t len)

@@ -209,3 +209,110 @@ TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separa
     tfy__free(heap, parts, (count + 1) * sizeof *parts);
     return joined;
 }
+
+TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item)
+{
+    uint32_t len = as_list(list)->len;
+    if (index != len && !inside(task, line, list, index)) return NULL;
+    TfyObj *made = fits(task, line, (uint64_t)len + 1) ? tfy__list_new(task, list->type, len + 1) : NULL;
+    if (!made) return NULL;
+    tfy_charge(task, len);
+    add_items(made, as_list(list)->items, (uint32_t)index);
+    add_items(made, &item, 1);
+    add_items(made, as_list(list)->items + index, len - (uint32_t)index);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index)
+{
+    uint32_t len = as_list(list)->len;
+    TfyObj *made = inside(task, line, list, index) ? tfy__list_new(task, list->type, len - 1) : NULL;
+    if (!made) return NULL;
+    tfy_charge(task, len);
+    add_items(made, as_list(list)->items, (uint32_t)index);
+    add_items(made, as_list(list)->items + index + 1, len - 1 - (uint32_t)index);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list)
+{
+    uint32_t len = as_list(list)->len;
+    TfyObj *made = tfy__list_new(task, list->type, len);
+    if (!made) return NULL;
+    tfy_charge(task, len);
+    while (len) add_items(made, &as_list(list)->items[--len], 1);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < as_list(list)->len; i++) total += as_list(as_list(list)->items[i].o)->len;
+    TfyObj *made = fits(task, line, total) ? tfy__list_new(task, item_type(list), (uint32_t)total) : NULL;
+    if (!made) return NULL;
+    tfy_charge(task, total + as_list(list)->len);
+    for (uint32_t i = 0; i < as_list(list)->len; i++) {
+        const TfyList *part = as_list(as_list(list)->items[i].o);
+        add_items(made, part->items, part->len);
+    }
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list)
+{
+    uint32_t len = as_list(list)->len, kept = 0;
+    for (uint32_t i = 0; i < len; i++) kept += as_list(list)->items[i].o != NULL;
+    TfyObj *made = tfy__list_new(task, type, kept);
+    if (!made) return NULL;
+    tfy_charge(task, len);
+    for (uint32_t i = 0; i < len; i++) {
+        TfyValue item = as_list(list)->items[i];
+        if (!item.o) continue;
+        if (type->elem->scalar) item = tfy_unbox(item.o);
+        add_items(made, &item, 1);
+    }
+    return tfy_temp(task, made);
+}
+
+/* ---- one answer about all items ---- */
+
+bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out)
+{
+    return tfy_list_get(task, optional, list, tfy_list_len(list) - 1, out);
+}
+
+bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out)
+{
+    int64_t len = tfy_list_len(list), at = 0;
+    tfy_charge(task, (uint64_t)len);
+    while (at < len && !tfy_equal(item_type(list), tfy_list_item(list, at), item)) at++;
+    *out = NULL;
+    if (at == len) return true;
+    *out = tfy_box(task, optional, tfy_of_int(at));
+    return *out != NULL;
+}
+
+bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out)
+{
+    bool floats = item_type(list)->kind == TFY_FLOAT;
+    *out = floats ? tfy_of_float(0) : tfy_of_int(0);
+    tfy_charge(task, as_list(list)->len);
+    for (uint32_t i = 0; i < as_list(list)->len; i++) {
+        TfyValue item = as_list(list)->items[i];
+        bool ok = floats ? tfy_float_add(task, line, out->f, item.f, &out->f)
+                         : tfy_int_add(task, line, out->i, item.i, &out->i);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* The first of the least (sign -1) or the greatest (sign 1). */
+bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign, TfyObj **out)
+{
+    const TfyType *type = item_type(list);
+    uint32_t len = as_list(list)->len, best = 0;
+    tfy_charge(task, len);
+    for (uint32_t i = 1; i < len; i++)
+        if (sign * tfy_compare(type, as_list(list)->items[i], as_list(list)->items[best]) > 0) best = i;
+    return tfy_list_get(task, optional, list, best, out);
+}

@@ -244,3 +244,55 @@ TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue k
     if (!entry) return &insert(as_map(*place), key, tfy_of_int(0), hash)->value;
     return &find(as_map(*place), key, hash)->value;
 }
+
+/* ---- into others ---- */
+
+/* The keys or the values as a list. */
+static TfyObj *list_of(TfyTask *task, const TfyType *type, const TfyMap *map, bool keys)
+{
+    TfyObj *made = tfy__list_new(task, type, map->len);
+    if (!made) return NULL;
+    TfyList *list = (TfyList *)made;
+    tfy_charge(task, map->len);
+    for (; list->len < map->len; list->len++) {
+        const TfyEntry *entry = &map->entries[list->len];
+        list->items[list->len] = tfy__keep_value(type->elem, keys ? entry->key : entry->value);
+    }
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map)
+{
+    return list_of(task, list, as_map(map), true);
+}
+
+TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map)
+{
+    return list_of(task, list, as_map(map), false);
+}
+
+TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key)
+{
+    const TfyMap *from = as_map(map);
+    const TfyEntry *gone = tfy__map_find(from, key);
+    if (!gone) return tfy_temp(task, tfy_keep(map));
+    TfyObj *made = tfy__map_new(task, map->type, from->len - 1);
+    if (!made) return NULL;
+    tfy_charge(task, from->len);
+    for (const TfyEntry *entry = from->entries; entry < from->entries + from->len; entry++)
+        if (entry != gone) insert(as_map(made), entry->key, entry->value, entry->hash);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other)
+{
+    const TfyMap *from = as_map(other);
+    TfyObj *made = copy(task, as_map(map), as_map(map)->len, false);
+    bool ok = made != NULL;
+    tfy_charge(task, from->len);
+    for (uint32_t i = 0; ok && i < from->len; i++)
+        ok = tfy__map_store(task, line, &made, from->entries[i].key, from->entries[i].value);
+    if (ok) return tfy_temp(task, made);
+    tfy_drop(task, made);
+    return NULL;
+}

@@ -17,6 +17,17 @@ bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out)
     return true;
 }
 
+bool tfy_float_rounded(TfyTask *task, uint32_t line, double value, int direction, int64_t *out)
+{
+    return tfy_float_to_int(task, line, direction < 0 ? floor(value) : direction > 0 ? ceil(value) : round(value), out);
+}
+
+bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out)
+{
+    *out = 0;
+    return tfy__finite(task, line, sqrt(value), out);
+}
+
 bool tfy_fn_fuel(TfyTask *task, uint32_t line)
 {
     TfyHeap *heap = task->heap;

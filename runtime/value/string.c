@@ -24,8 +24,13 @@ static TfyString *allocate(TfyTask *task, uint32_t line, const TfyType *type, ui
     return made;
 }
 
-/* A piece of a valid string whose code points are counted already. */
-static TfyObj *piece(TfyTask *task, const char *bytes, uint32_t byte_len, uint32_t len)
+TfyString *tfy__string_room(TfyTask *task, uint32_t line, uint64_t cap)
+{
+    return allocate(task, line, &tfy_type_string, cap);
+}
+
+/* The code points are counted already. */
+TfyObj *tfy__string_piece(TfyTask *task, const char *bytes, uint32_t byte_len, uint32_t len)
 {
     TfyString *made = allocate(task, 0, &tfy_type_string, byte_len);
     if (!made) return NULL;
@@ -166,7 +171,7 @@ TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index)
     if (string(s)->len != string(s)->byte_len) tfy_charge(task, (uint64_t)index);
     uint32_t at = offset_of(string(s), (uint32_t)index);
     const char *bytes = string(s)->bytes + at;
-    return tfy_temp(task, piece(task, bytes, tfy__utf8_len(*bytes), 1));
+    return tfy_temp(task, tfy__string_piece(task, bytes, tfy__utf8_len(*bytes), 1));
 }
 
 TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to)
@@ -178,7 +183,7 @@ TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to)
     if (from == 0 && to == len) return tfy_temp(task, tfy_keep(s));
     uint32_t start = offset_of(string(s), (uint32_t)from), end = offset_of(string(s), (uint32_t)to);
     tfy_charge(task, string(s)->len == string(s)->byte_len ? end - start : end);
-    return tfy_temp(task, piece(task, string(s)->bytes + start, end - start, (uint32_t)(to - from)));
+    return tfy_temp(task, tfy__string_piece(task, string(s)->bytes + start, end - start, (uint32_t)(to - from)));
 }
 
 /* Is the character at p white space, by Unicode's property? */
@@ -193,12 +198,13 @@ static bool is_space(const char *p)
     return b[0] == 0xE3 && b[1] == 0x80 && b[2] == 0x80;
 }
 
-TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s)
+/* What is left between the ends that are trimmed. */
+static TfyObj *trim(TfyTask *task, TfyObj *s, bool at_start, bool at_end)
 {
     const char *bytes = string(s)->bytes;
     uint32_t start = 0, end = string(s)->byte_len, len = string(s)->len;
-    for (; start < end && is_space(bytes + start); len--) start += tfy__utf8_len(bytes[start]);
-    while (end > start) {
+    for (; at_start && start < end && is_space(bytes + start); len--) start += tfy__utf8_len(bytes[start]);
+    while (at_end && end > start) {
         uint32_t last = end - 1;
         while ((bytes[last] & 0xC0) == 0x80) last--;
         if (!is_space(bytes + last)) break;
@@ -208,24 +214,44 @@ TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s)
     tfy_charge(task, string(s)->byte_len);
     if (len == string(s)->len) return tfy_temp(task, tfy_keep(s));
     if (len == 0) return (TfyObj *)&empty;
-    return tfy_temp(task, piece(task, bytes + start, end - start, len));
+    return tfy_temp(task, tfy__string_piece(task, bytes + start, end - start, len));
 }
 
-static uint32_t count_points(const char *bytes, uint32_t len)
+TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s)
+{
+    return trim(task, s, true, true);
+}
+
+TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s)
+{
+    return trim(task, s, true, false);
+}
+
+TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s)
+{
+    return trim(task, s, false, true);
+}
+
+uint32_t tfy__count_points(const char *bytes, uint32_t len)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < len; i++) count += (bytes[i] & 0xC0) != 0x80;
     return count;
 }
 
+bool tfy__add_piece(TfyTask *task, TfyObj **list, const char *bytes, uint32_t byte_len)
+{
+    TfyObj *piece = tfy__string_piece(task, bytes, byte_len, tfy__count_points(bytes, byte_len));
+    if (!piece) return false;
+    bool ok = tfy_list_push(task, 0, list, tfy_of_obj(piece));
+    tfy_drop(task, piece);
+    return ok;
+}
+
 static bool add_line(TfyTask *task, TfyObj **lines, const char *bytes, uint32_t len)
 {
     if (len && bytes[len - 1] == '\r') len--;
-    TfyObj *line = piece(task, bytes, len, count_points(bytes, len));
-    if (!line) return false;
-    bool ok = tfy_list_push(task, 0, lines, tfy_of_obj(line));
-    tfy_drop(task, line);
-    return ok;
+    return tfy__add_piece(task, lines, bytes, len);
 }
 
 TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s)

@@ -1,10 +1,12 @@
 /* text.c: how scalars look as text, the same in JSON, in `${...}` and on the screen; and reading that text again. */
 #include "heap.h"
 #include "json.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,77 @@ void tfy__write_float(TfyBuffer *out, double value)
         tfy__buffer_char(out, i < digits.count ? digits.text[i] : '0');
     }
     if (digits.count <= before) tfy__buffer_text(out, ".0");
+}
+
+static locale_t our_locale;
+
+static void make_locale(void)
+{
+    our_locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+    if (!our_locale) our_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+locale_t tfy__locale(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_locale);
+    return our_locale;
+}
+
+#define DECIMALS_MAX 100
+
+TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals)
+{
+    char text[DECIMALS_MAX + 320]; /* the largest double has 309 digits before the point */
+    if (decimals < 0 || decimals > DECIMALS_MAX) {
+        tfy_panic(task, line, "format takes 0 to %d decimals, not %lld", DECIMALS_MAX, (long long)decimals);
+        return NULL;
+    }
+    locale_t before = uselocale(tfy__locale());
+    int len = snprintf(text, sizeof text, "%.*f", (int)decimals, value);
+    uselocale(before);
+    return tfy_string_of(task, text, (size_t)len);
+}
+
+/* Digits, with a fraction and an exponent if you like; no blanks, no names for what is not finite. */
+static bool is_float_text(const char *text)
+{
+    if (*text == '-' || *text == '+') text++;
+    size_t digits = strspn(text, "0123456789");
+    text += digits;
+    if (digits && *text == '.') {
+        digits = strspn(++text, "0123456789");
+        text += digits;
+    }
+    if (digits && (*text == 'e' || *text == 'E')) {
+        text++;
+        if (*text == '-' || *text == '+') text++;
+        digits = strspn(text, "0123456789");
+        text += digits;
+    }
+    return digits && !*text;
+}
+
+static bool read_float(const TfyString *text, double *out)
+{
+    if (strlen(text->bytes) != text->byte_len || !is_float_text(text->bytes)) return false;
+    *out = strtod_l(text->bytes, NULL, tfy__locale());
+    return isfinite(*out);
+}
+
+static bool read_int(const TfyString *text, int64_t *out)
+{
+    uint32_t at = text->byte_len && (text->bytes[0] == '-' || text->bytes[0] == '+');
+    bool negative = text->bytes[0] == '-';
+    *out = 0;
+    if (at == text->byte_len) return false;
+    for (; at < text->byte_len; at++) {
+        int64_t digit = text->bytes[at] - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, negative ? -digit : digit, out))
+            return false;
+    }
+    return true;
 }
 
 /* ---- durations ---- */
@@ -147,6 +220,23 @@ void tfy__write_time(TfyBuffer *out, int64_t ms)
     tfy__buffer_printf(out, year >= 0 && year <= 9999 ? "%04" PRId64 : "%+07" PRId64, year);
     tfy__buffer_printf(out, "-%02d-%02dT%02d:%02d:%02d.%03dZ", month, day, (int)(rest / 3600000),
                        (int)(rest / 60000 % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
+}
+
+int64_t tfy_time_part(int64_t ms, int part)
+{
+    int64_t rest = ms % DAY_MS, days = ms / DAY_MS - (ms % DAY_MS < 0), year;
+    int month, day;
+    if (rest < 0) rest += DAY_MS;
+    date_of(days, &year, &month, &day);
+    switch (part) {
+    case 0: return year;
+    case 1: return month;
+    case 2: return day;
+    case 3: return rest / 3600000;
+    case 4: return rest / 60000 % 60;
+    case 5: return rest / 1000 % 60;
+    default: return ((days + 3) % 7 + 7) % 7 + 1; /* the first day of all was a Thursday */
+    }
 }
 
 /* Reads a number of min to max digits; moves *at. Negative when there are none. */
@@ -302,4 +392,26 @@ TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value)
     }
     tfy__buffer_free(&text);
     return made;
+}
+
+/* ---- reading what a program was given ---- */
+
+bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj **out)
+{
+    const TfyString *text = (const TfyString *)s;
+    const TfyType *type = optional->elem;
+    TfyValue value = {.i = 0};
+    char error[TFY_ERROR_TEXT];
+    bool ok;
+    tfy_charge(task, text->byte_len);
+    *out = NULL;
+    switch (type->kind) {
+    case TFY_INT: ok = read_int(text, &value.i); break;
+    case TFY_FLOAT: ok = read_float(text, &value.f); break;
+    case TFY_TIME: ok = tfy__read_time(text->bytes, text->byte_len, &value.i); break;
+    case TFY_DURATION: ok = tfy__read_duration(text->bytes, text->byte_len, &value.i); break;
+    default: ok = tfy__decode_text(task, type, text->bytes, text->byte_len, &value, error); break;
+    }
+    if (ok) *out = type->scalar ? tfy_box(task, optional, value) : value.o;
+    return !task->error;
 }

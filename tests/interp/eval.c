@@ -37,13 +37,13 @@ bool raise_error(Frame *f, const Type *type, const Value **fields)
     return false;
 }
 
-static const Value *overflow(Frame *f)
+const Value *overflow(Frame *f)
 {
     panic(f, "the result does not fit an int (64 bits)");
     return NULL;
 }
 
-static const Value *finite_or_panic(Frame *f, double value)
+const Value *finite_or_panic(Frame *f, double value)
 {
     if (isfinite(value)) return value_float(value);
     panic(f, "the result is not a finite number");
@@ -245,103 +245,6 @@ static const Value *eval_string(Frame *f, const Expr *e)
         value_print(&text, part->to, value);
     }
     return value_text(text.data, text.len);
-}
-
-/* ---- methods ---- */
-
-static const Value *list_slice(const Value *list, int64_t from, int64_t to)
-{
-    if (from < 0) from = 0;
-    if (to > (int64_t)list->len) to = (int64_t)list->len;
-    Value *part = value_items(V_LIST, from < to ? (size_t)(to - from) : 0);
-    for (size_t i = 0; i < part->len; i++) part->items[i] = list->items[(size_t)from + i];
-    return part;
-}
-
-static const Value *list_join(const Value *list, const Value *separator)
-{
-    Buf text = {0};
-    for (size_t i = 0; i < list->len; i++) {
-        if (i) buf_add(&text, separator->text, separator->len);
-        buf_add(&text, list->items[i]->text, list->items[i]->len);
-    }
-    return value_text(text.data, text.len);
-}
-
-static const Value *list_concat(const Value *list, const Value *other)
-{
-    Value *whole = value_copy(list, other->len);
-    for (size_t i = 0; i < other->len; i++) whole->items[whole->len++] = other->items[i];
-    return whole;
-}
-
-static const Value *list_push(const Value *list, const Value *item)
-{
-    Value *longer = value_copy(list, 1);
-    longer->items[longer->len++] = item;
-    return longer;
-}
-
-static const Value *list_set(Frame *f, const Value *list, const Value *index, const Value *item)
-{
-    if (!list_at(f, list, index)) return NULL;
-    Value *copy = value_copy(list, 0);
-    copy->items[index->i] = item;
-    return copy;
-}
-
-static const Value *map_set(const Value *map, const Value *key, const Value *value)
-{
-    Value *copy = value_copy(map, 1);
-    map_put(copy, key, value);
-    return copy;
-}
-
-static bool list_contains(const Value *list, const Value *item)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (value_equal(list->items[i], item)) return true;
-    return false;
-}
-
-static const Value *float_to_int(Frame *f, double value)
-{
-    return value >= -0x1p63 && value < 0x1p63 ? value_int((int64_t)value) : overflow(f);
-}
-
-static const Value *eval_method(Frame *f, const Expr *e)
-{
-    const Value **args = eval_args(f, e), *self, *a, *b;
-    Buf text = {0};
-    if (!args) return NULL;
-    self = args[0];
-    a = e->argc > 1 ? args[1] : NULL;
-    b = e->argc > 2 ? args[2] : NULL;
-    int64_t to = b && b->kind == V_INT ? b->i : INT64_MAX;
-    switch (e->builtin->id) {
-    case BI_STRING_LEN: return value_int((int64_t)text_points(self->text, self->len));
-    case BI_STRING_BYTE_LEN:
-    case BI_LIST_LEN:
-    case BI_MAP_LEN: return value_int((int64_t)self->len);
-    case BI_STRING_SLICE: return text_slice(self, a->i, to);
-    case BI_STRING_TRIM: return text_trim(self);
-    case BI_STRING_LINES: return text_lines(self);
-    case BI_STRING_CONTAINS: return value_bool(text_contains(self, a));
-    case BI_LIST_PUSH: return list_push(self, a);
-    case BI_LIST_CONCAT: return list_concat(self, a);
-    case BI_LIST_GET: return a->i >= 0 && (uint64_t)a->i < self->len ? self->items[a->i] : &value_null;
-    case BI_LIST_SET: return list_set(f, self, a, b);
-    case BI_LIST_SLICE: return list_slice(self, a->i, to);
-    case BI_LIST_JOIN: return list_join(self, a);
-    case BI_LIST_CONTAINS: return value_bool(list_contains(self, a));
-    case BI_MAP_GET: self = map_get(self, a); return self ? self : &value_null;
-    case BI_MAP_SET: return map_set(self, a, b);
-    case BI_MAP_CONTAINS: return value_bool(map_get(self, a) != NULL);
-    case BI_TO_INT: return float_to_int(f, self->f);
-    case BI_TO_FLOAT: return value_float((double)self->i);
-    case BI_TO_STRING: value_print(&text, e->argv[0]->to, self); return value_text(text.data, text.len);
-    default: fprintf(stderr, "interp: no method %s\n", e->builtin->name); exit(70);
-    }
 }
 
 /* ---- the rest ---- */

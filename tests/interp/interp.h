@@ -48,6 +48,8 @@ Value *value_copy(const Value *value, size_t more); /* a list, map, record or ca
 bool value_equal(const Value *a, const Value *b);
 int value_order(const Value *a, const Value *b);
 void value_json(Buf *out, const Type *type, const Value *value);
+void print_float(Buf *out, double value);
+void quote_text(Buf *out, const char *text, size_t len);
 void value_print(Buf *out, const Type *type, const Value *value); /* as ${…} has it */
 void *must_alloc(size_t size);
 
@@ -58,7 +60,7 @@ void buf_format(Buf *out, const char *format, ...) __attribute__((format(printf,
 /* Strings by code points. */
 size_t text_points(const char *text, size_t len);
 const Value *text_slice(const Value *s, int64_t from, int64_t to);
-const Value *text_trim(const Value *s);
+const Value *text_trim(const Value *s, bool at_start, bool at_end);
 const Value *text_lines(const Value *s);
 bool text_contains(const Value *s, const Value *part);
 
@@ -183,10 +185,18 @@ bool panic(Frame *f, const char *format, ...) __attribute__((format(printf, 2, 3
 bool raise_error(Frame *f, const Type *type, const Value **fields);
 const Expr *strip(const Expr *e);
 
+const Value *overflow(Frame *f);
+const Value *finite_or_panic(Frame *f, double value);
 bool value_compare(Op op, const Value *a, const Value *b);
 
 /* test.c */
 bool run_assert(Frame *f, const Expr *e);
+
+/* method.c, method_list.c, method_json.c */
+const Value *eval_method(Frame *f, const Expr *e);
+const Value *list_method(Frame *f, const Expr *e, const Value **args);
+const Value *json_method(Frame *f, const Expr *e, const Value **args);
+const Value *json_parse(const char *text, size_t len); /* NULL: it is none */
 
 /* yield.c */
 const Value *eval_yield(Frame *f, const Expr *e);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const Value value_null = {.kind = V_NULL};
 
@@ -180,7 +181,7 @@ int value_order(const Value *a, const Value *b)
 /* ---- printing ---- */
 
 /* The shortest digits that read back as the value; a point or an exponent always shows that it is a float. */
-static void print_float(Buf *out, double value)
+void print_float(Buf *out, double value)
 {
     char text[64], digits[32] = "", *exponent;
     int precision = 0, count = 0;
@@ -220,7 +221,7 @@ static void print_duration(Buf *out, int64_t ms)
     buf_format(out, "%lld%s", (long long)(ms / units[unit].ms), units[unit].name);
 }
 
-static void json_string(Buf *out, const char *text, size_t len)
+void quote_text(Buf *out, const char *text, size_t len)
 {
     static const char *const escapes[] = {
         ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n", ['\f'] = "\\f", ['\r'] = "\\r"};
@@ -237,6 +238,16 @@ static void json_string(Buf *out, const char *text, size_t len)
             buf_add(out, text + i, 1);
     }
     buf_text(out, "\"");
+}
+
+static void print_time(Buf *out, int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000 - (ms % 1000 < 0));
+    struct tm tm;
+    char text[64];
+    gmtime_r(&seconds, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    buf_format(out, "%s.%03dZ", text, (int)(((ms % 1000) + 1000) % 1000));
 }
 
 static void json_fields(Buf *out, const TypeField *fields, const Value *value, bool first)
@@ -285,12 +296,21 @@ void value_json(Buf *out, const Type *type, const Value *value)
             buf_text(out, "\"");
             print_duration(out, value->i);
             buf_text(out, "\"");
+        } else if (type->kind == TYPE_TIME) {
+            buf_text(out, "\"");
+            print_time(out, value->i);
+            buf_text(out, "\"");
         } else {
             buf_format(out, "%lld", (long long)value->i);
         }
         break;
     case V_FLOAT: print_float(out, value->f); break;
-    case V_STRING: json_string(out, value->text, value->len); break;
+    case V_STRING:
+        if (type->kind == TYPE_JSON)
+            buf_add(out, value->text, value->len);
+        else
+            quote_text(out, value->text, value->len);
+        break;
     case V_LIST: json_list(out, type, value); break;
     case V_MAP: json_map(out, type, value); break;
     case V_RECORD:
@@ -321,6 +341,8 @@ void value_print(Buf *out, const Type *type, const Value *value)
         buf_add(out, value->text, value->len);
     else if (value->kind == V_INT && type->kind == TYPE_DURATION)
         print_duration(out, value->i);
+    else if (value->kind == V_INT && type->kind == TYPE_TIME)
+        print_time(out, value->i);
     else if (value->kind == V_CASE && !value->len)
         buf_text(out, value->type->cases[value->case_index].name);
     else if (value->kind == V_RECORD && value->type->kind == TYPE_ERROR)
@@ -366,11 +388,11 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-const Value *text_trim(const Value *s)
+const Value *text_trim(const Value *s, bool at_start, bool at_end)
 {
     size_t start = 0, end = s->len;
-    while (start < end && is_blank(s->text[start])) start++;
-    while (end > start && is_blank(s->text[end - 1])) end--;
+    while (at_start && start < end && is_blank(s->text[start])) start++;
+    while (at_end && end > start && is_blank(s->text[end - 1])) end--;
     return value_text(s->text + start, end - start);
 }
 
