@@ -81,6 +81,10 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_LOG:
     case BI_EMIT: return refuse_callee(c, name.span, name.text, "it needs nothing from outside; see output()");
     case BI_JOIN:
+    case BI_LOCK:
+    case BI_SEMAPHORE:
+    case BI_DEADLINE:
+    case BI_CHANNEL:
     case BI_KILL:
     case BI_SELF: return refuse_callee(c, name.span, name.text, "it needs nothing from outside");
     default: return (Callee){.builtin = builtin};
@@ -228,6 +232,14 @@ static void check_approval(Check *c, Stmt *s)
     diag_error(c->diags, s->value->span, "approve answers bool or a case of an enum, got %s", type->name);
 }
 
+/* What a signal brings is said where it is awaited; there the mock has to fit. */
+static void check_signal(Check *c, Stmt *s)
+{
+    const Type *type = check_expr(c, s->value, NULL);
+    if (type->kind != TYPE_BAD && type->kind != TYPE_NULL && type_has_handle(c, type))
+        diag_error(c->diags, s->value->span, "a signal cannot bring a %s", type->name);
+}
+
 static void check_answer(Check *c, Stmt *s, const Callee *callee)
 {
     const Decl *decl = callee->decl;
@@ -235,6 +247,8 @@ static void check_answer(Check *c, Stmt *s, const Callee *callee)
         check_error_answer(c, s);
     } else if (callee->builtin && callee->builtin->id == BI_APPROVE) {
         check_approval(c, s);
+    } else if (callee->builtin && callee->builtin->id == BI_SIGNAL) {
+        check_signal(c, s);
     } else {
         const Type *type = decl ? decl->type : type_of_notation(c, callee->builtin->result, NULL);
         Why why = {0};
