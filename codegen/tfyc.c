@@ -157,6 +157,6 @@ static int compile_files(const Options *options)
 int main(int argc, char **argv)
 {
     Options options = tfyc_read_options(argc, argv);
-    if (options.lsp) return lsp_serve(STDIN_FILENO, stdout);
+    if (options.lsp) return lsp_serve(STDIN_FILENO, stdout, &options.paths);
     return options.format ? tfyc_format_files(&options) : compile_files(&options);
 }

@@ -49,9 +49,10 @@ static json_t *initialize(LspServer *server, const json_t *params)
     server->state = LSP_RUNNING;
     json_t *sync = json_pack("{s:b, s:i}", "openClose", true, "change", 2);
     json_t *complete = json_pack("{s:[s]}", "triggerCharacters", ".");
-    json_t *capabilities = json_pack("{s:s, s:o, s:b, s:b, s:b, s:o}", "positionEncoding", "utf-16", "textDocumentSync",
-                                     sync, "hoverProvider", true, "definitionProvider", true, "documentSymbolProvider",
-                                     true, "completionProvider", complete);
+    json_t *capabilities =
+        json_pack("{s:s, s:b, s:o, s:b, s:b, s:b, s:o}", "positionEncoding", "utf-16", "documentFormattingProvider",
+                  true, "textDocumentSync", sync, "hoverProvider", true, "definitionProvider", true,
+                  "documentSymbolProvider", true, "completionProvider", complete);
     return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", capabilities, "serverInfo", "name", "tfyc", "version",
                      TFY_VERSION);
 }
@@ -86,6 +87,7 @@ static const Method methods[] = {
     {"textDocument/didClose", NULL, lsp_did_close},
     {"textDocument/hover", lsp_hover, NULL},
     {"textDocument/definition", lsp_definition, NULL},
+    {"textDocument/formatting", lsp_formatting, NULL},
     {"textDocument/documentSymbol", lsp_document_symbol, NULL},
     {"textDocument/completion", lsp_completion, NULL},
 };
@@ -218,11 +220,12 @@ void lsp_server_work(LspServer *server)
 
 /* ---- the loop ---- */
 
-LspServer *lsp_server_new(FILE *out)
+LspServer *lsp_server_new(FILE *out, const ModulePaths *paths)
 {
     LspServer *server = calloc(1, sizeof *server);
     if (!server) abort();
     server->out = out;
+    server->paths = paths;
     server->queue = json_array();
     return server;
 }
@@ -247,9 +250,9 @@ static bool more_has_arrived(int in)
     return poll(&fd, 1, 0) > 0;
 }
 
-int lsp_serve(int in, FILE *out)
+int lsp_serve(int in, FILE *out, const ModulePaths *paths)
 {
-    LspServer *server = lsp_server_new(out);
+    LspServer *server = lsp_server_new(out, paths);
     char bytes[READ_SIZE];
     while (!lsp_server_has_exited(server)) {
         ssize_t got = read(in, bytes, sizeof bytes);

@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "module.h"
+
 typedef struct LspServer LspServer;
 
-/* Answers go to `out`, which stays the caller's. */
-LspServer *lsp_server_new(FILE *out);
+/* Answers go to `out`; imported files are looked for in `paths` too (may be NULL). Both stay the caller's. */
+LspServer *lsp_server_new(FILE *out, const ModulePaths *paths);
 void lsp_server_free(LspServer *server);
 
 /* Takes bytes as they arrive, in pieces of any size, and keeps the messages that are whole. */
@@ -26,6 +28,6 @@ void lsp_server_work(LspServer *server);
 bool lsp_server_has_exited(const LspServer *server);
 
 /* Serves until `exit` or the end of input; the exit status: 0 after an orderly shutdown, else 1. */
-int lsp_serve(int in, FILE *out);
+int lsp_serve(int in, FILE *out, const ModulePaths *paths);
 
 #endif

@@ -248,7 +248,7 @@ void lsp_analysis_init(LspAnalysis *a, LspServer *server, const LspDocument *doc
     diag_init(&a->parse_diags, &a->arena, &a->sources);
     diag_init(&a->check_diags, &a->arena, &a->sources);
     a->source = source_add(&a->sources, document->path, text, len);
-    a->module = module_load(&a->sources, a->source, NULL, &a->arena, &a->parse_diags);
+    a->module = module_load(&a->sources, a->source, server->paths, &a->arena, &a->parse_diags);
     a->program = check_program(a->module, &a->sources, &a->arena, &a->check_diags);
 }
 

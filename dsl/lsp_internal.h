@@ -47,6 +47,7 @@ typedef enum LspState { LSP_STARTING, LSP_RUNNING, LSP_SHUT_DOWN, LSP_EXITED } L
 
 struct LspServer {
     FILE *out;
+    const ModulePaths *paths; /* where imported files are looked for too; NULL: nowhere */
     LspReader reader;
     LspState state;
     bool orderly;           /* `exit` came after `shutdown` */
@@ -114,6 +115,7 @@ const char *lsp_builtin_signature(Arena *arena, const Builtin *builtin, const Ty
 /* ---- answers: a new reference; NULL: the parameters make no sense ---- */
 json_t *lsp_hover(LspServer *server, const json_t *params);
 json_t *lsp_definition(LspServer *server, const json_t *params);
+json_t *lsp_formatting(LspServer *server, const json_t *params);
 json_t *lsp_document_symbol(LspServer *server, const json_t *params);
 json_t *lsp_completion(LspServer *server, const json_t *params);
 

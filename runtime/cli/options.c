@@ -56,7 +56,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR) | BIT(OPT_DIAGNOSTICS), 1, -1},
     {"fmt", "FILE.tfy ...", "write programs in the canonical form; - formats standard input to standard output",
      BIT(OPT_CHECK) | BIT(OPT_DIFF) | BIT(OPT_DIAGNOSTICS), 1, -1},
-    {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", 0, 0, 0},
+    {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", BIT(OPT_DIR), 0, 0},
     {"test", "FILE.tfy ...", "run the tests in programs",
      BIT(OPT_FILTER) | BIT(OPT_JSON) | BIT(OPT_TAP) | BIT(OPT_VERBOSE) | BIT(OPT_DIR), 0, -1},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static FILE *sink;
     if (!sink) sink = fopen("/dev/null", "w");
     if (!size) return 0;
-    LspServer *server = lsp_server_new(sink);
+    LspServer *server = lsp_server_new(sink, NULL);
     send_message(server, "initialize", json_object());
     if (data[0] & 1) {
         for (size_t at = 1, step = data[0]; at < size; at += step)
