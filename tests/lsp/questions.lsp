@@ -106,19 +106,19 @@ symbols a.tfy
 
 # completion, in lines that do not parse yet
 change a.tfy 41:12-41:15 "step."
-complete a.tfy 41:17
+complete a.tfy 41:17 n
 change a.tfy 41:12-41:17 "step.argv."
-complete a.tfy 41:22 l
+complete a.tfy 41:22 le
 change a.tfy 41:12-41:22 "Verdict."
 complete a.tfy 41:20
 change a.tfy 41:12-41:20 "pa"
-complete a.tfy 41:14 p
+complete a.tfy 41:14 pa
 complete a.tfy 25:9 i
-complete a.tfy 30:19 e
-complete a.tfy 31:9 re
+complete a.tfy 30:19 ex
+complete a.tfy 31:9 ret
 complete a.tfy 18:22 st
 change a.tfy 41:5-41:14 "for x in 1.."
-complete a.tfy 41:17 to
+complete a.tfy 41:17 tota
 change a.tfy 41:5-41:17 "e."
 complete a.tfy 41:7
 send {"jsonrpc": "2.0", "id": 90, "method": "shutdown"}
