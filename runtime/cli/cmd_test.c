@@ -123,11 +123,12 @@ static void print_failure(const Tester *t, const json_t *end)
 {
     long long line = json_integer_value(json_object_get(end, "line"));
     const char *message = text_of(end, "message"), *file = *text_of(end, "in") ? text_of(end, "in") : t->file;
-    if (line)
-        printf("    %s:%lld: %s\n", file, line, message);
-    else
-        printf("    %s: %s\n", file, message);
+    int first = (int)strcspn(message, "\n"); /* an assert may go over many lines */
+    printf("    %s:", file);
+    if (line) printf("%lld:", line);
+    printf(" %.*s%s\n", first, message, message[first] ? " …" : "");
     print_source(file, line, message, "    ");
+    if (json_object_get(end, "missing")) printf("      write: %s\n", text_of(end, "missing"));
     if (json_object_get(end, "left"))
         printf("      left:  %s\n      right: %s\n", text_of(end, "left"), text_of(end, "right"));
     print_details(end);
@@ -162,7 +163,7 @@ static void print_yaml(const char *name, const json_t *value)
 
 static void print_tap(const Tester *t, const json_t *end, bool ok)
 {
-    static const char *const MEMBERS[] = {"message", "in", "line", "left", "right", "trail", "output"};
+    static const char *const MEMBERS[] = {"message", "in", "line", "missing", "left", "right", "trail", "output"};
     printf("%s %d - ", ok ? "ok" : "not ok", t->tests);
     print_tap_name(t->file);
     printf(": ");

@@ -38,6 +38,7 @@ static bool say_end(const TfyWorkflow *test, const TfyTestReport *report)
     add_text(&out, "message", report->message);
     if (!report->ok) tfy__buffer_printf(&out, ",\"line\":%u", report->line);
     add_text(&out, "in", report->file);
+    add_text(&out, "missing", report->missing);
     add_text(&out, "left", report->left);
     add_text(&out, "right", report->right);
     tfy__buffer_printf(&out, ",\"trail\":%s,\"output\":%s", report->trail.data, report->output.data);

@@ -62,6 +62,7 @@ struct TfyTest {
     char *trail[TRAIL_MAX]; /* a ring */
     uint64_t trail_count;   /* ever */
     char *unanswered;       /* the first call that no mock fits, as a sentence */
+    char *missing;          /* the mock that would answer it */
     uint32_t unanswered_line;
     char *assertion; /* the panic of the last assert that failed, and its two values */
     char *left, *right;
@@ -241,15 +242,13 @@ bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkf
 /* One answer: "call → what came of it". */
 static void note_answer(TfyTest *test, TfyBuffer *call, const Answer *answer)
 {
-    tfy__buffer_text(call, answer && answer->fails                       ? " fails: "
-                           : answer && answer->type->kind != TFY_NOTHING ? " → "
-                                                                         : "");
-    if (!answer)
-        tfy__buffer_text(call, ": no mock answers");
-    else if (answer->fails)
+    if (answer->fails) {
+        tfy__buffer_text(call, " fails: ");
         tfy__write_text(call, &tfy_type_any_error, answer->value);
-    else
+    } else if (answer->type->kind != TFY_NOTHING) {
+        tfy__buffer_text(call, " → ");
         write_shown(call, answer->type, answer->value);
+    }
     char **place = &test->trail[test->trail_count++ % TRAIL_MAX];
     free(*place);
     *place = take_text(call);
@@ -334,15 +333,23 @@ static bool runs_here(const TfyTool *tool)
 }
 
 /* What to write on the right of `=>`. */
-static const char *example_of(const TfyType *type)
+static void write_example(TfyBuffer *out, const TfyType *type)
 {
     switch (type->kind) {
-    case TFY_NOTHING: return "null";
-    case TFY_BOOL: return "true";
-    case TFY_INT: return "0";
-    case TFY_STRING: return "\"…\"";
-    case TFY_RECORD: return type == &tfy_type_exec_result ? "ExecResult(code: 0, out: \"…\")" : "…";
-    default: return "…";
+    case TFY_NOTHING:
+    case TFY_OPTIONAL: tfy__buffer_text(out, "null"); break;
+    case TFY_BOOL: tfy__buffer_text(out, "true"); break;
+    case TFY_INT: tfy__buffer_text(out, "0"); break;
+    case TFY_FLOAT: tfy__buffer_text(out, "0.0"); break;
+    case TFY_STRING: tfy__buffer_text(out, "\"…\""); break;
+    case TFY_LIST: tfy__buffer_text(out, "[]"); break;
+    case TFY_MAP: tfy__buffer_text(out, "{}"); break;
+    case TFY_ENUM: tfy__buffer_printf(out, "%s.%s", type->name, type->cases[0].name); break;
+    case TFY_RECORD:
+        tfy__buffer_text(out, type == &tfy_type_exec_result ? "ExecResult(code: 0, out: \"…\")" : type->name);
+        if (type != &tfy_type_exec_result) tfy__buffer_text(out, "(…)");
+        break;
+    default: tfy__buffer_text(out, "…"); break;
     }
 }
 
@@ -357,10 +364,12 @@ static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *othe
     if (other)
         tfy__buffer_printf(&out, "; the one in line %u gives %s, and %s is asked for here", other->line,
                            other->now->type->name, call->result->name);
-    tfy__buffer_text(&out, "; write: mock ");
-    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_pattern);
-    tfy__buffer_printf(&out, " => %s", example_of(call->result));
     test->unanswered = take_text(&out);
+    tfy__buffer_text(&out, "mock ");
+    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_pattern);
+    tfy__buffer_text(&out, " => ");
+    write_example(&out, call->result);
+    test->missing = take_text(&out);
     test->unanswered_line = call->site->point->line;
 }
 
@@ -383,16 +392,17 @@ bool tfy__test_answers(Pending *pending)
     count_call(test, tool);
     if (runs_here(tool)) return false;
     const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
-    TfyBuffer text = {0};
-    write_call(&text, tool->name, tool->params, tool->param_count, call->args, write_shown);
-    note_answer(test, &text, answer);
     pending->stage = STAGE_RUN;
     pending->in_call = true;
     loop->in_flight++;
     bool done = answer && !answer->fails;
     TfyValue value = done ? value_for(call->task, answer, call->result) : tfy_of_int(0);
     if (answer && answer->fails) tfy_fail_with(call->task, answer->value.o);
-    if (!answer) {
+    if (answer) {
+        TfyBuffer text = {0};
+        write_call(&text, tool->name, tool->params, tool->param_count, call->args, write_shown);
+        note_answer(test, &text, answer);
+    } else {
         note_unanswered(test, call, other);
         tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
     }
@@ -710,6 +720,8 @@ static void report_test(TfyLoop *loop, bool still, TfyTestReport *report)
     const Run *run = loop->runs;
     if (test->unanswered) {
         report->message = test->unanswered;
+        report->missing = test->missing;
+        test->missing = NULL;
         report->line = test->unanswered_line;
         test->unanswered = NULL;
     } else if (loop->failure || loop->runs_live) {
@@ -742,6 +754,7 @@ int tfy__test_run(const TfyProgram *program, const TfyWorkflow *test, TfyTestRep
 void tfy__test_report_free(TfyTestReport *report)
 {
     free(report->message);
+    free(report->missing);
     free(report->left);
     free(report->right);
     tfy__buffer_free(&report->trail);
@@ -789,6 +802,7 @@ void tfy__test_free(TfyLoop *loop)
     tfy__buffer_free(&test->printed);
     tfy__buffer_free(&test->said);
     free(test->unanswered);
+    free(test->missing);
     free(test->assertion);
     free(test->left);
     free(test->right);

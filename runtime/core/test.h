@@ -16,6 +16,7 @@
 typedef struct TfyTestReport {
     bool ok;
     char *message;      /* why it failed: one sentence; NULL when ok */
+    char *missing;      /* the mock that nobody wrote, as a line of source; or NULL */
     const char *file;   /* where, when that is not the main file; else NULL. The program's */
     uint32_t line;      /* its line; 0: nowhere in particular */
     char *left, *right; /* the two values of a comparison that failed, as JSON; or NULL */

@@ -253,6 +253,7 @@ static Flow run_stmt(Frame *f, const Stmt *s)
     case ST_BREAK: return FLOW_BREAK;
     case ST_CONTINUE: return FLOW_CONTINUE;
     case ST_TRY: return run_try(f, s);
+    case ST_MOCK: return run_mock(f, s) ? FLOW_NEXT : FLOW_RAISED;
     case ST_ASSERT: return run_assert(f, s->value) ? FLOW_NEXT : FLOW_RAISED;
     default: fprintf(stderr, "interp: a statement of kind %d\n", (int)s->kind); exit(70);
     }
@@ -306,7 +307,8 @@ bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **ar
     f.caller = caller;
     task->top = &f;
     if (timeout_ms >= 0) f.timer = timer_add(task->interp, task->interp->now_ms + timeout_ms, task, &f);
-    if (!task->raised.kind) run_block(&f, decl->block); /* a task can be killed before it begins */
+    /* A task can be killed before it begins. */
+    if (!task->raised.kind && !test_answers_workflow(task, decl, args, &f.result)) run_block(&f, decl->block);
     task_leave_frame(task, &f);
     task->top = caller;
     *out = f.result ? f.result : &value_null;

@@ -151,7 +151,8 @@ struct Interp {
     int64_t now_ms;
     sem_t back; /* the running task stopped */
     Buf out, calls;
-    struct Flaky *flaky; /* calls of each flaky tool, by task */
+    struct Flaky *flaky;     /* calls of each flaky tool, by task */
+    struct Testing *testing; /* a test runs; else NULL */
 };
 
 /* sched.c */
@@ -191,6 +192,13 @@ bool value_compare(Op op, const Value *a, const Value *b);
 
 /* test.c */
 bool run_assert(Frame *f, const Expr *e);
+bool run_mock(Frame *f, const Stmt *s);
+struct Testing *testing_new(void);
+const char *testing_unanswered(const Interp *in);
+bool test_answers(Frame *f, const void *what, const char *name, const Value **args, const Type *wanted,
+                  const Value **out); /* what: a Decl or Builtin */
+bool test_answers_workflow(Task *task, const Decl *decl, const Value **args, const Value **out);
+const Value *eval_test_call(Frame *f, const Expr *e);
 
 /* method.c, method_list.c, method_json.c */
 const Value *eval_method(Frame *f, const Expr *e);

@@ -1,5 +1,5 @@
 /* main.c: interp FILE.tfy [WORKFLOW…]: runs workflows without parameters, one after the other, and prints what each did. Without names all
- * that begin with root_. The same lines come from tests/diff/runner.c for the compiled program. */
+ * that begin with root_. interp FILE.tfy --tests: its tests. The same lines come from tests/diff/runner.c for the compiled program. */
 #include "interp.h"
 
 #include <stdlib.h>
@@ -23,8 +23,32 @@ static void report(const Interp *in, const Decl *root)
                          .error = task->end == END_FAILED || task->end == END_CANCELLED ? task->failure : NULL});
 }
 
+/* `ok NAME`, or `failed NAME: why`: without what tfy test adds for people. */
+static void report_test(const Interp *in, const Decl *test)
+{
+    const Task *task = in->tasks[0];
+    const Raised *raised = &task->raised;
+    const char *unanswered = testing_unanswered(in);
+    printf("%s %s", task->end == END_COMPLETED && !unanswered ? "ok" : "failed", test->name.text);
+    if (unanswered)
+        printf(": no mock answers %s", unanswered);
+    else if (!task->end)
+        printf(": it does not end");
+    else if (task->end == END_CANCELLED)
+        printf(": the test was cancelled");
+    else if (raised->kind == RAISED_PANIC)
+        printf(": %.*s",
+               (int)(strstr(raised->panic, " (left: ") ? strstr(raised->panic, " (left: ") - raised->panic
+                                                       : (ptrdiff_t)strlen(raised->panic)),
+               raised->panic);
+    else if (raised->kind == RAISED_ERROR)
+        printf(": %s: %s", raised->error->type->name, raised->error->items[0]->text);
+    putchar('\n');
+}
+
 static bool wanted(const Decl *decl, char **names, int count)
 {
+    if (count && strcmp(names[0], "--tests") == 0) return decl->kind == DECL_TEST && !decl->module->number;
     if (decl->kind != DECL_WORKFLOW) return false;
     if (!count) return strncmp(decl->full_name, "root_", 5) == 0;
     for (int i = 0; i < count; i++)
@@ -61,8 +85,14 @@ int main(int argc, char **argv)
         Interp *in = must_alloc(sizeof *in);
         in->program = program;
         in->now_ms = 1700000000000;
+        bool test = program->decls[i]->kind == DECL_TEST;
+        if (test) in->testing = testing_new();
+        if (test) in->now_ms = 1767225600000; /* 2026 */
         interp_run(in, program->decls[i]);
-        report(in, program->decls[i]);
+        if (test)
+            report_test(in, program->decls[i]);
+        else
+            report(in, program->decls[i]);
     }
     return fflush(stdout) == 0 ? 0 : 74;
 }

@@ -10,6 +10,7 @@
 
 #define FUEL_SLICE  10000
 #define ANSWER_COST (FUEL_SLICE / 64)
+#define TEST_TURNS  100000
 
 /* ---- queues ---- */
 
@@ -471,7 +472,7 @@ void interp_run(Interp *in, const Decl *root)
 {
     sem_init(&in->back, 0, 0);
     Task *task = task_spawn(in, NULL, root, must_alloc(sizeof(Value *)));
-    while (!task->end) {
+    for (uint32_t turns = 0; !task->end && (!in->testing || turns < TEST_TURNS); turns++) {
         if (turn(in)) continue;
         if (!in->timers) return; /* stuck: everybody waits for somebody */
         in->now_ms = in->timers->due_ms;

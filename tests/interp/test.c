@@ -64,3 +64,160 @@ bool run_assert(Frame *f, const Expr *e)
     fail_assert(f, e, sides);
     return false;
 }
+
+/* ---- mocks ---- */
+
+typedef struct Answer {
+    const Type *type; /* NULL: value is an error to raise */
+    const Value *value;
+    struct Answer *next;
+} Answer;
+
+typedef struct Mock {
+    const Decl *decl; /* or: */
+    const Builtin *builtin;
+    const Value **args; /* NULL takes any value */
+    uint32_t count;
+    Answer *first, *now;
+    bool used; /* now has answered */
+    struct Mock *next;
+} Mock;
+
+typedef struct Count {
+    const void *what; /* Decl or Builtin */
+    int64_t count;
+    struct Count *next;
+} Count;
+
+struct Testing {
+    Mock *mocks;
+    Count *counts;
+    const char *unanswered; /* the first that no mock answered */
+};
+
+struct Testing *testing_new(void)
+{
+    return must_alloc(sizeof(struct Testing));
+}
+
+const char *testing_unanswered(const Interp *in)
+{
+    return in->testing->unanswered;
+}
+
+static Count *count_of(struct Testing *t, const void *what)
+{
+    Count *count = t->counts;
+    while (count && count->what != what) count = count->next;
+    if (count) return count;
+    count = must_alloc(sizeof *count);
+    *count = (Count){.what = what, .next = t->counts};
+    return t->counts = count;
+}
+
+static bool same_args(const Mock *a, const Mock *b)
+{
+    for (uint32_t i = 0; i < a->count; i++)
+        if (!a->args[i] != !b->args[i] || (a->args[i] && !value_equal(a->args[i], b->args[i]))) return false;
+    return true;
+}
+
+static bool one_type(const Mock *mock, const Type *type)
+{
+    for (const Answer *a = mock->first; a && type; a = a->next)
+        if (a->type && a->type != type) return false;
+    return true;
+}
+
+bool run_mock(Frame *f, const Stmt *s)
+{
+    struct Testing *t = f->task->interp->testing;
+    Mock like = {.decl = s->mock_decl, .builtin = s->mock_builtin, .count = s->mock_argc}, **link = &t->mocks;
+    like.args = must_alloc((s->mock_argc + 1) * sizeof *like.args);
+    for (uint32_t i = 0; i < s->mock_argc; i++)
+        if (s->mock_argv[i] && !(like.args[i] = eval(f, s->mock_argv[i]))) return false;
+    Answer *answer = must_alloc(sizeof *answer), **end;
+    *answer = (Answer){.type = s->mock_fails ? NULL : s->value->to, .value = eval(f, s->value)};
+    if (!answer->value) return false;
+    while (*link && ((*link)->decl != like.decl || (*link)->builtin != like.builtin || !same_args(*link, &like) ||
+                     !one_type(*link, answer->type)))
+        link = &(*link)->next;
+    if (!*link) {
+        *link = must_alloc(sizeof **link);
+        **link = like;
+        (*link)->now = answer;
+    }
+    for (end = &(*link)->first; *end;) end = &(*end)->next;
+    *end = answer;
+    return true;
+}
+
+/* How many `_` a mock has that fits the call; -1: it does not. */
+static int fit(const Mock *mock, const Value **args, const Type *wanted)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < mock->count; i++) {
+        if (mock->args[i] && !value_equal(mock->args[i], args[i])) return -1;
+        any += !mock->args[i];
+    }
+    for (const Answer *a = mock->now; a; a = a->next) {
+        bool optional =
+            wanted->kind == TYPE_OPTIONAL && (a->type == wanted->elem || (a->type && a->type->kind == TYPE_NULL));
+        if (a->type && a->type != wanted && wanted->kind != TYPE_NOTHING && !optional) return -1;
+    }
+    return any;
+}
+
+/* The answer for a call; NULL: none. */
+static const Answer *find_answer(const Interp *in, const void *what, const Value **args, const Type *wanted)
+{
+    Mock *best = NULL;
+    for (Mock *mock = in->testing->mocks; mock; mock = mock->next) {
+        if ((mock->decl ? (const void *)mock->decl : mock->builtin) != what) continue;
+        int any = fit(mock, args, wanted);
+        if (any >= 0 && (!best || any < fit(best, args, wanted))) best = mock;
+    }
+    if (!best) return NULL;
+    if (best->used && best->now->next) best->now = best->now->next;
+    best->used = true;
+    return best->now;
+}
+
+static bool give_answer(Task *task, const Answer *answer, const Value **out)
+{
+    *out = answer->type ? answer->value : NULL;
+    if (!answer->type) task->raised = (Raised){.kind = RAISED_ERROR, .error = answer->value};
+    return true;
+}
+
+/* What a test answers instead of the world. False: this is no test, or the effect needs nothing from outside. */
+bool test_answers(Frame *f, const void *what, const char *name, const Value **args, const Type *wanted,
+                  const Value **out)
+{
+    Interp *in = f->task->interp;
+    if (!in->testing) return false;
+    count_of(in->testing, what)->count++;
+    const Answer *answer = find_answer(in, what, args, wanted);
+    if (answer) return give_answer(f->task, answer, out);
+    if (!in->testing->unanswered) in->testing->unanswered = name;
+    panic(f, "no mock answers %s", name);
+    *out = NULL;
+    return true;
+}
+
+/* The same for a workflow, which runs when no mock fits. */
+bool test_answers_workflow(Task *task, const Decl *decl, const Value **args, const Value **out)
+{
+    Interp *in = task->interp;
+    if (!in->testing) return false;
+    count_of(in->testing, decl)->count++;
+    const Answer *answer = find_answer(in, decl, args, decl->type);
+    return answer && give_answer(task, answer, out);
+}
+
+const Value *eval_test_call(Frame *f, const Expr *e)
+{
+    Interp *in = f->task->interp;
+    if (e->call == CALL_OUTPUT) return value_text(in->out.len ? in->out.data : "", in->out.len ? in->out.len - 1 : 0);
+    return value_int(count_of(in->testing, e->decl ? (const void *)e->decl : e->builtin)->count);
+}
