@@ -537,3 +537,15 @@ void machine_add_hook(Machine *machine, const void *owner, const char *what, Rou
         machine->hooks = hook;
     machine->last_hook = hook;
 }
+
+/* ---- looking things up ---- */
+
+uint32_t machine_find_workflow(const Machine *machine, const Decl *decl, const Routine *routine)
+{
+    uint32_t i = 0;
+    for (; i < machine->routine_count; i++) {
+        const Routine *at = machine->routines[i];
+        if (routine ? at == routine : at->kind == ROUTINE_WORKFLOW && at->decl == decl && !at->closure) break;
+    }
+    return i;
+}

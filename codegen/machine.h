@@ -491,6 +491,17 @@ typedef struct EmitOptions {
 /* The C text; NUL-terminated, in the arena. *len gets its bytes. */
 char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len);
 
+/* The index of the routine that a workflow's declaration became, or of one that is known; routine_count when there is none. */
+uint32_t machine_find_workflow(const Machine *machine, const Decl *decl, const Routine *routine);
+
+/* The states of every workflow and the ways between them, as text in the arena. Requires machine_finish. */
+typedef enum GraphFormat { GRAPH_MERMAID, GRAPH_DOT } GraphFormat;
+char *emit_graph(const Machine *machine, GraphFormat format, size_t *len);
+
+/* What tasks weigh: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in the arena. Requires
+ * frame_assign. */
+char *emit_report(const Machine *machine, bool json, size_t *len);
+
 /* Points, frames and types as JSON, as the log stores them. */
 char *emit_layout(const Machine *machine, const char *file);
 

@@ -60,6 +60,12 @@ static int finish_dump(void)
     return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_OK : tfyc_report_io("standard output", "cannot write");
 }
 
+/* *len is read after the text was made. */
+static int print_text(const char *text, const size_t *len)
+{
+    return tfyc_write_file("-", text, *len, 0);
+}
+
 static int make_c(Compilation *c, const Program *program)
 {
     size_t len;
@@ -70,6 +76,8 @@ static int make_c(Compilation *c, const Program *program)
         machine_dump(machine, stdout);
         return finish_dump();
     }
+    if (c->options->graph) return print_text(emit_graph(machine, c->options->graph_format, &len), &len);
+    if (c->options->report) return print_text(emit_report(machine, c->options->as_json, &len), &len);
     char *text = emit_c(machine, &c->emit, &len);
     return tfyc_write_file(c->options->output, text, len, 0);
 }
@@ -143,14 +151,18 @@ static int compile_file(const Options *options, const char *input)
     return status;
 }
 
-/* --check alone takes more than one file. */
+/* --check alone takes more than one file; then a last line says how many have mistakes. */
 static int compile_files(const Options *options)
 {
-    int worst = EXIT_OK;
+    int worst = EXIT_OK, bad = 0;
     for (int i = 0; i < options->input_count; i++) {
         int status = compile_file(options, options->inputs[i]);
         if (status > worst) worst = status;
+        bad += status != EXIT_OK;
     }
+    if (bad && options->input_count > 1 && !options->json)
+        fprintf(stderr, "tfyc: %d of %d files %s mistakes or cannot be read\n", bad, options->input_count,
+                bad == 1 ? "has" : "have");
     return worst;
 }
 

@@ -26,13 +26,17 @@ typedef struct Options {
     int input_count;
     const char *output, *depfile; /* NULL: not given */
     DumpKind dump;
-    bool check;        /* report mistakes and write nothing; with format: list the files that are not formatted */
-    bool format;       /* write the canonical text */
-    bool diff;         /* with format: show what would change */
-    bool json;         /* --diagnostics=json */
-    bool tests;        /* compile the tests too */
-    bool bundle;       /* the input is a stored program: module.h */
-    bool list_files;   /* print the files a program is made of */
+    bool check;      /* report mistakes and write nothing; with format: list the files that are not formatted */
+    bool format;     /* write the canonical text */
+    bool diff;       /* with format: show what would change */
+    bool json;       /* --diagnostics=json */
+    bool tests;      /* compile the tests too */
+    bool bundle;     /* the input is a stored program: module.h */
+    bool list_files; /* print the files a program is made of */
+    bool graph;      /* print the states as graph_format wants them */
+    bool report;     /* print what tasks weigh */
+    bool as_json;    /* --json: with report */
+    GraphFormat graph_format;
     bool lsp;          /* serve an editor; takes no inputs */
     ModulePaths paths; /* -I, in an array that is kept to the end of the process */
     EmitOptions emit;

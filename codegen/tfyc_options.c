@@ -17,6 +17,9 @@ enum {
     OPT_LIST_FILES,
     OPT_BUNDLE,
     OPT_LSP,
+    OPT_GRAPH,
+    OPT_REPORT,
+    OPT_JSON,
     OPT_TESTS,
     OPT_NO_MAIN,
     OPT_NO_LINE,
@@ -39,6 +42,9 @@ static const OptionInfo table[] = {
     {OPT_CHECK, "check", NULL, "report mistakes of any number of files and write nothing"},
     {OPT_FORMAT, "format", NULL, "write files in the canonical form; with --check list those that are not in it"},
     {OPT_DIFF, "diff", NULL, "with --format: show what would change and write nothing"},
+    {OPT_GRAPH, "graph", "mermaid|dot", "print every workflow's states and the ways between them"},
+    {OPT_REPORT, "report", NULL, "print what tasks weigh: frames, what is live at each point, bytes per task"},
+    {OPT_JSON, "json", NULL, "with --report: print JSON"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names what the output depends on"},
     {OPT_LIST_FILES, "list-files", NULL, "print the files the program is made of, and write nothing"},
@@ -77,6 +83,8 @@ static void print_help(void)
     fputs("usage: tfyc FILE.tfy -o OUT.c [options]\n"
           "       tfyc --check FILE.tfy ...\n"
           "       tfyc --format [--check] [--diff] FILE.tfy ...\n"
+          "       tfyc --graph=mermaid|dot FILE.tfy\n"
+          "       tfyc --report [--json] FILE.tfy\n"
           "       tfyc --dump=WHAT FILE.tfy\n"
           "\n"
           "Compiles workflows to C. FILE may be - for standard input.\n"
@@ -107,6 +115,13 @@ static DumpKind dump_kind(const char *name)
     refuse_usage("--dump takes tokens, ast, program or machine");
 }
 
+static GraphFormat graph_format(const char *name)
+{
+    if (strcmp(name, "mermaid") == 0) return GRAPH_MERMAID;
+    if (strcmp(name, "dot") == 0) return GRAPH_DOT;
+    refuse_usage("--graph takes mermaid or dot");
+}
+
 static void read_option(Options *options, int option)
 {
     switch (option) {
@@ -120,6 +135,12 @@ static void read_option(Options *options, int option)
     case OPT_FORMAT: options->format = true; return;
     case OPT_DIFF: options->diff = true; return;
     case OPT_DUMP: options->dump = dump_kind(optarg); return;
+    case OPT_GRAPH:
+        options->graph = true;
+        options->graph_format = graph_format(optarg);
+        return;
+    case OPT_REPORT: options->report = true; return;
+    case OPT_JSON: options->as_json = true; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_NO_MAIN: options->emit.main = false; return;
     case OPT_NO_LINE: options->emit.lines = false; return;
@@ -145,10 +166,12 @@ static void fill_long_options(struct option *to)
 
 static void refuse_nonsense(const Options *options)
 {
-    bool compiles = !options->check && !options->format && !options->list_files && options->dump == DUMP_NONE;
+    bool prints = options->list_files || options->graph || options->report || options->dump != DUMP_NONE;
+    bool compiles = !options->check && !options->format && !prints;
     if (!options->input_count) refuse_usage("no FILE.tfy was given");
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");
     if (options->input_count > 1 && options->depfile) refuse_usage("--depfile is for one FILE.tfy");
+    if (options->as_json && !options->report) refuse_usage("--json goes with --report");
     if (options->diff && !options->format) refuse_usage("--diff goes with --format");
     if (options->output && !compiles) refuse_usage("-o goes with compiling");
     if (compiles && !options->output) refuse_usage("-o OUT.c is missing");

@@ -53,6 +53,7 @@ typedef enum TfyOption {
     OPT_CHECK,
     OPT_DIFF,
     OPT_DIAGNOSTICS,
+    OPT_FORMAT,
     OPT_COUNT
 } TfyOption;
 
@@ -124,6 +125,7 @@ int tfy__cmd_check(int argc, char **argv);
 int tfy__cmd_lsp(int argc, char **argv);
 int tfy__cmd_test(int argc, char **argv);
 int tfy__cmd_fmt(int argc, char **argv);
+int tfy__cmd_graph(int argc, char **argv);
 int tfy__cmd_ps(int argc, char **argv);
 int tfy__cmd_inspect(int argc, char **argv);
 int tfy__cmd_resume(int argc, char **argv);

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/compile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,4 +61,15 @@ int tfy__cmd_fmt(int argc, char **argv)
 int tfy__cmd_lsp(int argc, char **argv)
 {
     return do_with_tfyc(argc, argv, "--lsp");
+}
+
+int tfy__cmd_graph(int argc, char **argv)
+{
+    TfyArgs args;
+    char mode[32] = "--graph=mermaid";
+    int status = tfy__args_parse(argc, argv, &args);
+    if (args.option[OPT_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args.option[OPT_FORMAT]);
+    if (status < 0) status = become_tfyc(&args, mode);
+    tfy__args_free(&args);
+    return status;
 }

@@ -18,6 +18,7 @@ static const Entry ENTRIES[] = {
     {"lsp", tfy__cmd_lsp},
     {"test", tfy__cmd_test},
     {"fmt", tfy__cmd_fmt},
+    {"graph", tfy__cmd_graph},
     {"ps", tfy__cmd_ps},
     {"inspect", tfy__cmd_inspect},
     {"resume", tfy__cmd_resume},

@@ -41,6 +41,7 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_VERBOSE] = {"v", NULL, "say of every test what was answered and printed"},
     [OPT_CHECK] = {"check", NULL, "list the files that are not formatted, end with 1 if there are any, change nothing"},
     [OPT_DIFF] = {"diff", NULL, "show what would change, change nothing"},
+    [OPT_FORMAT] = {"format", "mermaid|dot", "for Mermaid (the default) or for Graphviz"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -54,6 +55,8 @@ static const TfyCommandInfo COMMANDS[] = {
     {"build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable", BIT(OPT_OUT) | BIT(OPT_DIR), 1,
      -1},
     {"check", "FILE.tfy ...", "check programs without running them", BIT(OPT_DIR) | BIT(OPT_DIAGNOSTICS), 1, -1},
+    {"graph", "FILE.tfy", "print the states of every workflow and the ways between them",
+     BIT(OPT_FORMAT) | BIT(OPT_DIR) | BIT(OPT_DIAGNOSTICS), 1, 1},
     {"fmt", "FILE.tfy ...", "write programs in the canonical form; - formats standard input to standard output",
      BIT(OPT_CHECK) | BIT(OPT_DIFF) | BIT(OPT_DIAGNOSTICS), 1, -1},
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", BIT(OPT_DIR), 0, 0},

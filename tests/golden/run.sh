@@ -4,6 +4,7 @@
 #   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
+#   NAME.mermaid, NAME.dot, NAME.report    what --graph=mermaid, --graph=dot and --report print
 #   NAME.formatted what `tfyc --format` makes of NAME.tfy; formatted again it must stay the same
 # lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the
 # files anew instead; read the diff.
@@ -41,7 +42,12 @@ check() {
 }
 
 dump() {
-    "$tfyc" --dump "$2" "$1.tfy" >"$work/out" 2>"$work/err"
+    case $2 in
+    mermaid | dot) set -- "$1" "$2" --graph="$2" ;;
+    report) set -- "$1" "$2" --report ;;
+    *) set -- "$1" "$2" --dump="$2" ;;
+    esac
+    "$tfyc" "$3" "$1.tfy" >"$work/out" 2>"$work/err"
     report "$1 ($2)" "$1.$2" "$work/out" ""
 }
 
@@ -57,7 +63,7 @@ formatted() {
 for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./||' | sort); do
     name=${file%.tfy}
     [ -e "$name.expected" ] && check "$name"
-    for stage in tokens ast program machine; do
+    for stage in tokens ast program machine mermaid dot report; do
         [ -e "$name.$stage" ] && dump "$name" "$stage"
     done
     [ -e "$name.formatted" ] && formatted "$name"

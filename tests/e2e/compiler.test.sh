@@ -1,0 +1,39 @@
+#!/bin/sh
+# What the compiler tells beside C: mistakes of many files, mistakes for programs, graphs, weights.
+. "$here/lib.sh"
+golden=$here/../golden/tools
+
+# query FILE EXPRESSION: of all elements of the JSON array in a file.
+query() { sqlite3 :memory: "select $2 from json_each(cast(readfile('$1') as text))"; }
+
+printf 'workflow main() -> int { return "a" }\n' >one.tfy
+printf 'workflow main() {\n    let x = y\n    let z: int = "é${3"\n}\n' >two.tfy
+printf 'workflow main() {}\n' >fine.tfy
+run tfy check one.tfy fine.tfy two.tfy
+check "many files: 65" ended 65 "one.tfy:1:"
+check "the files behind one with mistakes are checked" ended 65 "two.tfy:3:"
+check "the last line counts" test "$(tail -n 1 err)" = "tfyc: 2 of 3 files have mistakes or cannot be read"
+run tfy check fine.tfy fine.tfy
+check "nothing to say" test ! -s err
+run tfy check missing.tfy one.tfy
+check "a file that is not there, and the others" ended 69 "one.tfy:1:"
+run tfy check --diagnostics=json one.tfy two.tfy
+sed 's/$/,/; $s/,$//; 1s/^/[/; $s/$/]/' err >array
+check "one object a line" test "$(query array "count(*)")" = "$(wc -l <err)"
+check "file, place, severity" grep -qF '{"file":"one.tfy","line":1,"col":33,"end_line":1,"end_col":36,"message":"' err
+check "severity and related places" grep -qF '"severity":"error"' err
+run tfyc --check --diagnostics=xml one.tfy
+check "other kinds are refused" ended 64 "--diagnostics takes json or text"
+
+run tfy graph "$golden/agent.tfy"
+check "graph: Mermaid unless told otherwise" cmp -s out "$golden/agent.mermaid"
+run tfy graph "$golden/agent.tfy" --format dot
+check "graph: Graphviz" cmp -s out "$golden/agent.dot"
+if command -v dot >/dev/null 2>&1; then check "Graphviz reads it" sh -c 'dot -Tplain out >/dev/null'; fi
+run tfy graph "$golden/agent.tfy" --format png
+check "graph: other formats are refused" ended 64 "mermaid or dot"
+run tfy graph one.tfy
+check "graph of a program with mistakes" ended 65 "one.tfy:1:"
+run tfyc --report --json "$golden/agent.tfy"
+check "the report as JSON" test "$(query out "group_concat(json_extract(value, '$.frame_bytes'))")" = 56,48,40,96,40,40
+check "with what is live" test "$(query out "max(json_array_length(value, '$.points[0].live'))")" = 5
