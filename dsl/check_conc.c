@@ -16,9 +16,11 @@ static void open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const 
     scope->floor = body->decl->variable_count;
     scope->finally_of = body->finally_of;
     scope->loop = body->loop;
+    scope->incomplete = body->incomplete;
     body->closure = scope;
     body->finally_of = NULL;
     body->loop = NULL;
+    body->incomplete = false;
 }
 
 static Closure *close_closure(Check *c, const ClosureScope *scope)
@@ -26,6 +28,7 @@ static Closure *close_closure(Check *c, const ClosureScope *scope)
     c->body->closure = scope->outer;
     c->body->finally_of = scope->finally_of;
     c->body->loop = scope->loop;
+    c->body->incomplete = scope->incomplete;
     return scope->closure;
 }
 

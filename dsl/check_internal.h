@@ -105,6 +105,7 @@ typedef struct ClosureScope {
     Span give_span;      /* the first one */
     const Stmt *finally_of; /* the try around the closure whose finally it stands in */
     Loop *loop;          /* the loop around it */
+    bool incomplete;     /* of the body around it: each closure has an end of its own */
     struct ClosureScope *outer;
 } ClosureScope;
 

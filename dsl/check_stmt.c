@@ -194,8 +194,11 @@ static void refuse_unused(Check *c, const Expr *e)
     const Type *type = e->type;
     if (e->kind != EX_CALL || type->kind == TYPE_BAD || type->kind == TYPE_NOTHING) return;
     Diag *diag = diag_error(c->diags, e->span, "result unused");
-    if (e->call == CALL_METHOD && type == e->argv[0]->type)
-        diag_hint(c->diags, diag, "values do not change; bind the new one: x = x.%s(…)", e->builtin->name);
+    const Expr *receiver = e->call == CALL_METHOD ? expr_strip(e->argv[0]) : NULL;
+    const char *name = receiver && receiver->kind == EX_NAME ? receiver->name.text : "x";
+    if (receiver && type == receiver->type)
+        diag_hint(c->diags, diag, "values do not change; bind the new one: %s = %s.%s(…)", name, name,
+                  e->builtin->name);
     else
         diag_hint(c->diags, diag, "this call does nothing but give a value; bind it or remove the line");
 }
@@ -317,17 +320,24 @@ static void refuse_leaving_finally(Check *c, const Stmt *s, const char *word)
     diag_other(c->diags, diag, c->body->finally_of->finally->span, "the finally block");
 }
 
+/* A way out that was refused ends nothing, and what stands behind it gives no errors of its own. Answers that control goes on. */
+static bool excuse_rest(Check *c)
+{
+    c->body->incomplete = true;
+    return true;
+}
+
 static bool check_jump(Check *c, Stmt *s)
 {
     const char *word = s->kind == ST_BREAK ? "break" : "continue";
     Loop *loop = c->body->loop;
     if (!loop) {
-        if (check_refuse_leaving(c, s, word)) return false;
+        if (check_refuse_leaving(c, s, word)) return excuse_rest(c);
         if (c->body->finally_of)
             refuse_leaving_finally(c, s, word);
         else
             diag_error(c->diags, s->span, "'%s' outside a loop", word);
-        return false;
+        return excuse_rest(c);
     }
     if (s->kind == ST_BREAK) {
         loop->break_facts = loop->has_break ? flow_join(c, loop->break_facts, c->facts) : c->facts;
@@ -360,11 +370,12 @@ static bool check_return(Check *c, Stmt *s)
 {
     if (check_refuse_leaving(c, s, "return")) {
         if (s->value) check_expr_or_nothing(c, s->value, NULL);
-        return false;
+        return excuse_rest(c);
     }
-    if (c->body->finally_of) refuse_leaving_finally(c, s, "return");
     check_return_value(c, s);
-    return false;
+    if (!c->body->finally_of) return false;
+    refuse_leaving_finally(c, s, "return");
+    return excuse_rest(c);
 }
 
 static Clause *clause_of(const Body *body, const Expr *e)
