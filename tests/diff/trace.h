@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Signals named "go" with the values 1, 2 … that are sent to each program before it begins. */
+#define TRACE_SIGNALS 3
+
 typedef struct Trace {
     const char *name;   /* of the workflow */
     const char *out;    /* lines printed; NULL: none */

@@ -331,5 +331,8 @@ const Value *eval_root(Frame *f, const Expr *e)
     const Expr *bare = strip(e);
     if (bare->kind == EX_YIELD) return convert(eval_yield(f, bare), e->to);
     if (bare->kind == EX_SPAWN) return eval_spawn(f, bare);
+    if (bare->kind == EX_PARALLEL) return eval_parallel(f, bare);
+    if (bare->kind == EX_PARALLEL_FOR) return eval_parallel_for(f, bare);
+    if (bare->kind == EX_RACE) return eval_race(f, bare);
     return eval(f, e);
 }

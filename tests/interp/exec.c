@@ -185,7 +185,9 @@ static const Catch *catch_for(const Frame *f, const Stmt *s)
 static Flow run_try(Frame *f, const Stmt *s)
 {
     Task *task = f->task;
+    uint32_t height = f->undo_count;
     Flow flow = run_block(f, s->block);
+    if (flow == FLOW_RAISED) undo_run(f, height);
     const Catch *k = flow == FLOW_RAISED ? catch_for(f, s) : NULL;
     if (k) {
         bind(f, k->variable, task->raised.error);
@@ -202,6 +204,46 @@ static Flow run_try(Frame *f, const Stmt *s)
     if (ended == FLOW_RAISED) return ended; /* what fails in a finally replaces what was pending */
     task->raised = pending;
     f->result = result;
+    return flow;
+}
+
+/* ---- with ---- */
+
+static bool due_after(Frame *f, const Expr *timeout, int64_t *due_ms)
+{
+    *due_ms = INT64_MAX;
+    if (!timeout) return true;
+    const Value *value = eval(f, timeout);
+    if (value) *due_ms = f->task->interp->now_ms + (value->i > 0 ? value->i : 0);
+    return value != NULL;
+}
+
+static Flow run_guarded(Frame *f, const Stmt *s)
+{
+    uint32_t height = f->undo_count;
+    Flow flow = run_block(f, s->block);
+    if (flow == FLOW_RAISED) undo_run(f, height);
+    return flow;
+}
+
+static Flow run_with(Frame *f, const Stmt *s)
+{
+    Task *task = f->task;
+    uint32_t line = f->line;
+    int64_t due_ms;
+    const Value **args = eval_args(f, s->value);
+    if (!args || !due_after(f, s->timeout, &due_ms)) return FLOW_RAISED;
+    if (s->value->builtin->id == BI_DEADLINE) {
+        Scope scope;
+        scope_open(task, &scope, f, args[0]->i > 0 ? args[0]->i : 0);
+        Flow flow = run_guarded(f, s);
+        scope_close(task, &scope, "the deadline has passed", line);
+        return flow;
+    }
+    Lock *lock = task_lock(task, args[0], s->value->builtin->id == BI_LOCK ? 1 : args[1]->i, due_ms);
+    if (!lock) return FLOW_RAISED;
+    Flow flow = run_guarded(f, s);
+    lock_release(task, lock);
     return flow;
 }
 
@@ -248,7 +290,9 @@ static Flow run_stmt(Frame *f, const Stmt *s)
     case ST_WHILE: return run_while(f, s);
     case ST_FOR: return run_for(f, s);
     case ST_MATCH: return run_match(f, s);
-    case ST_RETURN: return run_return(f, s);
+    case ST_RETURN:
+    case ST_GIVE: return run_return(f, s);
+    case ST_WITH: return run_with(f, s);
     case ST_FAIL: return run_fail(f, s);
     case ST_BREAK: return FLOW_BREAK;
     case ST_CONTINUE: return FLOW_CONTINUE;
@@ -271,20 +315,24 @@ static Flow run_block(Frame *f, const Block *block)
 
 /* ---- activations ---- */
 
-static Frame new_frame(Task *task, const Decl *decl, const Value **args)
+const Value **vars_of(const Decl *decl, const Value **args)
 {
-    Frame f = {.task = task, .decl = decl};
-    f.vars = must_alloc((decl->variable_count + 1) * sizeof *f.vars);
+    const Value **vars = must_alloc((decl->variable_count + 1) * sizeof *vars);
     uint32_t at = 0;
-    for (const Field *p = decl->params; p; p = p->next) f.vars[p->variable->id] = args[at++];
-    return f;
+    for (const Field *p = decl->params; p; p = p->next) vars[p->variable->id] = args[at++];
+    return vars;
+}
+
+const Value **vars_copy(const Frame *f)
+{
+    size_t size = (f->decl->variable_count + 1) * sizeof *f->vars;
+    return memcpy(must_alloc(size), f->vars, size);
 }
 
 const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
 {
     Task *task = caller->task;
-    Frame f = new_frame(task, decl, args);
-    f.is_fn = true;
+    Frame f = {.task = task, .decl = decl, .vars = vars_of(decl, args), .is_fn = true};
     f.line = line_of(&f, decl->span);
     if (task->fn_depth == FN_DEPTH) {
         panic(&f, "fn calls are nested deeper than %d", FN_DEPTH);
@@ -300,17 +348,32 @@ const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
     return f.result ? f.result : &value_null;
 }
 
-bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms,
-                   const Value **out)
+static void run_code(Frame *f, Code code)
 {
-    Frame f = new_frame(task, decl, args);
-    f.caller = caller;
+    if (code.block) {
+        run_block(f, code.block);
+        return;
+    }
+    f->line = line_of(f, code.yield->span);
+    f->result = eval_root(f, code.yield);
+}
+
+/* A task can be killed before it begins, and while only its children keep it. */
+bool activate(Task *task, Frame *caller, Code code, const Value **vars, int64_t timeout_ms, const Value **out,
+              Undo **left)
+{
+    Frame f = {.task = task, .decl = code.decl, .vars = vars, .caller = caller};
     task->top = &f;
-    if (timeout_ms >= 0) f.timer = timer_add(task->interp, task->interp->now_ms + timeout_ms, task, &f);
-    /* A task can be killed before it begins. */
-    if (!task->raised.kind && !test_answers_workflow(task, decl, args, &f.result)) run_block(&f, decl->block);
-    task_leave_frame(task, &f);
+    scope_open(task, &f.call, &f, timeout_ms);
+    bool mocked =
+        code.block == code.decl->block && !task->raised.kind && test_answers_workflow(task, code.decl, vars, &f.result);
+    if (!task->raised.kind && !mocked) run_code(&f, code);
+    if (task->raised.kind) undo_run(&f, 0);
+    task_wait_children(task, &f);
+    if (task->raised.kind) undo_run(&f, 0);
+    scope_close(task, &f.call, "the call ran out of time", line_of(&f, code.decl->span));
     task->top = caller;
     *out = f.result ? f.result : &value_null;
+    if (left) *left = f.undo;
     return !task->raised.kind;
 }

@@ -70,6 +70,7 @@ typedef struct Task Task;
 typedef struct Frame Frame;
 typedef struct Timer Timer;
 typedef struct Interp Interp;
+typedef struct Scope Scope;
 
 typedef enum RaisedKind { RAISED_NOTHING, RAISED_ERROR, RAISED_PANIC, RAISED_CANCEL } RaisedKind;
 
@@ -79,8 +80,32 @@ typedef struct Raised {
     const Value *error; /* RAISED_ERROR */
     const char *panic;  /* RAISED_PANIC: its message */
     uint32_t line;      /* RAISED_PANIC */
-    const Frame *scope; /* RAISED_CANCEL: the call that ran out of time; NULL: the whole task */
+    const Scope *scope; /* RAISED_CANCEL: the call or deadline that ran out of time; NULL: the whole task */
 } Raised;
+
+/* What can run out of time: a call, and each `with deadline` in it. */
+struct Scope {
+    Frame *frame;
+    Scope *outer;  /* in the same frame; NULL: this one is the call itself */
+    uint32_t mask; /* the frame's, when it began */
+    bool due;      /* its time has passed, and nobody was told yet */
+    Timer *timer;
+};
+
+/* What a step would have undone should its body fail later. */
+typedef struct Undo {
+    const Policy *policy;
+    const Value **vars;  /* the frame's as they were when the step started */
+    const Value *answer; /* the step's own; NULL: unknown */
+    struct Undo *below;  /* registered before */
+} Undo;
+
+/* What a frame runs. */
+typedef struct Code {
+    const Decl *decl;   /* the workflow or fn that it stands in */
+    const Block *block; /* NULL: */
+    const Expr *yield;  /* a body of parallel or race that is one step */
+} Code;
 
 /* One activation of a workflow or fn. */
 struct Frame {
@@ -88,24 +113,64 @@ struct Frame {
     Frame *caller; /* the frame below; NULL: the task's first, and every fn's */
     const Decl *decl;
     const Value **vars;  /* by Variable.id */
-    const Value *result; /* set by return */
+    const Value *result; /* set by return and give */
     uint32_t line;       /* of the statement under way */
-    uint32_t mask;       /* finally blocks it is in */
+    uint32_t mask;       /* finally and undo blocks it is in */
     Task *children;      /* live ones, newest first, by next_sibling */
-    Timer *timer;        /* its deadline */
-    bool due;            /* the deadline has passed, and nobody was told yet */
-    bool returning;      /* its body is done; it waits for its children */
-    bool is_fn;          /* cannot stop; not among its task's frames */
+    Scope call;          /* the call itself */
+    Scope *scope;        /* innermost */
+    Undo *undo;          /* newest first */
+    uint32_t undo_count;
+    bool returning; /* its body is done; it waits for its children */
+    bool is_fn;     /* cannot stop; not among its task's frames */
 };
 
 typedef enum TaskEnd { END_NOT, END_COMPLETED, END_FAILED, END_CANCELLED } TaskEnd;
+
+typedef enum GroupWait { GROUP_NO_WAIT, GROUP_ALL, GROUP_FIRST, GROUP_ROOM, GROUP_GONE } GroupWait;
+
+/* The bodies of one parallel or race. */
+typedef struct Group {
+    Task *parent;
+    Task **bodies; /* in order */
+    uint32_t count, alive;
+    int64_t limit;   /* GROUP_ROOM: fewer than these must run */
+    Task *first;     /* to end */
+    Task *failed;    /* the first that did not end well */
+    GroupWait waits; /* what the parent stands still for */
+} Group;
+
+/* A lock or semaphore. */
+typedef struct Lock {
+    const Value *name;
+    int64_t permits;
+    Task *holders[64];
+    uint32_t held;
+    Task *waiters; /* in order, by next_waiter */
+    struct Lock *next;
+} Lock;
+
+typedef struct Channel {
+    int64_t capacity;
+    bool closed;
+    const Value **queue; /* len messages; the oldest first */
+    size_t len;
+    Task *receivers, *senders; /* those that wait, in order, by next_waiter */
+} Channel;
+
+/* Signals that came from outside and were not taken. */
+typedef struct Signal {
+    const char *name;
+    const Value *value;
+    struct Signal *next;
+} Signal;
 
 struct Task {
     Interp *interp;
     int64_t number;
     char *path;
-    const Decl *decl;
-    const Value **args;
+    Code code;
+    const Value **vars;
     Frame *top; /* NULL: not begun or over */
     Raised raised;
     TaskEnd end;
@@ -117,11 +182,17 @@ struct Task {
     uint32_t fn_depth;
     bool fn_spent;                             /* the slice ended inside a fn */
     bool ready, waiting, killed, kill_pending; /* queued; stopped for an event; the kill was delivered; it is to come */
-    Task *next_ready, *next_sibling, *prev_sibling, *next_joiner;
+    Task *next_ready, *next_sibling, *next_waiter;
     Task *parent; /* with parent_frame: who waits for it */
     Frame *parent_frame;
-    Task *joiners;       /* those that join it, in order */
-    Task *joining;       /* whom it joins */
+    Group *group;        /* it is a body of this one */
+    Task *joiners;       /* those that join it, in order, by next_waiter */
+    Task **stands_in;    /* the queue it waits in: joiners, or those of a lock, channel or signal */
+    Group *waits_group;  /* its own group, while it waits for it */
+    Lock *granted;       /* while it waited, and not used yet */
+    Channel *received;   /* a message of this one came as the answer, and is not used yet */
+    Signal *signalled;   /* likewise */
+    const Value *sends;  /* what it waits to send */
     const Value *answer; /* of what it waited for */
     Timer *timer;        /* of what it waits for */
     bool timer_is_timeout;
@@ -137,14 +208,19 @@ struct Timer {
     int64_t due_ms;
     uint64_t seq;
     Task *task;
-    Frame *frame; /* a call's deadline; NULL: the task's own wait */
+    Scope *scope; /* whose time it is; NULL: the task's own wait */
     Timer *next;
 };
 
 struct Interp {
     const Program *program;
     Task *tasks[4096];
-    uint32_t task_count;
+    uint32_t task_count, live;
+    Channel *channels[1024];
+    uint32_t channel_count;
+    Lock *locks;
+    Signal *signals;      /* the oldest first */
+    Task *signal_waiters; /* in order, by next_waiter */
     Task *ready_first, *ready_last, *work_first, *work_last;
     Timer *timers; /* by due time, then age */
     uint64_t timer_seq;
@@ -157,20 +233,57 @@ struct Interp {
 
 /* sched.c */
 void interp_run(Interp *in, const Decl *root);
-Task *task_spawn(Interp *in, Task *parent, const Decl *decl, const Value **args);
+/* Makes a task. Without a parent it is the root; a detached one has a parent that gives it its path, and no more. */
+Task *task_start(Interp *in, Task *parent, Code code, const Value **vars, bool detached);
 void task_kill(Task *target);
 bool task_stop(Task *task); /* lets others run; false: something is being raised */
 bool task_yield(Task *task);
 bool task_sleep(Task *task, int64_t due_ms, int64_t timeout_due_ms);
-bool task_join(Task *task, int64_t number, int64_t timeout_due_ms, uint32_t line);
+bool task_join(Task *task, int64_t number, int64_t timeout_due_ms);
 bool task_pause(Task *task, int64_t delay_ms);
-bool task_spend(Frame *f);                       /* a loop head */
-void task_count_answer(Task *task);              /* an answer that was there at once costs a share of the slice */
-bool task_deliver(Task *task);                   /* at a suspension: true when a cancellation was delivered */
-void task_leave_frame(Task *task, Frame *frame); /* waits for its children; makes a Timeout of its own cancellation */
-Timer *timer_add(Interp *in, int64_t due_ms, Task *task, Frame *frame);
+bool task_spend(Frame *f);                         /* a loop head */
+void task_count_answer(Task *task);                /* an answer that was there at once costs a share of the slice */
+bool task_deliver(Task *task);                     /* at a suspension: true when a cancellation was delivered */
+void task_wait_children(Task *task, Frame *frame); /* before a frame is left */
+void scope_open(Task *task, Scope *scope, Frame *frame, int64_t ms); /* ms below 0: it has no end of time */
+void scope_close(Task *task, Scope *scope, const char *message,
+                 uint32_t line); /* its own cancellation becomes a Timeout */
+void raise_in(Task *task, const Type *type, const char *message, const Value *a, const Value *b);
+void raise_task_failed(Task *task, const Task *target);
+void make_ready(Task *task); /* a task that stands still runs again */
+void queue_work(Task *task); /* the same, first thing in the next turn */
+void wait_in(Task *task, Task **queue, const char *name, int64_t timeout_due_ms); /* finish_wait is to follow */
+Task *take_waiter(Task **queue); /* the first of them, whose wait is over; NULL: nobody waits */
+bool finish_wait(Task *task);
+
+/* wait.c: what tasks wait for beside time and each other's end */
+bool task_send(Task *task, int64_t channel, const Value *value, int64_t timeout_due_ms);
+bool task_recv(Task *task, int64_t channel, int64_t timeout_due_ms);
+int64_t channel_make(Interp *in, int64_t capacity);
+void channel_close(Interp *in, int64_t channel);
+Lock *task_lock(Task *task, const Value *name, int64_t permits, int64_t timeout_due_ms); /* NULL: raised */
+void lock_release(Task *task, Lock *lock);
+bool task_signal(Task *task, const Value *name, int64_t timeout_due_ms);
+void signal_send(Interp *in, const char *name, const Value *value);
+bool task_ask(Task *task, int64_t timeout_due_ms);
+void give_back(Task *task); /* what it was granted and did not use */
+bool group_wait(Task *task, Group *group, GroupWait waits);
+void group_tell(Task *body); /* one of a group has ended */
+
+/* conc.c: what runs beside or apart from its body */
+const Value *eval_parallel(Frame *f, const Expr *e);
+const Value *eval_parallel_for(Frame *f, const Expr *e);
+const Value *eval_race(Frame *f, const Expr *e);
+Undo *undo_push(Frame *f, const Policy *policy);
+void undo_drop(Frame *f, const Undo *undo); /* the step was definitely not done */
+void undo_run(Frame *f, uint32_t height);   /* those above the height */
+void undo_hand_on(Frame *to, Undo *undo);
 
 /* exec.c */
+bool activate(Task *task, Frame *caller, Code code, const Value **vars, int64_t timeout_ms, const Value **out,
+              Undo **left); /* left: where its undo entries go at a normal end; NULL: nowhere */
+const Value **vars_of(const Decl *decl, const Value **args);
+const Value **vars_copy(const Frame *f);
 bool call_workflow(Task *task, Frame *caller, const Decl *decl, const Value **args, int64_t timeout_ms,
                    const Value **out);
 

@@ -88,6 +88,7 @@ int main(int argc, char **argv)
         bool test = program->decls[i]->kind == DECL_TEST;
         if (test) in->testing = testing_new();
         if (test) in->now_ms = 1767225600000; /* 2026 */
+        for (int64_t n = 1; !test && n <= TRACE_SIGNALS; n++) signal_send(in, "go", value_int(n));
         interp_run(in, program->decls[i]);
         if (test)
             report_test(in, program->decls[i]);

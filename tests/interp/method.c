@@ -355,6 +355,10 @@ const Value *eval_method(Frame *f, const Expr *e)
     const Value **args = eval_args(f, e);
     if (!args) return NULL;
     if (e->builtin->id == BI_TO_STRING) return print_method(e, args[0]);
+    if (e->builtin->id == BI_CHANNEL_CLOSE) {
+        channel_close(f->task->interp, args[0]->i);
+        return &value_null;
+    }
     switch (e->argv[0]->to->kind) {
     case TYPE_STRING: answer = text_method(f, e, args); break;
     case TYPE_LIST: answer = list_method(f, e, args); break;

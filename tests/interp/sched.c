@@ -14,7 +14,7 @@
 
 /* ---- queues ---- */
 
-static void make_ready(Task *task)
+void make_ready(Task *task)
 {
     Interp *in = task->interp;
     if (task->ready || task->end || !task->waiting) return;
@@ -27,7 +27,7 @@ static void make_ready(Task *task)
     in->ready_last = task;
 }
 
-static void queue_work(Task *task)
+void queue_work(Task *task)
 {
     Interp *in = task->interp;
     if (task->in_work) return;
@@ -42,10 +42,10 @@ static void queue_work(Task *task)
 
 /* ---- timers ---- */
 
-Timer *timer_add(Interp *in, int64_t due_ms, Task *task, Frame *frame)
+static Timer *timer_add(Interp *in, int64_t due_ms, Task *task, Scope *scope)
 {
     Timer *timer = must_alloc(sizeof *timer), **link = &in->timers;
-    *timer = (Timer){.due_ms = due_ms, .seq = ++in->timer_seq, .task = task, .frame = frame};
+    *timer = (Timer){.due_ms = due_ms, .seq = ++in->timer_seq, .task = task, .scope = scope};
     while (*link && (*link)->due_ms <= due_ms) link = &(*link)->next;
     timer->next = *link;
     *link = timer;
@@ -64,35 +64,44 @@ static void timer_drop(Interp *in, Timer **place)
 
 /* ---- cancellation ---- */
 
-/* Whom a cancellation that waits would reach now: the outermost frame whose time is up, or the whole task (*whole), unless a finally lies
- * between. False: nobody. */
-static bool cancel_target(const Task *task, Frame **target, bool *whole)
+/* The next scope outwards. */
+static Scope *outer_scope(const Scope *scope)
+{
+    if (scope->outer) return scope->outer;
+    return scope->frame->caller ? scope->frame->caller->scope : NULL;
+}
+
+/* Whom a cancellation that waits would reach now: the outermost scope whose time is up, or the whole task (*whole), unless a finally or
+ * undo lies between. False: nobody. */
+static bool cancel_target(const Task *task, Scope **target, bool *whole)
 {
     *target = NULL;
     *whole = false;
-    for (Frame *f = task->top; f; f = f->caller) {
-        if (f->mask) return *target != NULL;
-        if (f->due) *target = f;
+    for (Scope *scope = task->top ? task->top->scope : NULL; scope; scope = outer_scope(scope)) {
+        if (scope->mask < scope->frame->mask) return *target != NULL;
+        if (scope->due) *target = scope;
     }
     *whole = task->kill_pending;
     return *target || *whole;
 }
 
-static void leave_joiners(Task *task)
+static void leave_queue(Task *task)
 {
-    if (!task->joining) return;
-    for (Task **link = &task->joining->joiners; *link; link = &(*link)->next_joiner) {
+    for (Task **link = task->stands_in; link && *link; link = &(*link)->next_waiter) {
         if (*link != task) continue;
-        *link = task->next_joiner;
+        *link = task->next_waiter;
         break;
     }
-    task->joining = NULL;
+    task->stands_in = NULL;
+    if (task->waits_group) task->waits_group->waits = GROUP_NO_WAIT;
+    task->waits_group = NULL;
 }
 
 static void forget_wait(Task *task)
 {
     timer_drop(task->interp, &task->timer);
-    leave_joiners(task);
+    leave_queue(task);
+    give_back(task);
 }
 
 static void cancel_children(Frame *f)
@@ -103,18 +112,18 @@ static void cancel_children(Frame *f)
     }
 }
 
-/* Is the task unwinding already to the frame or further? */
-static bool outranks(Raised raised, const Frame *target)
+/* Is the task unwinding already to the scope or further? */
+static bool outranks(Raised raised, const Scope *target)
 {
     if (raised.kind != RAISED_CANCEL) return false;
-    for (const Frame *f = target; f; f = f->caller)
-        if (f == raised.scope) return true;
+    for (const Scope *scope = target; scope; scope = outer_scope(scope))
+        if (scope == raised.scope) return true;
     return !raised.scope;
 }
 
 bool task_deliver(Task *task)
 {
-    Frame *target;
+    Scope *target;
     bool whole;
     if (!cancel_target(task, &target, &whole)) return false;
     forget_wait(task);
@@ -134,7 +143,7 @@ bool task_deliver(Task *task)
 /* Something that cancels has come: a task that stands still is woken when it is reached. */
 static void wake_for_cancel(Task *task)
 {
-    Frame *target;
+    Scope *target;
     bool whole;
     if (!cancel_target(task, &target, &whole)) return;
     forget_wait(task);
@@ -192,17 +201,45 @@ void task_count_answer(Task *task)
 }
 
 /* Raises an error that is not the program's own. */
-static void raise_in(Task *task, const Type *type, const char *message, const Value *a, const Value *b)
+void raise_in(Task *task, const Type *type, const char *message, const Value *a, const Value *b)
 {
     const Value *fields[] = {value_text(message, strlen(message)), a, b};
     raise_error(task->top, type, fields);
 }
 
-static bool finish_wait(Task *task)
+/* Stands still. What came as the answer is used now; when a cancellation came instead, it went back where it came from. */
+bool finish_wait(Task *task)
 {
     bool ok = task_stop(task);
+    if (ok) {
+        task->granted = NULL;
+        task->received = NULL;
+        task->signalled = NULL;
+    }
     forget_wait(task);
     return ok;
+}
+
+void wait_in(Task *task, Task **queue, const char *name, int64_t timeout_due_ms)
+{
+    task->waiting = true;
+    task->waits_for = name;
+    task->timer_is_timeout = true;
+    if (timeout_due_ms != INT64_MAX) task->timer = timer_add(task->interp, timeout_due_ms, task, NULL);
+    task->stands_in = queue;
+    task->next_waiter = NULL;
+    while (*queue) queue = &(*queue)->next_waiter;
+    *queue = task;
+}
+
+Task *take_waiter(Task **queue)
+{
+    Task *task = *queue;
+    if (!task) return NULL;
+    *queue = task->next_waiter;
+    task->stands_in = NULL;
+    timer_drop(task->interp, &task->timer);
+    return task;
 }
 
 static void fire_timeout(Task *task)
@@ -232,7 +269,7 @@ bool task_pause(Task *task, int64_t delay_ms)
 
 /* ---- join ---- */
 
-static void raise_task_failed(Task *task, const Task *target)
+void raise_task_failed(Task *task, const Task *target)
 {
     const char *kind = "failed", *message = target->failure;
     if (target == task) {
@@ -251,8 +288,6 @@ static void raise_task_failed(Task *task, const Task *target)
 /* The joined task has ended: a value wakes at once, a failure is an ended effect of the next turn. */
 static void answer_join(Task *task, Task *target)
 {
-    task->joining = NULL;
-    timer_drop(task->interp, &task->timer);
     if (target != task && target->end == END_COMPLETED) {
         task->answer = target->value;
         make_ready(task);
@@ -262,48 +297,50 @@ static void answer_join(Task *task, Task *target)
     }
 }
 
-bool task_join(Task *task, int64_t number, int64_t timeout_due_ms, uint32_t line)
+bool task_join(Task *task, int64_t number, int64_t timeout_due_ms)
 {
     Task *target = task->interp->tasks[number];
-    (void)line;
     if (target != task && target->end == END_COMPLETED) {
         task->answer = target->value;
         task_count_answer(task);
         return !task->raised.kind;
     }
-    task->waiting = true;
-    task->waits_for = "join";
     if (target == task || target->end) {
+        task->waiting = true;
         answer_join(task, target);
         return finish_wait(task);
     }
-    task->timer_is_timeout = true;
-    if (timeout_due_ms != INT64_MAX) task->timer = timer_add(task->interp, timeout_due_ms, task, NULL);
-    Task **link = &target->joiners;
-    while (*link) link = &(*link)->next_joiner;
-    task->next_joiner = NULL;
-    *link = task;
-    task->joining = target;
+    wait_in(task, &target->joiners, "join", timeout_due_ms);
     return finish_wait(task);
 }
 
 /* ---- frames and ends ---- */
 
-/* A frame ends after its children; a cancellation of exactly this call becomes a Timeout here. */
-void task_leave_frame(Task *task, Frame *f)
+void task_wait_children(Task *task, Frame *f)
 {
-    if (f->children) {
-        f->returning = true;
-        if (task->raised.kind) cancel_children(f);
-        task_deliver(task);
-        while (f->children) task_stop(task);
-    }
-    timer_drop(task->interp, &f->timer);
-    f->due = false;
-    Raised *raised = &task->raised;
-    if (raised->kind != RAISED_CANCEL || raised->scope != f) return;
-    f->line = source_global_line(task->interp->program->sources, f->decl->span.off);
-    raise_in(task, task->interp->program->core.timeout, "the call ran out of time", value_bool(false), NULL);
+    if (!f->children) return;
+    f->returning = true;
+    if (task->raised.kind) cancel_children(f);
+    task_deliver(task);
+    while (f->children) task_stop(task);
+    f->returning = false;
+}
+
+void scope_open(Task *task, Scope *scope, Frame *f, int64_t ms)
+{
+    *scope = (Scope){.frame = f, .outer = f->scope, .mask = f->mask};
+    if (ms >= 0) scope->timer = timer_add(task->interp, task->interp->now_ms + ms, task, scope);
+    f->scope = scope;
+}
+
+void scope_close(Task *task, Scope *scope, const char *message, uint32_t line)
+{
+    Frame *f = scope->frame;
+    timer_drop(task->interp, &scope->timer);
+    f->scope = scope->outer;
+    if (task->raised.kind != RAISED_CANCEL || task->raised.scope != scope) return;
+    f->line = line;
+    raise_in(task, task->interp->program->core.timeout, message, value_bool(false), NULL);
 }
 
 /* Lines are counted over all files. */
@@ -355,42 +392,44 @@ static void end_task(Task *task, const Value *value)
         task->end = END_FAILED;
         describe_failure(task);
     }
+    task->interp->live--;
     unlink_child(task);
-    while (task->joiners) {
-        Task *joiner = task->joiners;
-        task->joiners = joiner->next_joiner;
-        answer_join(joiner, task);
-    }
+    if (task->group) group_tell(task);
+    for (Task *joiner; (joiner = take_waiter(&task->joiners));) answer_join(joiner, task);
 }
 
 static void *task_main(void *arg)
 {
     Task *task = arg;
     const Value *value;
+    Undo *left = NULL;
     sem_wait(&task->go);
     task->waiting = false;
     task->fuel = FUEL_SLICE;
     task_deliver(task);
-    call_workflow(task, NULL, task->decl, task->args, -1, &value);
+    activate(task, NULL, task->code, task->vars, -1, &value, &left);
+    if (task->group) undo_hand_on(task->parent_frame, left);
     end_task(task, value);
     sem_post(&task->interp->back);
     return NULL;
 }
 
-Task *task_spawn(Interp *in, Task *parent, const Decl *decl, const Value **args)
+Task *task_start(Interp *in, Task *parent, Code code, const Value **vars, bool detached)
 {
     Task *task = must_alloc(sizeof *task);
     if (in->task_count == sizeof in->tasks / sizeof *in->tasks) {
         fprintf(stderr, "interp: too many tasks\n");
         exit(70);
     }
-    *task =
-        (Task){.interp = in, .number = in->task_count, .decl = decl, .args = args, .parent = parent, .waiting = true};
+    *task = (Task){.interp = in, .number = in->task_count, .code = code, .vars = vars, .waiting = true};
     in->tasks[in->task_count++] = task;
-    if (!parent) {
+    in->live++;
+    if (!parent)
         task->path = strdup("1");
-    } else {
-        if (asprintf(&task->path, "%s.%u", parent->path, ++parent->spawned) < 0) abort();
+    else if (asprintf(&task->path, "%s.%u", parent->path, ++parent->spawned) < 0)
+        abort();
+    if (parent && !detached) {
+        task->parent = parent;
         task->parent_frame = parent->top;
         task->next_sibling = parent->top->children;
         parent->top->children = task;
@@ -438,14 +477,14 @@ static bool fire_timer(Interp *in)
     if (!timer || timer->due_ms > in->now_ms) return false;
     Task *task = timer->task;
     in->timers = timer->next;
-    if (timer->frame) {
-        timer->frame->timer = NULL;
-        timer->frame->due = true;
+    if (timer->scope) {
+        timer->scope->timer = NULL;
+        timer->scope->due = true;
         wake_for_cancel(task);
         return true;
     }
     task->timer = NULL;
-    leave_joiners(task);
+    leave_queue(task);
     if (task->timer_is_timeout) fire_timeout(task);
     make_ready(task);
     return true;
@@ -471,8 +510,9 @@ static bool turn(Interp *in)
 void interp_run(Interp *in, const Decl *root)
 {
     sem_init(&in->back, 0, 0);
-    Task *task = task_spawn(in, NULL, root, must_alloc(sizeof(Value *)));
-    for (uint32_t turns = 0; !task->end && (!in->testing || turns < TEST_TURNS); turns++) {
+    const Value **vars = vars_of(root, NULL);
+    task_start(in, NULL, (Code){.decl = root, .block = root->block}, vars, false);
+    for (uint32_t turns = 0; in->live && (!in->testing || turns < TEST_TURNS); turns++) {
         if (turn(in)) continue;
         if (!in->timers) return; /* stuck: everybody waits for somebody */
         in->now_ms = in->timers->due_ms;

@@ -8,14 +8,24 @@
 typedef struct Policies {
     int64_t retry, backoff_ms, timeout_ms; /* timeout below 0: none */
     const Expr *otherwise;
+    const Policy *undo;
 } Policies;
+
+/* What is known of a step under way: whether it may have been done although it raised something. */
+typedef struct Doubt {
+    bool in_flight; /* an attempt has started and has no end */
+    bool unknown;   /* the end of an attempt is */
+} Doubt;
 
 static bool read_policies(Frame *f, const Expr *e, Policies *p)
 {
     *p = (Policies){.timeout_ms = -1};
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->kind == POL_ELSE) p->otherwise = policy->value;
-        if (policy->kind == POL_ELSE || policy->kind == POL_AS || policy->kind == POL_APPROVE) continue;
+        if (policy->kind == POL_UNDO) p->undo = policy;
+        if (policy->kind == POL_ELSE || policy->kind == POL_AS || policy->kind == POL_APPROVE ||
+            policy->kind == POL_UNDO)
+            continue;
         const Value *value = eval(f, policy->value);
         if (!value) return false;
         if (policy->kind == POL_RETRY) p->retry = value->i;
@@ -71,6 +81,16 @@ static bool ask_first(Frame *f, const Expr *e)
     return true;
 }
 
+/* An attempt is over. */
+static void note_end(const Frame *f, Doubt *doubt)
+{
+    const Raised *raised = &f->task->raised;
+    if (raised->kind == RAISED_CANCEL) return;
+    doubt->in_flight = false;
+    if (raised->kind == RAISED_ERROR && raised->error->type == f->task->interp->program->core.timeout)
+        doubt->unknown = true;
+}
+
 /* ---- effects ---- */
 
 static const Value *performed(Frame *f, bool ok)
@@ -102,7 +122,11 @@ static const Value *attempt_effect(Frame *f, const Expr *call, const Value **arg
     case BI_SLEEP: return performed(f, task_sleep(task, now_ms + (args[0]->i > 0 ? args[0]->i : 0), bound_ms));
     case BI_SLEEP_UNTIL: return performed(f, task_sleep(task, args[0]->i, bound_ms));
     case BI_APPROVE: return answer_question(call->type);
-    case BI_JOIN: return performed(f, task_join(task, args[0]->i, bound_ms, f->line));
+    case BI_JOIN: return performed(f, task_join(task, args[0]->i, bound_ms));
+    case BI_SEND: return performed(f, task_send(task, args[0]->i, args[1], bound_ms));
+    case BI_RECV: return performed(f, task_recv(task, args[0]->i, bound_ms));
+    case BI_SIGNAL: return performed(f, task_signal(task, args[0], bound_ms));
+    case BI_ASK: return performed(f, task_ask(task, bound_ms));
     default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
     }
 }
@@ -116,11 +140,13 @@ static bool pause_before(Frame *f, const Policies *p, int64_t next)
     return task_pause(f->task, delay_ms > 60000 ? 60000 : delay_ms);
 }
 
-static const Value *run_effect(Frame *f, const Expr *call, const Policies *p, const Value **args)
+static const Value *run_effect(Frame *f, const Expr *call, const Policies *p, const Value **args, Doubt *doubt)
 {
     if (task_deliver(f->task)) return NULL;
     for (int64_t attempt = 1;; attempt++) {
+        doubt->in_flight = true;
         const Value *value = attempt_effect(f, call, args, p);
+        note_end(f, doubt);
         if (value || attempt > p->retry || !is_retriable(f)) return value;
         if (!pause_before(f, p, attempt + 1)) return NULL;
     }
@@ -128,11 +154,14 @@ static const Value *run_effect(Frame *f, const Expr *call, const Policies *p, co
 
 /* ---- nested workflows ---- */
 
-static const Value *run_nested(Frame *f, const Expr *call, const Policies *p, const Value **args)
+static const Value *run_nested(Frame *f, const Expr *call, const Policies *p, const Value **args, Doubt *doubt)
 {
+    const Code code = {.decl = call->decl, .block = call->decl->block};
     for (int64_t attempt = 1;; attempt++) {
         const Value *value;
-        if (call_workflow(f->task, f, call->decl, args, p->timeout_ms, &value)) return value;
+        doubt->in_flight = true;
+        if (activate(f->task, f, code, vars_of(call->decl, args), p->timeout_ms, &value, NULL)) return value;
+        note_end(f, doubt);
         if (attempt > p->retry || !is_retriable(f)) return NULL;
         if (task_deliver(f->task) || !pause_before(f, p, attempt + 1)) return NULL;
     }
@@ -159,6 +188,10 @@ const Value *effect_now(Frame *f, const Expr *call)
     case BI_SELF: return value_text(f->task->path, strlen(f->task->path));
     case BI_NOW: return value_int(in->now_ms);
     case BI_KILL: task_kill(in->tasks[args[0]->i]); return &value_null;
+    case BI_CHANNEL:
+        if (args[0]->i >= 1) return value_int(channel_make(in, args[0]->i));
+        panic(f, "a channel needs room for at least 1 message, not %lld", (long long)args[0]->i);
+        return NULL;
     default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
     }
 }
@@ -173,8 +206,13 @@ const Value *eval_yield(Frame *f, const Expr *e)
     if (!ask_first(f, e)) return NULL;
     const Value **args = eval_args(f, call);
     if (!args || !read_policies(f, e, &p)) return NULL;
-    const Value *value = call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args) : run_effect(f, call, &p, args);
+    Doubt doubt = {0};
+    Undo *undo = p.undo ? undo_push(f, p.undo) : NULL;
+    const Value *value =
+        call->call == CALL_WORKFLOW ? run_nested(f, call, &p, args, &doubt) : run_effect(f, call, &p, args, &doubt);
     const Raised *raised = &f->task->raised;
+    if (undo && value) undo->answer = value;
+    if (undo && !value && !doubt.in_flight && !doubt.unknown) undo_drop(f, undo);
     if (value || !p.otherwise || raised->kind != RAISED_ERROR) return value;
     if (raised->error->type == f->task->interp->program->core.denied) return NULL;
     f->task->raised = (Raised){0};
@@ -184,5 +222,8 @@ const Value *eval_yield(Frame *f, const Expr *e)
 const Value *eval_spawn(Frame *f, const Expr *e)
 {
     const Value **args = eval_args(f, e->left);
-    return args ? value_int(task_spawn(f->task->interp, f->task, e->left->decl, args)->number) : NULL;
+    const Decl *decl = e->left->decl;
+    if (!args) return NULL;
+    Code code = {.decl = decl, .block = decl->block};
+    return value_int(task_start(f->task->interp, f->task, code, vars_of(decl, args), e->detached)->number);
 }
