@@ -27,6 +27,7 @@ static Routine *lower_closure(Lower *l, const Closure *closure, const char *name
     pass_capture(&inner, closure->first);
     pass_capture(&inner, closure->second);
     pass_capture(&inner, closure->answer);
+    if (yield) inner.line = lower_line_of(&inner, yield->span);
     if (block) {
         lower_block(&inner, block);
     } else if (closure->result->kind == TYPE_NOTHING) {
