@@ -177,7 +177,10 @@ static void check_pattern_of(Check *c, Stmt *s, const Places *places, const Arg 
     }
     if (seen[at]) diag_error(c->diags, arg->value->span, "'%s' is given twice", place->name);
     seen[at] = true;
-    if (takes_any(arg->value)) return;
+    if (takes_any(arg->value)) {
+        arg->value->type = arg->value->to = place->type; /* for the editor */
+        return;
+    }
     check_expr_to(c, arg->value, place->type, (Why){place->span.len ? "declared here" : NULL, place->span});
     s->mock_argv[at] = arg->value;
 }
@@ -280,7 +283,7 @@ void check_mock(Check *c, Stmt *s)
 
 static const Type *check_calls(Check *c, Expr *e)
 {
-    const Expr *name = e->args && !e->args->next && !e->args->name.text ? e->args->value : NULL;
+    Expr *name = e->args && !e->args->next && !e->args->name.text ? e->args->value : NULL;
     Callee callee = {0};
     if (name && name->kind == EX_NAME)
         callee = find_callee(c, (Name){0}, name->name);
@@ -288,6 +291,8 @@ static const Type *check_calls(Check *c, Expr *e)
         callee = find_callee(c, name->left->name, name->name);
     else if (!name || name->kind != EX_BAD)
         diag_error(c->diags, e->span, "calls takes the name of a tool, a prompt, an effect or a workflow: calls(exec)");
+    if (name) name->decl = callee.decl; /* for the editor; it has no value of its own */
+    if (name) name->type = name->to = c->core->bad;
     e->call = CALL_CALLS;
     e->decl = callee.decl;
     e->builtin = callee.builtin;

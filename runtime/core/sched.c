@@ -110,6 +110,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
         switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
+            if (status == TFY_SPENT && loop->test) tfy__test_spent(loop->test);
             task->passages++;
             tfy__ready_push(loop, task);
             return;

@@ -10,8 +10,10 @@
 
 #include "step.h"
 
-#define TURN_MAX  100000 /* of one test: some 10^9 rounds of a loop */
-#define TRAIL_MAX 20     /* answers told */
+#define TURN_MAX 100000 /* of one test */
+#define SPENT_TURNS                                                                                                    \
+    10 /* what a slice without a stop counts for: a loop without an end goes some 10^8 rounds, as in a fn */
+#define TRAIL_MAX 20 /* answers told */
 #define SAID_MAX  (1u << 20)
 #define SHOWN_MAX 400 /* bytes of a value in a sentence */
 
@@ -53,6 +55,7 @@ typedef struct StandIn {
 
 struct TfyTest {
     TfyLoop *loop;
+    uint32_t turns; /* so far; see TURN_MAX */
     Mock *mocks;
     Counter *counters;
     StandIn *stand_ins;
@@ -604,10 +607,15 @@ static int open_test(TfyLoop **loop, TfyWorld **world, const TfyProgram *program
     return 0;
 }
 
+void tfy__test_spent(TfyTest *test)
+{
+    test->turns += SPENT_TURNS;
+}
+
 /* Until its run has ended, nothing can happen any more, or it takes too long. */
 static bool run_turns(TfyLoop *loop)
 {
-    for (uint32_t turns = 0; loop->runs_live && turns < TURN_MAX; turns++) {
+    for (; loop->runs_live && loop->test->turns < TURN_MAX; loop->test->turns++) {
         int happened = tfy_step(loop);
         if (happened < 0) return true;
         if (happened) continue;
@@ -633,6 +641,8 @@ static void say_task(TfyBuffer *out, const Cold *cold)
         tfy__buffer_printf(out, " waits for %s", cold->pending->call.tool->name);
     else if (cold->task && cold->task->state & T_RETURNING)
         tfy__buffer_text(out, " waits for its children");
+    else
+        tfy__buffer_text(out, point ? " runs" : " is to begin");
     if (!point) return;
     uint32_t line = point->line;
     const char *file = tfy__line_file(cold->run->loop->program, &line);
@@ -670,7 +680,7 @@ static void report_stuck(TfyLoop *loop, bool still, TfyTestReport *report)
     else if (still)
         tfy__buffer_text(&out, "the test hangs, for nothing can happen any more: ");
     else
-        tfy__buffer_printf(&out, "the test does not end: after %d turns of the scheduler, ", TURN_MAX);
+        tfy__buffer_text(&out, "the test does not end: ");
     uint32_t line = loop->failure ? 0 : say_tasks(&out, loop);
     set_message(report, &out, line);
 }
