@@ -58,6 +58,39 @@ typedef struct WaitQueue {
     Pending *first, *last;
 } WaitQueue;
 
+typedef struct Message {
+    uint64_t seq;   /* of its channel, from 1 */
+    TfyValue value; /* kept */
+} Message;
+
+/* A channel. Its number follows from its maker and is the same in every replay: nothing about its making is recorded. */
+typedef struct Channel {
+    char *name;                /* "1.2/1": its maker's path and the how manieth it made; owned */
+    int64_t capacity;          /* messages that are accepted before somebody receives */
+    const TfyType *elem;       /* what it carries; NULL before the first message */
+    Message *ring;             /* those accepted and not received */
+    uint32_t head, count, cap; /* cap: a power of two, or 0 */
+    uint64_t sent;             /* messages ever accepted: the newest seq */
+    bool closed;
+    WaitQueue senders, receivers;
+} Channel;
+
+/* A lock or semaphore of a run, made by its first use. */
+typedef struct Lock {
+    TfyObj *name;    /* string, kept */
+    int64_t permits; /* 1: a lock */
+    int64_t free;    /* permits that nobody holds */
+    WaitQueue waiters;
+    struct Lock *next; /* bucket of the run's table */
+} Lock;
+#define LOCK_BUCKETS 256u
+
+/* A permit that a task holds. */
+typedef struct Hold {
+    Lock *lock;
+    struct Hold *next;
+} Hold;
+
 /* The bodies of one parallel or race. It lives as long as its run. */
 typedef struct Group {
     uint32_t alive;     /* bodies that have not ended */
@@ -105,6 +138,7 @@ struct Run {
     Cold *root;
     Cold *tasks;   /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
     Group *groups; /* all that were ever made */
+    Lock **locks;  /* by name: LOCK_BUCKETS lists; NULL before the first use */
     bool ended;
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
@@ -172,6 +206,13 @@ struct Cold {
     uint32_t deadline_count, deadline_cap;
     Undo *undos; /* entries, those of inner frames behind those of outer ones */
     uint32_t undo_count, undo_cap;
+    Channel **channels; /* those it made */
+    uint32_t channel_count, channel_cap;
+    Hold *holds; /* the permits it has, newest first */
+    /* What its answer took from others: given back when nobody takes the answer. At most one is set. */
+    Channel *granted_from;
+    uint64_t granted_seq;
+    Lock *granted_lock;
     const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
     uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
@@ -346,7 +387,8 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
-    TfyBuffer payload; /* of the record or key that is being written */
+    uint32_t temp_floor; /* release stack: what lies below belongs to the statement of a frame that is running */
+    TfyBuffer payload;   /* of the record or key that is being written */
 
     int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
     volatile sig_atomic_t interrupted; /* set by a signal handler */
@@ -355,6 +397,12 @@ struct TfyLoop {
     TfyReplayReport *report; /* replay: where differences go */
     char failure_text[1024];
 };
+
+/* What a step put on the release stack. It may be answered in the middle of another task's statement. */
+static inline void cut_temps(TfyTask *task)
+{
+    tfy_cut(task, task->loop->temp_floor);
+}
 
 /* task.c */
 int tfy__tasks_init(TfyLoop *loop);
@@ -443,6 +491,15 @@ bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 void tfy__group_body_ended(Cold *body); /* its last record is written */
 void tfy__groups_free(Run *run);
 
+/* channel.c */
+void tfy__channels_free(Cold *maker);
+void tfy__channel_return(Cold *cold); /* a message that was received and not taken goes back to the head of its queue */
+
+/* lock.c */
+void tfy__locks_free(TfyLoop *loop, Run *run);
+bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
+void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
+
 /* person.c */
 void tfy__person_ask(Pending *pending); /* approve: question is in the log and durable */
 bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
@@ -463,6 +520,10 @@ const TfyLogRecord *tfy__history_peek(const Cold *cold); /* NULL: none left */
 void tfy__history_take(Cold *cold);                      /* the peeked one; resets passages */
 bool tfy__history_at_cursor(const Cold *cold);           /* is the peeked one next in the run's order? */
 void tfy__history_async(TfyTask *task);                  /* takes arrivals and cancellations that belong here */
+/* Its next record came from outside while it stood here, but others come before it: it has to wait for it. */
+bool tfy__history_arrives_later(const TfyTask *task);
+/* A record that follows from what the program does: taken and compared, or written. False: the task is halted. */
+bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload);
 /* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
 void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)

@@ -33,6 +33,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
 {
     tfy__history_drop(loop, run);
     tfy__groups_free(run);
+    tfy__locks_free(loop, run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;
@@ -338,7 +339,7 @@ void tfy__task_finish(TfyTask *task)
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
     TfyTaskState state;
-    if (!record_end(cold, &state)) {
+    if (!tfy__locks_release(cold) || !record_end(cold, &state)) {
         tfy__sched_halt(task);
         return;
     }

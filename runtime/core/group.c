@@ -75,12 +75,6 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
 
 /* ---- what a step comes to ---- */
 
-bool tfy__step_is_group(const Pending *pending)
-{
-    uint8_t family = pending->call.tool->family;
-    return family >= TFY_F_PARALLEL && family <= TFY_F_ABANDON;
-}
-
 /* What is known about a step's bodies: enough to answer it, or not yet. */
 typedef struct Verdict {
     bool known;
@@ -209,7 +203,7 @@ static void abandon(const TfyCall *call)
         tfy__cancel_request(body_at(call->task, handles, i), ABANDONED, NULL, false);
 }
 
-void tfy__group_live(Pending *pending)
+static void group_live(Pending *pending)
 {
     TfyCall *call = &pending->call;
     pending->stage = STAGE_RUN;
@@ -237,19 +231,15 @@ void tfy__group_body_ended(Cold *body)
 
 /* ---- recorded ---- */
 
-void tfy__group_take(Pending *pending, const TfyLogRecord *record)
+static void group_take(Pending *pending, const TfyLogRecord *record)
 {
-    TfyCall *call = &pending->call;
     Verdict verdict = judge(pending);
     TfyBuffer out = {0};
     TfyValue value;
     json_t *json = tfy__record_json(record), *error = json_object_get(json, "error");
     bool no_memory = error && !json_object_get(json, "path"), ok = false;
     if (verdict.known) write_verdict(&out, pending, &verdict);
-    if (!no_memory && (!verdict.known || out.failed || strcmp(record->payload, out.data) != 0)) {
-        tfy__history_diverge(pending->cold, record, "%s comes to %s", call->tool->name,
-                             verdict.known && !out.failed ? out.data : "no end yet");
-    } else {
+    if (no_memory || tfy__step_same_outcome(pending, record, out.data)) {
         tfy__history_take(pending->cold);
         if (no_memory)
             tfy__step_raise_recorded(pending, error);
@@ -263,3 +253,6 @@ void tfy__group_take(Pending *pending, const TfyLogRecord *record)
     tfy__buffer_free(&out);
     json_decref(json);
 }
+
+const Inner tfy__inner_group = {
+    .live = group_live, .take = group_take, .record = TFY_R_JOIN_RESULT, .waiting = TFY_TASK_JOINING};

@@ -115,7 +115,7 @@ bool tfy__probe_start(Pending *pending)
         return false;
     }
     call->args[tool->param_count].o = tfy_keep(key); /* the same arguments, and the key; step_drop_key gives it back */
-    tfy_cut(call->task, 0);
+    cut_temps(call->task);
     call->tool = probe;
     call->result = probe->result;
     return true;
@@ -197,7 +197,7 @@ void tfy__person_raise_failed(Pending *pending)
     if (text && name)
         tfy_fail(task, &tfy_type_tool_error, call->site->point->line,
                  (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(-1)});
-    tfy_cut(task, 0);
+    cut_temps(task);
 }
 
 /* ---- arrivals ---- */

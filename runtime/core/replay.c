@@ -201,33 +201,51 @@ static const char *static_reason(const char *why)
     return "killed";
 }
 
-/* in_slice: the task runs, between two of its points; only its own doing can have been recorded there. */
+/* What came from outside for a task: a kill, or the time of one of its scopes being up. */
+typedef struct Arrival {
+    uint32_t target; /* a scope, or NO_INDEX: the whole task */
+    bool force;
+    const char *why; /* static */
+} Arrival;
+
+/* Is the record an arrival that belongs where the task is now? in_slice: it runs, between two of its points; only its own doing can have
+ * been recorded there. A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
+static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_slice, Arrival *arrival)
+{
+    if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return false;
+    json_t *json = tfy__record_json(record);
+    json_t *scope = json_object_get(json, "scope"), *passages = json_object_get(json, "passages");
+    bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
+                              json_is_true(json_object_get(json, "in_slice")) == in_slice);
+    bool ours = record->type == TFY_R_SIGNAL || scope;
+    *arrival = (Arrival){.target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
+                         .force = json_is_true(json_object_get(json, "force")),
+                         .why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")))};
+    json_decref(json);
+    return ours && here;
+}
+
+/* Between its points a task cannot wait for the cursor; everywhere else it takes what came when it came. */
 static void take_arrivals(TfyTask *task, bool in_slice)
 {
     Cold *cold = cold_of(task);
-    for (;;) {
-        const TfyLogRecord *record = tfy__history_peek(cold);
-        if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return;
-        json_t *json = tfy__record_json(record);
-        json_t *scope = json_object_get(json, "scope");
-        /* A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
-        json_t *passages = json_object_get(json, "passages");
-        bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
-                                  json_is_true(json_object_get(json, "in_slice")) == in_slice);
-        bool ours = record->type == TFY_R_SIGNAL || scope;
-        uint32_t target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX;
-        bool force = json_is_true(json_object_get(json, "force"));
-        const char *why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")));
-        json_decref(json);
-        if (!ours || !here) return;
+    Arrival arrival;
+    while ((in_slice || tfy__history_at_cursor(cold)) &&
+           is_arrival(task, tfy__history_peek(cold), in_slice, &arrival)) {
         tfy__history_take(cold);
-        tfy__cancel_apply(cold, target, force, why);
+        tfy__cancel_apply(cold, arrival.target, arrival.force, arrival.why);
     }
 }
 
 void tfy__history_async(TfyTask *task)
 {
     take_arrivals(task, false);
+}
+
+bool tfy__history_arrives_later(const TfyTask *task)
+{
+    Arrival arrival;
+    return is_arrival(task, tfy__history_peek(cold_of(task)), false, &arrival);
 }
 
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
@@ -252,6 +270,25 @@ bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const T
     tfy__history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
                          here ? here->id : "");
     return false;
+}
+
+bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload)
+{
+    const TfyLogRecord *record;
+    bool ok = tfy__history_expect(cold, type, point, &record);
+    if (ok && payload->failed) {
+        tfy__loop_fail(cold->run->loop, TFY_E_NOMEM, "no memory to write a record");
+        ok = false;
+    } else if (ok && record && strcmp(record->payload, payload->data) != 0) {
+        tfy__history_diverge(cold, record, "it comes to %s %s", tfy__record_type_name(type), payload->data);
+        ok = false;
+    } else if (ok && record) {
+        tfy__history_take(cold);
+    } else if (ok) {
+        ok = tfy__record_append(cold, type, cold->log.step, point, payload) > 0;
+    }
+    if (!ok && cold->task) tfy__sched_halt(cold->task);
+    return ok;
 }
 
 /* ---- taking a run up again ---- */

@@ -60,12 +60,23 @@ static bool frame_finish(TfyTask *task)
     return false;
 }
 
+/* In a replay, what others did comes first: before a task that has just taken what came from outside goes on, and before one whose step was
+ * answered at once, which may have waited the first time. */
+static bool others_first(const TfyTask *task)
+{
+    return task->state & T_FOLLOWING && !tfy__history_at_cursor(cold_of(task));
+}
+
 /* Before a frame runs again: what came from outside meanwhile. False: do not run. */
 static bool prepare(TfyTask *task)
 {
     if (task->state & T_HALTED) return false;
     if (task->state & T_REPLAYING) tfy__history_async(task);
     if (task->state & T_HALTED) return false;
+    if (others_first(task)) {
+        tfy__ready_push(task->loop, task);
+        return false;
+    }
     TfyFrame *frame = frame_at(task, task->top);
     if (tfy__cancel_ready(task)) {
         if (!tfy__cancel_deliver(task)) return false;
@@ -76,7 +87,10 @@ static bool prepare(TfyTask *task)
         }
     }
     if (task->state & T_RETURNING) return frame_finish(task);
-    cold_of(task)->answer_type = NULL; /* the frame takes it now */
+    Cold *cold = cold_of(task);
+    cold->answer_type = NULL; /* the frame takes it now */
+    cold->granted_from = NULL;
+    cold->granted_lock = NULL;
     task->state &= ~(uint32_t)T_ANSWERED;
     return true;
 }
@@ -95,12 +109,6 @@ static inline TfyStatus run_top(TfyTask *task)
     TfyStatus status = frame->workflow->run(task, frame);
     tfy__kill_point("point");
     return status;
-}
-
-/* A step that was answered at once in a replay may have waited the first time: what others did meanwhile comes first. */
-static bool others_first(const TfyTask *task)
-{
-    return task->state & T_FOLLOWING && !tfy__history_at_cursor(cold_of(task));
 }
 
 /* What a frame said decides what comes next, until the task stops. */

@@ -158,19 +158,26 @@ void tfy__step_cancel(Cold *cold)
     tfy__step_free(pending);
 }
 
+const Inner *tfy__step_inner(const Pending *pending)
+{
+    static const Inner *const inner[TFY_F_COUNT] = {
+        [TFY_F_JOIN] = &tfy__inner_join,  [TFY_F_SEND] = &tfy__inner_send,      [TFY_F_RECV] = &tfy__inner_recv,
+        [TFY_F_LOCK] = &tfy__inner_lock,  [TFY_F_PARALLEL] = &tfy__inner_group, [TFY_F_RACE] = &tfy__inner_group,
+        [TFY_F_ROOM] = &tfy__inner_group, [TFY_F_ABANDON] = &tfy__inner_group,
+    };
+    return inner[pending->call.site->tool->family];
+}
+
 /* ---- answers ---- */
 
 static uint8_t wait_state(const Pending *pending)
 {
     if (pending->backoff_only) return TFY_TASK_SLEEPING;
+    const Inner *inner = tfy__step_inner(pending);
+    if (inner) return inner->waiting;
     switch (pending->call.tool->family) {
     case TFY_F_SLEEP:
     case TFY_F_SLEEP_UNTIL: return TFY_TASK_SLEEPING;
-    case TFY_F_JOIN:
-    case TFY_F_PARALLEL:
-    case TFY_F_RACE:
-    case TFY_F_ROOM:
-    case TFY_F_ABANDON: return TFY_TASK_JOINING;
     case TFY_F_APPROVE: return TFY_TASK_WAITING_APPROVAL;
     default: return TFY_TASK_WAITING_EFFECT;
     }
@@ -184,7 +191,7 @@ void tfy__step_answer(Pending *pending, TfyValue value)
     cold_of(task)->answer_type = type;
     task->state |= T_ANSWERED;
     tfy__step_free(pending);
-    tfy_cut(task, 0);
+    cut_temps(task);
     tfy__sched_wake(task);
 }
 
@@ -192,7 +199,7 @@ void tfy__step_raise(Pending *pending)
 {
     TfyTask *task = pending->call.task;
     tfy__step_free(pending);
-    tfy_cut(task, 0);
+    cut_temps(task);
     tfy__sched_wake(task);
 }
 
@@ -253,12 +260,14 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
     return &loop->payload;
 }
 
-static bool compute_digest(TfyCall *call)
+/* Of what is asked for: results of tools and answers of people are compared with it. */
+static bool compute_digest(Pending *pending)
 {
+    TfyCall *call = &pending->call;
+    if (tfy__step_inner(pending)) return true;
     TfyBuffer *out = tfy__step_payload(call->loop);
     tfy__buffer_text(out, call->tool->name);
-    if (call->tool->family < TFY_F_PARALLEL)
-        tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
     if (!out->failed) call->digest = XXH3_64bits(out->data, out->len);
     return !out->failed;
 }
@@ -348,7 +357,7 @@ void tfy__step_advance(Pending *pending)
          * people answer the newest record of a task. */
         uint32_t next = cold->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
-        if (cold->pending != pending) return;
+        if (cold->pending != pending || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
         if (cold->next_record != next) pending->doubt_recorded = false;
         switch (pending->stage) {
         case STAGE_BEGIN:
@@ -441,7 +450,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
     }
     Pending *pending = tfy__step_new(task, site);
-    if (!pending || !keep_args(pending, args) || !compute_digest(&pending->call) ||
+    if (!pending || !keep_args(pending, args) || !compute_digest(pending) ||
         !set_key(pending, policy ? policy->key : NULL)) {
         if (pending) tfy__step_free(pending);
         tfy__out_of_memory(task);

@@ -22,12 +22,21 @@ void tfy__step_raise_timeout(Pending *pending); /* leads to STAGE_SETTLE */
 void tfy__step_raise_recorded(Pending *pending, json_t *error);       /* a built-in error, as a record has it */
 void tfy__step_diverge(Pending *pending, const TfyLogRecord *record); /* this is not what the step asks for */
 void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message);
-Cold *tfy__step_join_target(const Pending *pending); /* NULL: there is no such task in this run */
 
-/* group.c: waiting for the bodies of parallel and race */
-bool tfy__step_is_group(const Pending *pending);
-void tfy__group_live(Pending *pending);
-void tfy__group_take(Pending *pending, const TfyLogRecord *record);
+/* A kind of step whose outcome is made inside the run, by what other tasks do. Each leaves one record of its own type. */
+typedef struct Inner {
+    void (*live)(Pending *pending);                             /* nothing is recorded: answers it, or enters a queue */
+    void (*take)(Pending *pending, const TfyLogRecord *record); /* the history's cursor stands at its record */
+    TfyRecordType record;
+    TfyTaskState waiting;
+} Inner;
+const Inner *tfy__step_inner(const Pending *pending); /* NULL: the step is of another kind */
+
+extern const Inner tfy__inner_join, tfy__inner_group, tfy__inner_send, tfy__inner_recv,
+    tfy__inner_lock; /* join.c, group.c, channel.c, lock.c */
+
+/* The recorded outcome must be what the step comes to now; payload NULL: it comes to nothing yet. */
+bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload);
 
 /* step_live.c */
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */

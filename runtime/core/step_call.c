@@ -72,7 +72,7 @@ static void call_failed(Pending *pending)
     leave_call(pending);
     if (pending->probing) {
         tfy_drop(call->task, tfy_take_error(call->task));
-        tfy_cut(call->task, 0);
+        cut_temps(call->task);
         tfy__step_drop_key(pending);
         pending->probing = false;
         call->tool = call->site->tool;

@@ -63,53 +63,6 @@ void tfy__step_arm(Pending *pending)
     if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
-static void join_live(Pending *pending)
-{
-    Cold *target = tfy__step_join_target(pending);
-    pending->target = target;
-    pending->stage = STAGE_RUN;
-    tfy__step_arm(pending);
-    if (!target || target->end_state || target == pending->cold) {
-        tfy__step_join_ended(pending);
-        return;
-    }
-    tfy__wait_enter(&target->joiners, pending);
-}
-
-/* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
-void tfy__step_join_ended(Pending *pending)
-{
-    TfyCall *call = &pending->call;
-    Cold *target = pending->target;
-    TfyBuffer out = {0};
-    bool ok = target && target != pending->cold && target->end_state == TFY_TASK_COMPLETED;
-    const char *path = target ? target->log.path : "?";
-    tfy__buffer_printf(&out, "{\"path\":\"%s\",", path);
-    if (ok) {
-        tfy__buffer_text(&out, "\"value\":");
-        if (call->result->kind == TFY_NOTHING)
-            tfy__buffer_text(&out, "null");
-        else
-            tfy__encode(&out, call->result, target->value);
-    } else {
-        if (!target)
-            tfy__step_raise_task_failed(pending, path, "unknown", "there is no such task");
-        else if (target == pending->cold)
-            tfy__step_raise_task_failed(pending, path, "self", "a task cannot join itself");
-        else
-            tfy__step_raise_task_failed(pending, path, tfy__failure_kind(target),
-                                        target->failure_text ? target->failure_text : "it was killed");
-        tfy__buffer_text(&out, "\"error\":");
-        tfy__error_json(&out, call->task->error);
-    }
-    tfy__buffer_char(&out, '}');
-    if (target) target->joined = true;
-    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
-    tfy__buffer_free(&out);
-    if (lsn < 0) return;
-    tfy__step_outcome(pending, ok, ok ? target->value : tfy_of_int(0));
-}
-
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value)
 {
     if (ok) {
@@ -220,10 +173,10 @@ void tfy__step_go_live(Pending *pending)
     if (tfy__step_is_sleep(pending)) {
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);
-    } else if (tool->family == TFY_F_JOIN) {
-        join_live(pending);
-    } else if (tfy__step_is_group(pending)) {
-        tfy__group_live(pending);
+    } else if (tfy__step_inner(pending)) {
+        pending->stage = STAGE_RUN;
+        tfy__step_arm(pending);
+        tfy__step_inner(pending)->live(pending);
     } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
         pending->stage = STAGE_DOUBT;
         tfy__step_advance(pending);

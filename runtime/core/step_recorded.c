@@ -39,7 +39,7 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error)
         tfy_fail_with(task, value.o);
     else
         tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
-    tfy_cut(task, 0);
+    cut_temps(task);
 }
 
 /* A result record: the value or the error of the attempt. */
@@ -47,7 +47,7 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
     json_t *json = tfy__record_json(record);
-    if (call->site->tool->family == TFY_F_JOIN || !same_digest(pending, json)) {
+    if (tfy__step_inner(pending) || !same_digest(pending, json)) {
         tfy__step_diverge(pending, record);
         json_decref(json);
         return;
@@ -89,8 +89,16 @@ void tfy__step_raise_timeout(Pending *pending)
                  (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
     else
         tfy__out_of_memory(task);
-    tfy_cut(task, 0);
+    cut_temps(task);
     pending->stage = STAGE_SETTLE;
+}
+
+bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload)
+{
+    if (payload && strcmp(record->payload, payload) == 0) return true;
+    tfy__history_diverge(pending->cold, record, "%s comes to %s", pending->call.tool->name,
+                         payload ? payload : "no end yet");
+    return false;
 }
 
 static void take_timer(Pending *pending, const TfyLogRecord *record)
@@ -114,48 +122,7 @@ void tfy__step_raise_task_failed(Pending *pending, const char *path, const char 
     if (text && who && what)
         tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line,
                  (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
-    tfy_cut(task, 0);
-}
-
-/* NULL: there is no such task in this run. */
-Cold *tfy__step_join_target(const Pending *pending)
-{
-    Cold *target = tfy__task_by_tid(pending->call.loop, pending->call.args[0].i);
-    return target && target->run == pending->cold->run ? target : NULL;
-}
-
-static void take_join(Pending *pending, const TfyLogRecord *record)
-{
-    TfyCall *call = &pending->call;
-    if (call->tool->family != TFY_F_JOIN) {
-        tfy__step_diverge(pending, record);
-        return;
-    }
-    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
-           *plain = json_object_get(json, "value");
-    char text[TFY_ERROR_TEXT];
-    TfyValue value = {.i = 0};
-    Cold *target = tfy__step_join_target(pending);
-    const char *path = json_string_value(json_object_get(json, "path"));
-    if (!path || strcmp(path, target ? target->log.path : "?") != 0) {
-        tfy__history_diverge(pending->cold, record, "it joins task %s", target ? target->log.path : "?");
-        json_decref(json);
-        return;
-    }
-    tfy__history_take(pending->cold);
-    if (target) target->joined = true;
-    bool ok = !error &&
-              (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text));
-    if (error)
-        tfy__step_raise_recorded(pending, error);
-    else if (!ok)
-        tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
-    json_decref(json);
-    if (call->task->state & T_HALTED) return;
-    if (ok)
-        tfy__step_answer(pending, value);
-    else
-        pending->stage = STAGE_SETTLE;
+    cut_temps(task);
 }
 
 static void take_approval(Pending *pending, const TfyLogRecord *record)
@@ -219,18 +186,17 @@ bool tfy__step_take_recorded(Pending *pending)
     const TfyLogRecord *record = tfy__history_peek(cold);
     if (!record) return false;
     if (!tfy__history_at_cursor(cold)) return false;
+    const Inner *inner = tfy__step_inner(pending);
+    if (inner && record->type == inner->record) {
+        inner->take(pending, record);
+        return cold->pending == pending;
+    }
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT: take_result(pending, record); break;
     case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
-    case TFY_R_JOIN_RESULT:
-        if (tfy__step_is_group(pending))
-            tfy__group_take(pending, record);
-        else
-            take_join(pending, record);
-        break;
     case TFY_R_APPROVAL: take_approval(pending, record); break;
     case TFY_R_RESOLVED: take_resolved(pending, record); break;
     case TFY_R_IN_DOUBT:

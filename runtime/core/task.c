@@ -201,11 +201,18 @@ void tfy__task_give_back(Cold *cold)
 
 void tfy__cold_free(TfyLoop *loop, Cold *cold)
 {
+    cold->granted_from = NULL; /* there is nobody to give it back to */
+    cold->granted_lock = NULL;
     if (cold->task) tfy__task_give_back(cold);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
     tfy_drop(&scratch, cold->failure);
     table_remove(loop, cold);
+    tfy__channels_free(cold);
+    for (Hold *hold = cold->holds, *next; hold; hold = next) {
+        next = hold->next;
+        free(hold);
+    }
     free(cold->deadlines);
     free(cold->undos);
     free(cold->failure_text);
@@ -278,6 +285,8 @@ void tfy__frame_release(TfyTask *task, TfyFrame *frame)
 void tfy__answer_drop(TfyTask *task)
 {
     Cold *cold = cold_of(task);
+    if (cold->granted_from) tfy__channel_return(cold);
+    if (cold->granted_lock) tfy__lock_return(cold);
     if (cold->answer_type) tfy_discard(task, cold->answer_type);
     cold->answer_type = NULL;
     task->state &= ~(uint32_t)T_ANSWERED;

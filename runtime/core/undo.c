@@ -110,27 +110,6 @@ void tfy__undo_retried(TfyTask *task)
 
 /* ---- running the blocks ---- */
 
-/* The record of an undo or of its failure: taken, compared, or written. False: halted. */
-static bool record_undo(TfyTask *task, const TfyPoint *point, const TfyBuffer *payload)
-{
-    Cold *cold = cold_of(task);
-    const TfyLogRecord *record;
-    bool ok = tfy__history_expect(cold, TFY_R_UNDO, point->number, &record);
-    if (ok && payload->failed) {
-        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
-        ok = false;
-    } else if (ok && record && strcmp(record->payload, payload->data) != 0) {
-        tfy__history_diverge(cold, record, "it comes to Undo %s", payload->data);
-        ok = false;
-    } else if (ok && record) {
-        tfy__history_take(cold);
-    } else if (ok) {
-        ok = tfy__record_append(cold, TFY_R_UNDO, cold->log.step, point->number, payload) > 0;
-    }
-    if (!ok) tfy__sched_halt(task);
-    return ok;
-}
-
 static bool push_block(TfyTask *task, const Undo *undo)
 {
     const TfyFrame *frame = frame_at(task, task->top);
@@ -152,7 +131,7 @@ TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point)
     tfy__buffer_json_string(&out, undo->point->id, strlen(undo->point->id));
     tfy__buffer_char(&out, '}');
     cold->log.step++;
-    bool ok = record_undo(task, point, &out);
+    bool ok = tfy__record_fact(cold, TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
     if (!ok) return TFY_WAIT;
     Undo taken = cold->undos[--cold->undo_count];
@@ -171,7 +150,7 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
     tfy__buffer_text(&out, "{\"error\":");
     tfy__error_json(&out, task->error);
     tfy__buffer_char(&out, '}');
-    bool ok = record_undo(task, point, &out);
+    bool ok = tfy__record_fact(cold_of(task), TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
     if (ok) tfy_drop(task, tfy_take_error(task));
     return ok;

@@ -19,6 +19,11 @@
  *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
  *                     {"group": "race", "path", "index", "error"?: {…}}
  *                     {"group": "room", "value": bool}, {"group": "abandon"}
+ *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}   obj: "MAKER/N", the maker's path and which of
+ *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}       its channels
+ *   ChannelClose      {"obj"}
+ *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
+ *   LockReleased      {"name"}
  *   Value             {"now": ms}
  *   Approval          {"id", "digest", "answer": …, "by"}
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}

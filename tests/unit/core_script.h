@@ -43,6 +43,12 @@ typedef enum OpKind {
     OP_DETACH,  /* spawn detached script */
     OP_WITHIN,  /* with deadline(n ms) … */
     OP_LEAVE,   /* … to here */
+    OP_CHANNEL, /* the root makes its first channel (of ints) and its second (of strings), both with room for n */
+    OP_SEND,    /* n, or text, to them */
+    OP_RECV,    /* from the first, or the second when there is a text; said */
+    OP_CLOSE,   /* likewise */
+    OP_LOCK,    /* with semaphore(text, n) …; n 0: lock(text) */
+    OP_UNLOCK,  /* … to here */
     OP_FAIL,    /* fail ToolError */
     OP_CATCH,   /* an error above this place goes on here */
     OP_FINALLY, /* what follows runs in every case, then … */
@@ -69,6 +75,7 @@ typedef struct Frame {
     TfyObj *bodies;  /* of the group that is open */
     TfyObj *raised;  /* the error that waits for the bodies' end */
     int64_t at, handle, round, attempt, scope;
+    int64_t locked;   /* 1 + the op that locked; 0: nothing is */
     int64_t cleaning; /* in a finally; 2: its end was an error */
 } Frame;
 
@@ -95,6 +102,8 @@ POINT(point_group, 15, TFY_POINT_EFFECT);
 POINT(point_detach, 16, TFY_POINT_MARK);
 POINT(point_undo, 17, TFY_POINT_UNDO);
 POINT(point_deadline, 18, TFY_POINT_MARK);
+POINT(point_channel, 19, TFY_POINT_EFFECT);
+POINT(point_lock, 20, TFY_POINT_EFFECT);
 
 static const TfyField work_params[] = {{"n", &tfy_type_int, NULL}};
 static const TfyTool work = {.name = "work",
@@ -109,6 +118,34 @@ static const TfyTool burn = {.name = "burn",
                              .params = work_params,
                              .param_count = 1,
                              .result = &tfy_type_string};
+static const TfyType type_channel = {.kind = TFY_CHANNEL, .scalar = true, .name = "channel", .elem = &tfy_type_int};
+static const TfyType type_optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
+static const TfyField send_int_params[] = {{"channel", &type_channel, NULL}, {"value", &tfy_type_int, NULL}};
+static const TfyField send_text_params[] = {{"channel", &type_channel, NULL}, {"value", &tfy_type_string, NULL}};
+static const TfyTool send_int = {.name = "send",
+                                 .family = TFY_F_SEND,
+                                 .repeat = TFY_PURE,
+                                 .params = send_int_params,
+                                 .param_count = 2,
+                                 .result = &tfy_type_nothing};
+static const TfyTool send_text = {.name = "send",
+                                  .family = TFY_F_SEND,
+                                  .repeat = TFY_PURE,
+                                  .params = send_text_params,
+                                  .param_count = 2,
+                                  .result = &tfy_type_nothing};
+static const TfyTool recv_int = {.name = "recv",
+                                 .family = TFY_F_RECV,
+                                 .repeat = TFY_PURE,
+                                 .params = send_int_params,
+                                 .param_count = 1,
+                                 .result = &type_optional_int};
+static const TfyTool recv_text = {.name = "recv",
+                                  .family = TFY_F_RECV,
+                                  .repeat = TFY_PURE,
+                                  .params = send_text_params,
+                                  .param_count = 1,
+                                  .result = &tfy_type_optional_string};
 static const TfyField case_fields[] = {{"text", &tfy_type_string, NULL}};
 static const TfyCase winner_cases[] = {
     {"a", case_fields, 1, NULL}, {"b", case_fields, 1, NULL}, {"c", case_fields, 1, NULL}};
@@ -118,6 +155,11 @@ static const TfySite site_sleep = {&point_sleep, &tfy_effect_sleep, &tfy_type_no
                      site_once = {&point_once, &burn, &tfy_type_string},
                      site_ask = {&point_ask, &tfy_effect_approve, &tfy_type_bool},
                      site_join = {&point_join, &tfy_effect_join, &tfy_type_string},
+                     site_send_int = {&point_channel, &send_int, &tfy_type_nothing},
+                     site_send_text = {&point_channel, &send_text, &tfy_type_nothing},
+                     site_recv_int = {&point_channel, &recv_int, &type_optional_int},
+                     site_recv_text = {&point_channel, &recv_text, &tfy_type_optional_string},
+                     site_lock = {&point_lock, &tfy_effect_lock, &tfy_type_nothing},
                      site_again = {&point_again, NULL, &tfy_type_string},
                      site_room = {&point_group, &tfy_effect_room, &tfy_type_bool},
                      site_all = {&point_group, &tfy_effect_parallel, &tfy_type_list_string},
@@ -137,11 +179,15 @@ enum {
     PC_ALL,
     PC_RACE,
     PC_ABANDON,
-    PC_UNDO
+    PC_UNDO,
+    PC_SEND,
+    PC_RECV,
+    PC_LOCK
 };
-static const TfyPoint *const resume_points[] = {&point_yield, &point_spin,  &point_sleep, &point_work,  &point_once,
-                                                &point_ask,   &point_join,  &point_call,  &point_again, &point_group,
-                                                &point_group, &point_group, &point_group, &point_undo};
+static const TfyPoint *const resume_points[] = {
+    &point_yield, &point_spin, &point_sleep,   &point_work,    &point_once,  &point_ask,
+    &point_join,  &point_call, &point_again,   &point_group,   &point_group, &point_group,
+    &point_group, &point_undo, &point_channel, &point_channel, &point_lock};
 
 /* What undoes a step: says so with the step's answer, then works. One whose text begins with '!' fails. */
 typedef struct UndoFrame {
@@ -198,6 +244,34 @@ static bool text_answer(const Frame *frame)
            frame->head.pc == PC_CALL;
 }
 
+/* The number of a channel the root made: 1 of ints, 2 of strings. */
+static int64_t channel_number(const TfyTask *t, const Op *op)
+{
+    return cold_of(t)->run->root->log.tid << 20 | (op->text ? 2 : 1);
+}
+
+static bool say_received(TfyTask *t, const Op *op)
+{
+    TfyObj *got = t->result.o, *text = NULL;
+    char words[40] = "closed";
+    if (got && op->text) snprintf(words, sizeof words, "got %s", ((TfyString *)got)->bytes);
+    if (got && !op->text) snprintf(words, sizeof words, "got %d", (int)tfy_unbox(got).i);
+    tfy_discard(t, op->text ? &tfy_type_optional_string : &type_optional_int);
+    text = tfy_string_of(t, words, strlen(words));
+    return text && tfy_print(t, &point_say, text);
+}
+
+static bool unlock(TfyTask *t, Frame *frame, const Op *ops)
+{
+    if (!frame->locked) return true;
+    const char *name = ops[frame->locked - 1].text;
+    frame->locked = 0;
+    TfyObj *error = tfy_take_error(t), *text = tfy_string_of(t, name, strlen(name));
+    bool ok = text && tfy_unlock(t, &point_lock, text);
+    if (error) tfy_put_error(t, error);
+    return ok;
+}
+
 static void leave(TfyTask *t, Frame *frame)
 {
     if (frame->scope) tfy_deadline_end(t, 1, frame->scope);
@@ -215,6 +289,7 @@ static bool land(TfyTask *t, Frame *frame, const Op *ops)
     frame->cleaning = frame->attempt = frame->round = 0;
     if (!t->error) return false;
     for (int64_t at = frame->at + 1; ops[at - 1].kind != OP_END; at++) {
+        if ((ops[at].kind == OP_UNLOCK || ops[at].kind == OP_END) && !unlock(t, frame, ops)) return false;
         if (ops[at].kind == OP_LEAVE || ops[at].kind == OP_END) leave(t, frame);
         if (ops[at].kind == OP_CATCH && tfy_catchable(t)) {
             tfy_drop(t, tfy_take_error(t));
@@ -290,6 +365,8 @@ static TfyStatus script_run(TfyTask *t, void *place)
             tfy_discard(t, &tfy_type_list_string);
             tfy_clear(t, &F->bodies);
         }
+        if (F->head.pc == PC_RECV && !say_received(t, &ops[F->at])) goto fail;
+        if (F->head.pc == PC_LOCK) F->locked = F->at + 1;
         if (F->head.pc == PC_RACE) {
             text = tfy_string_of(t, winner_cases[tfy_tag(t->result.o)].name, 1);
             if (text) text = tfy_concat(t, 1, 2, (TfyObj *[]){text, tfy_field(t->result.o, 0).o});
@@ -369,6 +446,35 @@ step:
             if (!tfy_deadline_begin(t, &point_deadline, op->n, &F->scope)) goto fail;
             break;
         case OP_LEAVE: leave(t, F); break;
+        case OP_CHANNEL: {
+            int64_t made;
+            if (!tfy_channel(t, 1, op->n, &made) || !tfy_channel(t, 1, op->n, &made)) goto fail;
+            assert_int_equal(made, channel_number(t, &(Op){.text = ""}));
+            break;
+        }
+        case OP_SEND: {
+            TfyPolicy policy = {.timeout_ms = op->timeout_ms ? op->timeout_ms : TFY_NEVER};
+            TfyValue value = tfy_of_int(op->n);
+            if (op->text && !(value.o = tfy_string_of(t, op->text, strlen(op->text)))) goto fail;
+            F->head.pc = PC_SEND;
+            return tfy_perform(t, op->text ? &site_send_text : &site_send_int,
+                               (TfyValue[]){tfy_of_int(channel_number(t, op)), value}, &policy);
+        }
+        case OP_RECV:
+            return perform(t, F, op, PC_RECV, op->text ? &site_recv_text : &site_recv_int,
+                           tfy_of_int(channel_number(t, op)));
+        case OP_CLOSE:
+            if (!tfy_channel_close(t, &point_channel, channel_number(t, op))) goto fail;
+            break;
+        case OP_LOCK: {
+            TfyPolicy policy = {.timeout_ms = op->timeout_ms ? op->timeout_ms : TFY_NEVER};
+            if (!(text = tfy_string_of(t, op->text, strlen(op->text)))) goto fail;
+            F->head.pc = PC_LOCK;
+            return tfy_perform(t, &site_lock, (TfyValue[]){tfy_of_obj(text), tfy_of_int(op->n ? op->n : 1)}, &policy);
+        }
+        case OP_UNLOCK:
+            if (!unlock(t, F, ops)) goto fail;
+            break;
         case OP_FAIL:
             if ((text = tfy_string_of(t, "as told", 7)))
                 tfy_fail(t, &tfy_type_tool_error, 1, (TfyValue[]){{.o = text}, {.o = text}, {.i = 1}});
@@ -447,10 +553,10 @@ end:
         .kind = OP_SPAWN, .script = &Script                                                                            \
     }
 
-static const TfyPoint *const points[] = {&point_say,    &point_now,   &point_yield,   &point_spin,  &point_sleep,
-                                         &point_work,   &point_once,  &point_ask,     &point_spawn, &point_join,
-                                         &point_call,   &point_again, &point_kill,    &point_body,  &point_group,
-                                         &point_detach, &point_undo,  &point_deadline};
+static const TfyPoint *const points[] = {&point_say,    &point_now,   &point_yield,    &point_spin,    &point_sleep,
+                                         &point_work,   &point_once,  &point_ask,      &point_spawn,   &point_join,
+                                         &point_call,   &point_again, &point_kill,     &point_body,    &point_group,
+                                         &point_detach, &point_undo,  &point_deadline, &point_channel, &point_lock};
 
 /* All scripts of a test, each as &NAME.workflow. */
 #define PROGRAM(...)                                                                                                   \
