@@ -82,6 +82,16 @@ static int make_c(Compilation *c, const Program *program)
     return tfyc_write_file(c->options->output, text, len, 0);
 }
 
+static int print_schema(const Program *program, const char *name)
+{
+    size_t len;
+    const char *nearest = NULL, *text = emit_schema(program, name, &len, &nearest);
+    if (text) return print_text(text, &len);
+    fprintf(stderr, "tfyc: there is no tool, prompt, workflow or type '%s'%s%s%s\n", name,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return EXIT_USAGE;
+}
+
 /* What looks at one file only. */
 static int dump_file(Compilation *c, Source *source)
 {
@@ -111,6 +121,7 @@ static int compile(Compilation *c, Module *module)
         program_dump(program, stdout);
         return finish_dump();
     }
+    if (options->schema) return print_schema(program, options->schema);
     status = options->check ? EXIT_OK : make_c(c, program);
     if (!status && options->depfile) status = write_depfile(options, &c->arena, &c->sources);
     return status;

@@ -37,8 +37,9 @@ typedef struct Options {
     bool report;     /* print what tasks weigh */
     bool as_json;    /* --json: with report */
     GraphFormat graph_format;
-    bool lsp;          /* serve an editor; takes no inputs */
-    ModulePaths paths; /* -I, in an array that is kept to the end of the process */
+    const char *schema; /* the declaration whose schema is printed; NULL: none */
+    bool lsp;           /* serve an editor; takes no inputs */
+    ModulePaths paths;  /* -I, in an array that is kept to the end of the process */
     EmitOptions emit;
 } Options;
 

@@ -20,6 +20,7 @@ enum {
     OPT_GRAPH,
     OPT_REPORT,
     OPT_JSON,
+    OPT_SCHEMA,
     OPT_TESTS,
     OPT_NO_MAIN,
     OPT_NO_LINE,
@@ -45,6 +46,7 @@ static const OptionInfo table[] = {
     {OPT_GRAPH, "graph", "mermaid|dot", "print every workflow's states and the ways between them"},
     {OPT_REPORT, "report", NULL, "print what tasks weigh: frames, what is live at each point, bytes per task"},
     {OPT_JSON, "json", NULL, "with --report: print JSON"},
+    {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow or type"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names what the output depends on"},
     {OPT_LIST_FILES, "list-files", NULL, "print the files the program is made of, and write nothing"},
@@ -85,6 +87,7 @@ static void print_help(void)
           "       tfyc --format [--check] [--diff] FILE.tfy ...\n"
           "       tfyc --graph=mermaid|dot FILE.tfy\n"
           "       tfyc --report [--json] FILE.tfy\n"
+          "       tfyc --schema NAME FILE.tfy\n"
           "       tfyc --dump=WHAT FILE.tfy\n"
           "\n"
           "Compiles workflows to C. FILE may be - for standard input.\n"
@@ -141,6 +144,7 @@ static void read_option(Options *options, int option)
         return;
     case OPT_REPORT: options->report = true; return;
     case OPT_JSON: options->as_json = true; return;
+    case OPT_SCHEMA: options->schema = optarg; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_NO_MAIN: options->emit.main = false; return;
     case OPT_NO_LINE: options->emit.lines = false; return;
@@ -166,7 +170,8 @@ static void fill_long_options(struct option *to)
 
 static void refuse_nonsense(const Options *options)
 {
-    bool prints = options->list_files || options->graph || options->report || options->dump != DUMP_NONE;
+    bool prints =
+        options->list_files || options->graph || options->report || options->schema || options->dump != DUMP_NONE;
     bool compiles = !options->check && !options->format && !prints;
     if (!options->input_count) refuse_usage("no FILE.tfy was given");
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");

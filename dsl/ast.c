@@ -29,19 +29,32 @@ void ast_add_decl(Build *b, Decl *decl)
     b->last_decl = decl;
 }
 
-/* The /// lines directly above the token at `off`, joined by newlines. */
-static const char *take_doc(Build *b, uint32_t off)
+/* The first doc line that belongs to the token at `off` or to a later one. */
+static uint32_t find_doc(const TokenList *tokens, uint32_t off)
+{
+    uint32_t low = 0, high = tokens->doc_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (tokens->docs[middle].token_off < off)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The /// lines directly above the token at `off`, joined by newlines; NULL: none. */
+static const char *doc_of(const Build *b, uint32_t off)
 {
     const TokenList *tokens = b->tokens;
-    while (b->doc_at < tokens->doc_count && tokens->docs[b->doc_at].token_off < off) b->doc_at++;
-    uint32_t end = b->doc_at;
+    uint32_t begin = find_doc(tokens, off), end = begin;
     size_t len = 0;
     while (end < tokens->doc_count && tokens->docs[end].token_off == off) len += tokens->docs[end++].len + 1;
-    if (end == b->doc_at) return NULL;
+    if (end == begin) return NULL;
     char *doc = arena_alloc(b->arena, len), *at = doc;
-    for (uint32_t i = b->doc_at; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         const char *line = source_text(b->sources, (Span){tokens->docs[i].off, tokens->docs[i].len});
-        if (i > b->doc_at) *at++ = '\n';
+        if (i > begin) *at++ = '\n';
         for (uint32_t j = 0; j < tokens->docs[i].len; j++) *at++ = line[j];
     }
     return doc;
@@ -52,7 +65,7 @@ static Decl *new_decl(Build *b, DeclKind kind, Token keyword)
     Decl *decl = arena_new(b->arena, Decl);
     decl->kind = kind;
     decl->span = span_from(b, token_span(keyword));
-    decl->doc = take_doc(b, keyword.off);
+    decl->doc = doc_of(b, keyword.off);
     return decl;
 }
 
@@ -198,6 +211,7 @@ Field *ast_field(Build *b, Name name, TypeExpr *type, Expr *value)
     Field *field = arena_new(b->arena, Field);
     field->name = name;
     field->span = span_from(b, name.span);
+    field->doc = doc_of(b, name.span.off);
     field->type_expr = type;
     field->value = value;
     return field;

@@ -294,6 +294,7 @@ typedef enum DeclKind {
 typedef struct Field {
     Name name;
     Span span;
+    const char *doc;       /* the /// lines above it, joined by newlines, or NULL */
     TypeExpr *type_expr;
     Expr *value;           /* default or NULL */
     struct Field *next;

@@ -18,7 +18,6 @@ typedef struct Build {
     Module *module;
     Decl *last_decl;
     const TokenList *tokens;
-    uint32_t doc_at;   /* the first doc line not yet passed by a declaration */
     uint32_t last_end; /* global offset behind the last token shifted */
     bool too_high;     /* the height limit was reported */
 } Build;

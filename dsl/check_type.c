@@ -206,7 +206,7 @@ void check_resolve_fields(Check *c, Field *fields)
 static void copy_fields(TypeField *to, const Field *fields)
 {
     for (const Field *f = fields; f; f = f->next) {
-        *to++ = (TypeField){f->name.text ? f->name.text : "_", f->type, f->value, f->name.span};
+        *to++ = (TypeField){f->name.text ? f->name.text : "_", f->type, f->value, f->name.span, f->doc};
     }
 }
 

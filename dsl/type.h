@@ -39,6 +39,7 @@ typedef struct TypeField {
     const Type *type;
     const Expr *value;   /* default or NULL */
     Span span;           /* where it is declared; len 0 for built-ins */
+    const char *doc;     /* its doc comment or NULL */
 } TypeField;
 
 typedef struct TypeCase {

@@ -37,3 +37,23 @@ check "graph of a program with mistakes" ended 65 "one.tfy:1:"
 run tfyc --report --json "$golden/agent.tfy"
 check "the report as JSON" test "$(query out "group_concat(json_extract(value, '$.frame_bytes'))")" = 56,48,40,96,40,40
 check "with what is live" test "$(query out "max(json_array_length(value, '$.points[0].live'))")" = 5
+
+run tfyc --schema plan "$golden/schema.tfy"
+check "the schema of a prompt" cmp -s out "$golden/schema.plan"
+run tfyc --schema Step "$golden/schema.tfy"
+check "the schema of a type" printed '"description": "One step."'
+run tfyc --schema paln "$golden/schema.tfy"
+check "an unknown name is nearly known" ended 64 "did you mean 'plan'?"
+
+# Linked with the program: what models are sent, how large frames are.
+CC=${CC:-cc}
+CFLAGS=${CFLAGS:--g -O1}
+tfyc --no-main "$golden/schema.tfy" -o schema.c
+check "the probe links" $CC $CFLAGS -std=gnu11 -D_GNU_SOURCE -I "$here/../../runtime" schema.c "$here/compiler_probe.c" -o probe \
+    "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpthread -lm
+for tool in plan words many_maps simple nothing choose; do
+    tfyc --schema $tool "$golden/schema.tfy" >"$tool.json"
+    check "models are sent the schema of $tool" ./probe schema $tool "$tool.json"
+done
+tfyc --report --json "$golden/schema.tfy" >report.json
+check "frames are as large as told" ./probe frames report.json
