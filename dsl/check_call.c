@@ -565,6 +565,13 @@ static const Type *decoded_type(Check *c, const Expr *e, const Type *want)
     return c->core->bad;
 }
 
+/* jobs.send, as it is written; the method alone when that is long. */
+static const char *called_as(Check *c, const Expr *callee)
+{
+    if (callee->span.len > 40) return callee->name.text;
+    return arena_strndup(c->arena, source_text(c->program->sources, callee->span), callee->span.len);
+}
+
 static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     Slots slots;
@@ -586,7 +593,8 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
         return give_up(c, e);
     }
     if (!check_method_fits(c, e, builtin, receiver)) return give_up(c, e);
-    if (!check_mode(c, e, mode, builtin->name, builtin->suspends, builtin->effect, builtin->effect ? builtin : NULL))
+    const char *name = builtin->effect ? called_as(c, e->left) : builtin->name;
+    if (!check_mode(c, e, mode, name, builtin->suspends, builtin->effect, builtin->effect ? builtin : NULL))
         return give_up(c, e);
     e->call = CALL_METHOD;
     e->builtin = builtin;

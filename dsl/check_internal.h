@@ -183,6 +183,7 @@ const Type *type_task(Check *c, const Type *elem);
 const Type *type_channel(Check *c, const Type *elem);
 /* What a parallel (TYPE_RECORD) or race (TYPE_ENUM) gives: fields hold the bodies' names and types; those of an enum may be nothing. */
 const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count);
+bool type_has_name(const Type *type); /* can be written by people: not what parallel and race make */
 const Type *type_core_named(const Check *c, const char *name);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
 bool type_is_printable(const Type *type);

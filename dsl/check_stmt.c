@@ -359,7 +359,8 @@ static void check_return_value(Check *c, Stmt *s)
         if (check_expr_or_nothing(c, s->value, NULL)->kind == TYPE_BAD) return;
         Diag *diag =
             diag_error(c->diags, s->value->span, "'%s' gives no value, so 'return' takes none", decl->name.text);
-        if (decl->kind != DECL_TEST) diag_hint(c->diags, diag, "declare the result: -> %s", s->value->type->name);
+        if (decl->kind != DECL_TEST && type_has_name(s->value->type))
+            diag_hint(c->diags, diag, "declare the result: -> %s", s->value->type->name);
     } else {
         check_expr_to(c, s->value, result,
                       (Why){"the result is declared here", decl->result ? decl->result->span : decl->span});

@@ -201,6 +201,11 @@ const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uin
     return type;
 }
 
+bool type_has_name(const Type *type)
+{
+    return !strpbrk(type->name, "{}");
+}
+
 /* ---- the types that are always there ---- */
 
 static const Type *new_core(Check *c, TypeKind kind, const char *name)
