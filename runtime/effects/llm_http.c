@@ -1,61 +1,37 @@
 /* llm_http.c: POST to an OpenAI-compatible endpoint, on the loop's thread, without blocking it.
  *
- * libcurl's multi interface does the protocol; the loop's poller and timers drive it. Two things need care:
- *
- * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again. So after each call
- *   `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls again until none is. What arrives after
- *   that makes a new edge. A bounded number of rounds per turn keeps a fast sender from starving other tasks.
- * - Answers are handed on outside curl's callbacks only, because whoever gets one may ask or cancel at once.
- *
  * Tried again within one asking: 429 and 5xx only, because then the endpoint itself says that nothing was done. A broken connection may
  * have cost money; whether to pay again is the program's `retry`. Redirects are not followed: the key would go with them. */
 #include "llm.h"
 
-#include "core/world.h"
+#include "effects/http_client.h"
 
-#include <curl/curl.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ROUNDS_PER_TURN 64
-#define KEY_MAX         4096 /* bytes */
-#define KEY_MIN         8 /* bytes; shorter ones are place holders for local servers and would be found in any text */
-
-/* A socket of curl's that the poller watches; events and handle follow curl's wishes. */
-typedef struct Socket {
-    struct Socket *next;
-    TfyLlmHttp *http;
-    int fd;
-    uint32_t events; /* TFY_FD_… curl wants now */
-    int64_t handle;  /* of the watch; below 0: none */
-} Socket;
+#define KEY_MAX 4096 /* bytes */
+#define KEY_MIN 8    /* bytes; shorter ones are place holders for local servers and would be found in any text */
 
 struct TfyLlmHttp {
     TfyLoop *loop;
     const TfyLlmLimits *limits;
-    CURLM *multi;
-    Socket *sockets;
-    uint64_t timer;      /* curl's own timeout; 0: none */
-    uint64_t more_timer; /* sockets were still ready when the rounds of a turn were used up; 0: none */
-    bool settling;       /* settle is running: a nested call would be lost work */
+    TfyHttp *client;
 };
 
 struct TfyLlmAsk {
     TfyLlmHttp *http;
-    CURL *easy;
+    TfyTransfer transfer; /* active: curl works on it; otherwise it waits for its timer */
     struct curl_slist *headers;
     char *url; /* as people may see it: without user, password and query */
     char *body;
     TfyBuffer answer;      /* the response body */
     bool too_big;          /* the response passed the limit */
-    bool in_multi;         /* curl works on it; otherwise it waits for its timer */
     uint32_t tries;        /* requests sent */
     uint64_t timer;        /* before the next try; 0: none */
     char key[KEY_MAX + 1]; /* wiped with the ask; needed so long to search the response for it */
@@ -143,60 +119,26 @@ static char *complete_path(const char *path)
     return strcat(full, tail);
 }
 
-static CURLU *parse_url(const char *url)
-{
-    CURLU *parts = curl_url();
-    char *scheme = NULL;
-    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-              curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-              (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
-    curl_free(scheme);
-    if (ok) return parts;
-    curl_url_cleanup(parts);
-    return NULL;
-}
-
-static char *take_url(CURLU *parts)
-{
-    char *text = NULL, *copy = NULL;
-    if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK) copy = strdup(text);
-    curl_free(text);
-    return copy;
-}
-
 char *tfy__llm_endpoint(const char *url)
 {
-    CURLU *parts = parse_url(url);
+    CURLU *parts = tfy__http_parse_url(url);
     if (!parts) return NULL;
     char *path = NULL, *full = NULL, *endpoint = NULL;
     if (curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK) full = complete_path(path);
-    if (full && curl_url_set(parts, CURLUPART_PATH, full, 0) == CURLUE_OK) endpoint = take_url(parts);
+    if (full && curl_url_set(parts, CURLUPART_PATH, full, 0) == CURLUE_OK) endpoint = tfy__http_take_url(parts);
     free(full);
     curl_free(path);
     curl_url_cleanup(parts);
     return endpoint;
 }
 
-/* What of an address may stand in messages. */
-static char *public_url(const char *url)
-{
-    CURLU *parts = parse_url(url);
-    if (!parts) return NULL;
-    curl_url_set(parts, CURLUPART_USER, NULL, 0);
-    curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
-    curl_url_set(parts, CURLUPART_QUERY, NULL, 0);
-    char *text = take_url(parts);
-    curl_url_cleanup(parts);
-    return text;
-}
-
 /* ---- the end of an asking ---- */
 
 static void free_ask(TfyLlmAsk *ask)
 {
-    if (ask->in_multi) curl_multi_remove_handle(ask->http->multi, ask->easy);
+    tfy__http_stop(ask->http->client, &ask->transfer);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
-    if (ask->easy) curl_easy_cleanup(ask->easy);
+    if (ask->transfer.easy) curl_easy_cleanup(ask->transfer.easy);
     for (struct curl_slist *header = ask->headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(ask->headers);
@@ -315,7 +257,7 @@ static void fail_status(TfyLlmAsk *ask, long status)
 static void fail_transport(TfyLlmAsk *ask, CURLcode result)
 {
     long os_error = 0;
-    curl_easy_getinfo(ask->easy, CURLINFO_OS_ERRNO, &os_error);
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_OS_ERRNO, &os_error);
     if (ask->too_big)
         fail(ask, EFBIG, "the answer of the model's endpoint %s is longer than %zu bytes", ask->url,
              ask->http->limits->body_max);
@@ -332,14 +274,11 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
 
 /* ---- sending ---- */
 
-static void settle(TfyLlmHttp *http);
-
 static bool send_ask(TfyLlmAsk *ask)
 {
     tfy__buffer_reset(&ask->answer);
     ask->tries++;
-    ask->in_multi = curl_multi_add_handle(ask->http->multi, ask->easy) == CURLM_OK;
-    return ask->in_multi;
+    return tfy__http_start(ask->http->client, &ask->transfer);
 }
 
 static void try_again(void *arg)
@@ -354,20 +293,19 @@ static int64_t wait_of(const TfyLlmAsk *ask)
 {
     const TfyLlmLimits *limits = ask->http->limits;
     curl_off_t seconds = 0;
-    curl_easy_getinfo(ask->easy, CURLINFO_RETRY_AFTER, &seconds);
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
     int64_t ms = seconds <= 0     ? limits->wait_ms << (ask->tries - 1)
                  : seconds > 3600 ? 3600000
                                   : (int64_t)seconds * 1000;
     return ms < limits->wait_max_ms ? ms : limits->wait_max_ms;
 }
 
-static void finish(TfyLlmAsk *ask, CURLcode result)
+static void finish(void *arg, CURLcode result)
 {
+    TfyLlmAsk *ask = arg;
     TfyLlmHttp *http = ask->http;
     long status = 0;
-    curl_multi_remove_handle(http->multi, ask->easy);
-    ask->in_multi = false;
-    curl_easy_getinfo(ask->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     bool again = result == CURLE_OK && (status == 429 || status >= 500) && ask->tries < http->limits->tries;
     if (again)
         ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_of(ask) * 1000000, try_again, ask);
@@ -377,121 +315,6 @@ static void finish(TfyLlmAsk *ask, CURLcode result)
         fail_status(ask, status);
     else
         take_response(ask);
-}
-
-/* ---- curl and the poller ---- */
-
-static void drain(TfyLlmHttp *http)
-{
-    int left;
-    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
-        TfyLlmAsk *ask;
-        if (message->msg != CURLMSG_DONE) continue;
-        CURLcode result = message->data.result;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&ask);
-        finish(ask, result);
-    }
-}
-
-static void on_more(void *arg)
-{
-    TfyLlmHttp *http = arg;
-    http->more_timer = 0;
-    settle(http);
-}
-
-/* Calls curl for one socket that is ready now. False: none is. */
-static bool serve_ready(TfyLlmHttp *http)
-{
-    for (Socket *socket = http->sockets; socket; socket = socket->next) {
-        int running;
-        struct pollfd fd = {.fd = socket->fd,
-                            .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) |
-                                              (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
-        if (poll(&fd, 1, 0) <= 0) continue;
-        int mask = (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
-                   (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
-        curl_multi_socket_action(http->multi, socket->fd, mask, &running); /* the list may change: start over */
-        return true;
-    }
-    return false;
-}
-
-static void settle(TfyLlmHttp *http)
-{
-    if (http->settling) return;
-    http->settling = true;
-    int rounds = 0;
-    while (rounds < ROUNDS_PER_TURN && serve_ready(http)) rounds++;
-    drain(http);
-    if (rounds == ROUNDS_PER_TURN && !http->more_timer)
-        http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
-    http->settling = false;
-}
-
-static void on_socket(void *arg, uint32_t events)
-{
-    settle(((Socket *)arg)->http);
-}
-
-static void on_timeout(void *arg)
-{
-    TfyLlmHttp *http = arg;
-    int running;
-    http->timer = 0;
-    curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    settle(http);
-}
-
-static void forget_socket(Socket *socket)
-{
-    TfyLlmHttp *http = socket->http;
-    for (Socket **place = &http->sockets; *place; place = &(*place)->next) {
-        if (*place != socket) continue;
-        *place = socket->next;
-        break;
-    }
-    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
-    free(socket);
-}
-
-static Socket *remember_socket(TfyLlmHttp *http, int fd)
-{
-    Socket *socket = calloc(1, sizeof *socket);
-    if (!socket) return NULL;
-    *socket = (Socket){.next = http->sockets, .http = http, .fd = fd, .handle = -1};
-    http->sockets = socket;
-    curl_multi_assign(http->multi, fd, socket);
-    return socket;
-}
-
-/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what is ready already. */
-static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
-{
-    TfyLlmHttp *http = arg;
-    Socket *socket = known;
-    uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
-    if (what == CURL_POLL_REMOVE) {
-        if (socket) forget_socket(socket);
-        return 0;
-    }
-    if (!socket) socket = remember_socket(http, fd);
-    if (!socket) return -1;
-    if (socket->events == events && socket->handle >= 0) return 0;
-    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
-    socket->events = events;
-    socket->handle = tfy__watch_add(http->loop, fd, events, on_socket, socket);
-    return socket->handle < 0 ? -1 : 0;
-}
-
-static int set_timer(CURLM *multi, long timeout_ms, void *arg)
-{
-    TfyLlmHttp *http = arg;
-    if (http->timer) tfy__timer_del(http->loop, http->timer);
-    http->timer = timeout_ms < 0
-                      ? 0
-                      : tfy__timer_add(http->loop, tfy__now_ns(http->loop) + timeout_ms * 1000000, on_timeout, http);
-    return 0;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
@@ -510,30 +333,16 @@ TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
 {
     TfyLlmHttp *http = calloc(1, sizeof *http);
     if (!http) return NULL;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        free(http);
-        return NULL;
-    }
-    *http = (TfyLlmHttp){.loop = loop, .limits = limits, .multi = curl_multi_init()};
-    if (!http->multi) {
-        tfy__llm_http_free(http);
-        return NULL;
-    }
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
-    return http;
+    *http = (TfyLlmHttp){.loop = loop, .limits = limits, .client = tfy__http_new(loop)};
+    if (http->client) return http;
+    free(http);
+    return NULL;
 }
 
 void tfy__llm_http_free(TfyLlmHttp *http)
 {
     if (!http) return;
-    if (http->multi) curl_multi_cleanup(http->multi);
-    while (http->sockets) forget_socket(http->sockets);
-    if (http->timer) tfy__timer_del(http->loop, http->timer);
-    if (http->more_timer) tfy__timer_del(http->loop, http->more_timer);
-    curl_global_cleanup();
+    tfy__http_free(http->client);
     free(http);
 }
 
@@ -556,10 +365,9 @@ static bool add_headers(TfyLlmAsk *ask)
 
 static bool set_options(TfyLlmAsk *ask, const char *endpoint)
 {
-    CURL *easy = ask->easy;
+    CURL *easy = ask->transfer.easy;
     const TfyLlmLimits *limits = ask->http->limits;
     return curl_easy_setopt(easy, CURLOPT_URL, endpoint) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PRIVATE, ask) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
@@ -587,10 +395,11 @@ static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t
     }
     *code = ENOMEM;
     snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
-    ask->url = public_url(endpoint);
+    ask->url = tfy__http_public_url(endpoint);
     ask->body = json_dumps(body, JSON_COMPACT);
-    ask->easy = curl_easy_init();
-    bool ok = ask->url && ask->body && ask->easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
+    ask->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = finish, .arg = ask};
+    bool ok =
+        ask->url && ask->body && ask->transfer.easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
     free(endpoint);
     return ok;
 }

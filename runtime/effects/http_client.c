@@ -1,0 +1,232 @@
+/* http_client.c: libcurl's multi interface on the loop. Two things need care:
+ *
+ * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again. So after each call
+ *   `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls again until none is. What arrives after
+ *   that makes a new edge. A bounded number of rounds per turn keeps a fast sender from starving other tasks.
+ * - Ends are handed on outside curl's callbacks only, because whoever gets one may start or stop a transfer at once. */
+#include "effects/http_client.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/world.h"
+
+#define ROUNDS_PER_TURN 64
+
+/* A socket of curl's that the poller watches; events and handle follow curl's wishes. */
+typedef struct Socket {
+    struct Socket *next;
+    TfyHttp *http;
+    int fd;
+    uint32_t events; /* TFY_FD_… curl wants now */
+    int64_t handle;  /* of the watch; below 0: none */
+} Socket;
+
+struct TfyHttp {
+    TfyLoop *loop;
+    CURLM *multi;
+    Socket *sockets;
+    uint64_t timer;      /* curl's own timeout; 0: none */
+    uint64_t more_timer; /* sockets were still ready when the rounds of a turn were used up; 0: none */
+    bool settling;       /* settle is running: a nested call would be lost work */
+};
+
+/* ---- addresses ---- */
+
+CURLU *tfy__http_parse_url(const char *url)
+{
+    CURLU *parts = curl_url();
+    char *scheme = NULL;
+    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+              curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+              (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+    curl_free(scheme);
+    if (ok) return parts;
+    curl_url_cleanup(parts);
+    return NULL;
+}
+
+char *tfy__http_take_url(CURLU *parts)
+{
+    char *text = NULL, *copy = NULL;
+    if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK) copy = strdup(text);
+    curl_free(text);
+    return copy;
+}
+
+char *tfy__http_public_url(const char *url)
+{
+    CURLU *parts = tfy__http_parse_url(url);
+    if (!parts) return NULL;
+    curl_url_set(parts, CURLUPART_USER, NULL, 0);
+    curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+    curl_url_set(parts, CURLUPART_QUERY, NULL, 0);
+    char *text = tfy__http_take_url(parts);
+    curl_url_cleanup(parts);
+    return text;
+}
+
+/* ---- curl and the poller ---- */
+
+static void settle(TfyHttp *http);
+
+static void drain(TfyHttp *http)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(http->multi, &left));) {
+        TfyTransfer *transfer;
+        if (message->msg != CURLMSG_DONE) continue;
+        CURLcode result = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+        tfy__http_stop(http, transfer);
+        transfer->ended(transfer->arg, result);
+    }
+}
+
+static void on_more(void *arg)
+{
+    TfyHttp *http = arg;
+    http->more_timer = 0;
+    settle(http);
+}
+
+/* Calls curl for one socket that is ready now. False: none is. */
+static bool serve_ready(TfyHttp *http)
+{
+    for (Socket *socket = http->sockets; socket; socket = socket->next) {
+        int running;
+        struct pollfd fd = {.fd = socket->fd,
+                            .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) |
+                                              (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
+        if (poll(&fd, 1, 0) <= 0) continue;
+        int mask = (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
+        curl_multi_socket_action(http->multi, socket->fd, mask, &running); /* the list may change: start over */
+        return true;
+    }
+    return false;
+}
+
+static void settle(TfyHttp *http)
+{
+    if (http->settling) return;
+    http->settling = true;
+    int rounds = 0;
+    while (rounds < ROUNDS_PER_TURN && serve_ready(http)) rounds++;
+    drain(http);
+    if (rounds == ROUNDS_PER_TURN && !http->more_timer)
+        http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
+    http->settling = false;
+}
+
+static void on_socket(void *arg, uint32_t events)
+{
+    settle(((Socket *)arg)->http);
+}
+
+static void on_timeout(void *arg)
+{
+    TfyHttp *http = arg;
+    int running;
+    http->timer = 0;
+    curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    settle(http);
+}
+
+static void forget_socket(Socket *socket)
+{
+    TfyHttp *http = socket->http;
+    for (Socket **place = &http->sockets; *place; place = &(*place)->next) {
+        if (*place != socket) continue;
+        *place = socket->next;
+        break;
+    }
+    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    free(socket);
+}
+
+static Socket *remember_socket(TfyHttp *http, int fd)
+{
+    Socket *socket = calloc(1, sizeof *socket);
+    if (!socket) return NULL;
+    *socket = (Socket){.next = http->sockets, .http = http, .fd = fd, .handle = -1};
+    http->sockets = socket;
+    curl_multi_assign(http->multi, fd, socket);
+    return socket;
+}
+
+/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what is ready already. */
+static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
+{
+    TfyHttp *http = arg;
+    Socket *socket = known;
+    uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
+    if (what == CURL_POLL_REMOVE) {
+        if (socket) forget_socket(socket);
+        return 0;
+    }
+    if (!socket) socket = remember_socket(http, fd);
+    if (!socket) return -1;
+    if (socket->events == events && socket->handle >= 0) return 0;
+    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    socket->events = events;
+    socket->handle = tfy__watch_add(http->loop, fd, events, on_socket, socket);
+    return socket->handle < 0 ? -1 : 0;
+}
+
+static int set_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+    TfyHttp *http = arg;
+    if (http->timer) tfy__timer_del(http->loop, http->timer);
+    http->timer = timeout_ms < 0
+                      ? 0
+                      : tfy__timer_add(http->loop, tfy__now_ns(http->loop) + timeout_ms * 1000000, on_timeout, http);
+    return 0;
+}
+
+/* ---- the public verbs ---- */
+
+bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer)
+{
+    curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+    transfer->active = curl_multi_add_handle(http->multi, transfer->easy) == CURLM_OK;
+    return transfer->active;
+}
+
+void tfy__http_stop(TfyHttp *http, TfyTransfer *transfer)
+{
+    if (transfer->active) curl_multi_remove_handle(http->multi, transfer->easy);
+    transfer->active = false;
+}
+
+TfyHttp *tfy__http_new(TfyLoop *loop)
+{
+    TfyHttp *http = calloc(1, sizeof *http);
+    if (!http) return NULL;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        free(http);
+        return NULL;
+    }
+    *http = (TfyHttp){.loop = loop, .multi = curl_multi_init()};
+    if (!http->multi) {
+        tfy__http_free(http);
+        return NULL;
+    }
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    return http;
+}
+
+void tfy__http_free(TfyHttp *http)
+{
+    if (!http) return;
+    if (http->multi) curl_multi_cleanup(http->multi);
+    while (http->sockets) forget_socket(http->sockets);
+    if (http->timer) tfy__timer_del(http->loop, http->timer);
+    if (http->more_timer) tfy__timer_del(http->loop, http->more_timer);
+    curl_global_cleanup();
+    free(http);
+}
