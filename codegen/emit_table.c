@@ -333,6 +333,7 @@ static void emit_tool(Emit *e, const Decl *decl)
     static const char *const repeats[] = {
         [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
     bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
+    bool is_http = !prompt && decl->provider == PROV_HTTP;
     bool calls = is_extern && !e->machine->tests; /* in tests every tool is mocked: no C file is needed for it */
     const char *params = emit_params(e, decl);
     if (calls) emit_extern(e, decl);
@@ -341,6 +342,7 @@ static void emit_tool(Emit *e, const Decl *decl)
                 decl->full_name,
                 prompt      ? "TFY_F_PROMPT"
                 : is_extern ? "TFY_F_EXTERN"
+                : is_http   ? "TFY_F_HTTP"
                             : "TFY_F_EXEC",
                 prompt ? "TFY_IDEMPOTENT" : repeats[decl->repeat]);
     text_format(&p, ", .params = %s, .param_count = %u, .result = ", params, decl->param_count);

@@ -41,6 +41,7 @@ static const char *core_name(const Machine *machine, const Type *type)
         {core->json, "json"},
         {core->any_error, "any_error"},
         {core->exec_result, "exec_result"},
+        {core->http_response, "http_response"},
         {core->patch, "patch"},
         {core->timeout, "timeout"},
         {core->tool_error, "tool_error"},

@@ -130,11 +130,13 @@ static void lower_defaults(Machine *machine, const char *owner, const Field *fie
     }
 }
 
-/* The argv of an exec tool and what stands behind it, under the names of TfyTool's members. */
-static void lower_exec(Machine *machine, const Decl *decl)
+/* The argv of an exec tool, or the request line of an http tool, and what stands behind it, under the names of TfyTool's members. */
+static void lower_provider(Machine *machine, const Decl *decl)
 {
-    static const char *const options[][2] = {{"stdin", "input"}, {"cwd", "cwd"}, {"env", "env"}};
-    add_hook(machine, decl, "argv", decl, decl->c_name, decl->provider_value);
+    static const char *const options[][2] = {
+        {"stdin", "input"}, {"cwd", "cwd"}, {"env", "env"}, {"body", "input"}, {"headers", "env"}};
+    const Expr *value = decl->provider == PROV_HTTP ? decl->pieces : decl->provider_value;
+    add_hook(machine, decl, "argv", decl, decl->c_name, value);
     for (const ProviderOption *option = decl->options; option; option = option->next)
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
             if (strcmp(option->name.text, options[i][0]) == 0)
@@ -168,7 +170,7 @@ static void lower_decl(Machine *machine, const Decl *decl)
         return;
     case DECL_TOOL:
         lower_defaults(machine, name, decl->params);
-        if (decl->provider == PROV_EXEC) lower_exec(machine, decl);
+        if (decl->provider == PROV_EXEC || decl->provider == PROV_HTTP) lower_provider(machine, decl);
         return;
     case DECL_PROMPT:
         lower_defaults(machine, name, decl->params);

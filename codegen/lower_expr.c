@@ -482,7 +482,9 @@ static Val *lower_call_expr(Lower *l, const Expr *e)
     case CALL_RECORD: return lower_record(l, e);
     case CALL_CASE: return lower_full_case(l, e);
     case CALL_METHOD: return lower_method(l, e);
-    case CALL_BUILTIN: return lower_effect_now(l, e, NULL);
+    case CALL_BUILTIN:
+        if (e->builtin->id == BI_SECRET) return lower_call(l, RT_SECRET, NULL, 1, lower_expr(l, e->argv[0]));
+        return lower_effect_now(l, e, NULL);
     case CALL_CALLS:
     case CALL_OUTPUT: return lower_test_call(l, e);
     default: machine_bug("a call that stands only under yield");

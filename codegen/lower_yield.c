@@ -112,6 +112,14 @@ static const char *callee_name(const Expr *call)
     return call->builtin ? call->builtin->name : call->decl->full_name;
 }
 
+/* The runtime's name of http in the repeat class of this call. */
+static const char *http_effect(const Expr *call)
+{
+    static const char *const names[] = {
+        [REPEAT_ONCE] = "http", [REPEAT_IDEMPOTENT] = "http_idempotent", [REPEAT_PURE] = "http_pure"};
+    return names[builtin_repeat(call)];
+}
+
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
@@ -119,6 +127,7 @@ static Point *effect_point(Lower *l, const Expr *call, const char *label)
     point->result = call->type;
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
+    if (call->builtin && call->builtin->id == BI_HTTP) point->effect = http_effect(call);
     if (call->builtin && call->builtin->receiver == TYPE_CHANNEL) point->channel = call->argv[0]->to;
     return point;
 }

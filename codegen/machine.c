@@ -84,6 +84,7 @@ static const RtFunc functions[RT_COUNT] = {
     [RT_TEXT] = MAKES("tfy_text", false),
     [RT_BOX] = MAKES("tfy_box", false),
     [RT_CONCAT] = MAKES("tfy_concat", true),
+    [RT_SECRET] = MAKES("tfy_secret", false),
     [RT_STRING_APPEND] = CHECKS("tfy_string_append", true, REP_NONE),
     [RT_STRING_LEN] = VALUE("tfy_string_len", false, REP_INT),
     [RT_STRING_BYTE_LEN] = VALUE("tfy_string_byte_len", false, REP_INT),

@@ -101,6 +101,7 @@ typedef enum RtId {
     RT_TEXT,
     RT_BOX,
     RT_CONCAT,
+    RT_SECRET,
     RT_STRING_APPEND,
     RT_STRING_LEN,
     RT_STRING_BYTE_LEN,

@@ -369,6 +369,7 @@ struct Decl {
     RepeatClass repeat;      /* tool */
     bool dangerous;          /* tool: every call carries `approve` */
     Decl *probe;             /* tool: the tool named by `probe` */
+    Expr *pieces;            /* http tool: its request line as a list of strings, text and values in turn */
     const ErrorSet *errors;  /* workflow: what can escape */
     Variable *variables;     /* fn, workflow, test: every local, parameters first, linked by next */
     uint32_t variable_count;

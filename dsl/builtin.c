@@ -24,6 +24,11 @@ static const Builtin effects[] = {
      PARAMS({"argv", "list<string>", false}, {"stdin", "string?", true}, {"cwd", "string?", true},
             {"env", "map<string,string>?", true}),
      "ExecResult"},
+    {BI_HTTP, "http", TYPE_BAD, SUSPENDS, REPEAT_ONCE,
+     PARAMS({"method", "string", false}, {"url", "string", false}, {"headers", "map<string,string>?", true},
+            {"body", "string?", true}),
+     "HttpResponse"},
+    {BI_SECRET, "secret", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"name", "string", false}), "string"},
     {BI_READ_FILE, "read_file", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"path", "string", false}), "string"},
     {BI_WRITE_FILE, "write_file", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT,
      PARAMS({"path", "string", false}, {"text", "string", false}), "nothing"},
@@ -148,7 +153,7 @@ static const Builtin methods[] = {
 
 /* Effects of later versions: their names are taken, so that today's programs mean the same tomorrow. */
 static const char *const later_effects[] = {
-    "accept", "close", "connect", "http", "listen", "read", "read_line", "readable", "secret", "writable", "write",
+    "accept", "close", "connect", "listen", "read", "read_line", "readable", "writable", "write",
 };
 
 static const char *const later_methods[] = {
@@ -198,6 +203,44 @@ const Builtin *builtin_by_id(BuiltinId id)
     }
     assert(!"every BuiltinId has a row");
     return NULL;
+}
+
+typedef struct HttpMethod {
+    const char *name;
+    RepeatClass repeat;
+} HttpMethod;
+
+static const HttpMethod http_methods[] = {
+    {"GET", REPEAT_PURE},          {"HEAD", REPEAT_PURE}, {"OPTIONS", REPEAT_PURE}, {"PUT", REPEAT_IDEMPOTENT},
+    {"DELETE", REPEAT_IDEMPOTENT}, {"POST", REPEAT_ONCE}, {"PATCH", REPEAT_ONCE},
+};
+
+static const HttpMethod *find_method(const char *method, size_t len)
+{
+    for (size_t i = 0; i < COUNT(http_methods); i++)
+        if (strlen(http_methods[i].name) == len && memcmp(http_methods[i].name, method, len) == 0)
+            return &http_methods[i];
+    return NULL;
+}
+
+bool builtin_is_http_method(const char *method, size_t len)
+{
+    return find_method(method, len) != NULL;
+}
+
+RepeatClass builtin_http_class(const char *method, size_t len)
+{
+    const HttpMethod *found = find_method(method, len);
+    return found ? found->repeat : REPEAT_ONCE;
+}
+
+RepeatClass builtin_repeat(const Expr *call)
+{
+    const Expr *method = call->builtin->id == BI_HTTP && call->argv ? call->argv[0] : NULL;
+    while (method && method->kind == EX_PAREN) method = method->left;
+    const Expr *part = method && method->kind == EX_STRING ? method->parts : NULL;
+    if (!part || part->next || part->kind != EX_TEXT) return call->builtin->repeat;
+    return builtin_http_class(part->text, part->text_len);
 }
 
 bool builtin_is_later_effect(const char *name)

@@ -149,8 +149,8 @@ static bool decl_serves(DeclKind kind, NameUse use)
 
 static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
 {
-    static const char *const types[] = {"bool", "int",  "float", "string", "duration",   "time", "bytes",
-                                        "json", "list", "map",   "task",   "ExecResult", "Patch"};
+    static const char *const types[] = {"bool", "int",  "float", "string", "duration",   "time",         "bytes",
+                                        "json", "list", "map",   "task",   "ExecResult", "HttpResponse", "Patch"};
     static const char *const errors[] = {"Timeout",  "ToolError", "TaskFailed", "ChannelClosed",
                                          "BadValue", "Lost",      "Denied"};
     const char *effects[64];

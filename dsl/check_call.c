@@ -375,6 +375,7 @@ static const Type *call_steps(Check *c, Expr *e, Decl *decl, CallKind kind, Call
 {
     bool ok =
         mode == MODE_SPAWN ? check_spawn_target(c, e, decl) : check_mode(c, e, mode, decl->name.text, true, true, NULL);
+    c->secret_ok = kind == CALL_TOOL;
     const Type *type = call_declared(c, e, decl, kind);
     return ok ? type : c->core->bad;
 }
@@ -468,9 +469,43 @@ static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin
     return c->core->bad;
 }
 
+/* ---- secrets ---- */
+
+static bool is_secret_name(const Expr *e)
+{
+    const Expr *part = e->kind == EX_STRING ? e->parts : NULL;
+    if (!part || part->next || part->kind != EX_TEXT || part->text_len > 63) return false;
+    bool digit_first = part->text[0] >= '0' && part->text[0] <= '9';
+    size_t plain = strspn(part->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return part->text_len && !digit_first && plain >= part->text_len;
+}
+
+static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMode mode)
+{
+    Slots slots;
+    bool here = c->secret_ok;
+    c->secret_ok = false;
+    e->call = CALL_BUILTIN;
+    e->builtin = builtin;
+    slots_of_builtin(c, &slots, builtin, NULL);
+    bind_args(c, e, &slots, 0);
+    if (mode != MODE_PLAIN && !check_mode(c, e, mode, builtin->name, false, false, builtin)) return c->core->bad;
+    if (e->argv[0] && e->argv[0]->type->kind == TYPE_STRING && !is_secret_name(e->argv[0])) {
+        diag_error(c->diags, e->argv[0]->span, "a secret is named by a plain word, such as \"API_KEY\"");
+        return c->core->bad;
+    }
+    if (here) return c->core->string;
+    Diag *diag = diag_error(c->diags, e->span, "a secret can only be given to exec, http or a tool");
+    diag_hint(c->diags, diag,
+              "write it where the step is taken: yield http(…, headers: { \"Authorization\": \"Bearer "
+              "${secret(…)}\" })");
+    return c->core->bad;
+}
+
 static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMode mode, const Type *want)
 {
     Slots slots;
+    if (builtin->id == BI_SECRET) return call_secret(c, e, builtin, mode);
     bool ok = check_mode(c, e, mode, builtin->name, needs_yield(builtin), true, builtin);
     e->call = CALL_BUILTIN;
     e->builtin = builtin;
@@ -479,6 +514,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
         return ok ? type : c->core->bad;
     }
     slots_of_builtin(c, &slots, builtin, NULL);
+    c->secret_ok = builtin->id == BI_EXEC || builtin->id == BI_HTTP;
     bind_args(c, e, &slots, 0);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
@@ -659,7 +695,7 @@ static const Type *call_dotted(Check *c, Expr *e, CallMode mode, const Type *wan
     return build_case(c, e, decl);
 }
 
-const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want)
+static const Type *call_any(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     switch (e->left->kind) {
     case EX_BAD: return give_up(c, e);
@@ -670,6 +706,25 @@ const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *wan
             diag_error(c->diags, e->left->span, "this cannot be called");
         return give_up(c, e);
     }
+}
+
+/* secret(…) itself, and methods that put values together and leave each as it is. */
+static bool call_keeps_secrets(const Expr *e)
+{
+    static const char *const methods[] = {"concat", "push", "set"};
+    if (e->left->kind == EX_NAME) return check_same_name(e->left->name.text, "secret");
+    for (size_t i = 0; e->left->kind == EX_FIELD && i < sizeof methods / sizeof *methods; i++)
+        if (check_same_name(e->left->name.text, methods[i])) return true;
+    return false;
+}
+
+const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want)
+{
+    bool secret_ok = c->secret_ok;
+    c->secret_ok = secret_ok && call_keeps_secrets(e);
+    const Type *type = call_any(c, e, mode, want);
+    c->secret_ok = secret_ok;
+    return type;
 }
 
 const Type *check_call(Check *c, Expr *e, const Type *want)

@@ -666,10 +666,28 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     return core->bad;
 }
 
+/* Only what keeps a secret whole may hold one. */
+static bool carries_secrets(const Expr *e)
+{
+    switch (e->kind) {
+    case EX_STRING:
+    case EX_LIST:
+    case EX_MAP:
+    case EX_IF:
+    case EX_PAREN:
+    case EX_CALL: return true;
+    case EX_BINARY: return e->op == OP_ADD || e->op == OP_COALESCE;
+    default: return false;
+    }
+}
+
 const Type *check_expr_or_nothing(Check *c, Expr *e, const Type *want)
 {
+    bool secret_ok = c->secret_ok;
     if (e->kind != EX_NAME && e->kind != EX_PAREN) c->allow_any_error = false;
+    c->secret_ok = secret_ok && carries_secrets(e);
     e->type = infer(c, e, want);
+    c->secret_ok = secret_ok;
     e->to = e->type;
     return e->type;
 }

@@ -154,6 +154,7 @@ typedef struct Check {
     Span at;             /* the statement being checked; where limits are reported */
     const Facts *facts;
     bool unreachable;     /* control cannot get here; facts say nothing */
+    bool secret_ok; /* what is checked goes to a performer that can put secrets in */
     bool allow_any_error; /* the next name may be an error of unknown kind */
     Body *body;
     const Expr *statement; /* the last expression that is a statement of its own */

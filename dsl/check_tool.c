@@ -22,10 +22,34 @@ static void check_class_attr(Check *c, Decl *decl, const Attr *attr, const Attr 
                                                    : REPEAT_ONCE;
 }
 
+/* The text a request line begins with; *len 0: it begins with a value, or was not written. */
+static const char *http_line(const Decl *decl, size_t *len)
+{
+    const Expr *value = decl->provider_value;
+    const Expr *part = value && value->kind == EX_STRING ? value->parts : NULL;
+    *len = part && part->kind == EX_TEXT ? part->text_len : 0;
+    return *len ? part->text : "";
+}
+
+static size_t method_len(const char *line, size_t len)
+{
+    const char *space = memchr(line, ' ', len);
+    return space ? (size_t)(space - line) : len;
+}
+
+/* What a tool is that does not say. */
+static RepeatClass default_class(const Decl *decl)
+{
+    size_t len;
+    const char *line = http_line(decl, &len);
+    if (decl->kind == DECL_PROMPT) return REPEAT_IDEMPOTENT;
+    return decl->provider == PROV_HTTP ? builtin_http_class(line, method_len(line, len)) : REPEAT_ONCE;
+}
+
 void check_attrs(Check *c, Decl *decl)
 {
     const Attr *class = NULL;
-    decl->repeat = decl->kind == DECL_PROMPT ? REPEAT_IDEMPOTENT : REPEAT_ONCE;
+    decl->repeat = default_class(decl);
     for (const Attr *attr = decl->attrs; attr; attr = attr->next) {
         switch (attr->kind) {
         case ATTR_PURE:
@@ -111,6 +135,9 @@ static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
 
 static const Type *option_type(Check *c, const Decl *decl, const char *name)
 {
+    if (decl->provider == PROV_HTTP && strcmp(name, "headers") == 0)
+        return type_of_notation(c, "map<string,string>?", NULL);
+    if (decl->provider == PROV_HTTP && strcmp(name, "body") == 0) return type_of_notation(c, "string?", NULL);
     if (decl->provider != PROV_EXEC) return NULL;
     if (strcmp(name, "stdin") == 0 || strcmp(name, "cwd") == 0) return type_of_notation(c, "string?", NULL);
     if (strcmp(name, "env") == 0) return type_of_notation(c, "map<string,string>?", NULL);
@@ -119,9 +146,11 @@ static const Type *option_type(Check *c, const Decl *decl, const char *name)
 
 static void report_unknown_option(Check *c, const Decl *decl, const ProviderOption *option)
 {
-    static const char *const names[] = {"probe", "stdin", "cwd", "env"};
+    static const char *const names[] = {"probe", "stdin", "cwd", "env"}, *const http[] = {"probe", "headers", "body"};
     const char *name = option->name.text;
-    const char *near = diag_nearest(name, strlen(name), names, decl->provider == PROV_EXEC ? 4 : 1);
+    const char *near = decl->provider == PROV_HTTP
+                           ? diag_nearest(name, strlen(name), http, 3)
+                           : diag_nearest(name, strlen(name), names, decl->provider == PROV_EXEC ? 4 : 1);
     if (near)
         diag_error(c->diags, option->name.span, "unknown option '%s'; did you mean '%s'?", name, near);
     else
@@ -163,6 +192,86 @@ static void check_extern_name(Check *c, Expr *e)
         diag_error(c->diags, e->span, "extern needs the name of a C function");
 }
 
+/* ---- http ---- */
+
+static Expr *new_piece(Check *c, const Expr *part)
+{
+    Expr *piece = arena_new(c->arena, Expr);
+    piece->kind = EX_STRING;
+    piece->type = piece->to = c->core->string;
+    if (!part) return piece;
+    piece->span = part->span;
+    piece->parts = arena_new(c->arena, Expr);
+    *piece->parts = *part;
+    piece->parts->next = NULL;
+    return piece;
+}
+
+static void add_piece(Check *c, Arg ***link, Expr *piece)
+{
+    Arg *arg = arena_new(c->arena, Arg);
+    arg->value = piece;
+    **link = arg;
+    *link = &arg->next;
+}
+
+/* Text and values in turn, beginning with text: the performer encodes every second piece. */
+static Expr *make_pieces(Check *c, const Expr *line)
+{
+    Expr *list = arena_new(c->arena, Expr);
+    Arg **link = &list->args;
+    bool text_next = true;
+    list->kind = EX_LIST;
+    list->span = line->span;
+    list->type = list->to = type_list(c, c->core->string);
+    for (const Expr *part = line->parts; part; part = part->next) {
+        bool text = part->kind == EX_TEXT;
+        if (text != text_next) add_piece(c, &link, new_piece(c, NULL));
+        add_piece(c, &link, new_piece(c, part));
+        text_next = !text;
+    }
+    return list;
+}
+
+static void check_line(Check *c, const Decl *decl)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    size_t len, method;
+    const char *line = http_line(decl, &len);
+    const Expr *e = decl->provider_value;
+    method = method_len(line, len);
+    const char *url = line + method + (method < len);
+    bool scheme = false;
+    for (int i = 0; i < 2; i++)
+        scheme |=
+            (size_t)(line + len - url) > strlen(schemes[i]) - 1 && strncmp(url, schemes[i], strlen(schemes[i])) == 0;
+    if (builtin_is_http_method(line, method) && scheme && !memchr(url, ' ', (size_t)(line + len - url))) return;
+    Diag *diag = diag_error(c->diags, e->span, "an http tool begins with a method and an address");
+    diag_hint(c->diags, diag,
+              "write \"GET https://…\"; methods are GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH; "
+              "an address that is only known at run time goes to the effect http(…)");
+}
+
+static void check_body_option(Check *c, const Decl *decl)
+{
+    size_t len;
+    const char *line = http_line(decl, &len);
+    size_t method = method_len(line, len);
+    bool bare = (method == 3 && memcmp(line, "GET", 3) == 0) || (method == 4 && memcmp(line, "HEAD", 4) == 0);
+    for (const ProviderOption *option = decl->options; bare && option; option = option->next)
+        if (option->name.text && strcmp(option->name.text, "body") == 0)
+            diag_error(c->diags, option->name.span, "a %.*s has no body", (int)method, line);
+}
+
+static void check_http(Check *c, Decl *decl)
+{
+    Expr *line = decl->provider_value;
+    if (!line || line->kind != EX_STRING || !check_expr_to(c, line, c->core->string, (Why){0})) return;
+    check_line(c, decl);
+    check_body_option(c, decl);
+    decl->pieces = make_pieces(c, line);
+}
+
 void check_tool(Check *c, Decl *decl)
 {
     Body body = {.kind = BODY_TOOL, .decl = decl};
@@ -170,6 +279,7 @@ void check_tool(Check *c, Decl *decl)
     c->body = &body;
     c->facts = NULL;
     check_params(c, decl);
+    c->secret_ok = true;
     Span head = decl->provider_value ? decl->provider_value->span : decl->name.span;
     switch (decl->provider) {
     case PROV_EXEC:
@@ -178,10 +288,11 @@ void check_tool(Check *c, Decl *decl)
     case PROV_EXTERN:
         if (decl->provider_value) check_extern_name(c, decl->provider_value);
         break;
-    case PROV_HTTP: diag_not_yet(c->diags, head, "an http tool"); break;
+    case PROV_HTTP: check_http(c, decl); break;
     case PROV_MCP: diag_not_yet(c->diags, head, "an mcp tool"); break;
     }
-    if (decl->provider == PROV_EXEC || decl->provider == PROV_EXTERN) check_options(c, decl);
+    if (decl->provider != PROV_MCP) check_options(c, decl);
+    c->secret_ok = false;
     check_scope_leave(c, scope);
     c->body = NULL;
 }

@@ -78,7 +78,7 @@ static RepeatClass repeat_class_of(const Expr *call)
 {
     switch (call->call) {
     case CALL_TOOL: return call->decl->repeat;
-    case CALL_BUILTIN:
+    case CALL_BUILTIN: return builtin_repeat(call);
     case CALL_METHOD: return call->builtin->repeat;
     default: return REPEAT_IDEMPOTENT; /* prompts; a workflow's steps look after themselves */
     }

@@ -273,6 +273,12 @@ static void init_core_records(Check *c, CoreTypes *core)
     for (size_t i = 0; i < sizeof exec / sizeof *exec; i++) /* tests say only what matters to them */
         exec[i].value = core_default(c, exec[i].type);
     TypeField patch[] = {{.name = "path", .type = core->string}, {.name = "diff", .type = core->string}};
+    TypeField response[] = {{.name = "status", .type = core->integer},
+                            {.name = "headers", .type = type_map(c, core->string, core->string)},
+                            {.name = "body", .type = core->string},
+                            {.name = "truncated", .type = core->boolean},
+                            {.name = "lossy", .type = core->boolean}};
+    core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", response, 5);
     core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", exec, 5);
     core->patch = new_core_fields(c, TYPE_RECORD, "Patch", patch, 2);
 }
@@ -314,10 +320,10 @@ void type_init_core(Check *c)
 const Type *type_core_named(const Check *c, const char *name)
 {
     const CoreTypes *core = c->core;
-    const Type *named[] = {core->boolean, core->integer,    core->floating,    core->duration,       core->time,
-                           core->string,  core->bytes,      core->json,        core->exec_result,    core->patch,
-                           core->timeout, core->tool_error, core->task_failed, core->channel_closed, core->bad_value,
-                           core->lost,    core->denied};
+    const Type *named[] = {
+        core->boolean,    core->integer,     core->floating,       core->duration,  core->time,          core->string,
+        core->bytes,      core->json,        core->exec_result,    core->patch,     core->http_response, core->timeout,
+        core->tool_error, core->task_failed, core->channel_closed, core->bad_value, core->lost,          core->denied};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (strcmp(named[i]->name, name) == 0) return named[i];
     }

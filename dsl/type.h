@@ -79,7 +79,7 @@ struct Variable {
 /* Effects and methods that the language brings. Ids are the contract between check and lower. */
 typedef enum BuiltinId {
     /* effects written with yield */
-    BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
+    BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_HTTP, BI_SECRET, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
     BI_ASK, BI_SIGNAL,
     /* effects that stand behind `with` */
     BI_LOCK, BI_SEMAPHORE, BI_DEADLINE,
@@ -139,6 +139,7 @@ struct ErrorSet {
 typedef struct CoreTypes {
     const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json, *any_error;
     const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
+    const Type *http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
     const Type *patch;       /* Patch {path: string, diff: string} */
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
@@ -172,5 +173,11 @@ void program_dump(const Program *program, FILE *out);
 const Builtin *builtin_effect(const char *name);
 const Builtin *builtin_method(TypeKind receiver, const char *name);
 const Builtin *builtin_by_id(BuiltinId id);
+
+/* The repeat class of a call of a built-in effect: http's follows from its method, where that is written out. */
+RepeatClass builtin_repeat(const Expr *call);
+/* What a method does to the world; a word that is none is once. */
+RepeatClass builtin_http_class(const char *method, size_t len);
+bool builtin_is_http_method(const char *method, size_t len);
 
 #endif

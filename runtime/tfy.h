@@ -97,8 +97,9 @@ struct TfyType {
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
     tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
     tfy_type_map_string_string;
-/* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} and Patch {path: string, diff: string} */
-extern const TfyType tfy_type_exec_result, tfy_type_patch;
+/* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int, headers: map<string, string>,
+ * body: string, truncated: bool, lossy: bool} and Patch {path: string, diff: string} */
+extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed {task: string,
  * kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
@@ -120,7 +121,7 @@ typedef struct TfyString {
     uint32_t byte_len;
     uint32_t len; /* code points; bytes: = byte_len */
     uint32_t cap; /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
-    uint32_t unused;
+    uint32_t secrets; /* stretches that stand for a secret; where they lie stands behind the text (value/string.c) */
     char bytes[]; /* valid UTF-8 for strings, then a NUL */
 } TfyString;
 
@@ -481,6 +482,8 @@ TfyObj *tfy_box(TfyTask *task, const TfyType *optional, TfyValue scalar); /* a s
 
 TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len); /* invalid UTF-8 becomes U+FFFD */
 TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
+/* A text that stands for a secret: it reads "secret:NAME" everywhere, and performers put the value in when they do the work. */
+TfyObj *tfy_secret(TfyTask *task, TfyObj *name);
 bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place,
                        TfyObj *part); /* s += part; in place when nobody else holds it */
 static inline int64_t tfy_string_len(const TfyObj *s)
@@ -618,6 +621,7 @@ typedef enum TfyFamily { /* which performer does the work */
                          TFY_F_PREVIEW,
                          TFY_F_APPLY,
                          TFY_F_COMMIT,
+                         TFY_F_HTTP,
                          TFY_F_LLM,
                          TFY_F_PROMPT,
                          TFY_F_ASK,
@@ -641,9 +645,11 @@ typedef struct TfyTool {
     uint32_t param_count;
     const TfyType *result; /* TFY_NOTHING's descriptor when it gives no value */
     const char *doc;
-    /* exec tools: the argv (list<string>) from the arguments. prompts: the texts. Borrowed results, false after a panic. */
+    /* exec tools: the argv (list<string>) from the arguments. http tools: the request line in pieces, text and values in turn. prompts: the
+     * texts. Borrowed results, false after a panic. */
     bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). NULL function: not given. */
+    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). http tools: input is the body, env are
+     * the headers. NULL function: not given. */
     bool (*input)(TfyTask *task, const TfyValue *args, TfyValue *out);
     bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out);
     bool (*env)(TfyTask *task, const TfyValue *args, TfyValue *out);
@@ -657,11 +663,12 @@ typedef struct TfyTool {
 } TfyTool;
 
 /* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
- * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), read_file(path),
+ * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), http(method, url, headers?, body?), read_file(path),
  * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?), ask(question),
  * signal(name). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
  * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
+    tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure,
     tfy_effect_read_file, tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
     tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock;
 
@@ -798,7 +805,7 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attri
 #define TFY__LITERAL(NAME, BYTES, POINTS, TEXT)                                                                        \
     static TFY__UNUSED const struct {                                                                                  \
         TfyObj head;                                                                                                   \
-        uint32_t byte_len, len, cap, unused;                                                                           \
+        uint32_t byte_len, len, cap, secrets;                                                                          \
         char bytes[(BYTES) + 1];                                                                                       \
     } NAME = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}
 
@@ -876,6 +883,7 @@ typedef struct TfyOptions {
     const TfyWorld *world; /* NULL: the real world */
     const char *root;      /* working root for files, canvas and exec; NULL: the current directory */
     const char *llm;       /* NULL: from the environment; "cassette:FILE", "record:FILE" */
+    const char *secrets;   /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
     bool approve_all;      /* --yes: every approval is answered yes, and says so in the log */
     bool wait_people;      /* tfy_run waits for people too, instead of returning when only they can move what is left */
     bool quiet;            /* print effects write nothing to stdout (they are recorded all the same) */

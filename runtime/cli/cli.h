@@ -40,6 +40,7 @@ typedef enum TfyOption {
     OPT_FAIL,
     OPT_EVENTS,
     OPT_LLM,
+    OPT_SECRETS,
     OPT_ROOT,
     OPT_WAIT,
     OPT_ALL,

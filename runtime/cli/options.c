@@ -29,6 +29,8 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_FAIL] = {"fail", NULL, "let the step fail"},
     [OPT_EVENTS] = {"events", NULL, "print live activity as JSON lines on stderr"},
     [OPT_LLM] = {"llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one"},
+    [OPT_SECRETS] = {"secrets", "FILE",
+                     "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)"},
     [OPT_ROOT] = {"root", "DIR", "the working root of files, commits and tools (else the current directory)"},
     [OPT_WAIT] = {"wait", NULL, "stay until people have answered, instead of ending with status 75"},
     [OPT_ALL] = {"all", NULL, "every unfinished run (a built program: its own)"},
@@ -46,8 +48,9 @@ static const OptionInfo OPTIONS[OPT_COUNT] = {
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
-#define RUNNING     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_ROOT) | BIT(OPT_WAIT))
-#define ANSWERING   (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
+#define RUNNING                                                                                                        \
+    (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT))
+#define ANSWERING (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {
     {"run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]", "compile a program, unless that was done before, and run it",

@@ -95,6 +95,7 @@ static int open_session(Session *session)
         .db_path = session->db_path,
         .root = args->option[OPT_ROOT],
         .llm = args->option[OPT_LLM],
+        .secrets = args->option[OPT_SECRETS],
         .approve_all = args->option[OPT_YES] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,

@@ -16,6 +16,10 @@ static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL},
                                        {"stdin", &tfy_type_optional_string, NULL},
                                        {"cwd", &tfy_type_optional_string, NULL},
                                        {"env", &optional_env, NULL}};
+static const TfyField http_params[] = {{"method", &tfy_type_string, NULL},
+                                       {"url", &tfy_type_string, NULL},
+                                       {"headers", &optional_env, NULL},
+                                       {"body", &tfy_type_optional_string, NULL}};
 static const TfyField read_params[] = {{"path", &tfy_type_string, NULL}};
 static const TfyField write_params[] = {{"path", &tfy_type_string, NULL}, {"text", &tfy_type_string, NULL}};
 static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL}, {"new_text", &tfy_type_string, NULL}};
@@ -43,6 +47,17 @@ EFFECT(sleep_until, TFY_F_SLEEP_UNTIL, TFY_PURE, sleep_until_params, tfy_type_no
 EFFECT(join, TFY_F_JOIN, TFY_PURE, join_params, tfy_type_nothing);
 EFFECT(approve, TFY_F_APPROVE, TFY_PURE, approve_params, tfy_type_bool);
 EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
+/* One effect in three classes: which one a place asks for follows from the method that is written there. */
+#define HTTP(Suffix, Repeat)                                                                                           \
+    const TfyTool tfy_effect_http##Suffix = {.name = "http",                                                           \
+                                             .family = TFY_F_HTTP,                                                     \
+                                             .repeat = Repeat,                                                         \
+                                             .params = http_params,                                                    \
+                                             .param_count = sizeof http_params / sizeof *http_params,                  \
+                                             .result = &tfy_type_http_response}
+HTTP(, TFY_ONCE);
+HTTP(_idempotent, TFY_IDEMPOTENT);
+HTTP(_pure, TFY_PURE);
 EFFECT(read_file, TFY_F_READ_FILE, TFY_PURE, read_params, tfy_type_string);
 EFFECT(write_file, TFY_F_WRITE_FILE, TFY_IDEMPOTENT, write_params, tfy_type_nothing);
 EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);

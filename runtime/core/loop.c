@@ -135,6 +135,11 @@ const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->lock_path;
 }
+const char *tfy__secrets_option(TfyLoop *loop)
+{
+    return loop->options.secrets;
+}
+
 const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->options.llm;

@@ -49,6 +49,7 @@ const TfyWorld tfy__world_real = {
     .performers =
         {
             [TFY_F_EXEC] = &tfy__perform_exec,
+            [TFY_F_HTTP] = &tfy__perform_http,
             [TFY_F_EXTERN] = &tfy__perform_extern,
             [TFY_F_READ_FILE] = &tfy__perform_read_file,
             [TFY_F_WRITE_FILE] = &tfy__perform_write_file,

@@ -11,13 +11,28 @@
 #include <unistd.h>
 
 #include "effects/file.h"
+#include "effects/output.h"
 #include "effects/process.h"
-#include "value/json.h"
+#include "effects/secret.h"
+#include "value/heap.h"
 
 #define TAIL_LINES 8 /* of stderr, quoted in an error */
 #define TAIL_BYTES 2000
 
 enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV, ARG_COUNT }; /* of the built-in exec */
+
+/* A tool under way. */
+typedef struct Job {
+    TfyCall *call;
+    TfyProcess *process;
+    TfySecrets secrets; /* what was put into its arguments is taken out of what it prints */
+} Job;
+
+static void free_job(Job *job)
+{
+    tfy__secrets_free(&job->secrets);
+    free(job);
+}
 
 /* ---- the end of a process; the helpers answer whether the call was answered, else a panic is pending ---- */
 
@@ -61,83 +76,64 @@ static bool give_exec_result(TfyCall *call, const TfyProcessEnd *end)
     return result;
 }
 
-/* A decoder's message "$.a.b: expected …" as a BadValue. */
-static bool fail_value(TfyCall *call, const char *error)
+/* Takes the values of secrets out of an output; the old text is the process's. */
+static void mask_output(const Job *job, TfyBuffer *output, bool cut, TfyBuffer *masked)
 {
-    const char *colon = strstr(error, ": ");
-    char path[TFY_ERROR_TEXT];
-    snprintf(path, sizeof path, "%.*s", colon && *error == '$' ? (int)(colon - error) : 1, *error == '$' ? error : "$");
-    tfy__call_bad_value(call, path, error);
-    return true;
+    if (tfy__secrets_mask(&job->secrets, output->data, output->len, cut, masked)) *output = *masked;
 }
 
-static bool give_decoded(TfyCall *call, const TfyProcessEnd *end)
+static void on_end(void *arg, const TfyProcessEnd *ended)
 {
-    TfyTask *task = call->task;
-    TfyValue value = {.i = 0};
-    char error[TFY_ERROR_TEXT];
-    bool lossy = false;
-    if (call->result->kind == TFY_NOTHING) {
-        tfy__call_done(call, value);
-        return true;
-    }
-    if (end->out_cut) {
-        tfy__call_bad_value(call, "$", "the tool printed more than 1 MiB; only an ExecResult can hold a part of it");
-        return true;
-    }
-    TfyObj *text = tfy__process_text(task, &end->out, false, &lossy);
-    if (!text) return false;
-    const TfyString *string = (const TfyString *)text;
-    if (call->result->kind == TFY_STRING) {
-        tfy__call_done(call, tfy_of_obj(text));
-        return true;
-    }
-    if (tfy__decode_text(task, call->result, string->bytes, string->byte_len, &value, error)) {
-        tfy__call_done(call, value);
-        return true;
-    }
-    return !task->error && fail_value(call, error);
-}
-
-/* Making a value, or the program's own code for an argv or a default, panicked: the step ends with that panic. */
-static void fail_pending(TfyCall *call)
-{
-    TfyTask *task = call->task;
-    TfyObj *error = tfy_take_error(task);
-    tfy__call_fail(call, error->type, ((TfyRecord *)error)->fields);
-    tfy_drop(task, error);
-}
-
-static void on_end(void *arg, const TfyProcessEnd *end)
-{
-    TfyCall *call = arg;
+    Job *job = arg;
+    TfyCall *call = job->call;
     TfyTask *task = call->task; /* the call may be gone when it is answered */
     TfyHeap *heap = task->heap;
+    TfyProcessEnd masked = *ended, *end = &masked;
+    TfyBuffer out = {0}, err = {0}, message = {0};
     uint32_t mark = tfy_mark(task);
     bool answered = true;
     call->state = NULL;
+    mask_output(job, &end->out, end->out_cut, &out);
+    mask_output(job, &end->err, end->err_cut, &err);
+    if (tfy__secrets_mask(&job->secrets, end->message, strlen(end->message), true, &message))
+        snprintf(end->message, sizeof end->message, "%.*s", (int)message.len, message.data ? message.data : "");
+    free_job(job);
     if (end->error) {
         tfy__call_tool_error(call, end->error, "%s", end->message);
     } else if (call->result == &tfy_type_exec_result) {
         answered = give_exec_result(call, end);
     } else {
-        answered = end->code ? fail_exit(call, end) : give_decoded(call, end);
+        answered = end->code ? fail_exit(call, end) : tfy__output_give(call, &end->out, end->out_cut, "an ExecResult");
     }
-    if (!answered) fail_pending(call);
+    if (!answered) tfy__output_panicked(call);
+    tfy__buffer_free(&out);
+    tfy__buffer_free(&err);
+    tfy__buffer_free(&message);
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
 /* ---- the start ---- */
 
-static bool has_nul(const TfyObj *string)
+/* A text for the tool, its secrets put in; NULL after the call was failed. */
+static const char *text_for(Job *job, const TfyObj *string, const char *what, int64_t index)
 {
-    const TfyString *text = (const TfyString *)string;
-    return memchr(text->bytes, 0, text->byte_len);
+    size_t len;
+    TfyCall *call = job->call;
+    const char *text = tfy__secrets_fill(&job->secrets, call->loop, string, &len);
+    if (!text) {
+        tfy__call_tool_error(call, ENOENT, "%s", job->secrets.error);
+    } else if (memchr(text, 0, len)) {
+        tfy__call_tool_error(call, EINVAL, "%s %lld of '%s' has a NUL byte in it", what, (long long)index,
+                             call->tool->name);
+        text = NULL;
+    }
+    return text;
 }
 
-/* The argv as C strings, NULL-terminated, pointing into the list; NULL after the call was failed. */
-static const char **c_argv(TfyCall *call, const TfyObj *list)
+/* The argv as C strings, NULL-terminated, borrowed; NULL after the call was failed. */
+static const char **c_argv(Job *job, const TfyObj *list)
 {
+    TfyCall *call = job->call;
     int64_t count = tfy_list_len(list);
     const char **argv = calloc((size_t)count + 1, sizeof *argv);
     if (!argv) {
@@ -145,12 +141,8 @@ static const char **c_argv(TfyCall *call, const TfyObj *list)
         return NULL;
     }
     for (int64_t i = 0; i < count; i++) {
-        const TfyObj *item = tfy_list_item(list, i).o;
-        argv[i] = ((const TfyString *)item)->bytes;
-        if (!has_nul(item)) continue;
-        tfy__call_tool_error(call, EINVAL, "argument %lld of '%s' has a NUL byte in it", (long long)i,
-                             call->tool->name);
-        goto failed;
+        argv[i] = text_for(job, tfy_list_item(list, i).o, "argument", i);
+        if (!argv[i]) goto failed;
     }
     if (count && *argv[0]) return argv;
     tfy__call_tool_error(call, EINVAL, "'%s' was given no command to run", call->tool->name);
@@ -159,40 +151,46 @@ failed:
     return NULL;
 }
 
-static bool is_env_name(const TfyObj *name)
-{
-    const TfyString *text = (const TfyString *)name;
-    return text->byte_len && !has_nul(name) && !memchr(text->bytes, '=', text->byte_len);
-}
-
 static void free_env(char **env)
 {
-    for (char **entry = env; env && *entry; entry++) free(*entry);
+    for (char **entry = env; env && *entry; entry++) {
+        explicit_bzero(*entry, strlen(*entry));
+        free(*entry);
+    }
     free(env);
 }
 
+/* One "NAME=value"; NULL after the call was failed. */
+static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_t index)
+{
+    const TfyString *word = (const TfyString *)name;
+    char *entry = NULL;
+    if (!word->byte_len || memchr(word->bytes, '=', word->byte_len)) {
+        tfy__call_tool_error(job->call, EINVAL,
+                             "environment entry %lld is not possible: a name has no '=' and is not empty",
+                             (long long)index);
+        return NULL;
+    }
+    const char *left = text_for(job, name, "environment entry", index);
+    const char *right = left ? text_for(job, value, "environment entry", index) : NULL;
+    if (!right) return NULL;
+    if (asprintf(&entry, "%s=%s", left, right) >= 0) return entry;
+    tfy__call_tool_error(job->call, ENOMEM, "memory ran out while starting a tool");
+    return NULL;
+}
+
 /* "NAME=value" strings from the map; NULL after the call was failed. */
-static char **c_env(TfyCall *call, const TfyObj *map)
+static char **c_env(Job *job, const TfyObj *map)
 {
     int64_t count = map ? tfy_map_len(map) : 0;
     char **env = calloc((size_t)count + 1, sizeof *env);
+    if (!env) tfy__call_tool_error(job->call, ENOMEM, "memory ran out while starting a tool");
     for (int64_t i = 0; env && i < count; i++) {
-        const TfyObj *name = tfy_map_key_at(map, i).o, *value = tfy_map_value_at(map, i).o;
-        if (!is_env_name(name) || has_nul(value)) {
-            tfy__call_tool_error(call, EINVAL,
-                                 "environment entry %lld is not possible: a name has no '=' and is not empty, and "
-                                 "nothing has a NUL byte",
-                                 (long long)i);
-            free_env(env);
-            return NULL;
-        }
-        if (asprintf(&env[i], "%s=%s", ((const TfyString *)name)->bytes, ((const TfyString *)value)->bytes) >= 0)
-            continue;
-        env[i] = NULL;
+        env[i] = env_entry(job, tfy_map_key_at(map, i).o, tfy_map_value_at(map, i).o, i);
+        if (env[i]) continue;
         free_env(env);
-        env = NULL;
+        return NULL;
     }
-    if (!env) tfy__call_tool_error(call, ENOMEM, "memory ran out while starting a tool");
     return env;
 }
 
@@ -209,25 +207,51 @@ static int open_cwd(TfyCall *call, const TfyObj *cwd)
     return fd;
 }
 
-static void start_process(TfyCall *call, const TfyValue args[])
+/* Stdin may hold any byte. True: *spec has it; false after the call was failed. */
+static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
 {
-    const TfyString *input = (const TfyString *)args[ARG_STDIN].o;
-    const char **argv = c_argv(call, args[ARG_ARGV].o);
-    char **env = argv ? c_env(call, args[ARG_ENV].o) : NULL;
-    int cwd_fd = env ? open_cwd(call, args[ARG_CWD].o) : -1;
+    if (!input) return true;
+    spec->input = tfy__secrets_fill(&job->secrets, job->call->loop, input, &spec->input_len);
+    if (!spec->input) tfy__call_tool_error(job->call, ENOENT, "%s", job->secrets.error);
+    return spec->input;
+}
+
+/* False after the call was failed. */
+static bool start_job(Job *job, const TfyValue args[])
+{
+    TfyCall *call = job->call;
+    TfyProcessSpec input = {0};
+    const char **argv = c_argv(job, args[ARG_ARGV].o);
+    char **env = argv ? c_env(job, args[ARG_ENV].o) : NULL;
+    int cwd_fd = env && set_input(job, args[ARG_STDIN].o, &input) ? open_cwd(call, args[ARG_CWD].o) : -1;
     if (cwd_fd >= 0) {
         TfyProcessSpec spec = {.argv = argv,
                                .env = (const char *const *)env,
                                .key = call->key,
                                .cwd_fd = args[ARG_CWD].o ? cwd_fd : -1,
-                               .input = input ? input->bytes : NULL,
-                               .input_len = input ? input->byte_len : 0};
-        call->state = tfy__process_start(call->loop, &spec, on_end, call);
+                               .input = input.input,
+                               .input_len = input.input_len};
+        job->process = tfy__process_start(call->loop, &spec, on_end, job);
         close(cwd_fd);
-        if (!call->state) tfy__call_tool_error(call, ENOMEM, "memory or descriptors ran out while starting a tool");
+        if (job->process)
+            call->state = job;
+        else
+            tfy__call_tool_error(call, ENOMEM, "memory or descriptors ran out while starting a tool");
     }
     free_env(env);
     free(argv);
+    return job->process;
+}
+
+static void start_process(TfyCall *call, const TfyValue args[])
+{
+    Job *job = calloc(1, sizeof *job);
+    if (!job) {
+        tfy__call_tool_error(call, ENOMEM, "memory ran out while starting a tool");
+        return;
+    }
+    job->call = call;
+    if (!start_job(job, args)) free_job(job);
 }
 
 /* The arguments of the built-in exec, from what a tool declares. */
@@ -252,15 +276,18 @@ static void start(TfyCall *call)
     } else if (declared_args(call, declared)) {
         start_process(call, declared);
     } else {
-        fail_pending(call);
+        tfy__output_panicked(call);
     }
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
 static void abort_process(TfyCall *call)
 {
-    if (call->state) tfy__process_abort(call->state);
+    Job *job = call->state;
     call->state = NULL;
+    if (!job) return;
+    tfy__process_abort(job->process);
+    free_job(job);
 }
 
 const TfyPerformer tfy__perform_exec = {

@@ -1,20 +1,72 @@
 /* extern.c: tools that are C functions linked into the program. They are called at once, on the loop's thread; whoever writes one knows
  * that everything else waits for it. */
-#include "core/effect.h"
+#include <errno.h>
+#include <stdlib.h>
 
-static void start(TfyCall *call)
+#include "effects/secret.h"
+
+/* Parameters that are strings get their secrets: in place, on the release stack, and gone with it. False after the call was failed. */
+static bool fill_args(TfyCall *call, TfySecrets *secrets, TfyValue *filled)
 {
-    TfyTask *task = call->task; /* the call may be gone when it is answered */
-    TfyHeap *heap = task->heap;
+    const TfyTool *tool = call->tool;
+    for (uint32_t i = 0; i < tool->param_count; i++) {
+        size_t len;
+        filled[i] = call->args[i];
+        bool text = tool->params[i].type->kind == TFY_STRING;
+        if (!text || !((const TfyString *)call->args[i].o)->secrets) continue;
+        const char *bytes = tfy__secrets_fill(secrets, call->loop, call->args[i].o, &len);
+        filled[i].o = bytes ? tfy_string_of(call->task, bytes, len) : NULL;
+        if (filled[i].o) continue;
+        if (bytes)
+            tfy__call_panicked(call);
+        else
+            tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
+        return false;
+    }
+    return true;
+}
+
+static bool names_secrets(const TfyCall *call)
+{
+    for (uint32_t i = 0; i < call->tool->param_count; i++)
+        if (call->tool->params[i].type->kind == TFY_STRING && ((const TfyString *)call->args[i].o)->secrets)
+            return true;
+    return false;
+}
+
+static void call_tool(TfyCall *call, const TfyValue *args)
+{
+    TfyTask *task = call->task;
     TfyValue result = {.i = 0};
-    uint32_t mark = tfy_mark(task);
-    if (call->tool->call(task, call->args, &result)) {
+    if (call->tool->call(task, args, &result)) {
         tfy__call_done(call, result);
     } else {
         TfyObj *error = tfy_take_error(task);
         tfy__call_fail(call, error->type, ((TfyRecord *)error)->fields);
         tfy_drop(task, error);
     }
+}
+
+static void start_with_secrets(TfyCall *call)
+{
+    TfySecrets secrets = {0};
+    TfyValue *filled = calloc(call->tool->param_count, sizeof *filled);
+    if (!filled)
+        tfy__call_tool_error(call, ENOMEM, "memory ran out while a tool was called");
+    else if (fill_args(call, &secrets, filled))
+        call_tool(call, filled);
+    free(filled);
+    tfy__secrets_free(&secrets);
+}
+
+static void start(TfyCall *call)
+{
+    TfyHeap *heap = call->task->heap; /* the call may be gone when it is answered */
+    uint32_t mark = tfy_mark(call->task);
+    if (names_secrets(call))
+        start_with_secrets(call);
+    else
+        call_tool(call, call->args);
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 

@@ -30,6 +30,13 @@ TfyObj *tfy__new_object(TfyTask *task, const TfyType *type, size_t size);
 TfyObj *tfy__resize_object(TfyTask *task, TfyObj *object, size_t old_size, size_t new_size);
 size_t tfy__object_size(const TfyObj *object);
 
+/* A stretch of a string's text that reads "secret:NAME" and stands for a value. */
+typedef struct TfyStretch {
+    uint32_t at, len; /* bytes */
+} TfyStretch;
+/* The stretches of a string, TfyString.secrets of them, in order. */
+const TfyStretch *tfy__string_secrets(const TfyObj *object);
+
 /* Owned, unfinished objects for those who build them piece by piece (decoding); each may be dropped at any stage. */
 TfyObj *tfy__string_new(TfyTask *task, const TfyType *type, const char *bytes,
                         size_t len);                                     /* string (made valid UTF-8), bytes, json */

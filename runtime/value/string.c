@@ -89,25 +89,78 @@ TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len)
     return tfy_temp(task, tfy__string_new(task, &tfy_type_string, bytes, len));
 }
 
+/* ---- secrets ---- */
+
+/* Where the stretches begin: behind the text and its NUL, aligned. Only a string that was made with them has them; whatever changes its text
+ * forgets them, and then it is the plain text that it shows. */
+static TfyStretch *stretches_of(TfyString *made)
+{
+    return (TfyStretch *)(void *)(made->bytes + ((made->byte_len + 1 + 3) & ~UINT32_C(3)));
+}
+
+static uint64_t stretch_room(uint32_t secrets)
+{
+    return secrets ? 4 + (uint64_t)secrets * sizeof(TfyStretch) : 0;
+}
+
+const TfyStretch *tfy__string_secrets(const TfyObj *object)
+{
+    const TfyString *text = string(object);
+    return (const TfyStretch *)(const void *)(text->bytes + ((text->byte_len + 1 + 3) & ~UINT32_C(3)));
+}
+
 /* ---- joining ---- */
+
+/* What a concatenation comes to. */
+typedef struct Sum {
+    uint64_t byte_len, len;
+    uint32_t secrets;
+} Sum;
+
+static void copy_parts(TfyString *made, uint32_t count, TfyObj *const *parts)
+{
+    TfyStretch *stretches = made->secrets ? stretches_of(made) : NULL;
+    char *out = made->bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        const TfyString *part = string(parts[i]);
+        for (uint32_t n = 0; n < part->secrets; n++) {
+            const TfyStretch *from = &tfy__string_secrets(parts[i])[n];
+            *stretches++ = (TfyStretch){from->at + (uint32_t)(out - made->bytes), from->len};
+        }
+        memcpy(out, part->bytes, part->byte_len);
+        out += part->byte_len;
+    }
+}
 
 TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts)
 {
-    uint64_t byte_len = 0, len = 0;
+    Sum sum = {0};
     for (uint32_t i = 0; i < count; i++) {
-        byte_len += string(parts[i])->byte_len;
-        len += string(parts[i])->len;
+        sum.byte_len += string(parts[i])->byte_len;
+        sum.len += string(parts[i])->len;
+        sum.secrets += string(parts[i])->secrets;
     }
-    tfy_charge(task, byte_len + count);
-    TfyString *made = allocate(task, line, &tfy_type_string, byte_len);
+    tfy_charge(task, sum.byte_len + count);
+    TfyString *made = allocate(task, line, &tfy_type_string, sum.byte_len + stretch_room(sum.secrets));
     if (!made) return NULL;
-    made->byte_len = (uint32_t)byte_len;
-    made->len = (uint32_t)len;
-    char *out = made->bytes;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(out, string(parts[i])->bytes, string(parts[i])->byte_len);
-        out += string(parts[i])->byte_len;
-    }
+    made->byte_len = (uint32_t)sum.byte_len;
+    made->len = (uint32_t)sum.len;
+    made->secrets = sum.secrets;
+    copy_parts(made, count, parts);
+    return tfy_temp(task, &made->head);
+}
+
+TfyObj *tfy_secret(TfyTask *task, TfyObj *name)
+{
+    static const char prefix[] = "secret:";
+    const uint32_t prefix_len = sizeof prefix - 1, len = prefix_len + string(name)->byte_len;
+    TfyString *made = allocate(task, 0, &tfy_type_string, len + stretch_room(1));
+    if (!made) return NULL;
+    memcpy(made->bytes, prefix, prefix_len);
+    memcpy(made->bytes + prefix_len, string(name)->bytes, string(name)->byte_len);
+    made->byte_len = made->len = len; /* names are ASCII */
+    made->secrets = 1;
+    *stretches_of(made) = (TfyStretch){0, len};
     return tfy_temp(task, &made->head);
 }
 
@@ -147,6 +200,7 @@ bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *par
     memcpy(target->bytes + target->byte_len, same ? target->bytes : string(part)->bytes, byte_len);
     target->byte_len += byte_len;
     target->len += len;
+    target->secrets = 0;
     target->bytes[target->byte_len] = '\0';
     return true;
 }

@@ -25,6 +25,12 @@ static const TfyField exec_result_fields[] = {
     {"code", &tfy_type_int, NULL},       {"out", &tfy_type_string, NULL}, {"err", &tfy_type_string, NULL},
     {"truncated", &tfy_type_bool, NULL}, {"lossy", &tfy_type_bool, NULL},
 };
+static const TfyField http_response_fields[] = {
+    {"status", &tfy_type_int, NULL},  {"headers", &tfy_type_map_string_string, NULL},
+    {"body", &tfy_type_string, NULL}, {"truncated", &tfy_type_bool, NULL},
+    {"lossy", &tfy_type_bool, NULL},
+};
+const TfyType tfy_type_http_response = {.kind = TFY_RECORD, .name = "HttpResponse", FIELDS(http_response_fields)};
 static const TfyField patch_fields[] = {{"path", &tfy_type_string, NULL}, {"diff", &tfy_type_string, NULL}};
 const TfyType tfy_type_exec_result = {.kind = TFY_RECORD, .name = "ExecResult", FIELDS(exec_result_fields)};
 const TfyType tfy_type_patch = {.kind = TFY_RECORD, .name = "Patch", FIELDS(patch_fields)};

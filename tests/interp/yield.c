@@ -176,6 +176,15 @@ static const Value *say(Frame *f, const Value *text)
     return &value_null;
 }
 
+/* A program never sees more of a secret than its name. */
+static const Value *secret_text(const Value *name)
+{
+    Buf text = {0};
+    buf_text(&text, "secret:");
+    buf_add(&text, name->text, name->len);
+    return value_text(text.data, text.len);
+}
+
 const Value *effect_now(Frame *f, const Expr *call)
 {
     Interp *in = f->task->interp;
@@ -185,6 +194,7 @@ const Value *effect_now(Frame *f, const Expr *call)
     case BI_PRINT: return say(f, args[0]);
     case BI_LOG:
     case BI_EMIT: return &value_null;
+    case BI_SECRET: return secret_text(args[0]);
     case BI_SELF: return value_text(f->task->path, strlen(f->task->path));
     case BI_NOW: return value_int(in->now_ms);
     case BI_KILL: task_kill(in->tasks[args[0]->i]); return &value_null;

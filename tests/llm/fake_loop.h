@@ -117,6 +117,11 @@ void tfy__timer_del(TfyLoop *loop, uint64_t handle)
         if (loop->timers[i].id == handle) loop->timers[i].id = 0;
 }
 
+const char *tfy__secrets_option(TfyLoop *loop)
+{
+    return NULL;
+}
+
 const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->option;

@@ -103,6 +103,11 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
     watch->handler = NULL;
 }
 
+const char *tfy__secrets_option(TfyLoop *loop)
+{
+    return NULL;
+}
+
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
 {
     uint32_t slot = 0;

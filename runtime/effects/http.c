@@ -1,0 +1,633 @@
+/* http.c: the effect http and http tools: one request per attempt, its answer turned into a value.
+ *
+ * What is promised depends on the repeat class. A pure request may be redirected, and curl may send it again on a connection that turned out to
+ * be dead. Every other one goes out on a fresh connection, exactly once, is never redirected, and carries the step's key as
+ * Idempotency-Key. When the connection breaks behind the point where a `once` request may have been read, the step fails with a Timeout
+ * that is in doubt: nobody here knows whether it was done.
+ *
+ * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other status is a ToolError. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "effects/http_client.h"
+#include "effects/output.h"
+#include "effects/process.h"
+#include "effects/secret.h"
+#include "value/heap.h"
+
+#define BODY_MAX     ((size_t)1 << 20)  /* bytes kept of an answer's body */
+#define HEAD_MAX     ((size_t)64 << 10) /* bytes of an answer's headers */
+#define HEADERS_MAX  200                /* of an answer */
+#define CONNECT_MS   30000L             /* until the connection stands */
+#define STALL_S      120L               /* without a byte, then it is given up */
+#define TOTAL_MS     3600000L           /* a request as a whole */
+#define REDIRECT_MAX 10L
+#define QUOTE_MAX    300 /* bytes of a body, quoted in an error */
+
+enum { ARG_METHOD, ARG_URL, ARG_HEADERS, ARG_BODY, ARG_COUNT }; /* of the built-in http */
+
+/* What is to be sent. All its texts are owned and wiped. */
+typedef struct Wanted {
+    char method[16];
+    TfyBuffer url;
+    char *shown; /* the address for messages */
+    struct curl_slist *headers;
+    char *body; /* NULL: none */
+    size_t body_len;
+} Wanted;
+
+typedef struct Request {
+    TfyCall *call;
+    TfyHttp *client;
+    TfyTransfer transfer;
+    TfySecrets secrets; /* put into the request, taken out of the answer */
+    Wanted wanted;
+    TfyBuffer head; /* the header lines of the newest answer, each ended by a newline */
+    TfyBuffer body;
+    bool cut;       /* the body was longer than is kept */
+    bool head_full; /* the headers were longer than is taken */
+} Request;
+
+/* ---- giving back ---- */
+
+static void wipe(TfyBuffer *buffer)
+{
+    if (buffer->data) explicit_bzero(buffer->data, buffer->len);
+    tfy__buffer_free(buffer);
+}
+
+static void free_request(Request *request)
+{
+    Wanted *wanted = &request->wanted;
+    if (request->transfer.easy) {
+        tfy__http_stop(request->client, &request->transfer);
+        curl_easy_cleanup(request->transfer.easy);
+    }
+    for (struct curl_slist *header = wanted->headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data));
+    curl_slist_free_all(wanted->headers);
+    if (wanted->body) explicit_bzero(wanted->body, wanted->body_len);
+    free(wanted->body);
+    free(wanted->shown);
+    wipe(&wanted->url);
+    tfy__secrets_free(&request->secrets);
+    tfy__buffer_free(&request->head);
+    tfy__buffer_free(&request->body);
+    free(request);
+}
+
+/* ---- the request line; the helpers answer false after the call was failed ---- */
+
+static bool fail_memory(const Request *request)
+{
+    tfy__call_tool_error(request->call, ENOMEM, "memory ran out while a request was made");
+    return false;
+}
+
+static const char *text_of(Request *request, const TfyObj *string, size_t *len)
+{
+    const char *text = tfy__secrets_fill(&request->secrets, request->call->loop, string, len);
+    if (!text) tfy__call_tool_error(request->call, ENOENT, "%s", request->secrets.error);
+    return text;
+}
+
+/* A value becomes one part of the address, whatever it holds. */
+static void add_encoded(TfyBuffer *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (isalnum(c) || (c && strchr("-._~", c)))
+            tfy__buffer_char(out, (char)c);
+        else
+            tfy__buffer_printf(out, "%%%02X", c);
+    }
+}
+
+/* "GET https://host/" and values in turn. */
+static bool join_pieces(Request *request, const TfyObj *pieces, TfyBuffer *line)
+{
+    for (int64_t i = 0; i < tfy_list_len(pieces); i++) {
+        size_t len;
+        const char *text = text_of(request, tfy_list_item(pieces, i).o, &len);
+        if (!text) return false;
+        if (i % 2)
+            add_encoded(line, text, len);
+        else
+            tfy__buffer_add(line, text, len);
+    }
+    return !line->failed || fail_memory(request);
+}
+
+static bool set_method(Request *request, const char *text, size_t len)
+{
+    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (strlen(methods[i]) != len || memcmp(methods[i], text, len) != 0) continue;
+        strcpy(request->wanted.method, methods[i]);
+        return true;
+    }
+    tfy__call_tool_error(request->call, EINVAL,
+                         "'%.*s' is no method; they are GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH",
+                         len > 40 ? 40 : (int)len, text);
+    return false;
+}
+
+/* With a secret in the address only its host is shown. */
+static char *shown_url(const Request *request)
+{
+    char *url = tfy__http_public_url(request->wanted.url.data);
+    char *host = url && request->secrets.count ? strstr(url, "://") : NULL;
+    if (host) host[3 + strcspn(host + 3, "/")] = '\0';
+    return url;
+}
+
+/* No control character, blank or NUL gets into a request line. */
+static bool set_url(Request *request, const char *url, size_t len)
+{
+    Wanted *wanted = &request->wanted;
+    bool plain = true;
+    for (size_t i = 0; i < len; i++) plain &= (unsigned char)url[i] > ' ' && url[i] != 0x7f;
+    tfy__buffer_add(&wanted->url, url, len);
+    if (wanted->url.failed) return fail_memory(request);
+    wanted->shown = plain && len ? shown_url(request) : NULL;
+    if (wanted->shown) return true;
+    tfy__call_tool_error(request->call, EINVAL,
+                         "'%s' needs an address that begins with http:// or https:// and has no blanks",
+                         request->call->tool->name);
+    return false;
+}
+
+static bool set_line(Request *request, const TfyObj *pieces)
+{
+    TfyBuffer line = {0};
+    bool ok = join_pieces(request, pieces, &line);
+    if (ok) {
+        const char *space = memchr(line.data ? line.data : "", ' ', line.len);
+        size_t method = space ? (size_t)(space - line.data) : line.len, rest = space ? method + 1 : method;
+        ok = set_method(request, line.data ? line.data : "", method) &&
+             set_url(request, line.data + rest, line.len - rest);
+    }
+    wipe(&line);
+    return ok;
+}
+
+/* ---- headers and body ---- */
+
+static bool add_line(Request *request, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(request->wanted.headers, line);
+    if (!longer) return fail_memory(request);
+    request->wanted.headers = longer;
+    return true;
+}
+
+static bool is_header_name(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr("!#$%&'*+-.^_`|~", text[i]))) return false;
+    return len > 0;
+}
+
+static bool is_header_value(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f) return false;
+    return true;
+}
+
+/* curl takes "Name:" for "send no such header" and "Name;" for an empty one. */
+static bool add_header(Request *request, const TfyObj *name, const TfyObj *value)
+{
+    size_t name_len, value_len;
+    const char *left = text_of(request, name, &name_len), *right = left ? text_of(request, value, &value_len) : NULL;
+    char *line = NULL;
+    if (!right) return false;
+    if (!is_header_name(left, name_len) || !is_header_value(right, value_len)) {
+        tfy__call_tool_error(request->call, EINVAL,
+                             "the header '%.*s' is not possible: a name is one word, and a value has no line breaks or "
+                             "control characters",
+                             name_len > 60 ? 60 : (int)name_len, left);
+        return false;
+    }
+    int made = value_len ? asprintf(&line, "%s: %s", left, right) : asprintf(&line, "%s;", left);
+    bool ok = made < 0 ? fail_memory(request) : add_line(request, line);
+    if (made >= 0) explicit_bzero(line, (size_t)made);
+    if (made >= 0) free(line);
+    return ok;
+}
+
+static bool has_header(const Request *request, const char *name)
+{
+    size_t len = strlen(name);
+    for (const struct curl_slist *header = request->wanted.headers; header; header = header->next)
+        if (strncasecmp(header->data, name, len) == 0 && (header->data[len] == ':' || header->data[len] == ';'))
+            return true;
+    return false;
+}
+
+static bool add_default(Request *request, const char *name, const char *value)
+{
+    char line[640];
+    if (has_header(request, name)) return true;
+    snprintf(line, sizeof line, "%s: %s", name, value);
+    return add_line(request, line);
+}
+
+/* The step's key, as one word. */
+static bool add_key(Request *request)
+{
+    TfyBuffer key = {0};
+    bool ok = true;
+    for (const char *c = request->call->key; *c; c++) {
+        if ((unsigned char)*c > ' ' && (unsigned char)*c < 0x7f && *c != '"' && *c != '%')
+            tfy__buffer_char(&key, *c);
+        else
+            tfy__buffer_printf(&key, "%%%02X", (unsigned char)*c);
+    }
+    ok = key.failed ? fail_memory(request) : add_default(request, "Idempotency-Key", key.data ? key.data : "");
+    tfy__buffer_free(&key);
+    return ok;
+}
+
+static bool is_pure(const TfyCall *call)
+{
+    return call->tool->repeat == TFY_PURE;
+}
+
+/* Without a body there is none: curl has one of its own otherwise. */
+static bool set_content_type(Request *request)
+{
+    if (request->wanted.body) return add_default(request, "Content-Type", "application/json");
+    return has_header(request, "Content-Type") || add_line(request, "Content-Type:");
+}
+
+/* "Expect:" keeps curl from waiting for a permission that many small servers never give. */
+static bool set_headers(Request *request, const TfyObj *map)
+{
+    for (int64_t i = 0; map && i < tfy_map_len(map); i++)
+        if (!add_header(request, tfy_map_key_at(map, i).o, tfy_map_value_at(map, i).o)) return false;
+    return (is_pure(request->call) || add_key(request)) && set_content_type(request) &&
+           add_default(request, "User-Agent", "tfy/" TFY_VERSION) &&
+           (has_header(request, "Expect") || add_line(request, "Expect:"));
+}
+
+static bool set_body(Request *request, const TfyObj *body)
+{
+    Wanted *wanted = &request->wanted;
+    if (!body) return true;
+    if (strcmp(wanted->method, "GET") == 0 || strcmp(wanted->method, "HEAD") == 0) {
+        tfy__call_tool_error(request->call, EINVAL, "a %s has no body", wanted->method);
+        return false;
+    }
+    const char *text = text_of(request, body, &wanted->body_len);
+    if (!text) return false;
+    wanted->body = malloc(wanted->body_len + 1);
+    if (!wanted->body) return fail_memory(request);
+    memcpy(wanted->body, text, wanted->body_len);
+    return true;
+}
+
+/* ---- the answer ---- */
+
+/* Header lines come one by one, those of redirects and interim answers too: a status line begins anew. */
+static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
+{
+    Request *request = arg;
+    size_t len = size * count;
+    if (len >= 5 && memcmp(bytes, "HTTP/", 5) == 0) {
+        tfy__buffer_reset(&request->head);
+        tfy__buffer_reset(&request->body);
+        return len;
+    }
+    request->head_full = request->head.len + len > HEAD_MAX;
+    if (request->head_full) return 0;
+    tfy__buffer_add(&request->head, bytes, len);
+    return request->head.failed ? 0 : len;
+}
+
+/* Beyond the limit the connection is given up: nobody waits for what nobody keeps. */
+static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+{
+    Request *request = arg;
+    size_t len = size * count, room = BODY_MAX - request->body.len;
+    request->cut = len > room;
+    tfy__buffer_add(&request->body, bytes, request->cut ? room : len);
+    return request->cut || request->body.failed ? 0 : len;
+}
+
+static void mask(const Request *request, TfyBuffer *text, bool cut)
+{
+    TfyBuffer masked = {0};
+    if (!tfy__secrets_mask(&request->secrets, text->data, text->len, cut, &masked)) return;
+    wipe(text);
+    *text = masked;
+}
+
+/* One "Name: value" line as key and value; names in small letters. False: it is none, or a panic is pending. */
+static bool read_header(TfyTask *task, const char *line, size_t len, TfyValue *name, TfyValue *value)
+{
+    char small[256];
+    const char *colon = memchr(line, ':', len);
+    size_t name_len = colon ? (size_t)(colon - line) : 0;
+    if (!name_len || name_len >= sizeof small) return false;
+    for (size_t i = 0; i < name_len; i++) small[i] = (char)tolower((unsigned char)line[i]);
+    const char *text = colon + 1, *end = line + len;
+    while (text < end && (*text == ' ' || *text == '\t')) text++;
+    while (end > text && strchr("\r\n \t", end[-1])) end--;
+    name->o = tfy_string_of(task, small, name_len);
+    value->o = name->o ? tfy_string_of(task, text, (size_t)(end - text)) : NULL;
+    return value->o;
+}
+
+static bool same_text(TfyValue a, TfyValue b)
+{
+    const TfyString *x = (const TfyString *)a.o, *y = (const TfyString *)b.o;
+    return x->byte_len == y->byte_len && memcmp(x->bytes, y->bytes, x->byte_len) == 0;
+}
+
+/* A header that comes twice is one, its values joined by commas. */
+static bool keep_header(TfyTask *task, TfyValue *keys, TfyValue *values, uint32_t *count, TfyValue name, TfyValue value)
+{
+    uint32_t at = 0;
+    while (at < *count && !same_text(keys[at], name)) at++;
+    if (at < *count) {
+        TfyObj *comma = tfy_string_of(task, ", ", 2);
+        TfyObj *parts[] = {values[at].o, comma, value.o};
+        value.o = comma ? tfy_concat(task, 0, 3, parts) : NULL;
+    }
+    if (!value.o || at == HEADERS_MAX) return value.o;
+    keys[at] = name;
+    values[at] = value;
+    *count += at == *count;
+    return true;
+}
+
+static TfyObj *headers_of(TfyTask *task, const TfyBuffer *head)
+{
+    TfyValue keys[HEADERS_MAX], values[HEADERS_MAX], name, value;
+    uint32_t count = 0;
+    const char *at = head->data ? head->data : "", *end = at + head->len;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *next = newline ? newline + 1 : end;
+        if (read_header(task, at, (size_t)(next - at), &name, &value) &&
+            !keep_header(task, keys, values, &count, name, value))
+            return NULL;
+        if (task->error) return NULL;
+        at = next;
+    }
+    return tfy_map_of(task, &tfy_type_map_string_string, count, keys, values);
+}
+
+static bool give_response(TfyCall *call, const Request *request, long status)
+{
+    TfyTask *task = call->task;
+    bool lossy = false;
+    TfyObj *headers = headers_of(task, &request->head);
+    TfyObj *body = headers ? tfy__process_text(task, &request->body, request->cut, &lossy) : NULL;
+    if (!body) return false;
+    TfyValue fields[] = {tfy_of_int(status), tfy_of_obj(headers), tfy_of_obj(body), tfy_of_bool(request->cut),
+                         tfy_of_bool(lossy)};
+    TfyObj *result = tfy_record_of(task, &tfy_type_http_response, fields);
+    if (result) tfy__call_done(call, tfy_of_obj(result));
+    return result;
+}
+
+/* The beginning of a body for a message: one line, no control characters. */
+static int quote(const TfyBuffer *body, char *out)
+{
+    int len = 0;
+    for (size_t i = 0; i < body->len && len < QUOTE_MAX; i++)
+        out[len++] = (unsigned char)body->data[i] < ' ' || body->data[i] == 0x7f ? ' ' : body->data[i];
+    while (len && out[len - 1] == ' ') len--;
+    return len;
+}
+
+static bool fail_status(TfyCall *call, const Request *request, long status)
+{
+    char words[QUOTE_MAX];
+    int len = quote(&request->body, words);
+    tfy__call_tool_error(call, status, "%s %s answered HTTP %ld%s%.*s", request->wanted.method, request->wanted.shown,
+                         status, len ? ": " : "", len, words);
+    return true;
+}
+
+static bool give_answer(TfyCall *call, Request *request, long status)
+{
+    mask(request, &request->head, false);
+    mask(request, &request->body, request->cut);
+    if (call->result == &tfy_type_http_response) return give_response(call, request, status);
+    if (status < 200 || status > 299) return fail_status(call, request, status);
+    return tfy__output_give(call, &request->body, request->cut, "an HttpResponse");
+}
+
+/* ---- what went wrong ---- */
+
+/* Whether the request may have been read: it was sent, and the connection broke before an answer came. */
+static bool may_have_happened(const Request *request, long status)
+{
+    curl_off_t ready_us = 0;
+    curl_easy_getinfo(request->transfer.easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+    return request->call->tool->repeat == TFY_ONCE && ready_us > 0 && status == 0;
+}
+
+static bool fail_in_doubt(TfyCall *call, const char *text)
+{
+    TfyObj *message = tfy_string_of(call->task, text, strlen(text));
+    if (!message) return false;
+    tfy__call_fail(call, &tfy_type_timeout, (TfyValue[]){tfy_of_obj(message), tfy_of_bool(true)});
+    return true;
+}
+
+static int64_t code_of(CURLcode result, long os_error)
+{
+    switch (result) {
+    case CURLE_OPERATION_TIMEDOUT: return ETIMEDOUT;
+    case CURLE_TOO_MANY_REDIRECTS: return ELOOP;
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_RECV_ERROR: return ECONNRESET;
+    case CURLE_COULDNT_RESOLVE_HOST: return EHOSTUNREACH;
+    case CURLE_COULDNT_CONNECT: return os_error ? os_error : ECONNREFUSED;
+    default: return os_error ? os_error : EPROTO;
+    }
+}
+
+static const char *words_of(CURLcode result)
+{
+    switch (result) {
+    case CURLE_TOO_MANY_REDIRECTS: return "it was redirected more than 10 times";
+    case CURLE_UNSUPPORTED_PROTOCOL: return "what answers there does not speak HTTP";
+    default: return curl_easy_strerror(result);
+    }
+}
+
+static bool fail_transfer(TfyCall *call, const Request *request, CURLcode result, long status)
+{
+    const Wanted *wanted = &request->wanted;
+    long os_error = 0;
+    char text[TFY_ERROR_TEXT];
+    curl_easy_getinfo(request->transfer.easy, CURLINFO_OS_ERRNO, &os_error);
+    if (request->head_full) {
+        tfy__call_tool_error(call, EFBIG, "%s %s answered with more than %zu bytes of headers", wanted->method,
+                             wanted->shown, HEAD_MAX);
+        return true;
+    }
+    if (may_have_happened(request, status)) {
+        snprintf(text, sizeof text,
+                 "%s %s: the connection broke before an answer came (%s); whether it was done is not known",
+                 wanted->method, wanted->shown, words_of(result));
+        return fail_in_doubt(call, text);
+    }
+    tfy__call_tool_error(call, code_of(result, os_error), "%s %s: %s%s", wanted->method, wanted->shown,
+                         status && result != CURLE_TOO_MANY_REDIRECTS ? "the answer broke off: " : "",
+                         words_of(result));
+    return true;
+}
+
+static void on_end(void *arg, CURLcode result)
+{
+    Request *request = arg;
+    TfyCall *call = request->call;
+    TfyTask *task = call->task; /* the call may be gone when it is answered */
+    TfyHeap *heap = task->heap;
+    uint32_t mark = tfy_mark(task);
+    long status = 0;
+    bool answered = true;
+    curl_easy_getinfo(request->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    call->state = NULL;
+    if (request->body.failed || request->head.failed)
+        fail_memory(request);
+    else if (result == CURLE_OK || request->cut)
+        answered = give_answer(call, request, status);
+    else
+        answered = fail_transfer(call, request, result, status);
+    if (!answered) tfy__output_panicked(call);
+    if (heap->temp_count > mark) tfy__cut(heap, mark);
+    free_request(request);
+}
+
+/* ---- the start ---- */
+
+/* Whoever names a secret does not want it to go on to where a server points. */
+static bool may_redirect(const Request *request)
+{
+    const char *method = request->wanted.method;
+    return is_pure(request->call) && !request->secrets.count &&
+           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+}
+
+static bool set_sending(Request *request)
+{
+    CURL *easy = request->transfer.easy;
+    const Wanted *wanted = &request->wanted;
+    bool once = !is_pure(request->call), ok = true;
+    if (strcmp(wanted->method, "HEAD") == 0)
+        ok = curl_easy_setopt(easy, CURLOPT_NOBODY, 1L) == CURLE_OK;
+    else if (strcmp(wanted->method, "GET") != 0 && (wanted->body || wanted->method[0] == 'P'))
+        ok = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)wanted->body_len) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_POSTFIELDS, wanted->body ? wanted->body : "") == CURLE_OK;
+    if (strcmp(wanted->method, "HEAD") != 0 && strcmp(wanted->method, "GET") != 0)
+        ok = ok && curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, wanted->method) == CURLE_OK;
+    if (once) /* a new connection and a protocol without second thoughts: curl sends nothing twice by itself */
+        ok = ok && curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK;
+    return ok && curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, may_redirect(request) ? 1L : 0L) == CURLE_OK;
+}
+
+static bool set_options(Request *request)
+{
+    CURL *easy = request->transfer.easy;
+    return curl_easy_setopt(easy, CURLOPT_URL, request->wanted.url.data) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECT_MAX) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->wanted.headers) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, TOTAL_MS) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, STALL_S) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERDATA, request) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, request) == CURLE_OK && set_sending(request);
+}
+
+static TfyHttp *client_of(TfyLoop *loop)
+{
+    void **place = tfy__module(loop, TFY_M_HTTP);
+    if (!*place) *place = tfy__http_new(loop);
+    return *place;
+}
+
+/* False after the call was failed. */
+static bool send_request(Request *request)
+{
+    request->client = client_of(request->call->loop);
+    request->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = on_end, .arg = request};
+    bool ok = request->client && request->transfer.easy && set_options(request) &&
+              tfy__http_start(request->client, &request->transfer);
+    return ok || fail_memory(request);
+}
+
+static bool set_declared(Request *request)
+{
+    TfyCall *call = request->call;
+    const TfyTool *tool = call->tool;
+    TfyValue line = {.o = NULL}, headers = {.o = NULL}, body = {.o = NULL};
+    if (!tool->argv(call->task, call->args, &line) || (tool->env && !tool->env(call->task, call->args, &headers)) ||
+        (tool->input && !tool->input(call->task, call->args, &body))) {
+        tfy__output_panicked(call);
+        return false;
+    }
+    return set_line(request, line.o) && set_body(request, body.o) && set_headers(request, headers.o);
+}
+
+static bool set_given(Request *request)
+{
+    const TfyValue *args = request->call->args;
+    size_t method_len, url_len;
+    const char *method = text_of(request, args[ARG_METHOD].o, &method_len);
+    const char *url =
+        method && set_method(request, method, method_len) ? text_of(request, args[ARG_URL].o, &url_len) : NULL;
+    return url && set_url(request, url, url_len) && set_body(request, args[ARG_BODY].o) &&
+           set_headers(request, args[ARG_HEADERS].o);
+}
+
+static void start(TfyCall *call)
+{
+    TfyTask *task = call->task;
+    TfyHeap *heap = task->heap;
+    uint32_t mark = tfy_mark(task);
+    Request *request = calloc(1, sizeof *request);
+    if (!request) {
+        tfy__call_tool_error(call, ENOMEM, "memory ran out while a request was made");
+        return;
+    }
+    request->call = call;
+    if ((call->tool->argv ? set_declared(request) : set_given(request)) && send_request(request))
+        call->state = request;
+    else
+        free_request(request);
+    if (heap->temp_count > mark) tfy__cut(heap, mark);
+}
+
+static void abort_request(TfyCall *call)
+{
+    if (call->state) free_request(call->state);
+    call->state = NULL;
+}
+
+static void close_client(TfyLoop *loop)
+{
+    void **place = tfy__module(loop, TFY_M_HTTP);
+    tfy__http_free(*place);
+    *place = NULL;
+}
+
+const TfyPerformer tfy__perform_http = {.name = "http", .start = start, .abort = abort_request, .close = close_client};

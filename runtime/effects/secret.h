@@ -1,0 +1,47 @@
+/* secret.h: values that a program names and never holds.
+ *
+ * secret("NAME") is a string that reads "secret:NAME" wherever it is looked at: in records, digests, messages, in the program itself. Which of
+ * its bytes stand for the value is kept beside the text (value/string.c), so no text from outside can pass for a secret. Only the
+ * performers of exec, http and C functions put values in, at the moment the work is done, and take them out of whatever comes back
+ * before anybody sees it.
+ *
+ * A value is looked for in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME. It is read anew each time, so that it can be
+ * changed while a program runs, and wiped when the call has ended. */
+#ifndef EFFECTS_SECRET_H
+#define EFFECTS_SECRET_H
+
+#include "core/effect.h"
+
+#define TFY_SECRETS_MAX 16 /* different ones in one call */
+#define TFY_SECRET_MIN                                                                                                 \
+    4 /* bytes; shorter values are not taken out of what comes back: they would be found in any text */
+
+typedef struct TfySecret {
+    char name[64];
+    char *value; /* NUL-terminated */
+    size_t len;  /* bytes of value */
+} TfySecret;
+
+/* The secrets one call uses. All zero is none. */
+typedef struct TfySecrets {
+    TfyLoop *loop;
+    TfySecret items[TFY_SECRETS_MAX];
+    int count;
+    char **texts; /* filled texts, owned */
+    size_t *lens; /* their bytes */
+    int text_count;
+    char error[TFY_ERROR_TEXT]; /* why the last fill failed */
+} TfySecrets;
+
+/* The text with its secrets put in: the string's own bytes when it has none, else the set's. *len gets the bytes; NUL-terminated.
+ * NULL: secrets->error says which secret is missing. */
+const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *string, size_t *len);
+
+/* A copy of the text in which every value is replaced by "[secret:NAME]"; cut: the text was cut off, so a value's beginning at its end goes
+ * too. False: nothing was found, out is empty. */
+bool tfy__secrets_mask(const TfySecrets *secrets, const char *text, size_t len, bool cut, TfyBuffer *out);
+
+/* Wipes and gives back all. */
+void tfy__secrets_free(TfySecrets *secrets);
+
+#endif
