@@ -92,6 +92,12 @@ crash_example()
     adr3)
         crash adr3 --effects 'find . -type f ! -path "./.git/*" | sort | xargs -r cksum' --again --yes \
             --again "--llm=cassette:$example/session.jsonl" "$@" -- --yes "--llm=cassette:$example/session.jsonl" ;;
+    research) # two tasks at a time: which of them is first depends on the clock
+        crash research --loose --effects 'sort notes.md' --again "--llm=cassette:$example/session.jsonl" "$@" -- \
+            "--llm=cassette:$example/session.jsonl" ;;
+    build_loop)
+        crash build_loop --setup "cp -R '$example/project' ." --effects 'cat project/sum.c' \
+            --again "--llm=cassette:$example/session.jsonl" "$@" -- "--llm=cassette:$example/session.jsonl" ;;
     kill | sleep) crash "$name" --loose "$@" -- ;; # what is first depends on the clock
     *) crash "$name" "$@" -- ;;
     esac
