@@ -25,6 +25,7 @@ enum {
     OPT_NO_MAIN,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
+    OPT_OPTIONS,
     OPT_HELP,
     OPT_VERSION
 };
@@ -56,6 +57,7 @@ static const OptionInfo table[] = {
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
+    {OPT_OPTIONS, "options", NULL, "print this table for programs: letter, name, argument, meaning, tabs between them"},
     {OPT_HELP, "help", NULL, "print this and exit"},
     {OPT_VERSION, "version", NULL, "print the version and exit"},
 };
@@ -99,6 +101,15 @@ static void print_help(void)
         "Exit status: 0 done; 1 a file is not formatted; 64 wrong usage; 65 mistakes in the program; 69 no such file; "
         "70 internal error; 74 reading or writing failed.\n",
         stdout);
+}
+
+static void print_options(void)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        char letter[2] = {table[i].code < 256 ? (char)table[i].code : '\0', '\0'};
+        printf("%s\t%s\t%s\t%s\n", letter, table[i].name ? table[i].name : "",
+               table[i].argument ? table[i].argument : "", table[i].meaning);
+    }
 }
 
 /* ---- reading ---- */
@@ -153,6 +164,7 @@ static void read_option(Options *options, int option)
             refuse_usage("--diagnostics takes json or text");
         options->json = strcmp(optarg, "json") == 0;
         return;
+    case OPT_OPTIONS: print_options(); exit(EXIT_OK);
     case OPT_HELP: print_help(); exit(EXIT_OK);
     case OPT_VERSION: puts("tfyc " TFY_VERSION); exit(EXIT_OK);
     default: exit(EXIT_USAGE); /* getopt has said what is wrong */

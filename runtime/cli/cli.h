@@ -58,6 +58,13 @@ typedef enum TfyOption {
     OPT_COUNT
 } TfyOption;
 
+/* What an option is called, what it takes, what it means. */
+typedef struct TfyOptionInfo {
+    const char *name;     /* without the dashes; one letter: written with one dash */
+    const char *argument; /* NULL: a flag */
+    const char *meaning;
+} TfyOptionInfo;
+
 /* One command as people see it. */
 typedef struct TfyCommandInfo {
     const char *name;         /* "approve"; "wal export" is one name of two words */
@@ -92,7 +99,8 @@ const TfyCommandInfo *tfy__command_find(const char *name);
 void tfy__command_usage(const TfyCommandInfo *command, void *file); /* the usage line, the options; file is a FILE * */
 void tfy__command_options(const TfyCommandInfo *command, void *file); /* the options alone */
 const TfyCommandInfo *tfy__command_at(int index);                     /* NULL: behind the last */
-const char *tfy__option_name(int option);                             /* without dashes */
+const TfyOptionInfo *tfy__option_at(int option);
+bool tfy__command_takes(const TfyCommandInfo *command, int option);
 
 /* Which of the candidates was probably meant: the nearest within a third of the word's length; NULL: none. */
 typedef const char *(*TfyCandidate)(const void *state, int index); /* NULL ends the list */
@@ -127,6 +135,7 @@ int tfy__cmd_lsp(int argc, char **argv);
 int tfy__cmd_test(int argc, char **argv);
 int tfy__cmd_fmt(int argc, char **argv);
 int tfy__cmd_graph(int argc, char **argv);
+int tfy__cmd_completions(int argc, char **argv);
 int tfy__cmd_ps(int argc, char **argv);
 int tfy__cmd_inspect(int argc, char **argv);
 int tfy__cmd_resume(int argc, char **argv);

@@ -68,7 +68,7 @@ static int exec_with(const TfyArgs *args, const char *program, const char *comma
     for (int i = 0; i < OPT_COUNT; i++) {
         const char *value = i == OPT_DB ? tfy__db_path(args) : args->option[i];
         if (!value || i == OPT_PROGRAM || i == OPT_DIR) continue;
-        if (asprintf(&words[count++], "--%s%s%s", tfy__option_name(i), *value ? "=" : "", value) < 0) {
+        if (asprintf(&words[count++], "--%s%s%s", tfy__option_at(i)->name, *value ? "=" : "", value) < 0) {
             return tfy__fail(EXIT_BUG, "memory ran out");
         }
     }

@@ -23,7 +23,7 @@ static int become_tfyc(const TfyArgs *args, const char *mode)
         if (!value) continue;
         names[i][0] = names[i][1] = '-';
         names[i][2] = '\0';
-        strncat(names[i], tfy__option_name(PASSED[i]), sizeof names[i] - 3);
+        strncat(names[i], tfy__option_at(PASSED[i])->name, sizeof names[i] - 3);
         words[count++] = names[i];
         if (*value) words[count++] = value;
     }

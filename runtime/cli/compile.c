@@ -162,6 +162,23 @@ static int run_command(const Command *command, int out_fd, int err_fd)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+int tfy__read_tfyc(const char *option, FILE **printed)
+{
+    char tfyc[PATH_MAX];
+    Command command = {0};
+    if (!find_tfyc(tfyc)) return no_tfyc();
+    *printed = tmpfile();
+    if (!*printed) return tfy__fail(EXIT_BUG, "tfyc cannot be run: %s", strerror(errno));
+    add_word(&command, tfyc);
+    add_word(&command, option);
+    if (run_command(&command, fileno(*printed), -1) == 0) {
+        rewind(*printed);
+        return EXIT_DONE;
+    }
+    fclose(*printed);
+    return tfy__fail(EXIT_BUG, "%s does not know %s; it is of another version", tfyc, option);
+}
+
 int tfy__become_tfyc(const char *const *arguments, int count)
 {
     char tfyc[PATH_MAX];

@@ -7,14 +7,15 @@
 #define TFY_CLI_COMPILE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* What is to be compiled. */
 typedef struct TfyCompile {
-    const char *name;          /* file name of the program, for messages and #line */
-    const char *path;          /* where it lies; NULL: its text is in source */
-    const char *source;        /* its text, as the database holds it, or the bundle of its files; used when path is NULL */
-    bool bundle;               /* source is a bundle (dsl/module.h) */
-    const char *const *dirs;   /* -I: where imported files are looked for too */
+    const char *name;   /* file name of the program, for messages and #line */
+    const char *path;   /* where it lies; NULL: its text is in source */
+    const char *source; /* its text, as the database holds it, or the bundle of its files; used when path is NULL */
+    bool bundle;        /* source is a bundle (dsl/module.h) */
+    const char *const *dirs; /* -I: where imported files are looked for too */
     int dir_count;
     const char *const *extras; /* extern C files */
     int extra_count;
@@ -25,6 +26,10 @@ typedef struct TfyCompile {
 /* Compiles unless that was done before; *program (malloc'ed) is the executable's path. Answers EXIT_DONE, or the status to exit with
  * after a message: EXIT_DATA for a program with mistakes, EXIT_MISSING without tfyc, C compiler or library. */
 int tfy__compile(const TfyCompile *what, char **program);
+
+/* What tfyc prints when it is given one option: a temporary file to be read and closed. The status it ended with; only EXIT_DONE leaves
+ * a file. */
+int tfy__read_tfyc(const char *option, FILE **printed);
 
 /* Replaces this process by the tfyc that stands beside this executable (else the one in PATH), with these arguments behind its name. Only
  * returns, with a status, when that fails. */

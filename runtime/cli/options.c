@@ -5,14 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an option is called, what it takes, what it means. */
-typedef struct OptionInfo {
-    const char *name;     /* without the dashes; one letter: written with one dash */
-    const char *argument; /* NULL: a flag */
-    const char *meaning;
-} OptionInfo;
-
-static const OptionInfo OPTIONS[OPT_COUNT] = {
+static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_HELP] = {"help", NULL, "print this and exit"},
     [OPT_VERSION] = {"version", NULL, "print the version and exit"},
     [OPT_DB] = {"db", "FILE", "the database (else $TFY_DB, else ./.tfy/runs.db)"},
@@ -65,6 +58,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", BIT(OPT_DIR), 0, 0},
     {"test", "FILE.tfy ...", "run the tests in programs",
      BIT(OPT_FILTER) | BIT(OPT_JSON) | BIT(OPT_TAP) | BIT(OPT_VERBOSE) | BIT(OPT_DIR), 0, -1},
+    {"completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
@@ -95,7 +89,7 @@ const TfyCommandInfo *tfy__command_find(const char *name)
     return NULL;
 }
 
-static bool takes(const TfyCommandInfo *command, int option)
+bool tfy__command_takes(const TfyCommandInfo *command, int option)
 {
     return option == OPT_HELP || (command->options & BIT(option)) != 0;
 }
@@ -110,9 +104,9 @@ void tfy__command_usage(const TfyCommandInfo *command, void *file)
 void tfy__command_options(const TfyCommandInfo *command, void *file)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
-        const OptionInfo *info = &OPTIONS[i];
+        const TfyOptionInfo *info = &OPTIONS[i];
         char left[64];
-        if (!takes(command, i)) continue;
+        if (!tfy__command_takes(command, i)) continue;
         snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
                  info->argument ? info->argument : "");
         fprintf(file, "  %-20s  %s\n", left, info->meaning);
@@ -164,7 +158,7 @@ const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *s
 static const char *option_candidate(const void *state, int index)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
-        if (takes(state, i) && index-- == 0) return OPTIONS[i].name;
+        if (tfy__command_takes(state, i) && index-- == 0) return OPTIONS[i].name;
     }
     return NULL;
 }
@@ -194,9 +188,9 @@ static int find_option(const char *name, size_t len)
     return -1;
 }
 
-const char *tfy__option_name(int option)
+const TfyOptionInfo *tfy__option_at(int option)
 {
-    return OPTIONS[option].name;
+    return &OPTIONS[option];
 }
 
 int tfy__option_words(const TfyCommandInfo *command, const char *text)
@@ -205,7 +199,7 @@ int tfy__option_words(const TfyCommandInfo *command, const char *text)
     const char *name = text + (long_form ? 2 : 1);
     size_t len = strcspn(name, "=");
     int option = find_option(name, len);
-    if (option < 0 || !takes(command, option) || long_form == (len == 1)) return 0;
+    if (option < 0 || !tfy__command_takes(command, option) || long_form == (len == 1)) return 0;
     return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
 }
 

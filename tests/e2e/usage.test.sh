@@ -15,7 +15,7 @@ run tfy wal
 check "half of a command" ended 64 "did you mean 'wal export'?"
 run tfy frobnicate
 check "an unknown command" ended 64 "there is no command 'frobnicate'"
-for command in run build check graph fmt ps inspect resume replay output approve deny kill resolve "wal export"; do
+for command in run build check graph fmt completions ps inspect resume replay output approve deny kill resolve "wal export"; do
     # shellcheck disable=SC2086
     run tfy $command --help
     check "$command --help" ended 0
