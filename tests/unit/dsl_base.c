@@ -153,8 +153,8 @@ static void json_tells_the_same(void **state)
     add(w, "f.tfy", "one \"two\"\n");
     diag_error(&w->diags, (Span){4, 5}, "quote \"this\"");
     char *text = printed(w, true);
-    assert_non_null(strstr(text, "\"message\": \"quote \\\"this\\\"\""));
-    assert_non_null(strstr(text, "\"end_col\": 10"));
+    assert_non_null(strstr(text, "\"message\":\"quote \\\"this\\\"\""));
+    assert_non_null(strstr(text, "\"end_col\":10"));
     free(text);
 }
 
