@@ -944,7 +944,7 @@ typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyV
 int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
 
 int tfy_approve(TfyLoop *loop, int64_t tid,
-                const char *answer); /* "yes", "no" or an enum case; TFY_E_STATE: nothing is asked */
+                const char *answer); /* "yes", "no", an enum case, or the text; TFY_E_STATE: nothing is asked */
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
 /* Sends a signal to a run (tid: any of its tasks): the first task that waits for that name takes it, else it is kept. value_json may be NULL:
  * null. TFY_E_INVALID: not JSON; TFY_E_STATE: the run has ended. Durable when the loop next syncs. */

@@ -85,6 +85,28 @@ typedef struct Lock {
 } Lock;
 #define LOCK_BUCKETS 256u
 
+/* A signal that came for a run. */
+typedef struct Signal {
+    char *value;  /* JSON, owned */
+    uint64_t seq; /* of its run, from 1 */
+    struct SignalName *name;
+    struct Signal *next;
+} Signal;
+
+/* The signals of one name that nobody took yet, oldest first, and the tasks that wait for one: only one of the two has any. */
+typedef struct SignalName {
+    TfyObj *text; /* string, kept */
+    Signal *first;
+    WaitQueue waiters;
+    struct SignalName *next; /* all names of the run */
+} SignalName;
+
+/* The id that a sender gave a signal, so that it can send it again without harm. */
+typedef struct SignalId {
+    struct SignalId *next;
+    char text[];
+} SignalId;
+
 /* A permit that a task holds. */
 typedef struct Hold {
     Lock *lock;
@@ -136,9 +158,12 @@ struct Run {
     uint64_t seed; /* of random and uuid */
     uint32_t live; /* tasks that have not ended */
     Cold *root;
-    Cold *tasks;   /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
-    Group *groups; /* all that were ever made */
-    Lock **locks;  /* by name: LOCK_BUCKETS lists; NULL before the first use */
+    Cold *tasks;         /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    Group *groups;       /* all that were ever made */
+    SignalName *signals; /* every name that came or is waited for */
+    SignalId *signal_ids;
+    uint64_t signal_count; /* signals that ever came: the newest seq */
+    Lock **locks;          /* by name: LOCK_BUCKETS lists; NULL before the first use */
     bool ended;
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
@@ -213,7 +238,8 @@ struct Cold {
     Channel *granted_from;
     uint64_t granted_seq;
     Lock *granted_lock;
-    const TfyType *answer_type; /* of task->result while it waits to be taken; NULL: nothing there */
+    struct Signal *granted_signal; /* owned */
+    const TfyType *answer_type;    /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
     uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
     Cold *parked_prev, *parked_next; /* neighbours in the run's queue of parked tasks */
@@ -226,6 +252,12 @@ struct Cold {
     Cold *next_in_run;
     Cold *next_by_tid; /* bucket of the loop's table */
 };
+
+/* Steps that people answer. */
+static inline bool is_question(const TfyTool *tool)
+{
+    return tool->family == TFY_F_APPROVE || tool->family == TFY_F_ASK;
+}
 
 static inline Cold *cold_of(const TfyTask *task)
 {
@@ -283,7 +315,7 @@ struct Pending {
     bool held;           /* stands in run->held */
     bool in_sync;        /* stands in the loop's sync queue */
     bool in_work;        /* stands in the loop's work queue */
-    bool asking;         /* approve: the question was shown */
+    bool asking;         /* approve, ask: the question was shown */
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     uint64_t timer;
@@ -500,8 +532,16 @@ void tfy__locks_free(TfyLoop *loop, Run *run);
 bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
 void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
 
+/* signal.c */
+void tfy__signals_free(TfyLoop *loop, Run *run);
+void tfy__signal_recorded(Run *run, const TfyLogRecord *record); /* the history brings one */
+void tfy__signal_return(Cold *cold);                             /* one that was handed to it and not taken */
+void tfy__signal_taken(Cold *cold);
+
 /* person.c */
-void tfy__person_ask(Pending *pending); /* approve: question is in the log and durable */
+void tfy__person_ask(Pending *pending);                   /* approve: question is in the log and durable */
+Run *tfy__run_named(TfyLoop *loop, const char *name);     /* a run of this loop, as people name it; NULL: none */
+int tfy__arrive_refused(TfyLoop *loop, char *error_text); /* the loop has stopped: nothing can be recorded any more */
 bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
 void tfy__person_in_doubt(Pending *pending);     /* nobody but a person knows whether a once step was done */
 void tfy__person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */

@@ -34,6 +34,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     tfy__history_drop(loop, run);
     tfy__groups_free(run);
     tfy__locks_free(loop, run);
+    tfy__signals_free(loop, run);
     while (run->tasks) {
         Cold *cold = run->tasks;
         run->tasks = cold->next_in_run;

@@ -7,11 +7,14 @@
 
 /* Arrivals: each is recorded in the chain of the task it concerns before it has any effect, and is durable before the sender hears "done".
  * run: a uuid (or unique prefix) or "last". task: a path such as "1.2", or NULL for the only one it can mean. step: 0 for the only one.
- * by: who answered, for the log. Codes: 0; TFY_E_ABSENT no such run, task, step; TFY_E_STATE nothing is asked or already answered; TFY_E_INVALID the answer does not fit.
+ * answer: yes, no, a case's name, a text; NULL: yes, where that is an answer. by: who answered, for the log. Codes: 0; TFY_E_ABSENT no such run, task, step; TFY_E_STATE nothing is asked or already answered; TFY_E_INVALID the answer does not fit.
  * error_text: one sentence. */
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer,
                          const char *by, char *error_text);
 int tfy__arrive_kill(TfyLoop *loop, const char *run, const char *task, bool force, const char *by, char *error_text);
+/* value_json: NULL: null. id: NULL, or the sender's own name for it: one that came before changes nothing. */
+int tfy__arrive_signal(TfyLoop *loop, const char *run, const char *name, const char *value_json, const char *id,
+                       const char *by, char *error_text);
 /* how: "done" (value_json: the result), "retry", "fail". */
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how,
                         const char *value_json, const char *by, char *error_text);
@@ -37,7 +40,7 @@ int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyO
 /* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
 void tfy__interrupt(TfyLoop *loop);
 
-/* Why tfy_run returned with work left: the number of tasks that wait for people, and a sentence for each (malloc'ed, with the command to type). */
+/* Why tfy_run returned with work left: the number of tasks that wait for people or signals, and a sentence for each (malloc'ed, with the command to type). */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text);
 
 /* A question to a person, shown once its record is durable. Valid during the callback only. */
@@ -50,7 +53,8 @@ typedef struct TfyQuestion {
     uint32_t line;
     const char *question;
     const char *details; /* or NULL */
-    const char *answers; /* "yes, no" or the enum's cases */
+    const char *answers; /* "yes, no", the enum's cases, or "any text" */
+    bool free_text;      /* any text answers it */
 } TfyQuestion;
 
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */

@@ -20,7 +20,7 @@ static bool is_no(const char *answer)
 
 bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
 {
-    (void)task;
+    if (type->kind == TFY_STRING) return (out->o = tfy_string_of(task, answer, strlen(answer))) != NULL;
     if (type->kind == TFY_BOOL) {
         *out = tfy_of_bool(is_yes(answer));
         return is_yes(answer) || is_no(answer);
@@ -60,7 +60,8 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
 {
     size_t len = 0;
     text[0] = '\0';
-    if (type->kind != TFY_ENUM) snprintf(text, cap, "yes, no");
+    if (type->kind == TFY_STRING) snprintf(text, cap, "any text");
+    if (type->kind == TFY_BOOL) snprintf(text, cap, "yes, no");
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
         if (type->cases[i].bare)
             len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
@@ -76,7 +77,7 @@ void tfy__person_ask(Pending *pending)
     pending->asking = true;
     if (pending->due_ms) tfy__step_arm(pending);
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
-    if (loop->options.approve_all) {
+    if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
         const char *answer = first_answer(call->result);
         TfyValue value;
         if (record_approval(pending, answer, "--yes") &&
@@ -98,7 +99,8 @@ void tfy__person_ask(Pending *pending)
                          .line = line,
                          .question = question,
                          .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
-                         .answers = answers};
+                         .answers = answers,
+                         .free_text = call->result->kind == TFY_STRING};
     loop->on_question(loop->question_state, &asked);
 }
 
@@ -202,7 +204,7 @@ void tfy__person_raise_failed(Pending *pending)
 
 /* ---- arrivals ---- */
 
-static Run *find_run(TfyLoop *loop, const char *name)
+Run *tfy__run_named(TfyLoop *loop, const char *name)
 {
     Run *found = NULL;
     bool last = strcmp(name, "last") == 0;
@@ -213,8 +215,7 @@ static Run *find_run(TfyLoop *loop, const char *name)
     return found;
 }
 
-/* The loop has stopped: nothing can be recorded any more. */
-static int refuse(TfyLoop *loop, char *error_text)
+int tfy__arrive_refused(TfyLoop *loop, char *error_text)
 {
     if (!loop->failure) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
     snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
@@ -231,7 +232,7 @@ static bool waits_for_person(const Cold *cold)
 static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
                             char *error_text)
 {
-    Run *run = find_run(loop, run_name);
+    Run *run = tfy__run_named(loop, run_name);
     if (!run) {
         snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
         *code = TFY_E_ABSENT;
@@ -267,6 +268,11 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     if (!pending) return code;
     TfyCall *call = &pending->call;
     TfyValue value;
+    if (!answer && call->result->kind == TFY_STRING) {
+        snprintf(error_text, TFY_ERROR_TEXT, "any text answers this question; write it behind the run");
+        return TFY_E_INVALID;
+    }
+    if (!answer) answer = "yes";
     if (!tfy__person_answer_value(call->task, call->result, answer, &value)) {
         char answers[400];
         answers_text(call->result, answers, sizeof answers);
@@ -274,7 +280,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
                  answers);
         return TFY_E_INVALID;
     }
-    if (!record_approval(pending, answer, by ? by : "")) return refuse(loop, error_text);
+    if (!record_approval(pending, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
     tfy__step_answer(pending, value);
     return tfy__log_sync(loop->log);
 }
@@ -282,7 +288,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
 int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by,
                      char *error_text)
 {
-    Run *run = find_run(loop, run_name);
+    Run *run = tfy__run_named(loop, run_name);
     Cold *target = run ? run->root : NULL;
     if (run && path) {
         target = run->tasks;
@@ -297,7 +303,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
         return TFY_E_STATE;
     }
     tfy__cancel_request(target, "killed", by, force);
-    return loop->failure ? refuse(loop, error_text) : tfy__log_sync(loop->log);
+    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
 }
 
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
@@ -324,7 +330,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
     bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");
     tfy__buffer_free(&json);
-    if (!ok) return refuse(loop, error_text);
+    if (!ok) return tfy__arrive_refused(loop, error_text);
     if (done) {
         tfy__step_answer(pending, value);
     } else if (strcmp(how, "retry") == 0) {
@@ -373,10 +379,22 @@ static void say_waiting(TfyBuffer *out, const Cold *cold)
                            step, pending->call.tool->name, run, step, root ? "" : " --task ", root ? "" : path);
         return;
     }
+    const char *text = ((TfyString *)pending->call.args[0].o)->bytes;
+    if (pending->call.tool->family == TFY_F_SIGNAL) {
+        tfy__buffer_printf(out, "task %s waits for signal %s\n  tfy signal %s %s [JSON]\n", path, text, run, text);
+        return;
+    }
     char answers[512];
     answers_text(pending->call.result, answers, sizeof answers);
-    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s\n", ((TfyString *)pending->call.args[0].o)->bytes, answers,
-                       run, root ? "" : " --task ", root ? "" : path);
+    bool free_text = pending->call.result->kind == TFY_STRING;
+    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s%s\n", text, answers, run, root ? "" : " --task ",
+                       root ? "" : path, free_text ? " TEXT" : "");
+}
+
+static bool waits_for_signal(const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    return pending && pending->stage == STAGE_RUN && pending->call.tool && pending->call.tool->family == TFY_F_SIGNAL;
 }
 
 uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
@@ -385,7 +403,7 @@ uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
     uint32_t count = 0;
     for (Run *run = loop->runs; run; run = run->next) {
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            if (!waits_for_person(cold)) continue;
+            if (!waits_for_person(cold) && !waits_for_signal(cold)) continue;
             count++;
             say_waiting(&out, cold);
         }

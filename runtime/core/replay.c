@@ -201,8 +201,9 @@ static const char *static_reason(const char *why)
     return "killed";
 }
 
-/* What came from outside for a task: a kill, or the time of one of its scopes being up. */
+/* What came from outside for a task: a kill, the time of one of its scopes being up, or, in the root's chain, a signal for the run. */
 typedef struct Arrival {
+    bool signal;
     uint32_t target; /* a scope, or NO_INDEX: the whole task */
     bool force;
     const char *why; /* static */
@@ -218,7 +219,8 @@ static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_
     bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
                               json_is_true(json_object_get(json, "in_slice")) == in_slice);
     bool ours = record->type == TFY_R_SIGNAL || scope;
-    *arrival = (Arrival){.target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
+    *arrival = (Arrival){.signal = json_object_get(json, "value") != NULL,
+                         .target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
                          .force = json_is_true(json_object_get(json, "force")),
                          .why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")))};
     json_decref(json);
@@ -232,8 +234,12 @@ static void take_arrivals(TfyTask *task, bool in_slice)
     Arrival arrival;
     while ((in_slice || tfy__history_at_cursor(cold)) &&
            is_arrival(task, tfy__history_peek(cold), in_slice, &arrival)) {
+        const TfyLogRecord *record = tfy__history_peek(cold);
         tfy__history_take(cold);
-        tfy__cancel_apply(cold, arrival.target, arrival.force, arrival.why);
+        if (arrival.signal)
+            tfy__signal_recorded(cold->run, record);
+        else
+            tfy__cancel_apply(cold, arrival.target, arrival.force, arrival.why);
     }
 }
 
@@ -383,6 +389,16 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     return code;
 }
 
+/* A signal for a run whose root has ended: others may wait for it. */
+static bool take_late_signal(Cold *root)
+{
+    const TfyLogRecord *record = tfy__history_peek(root);
+    if (record->type != TFY_R_SIGNAL) return false;
+    tfy__history_take(root);
+    tfy__signal_recorded(root->run, record);
+    return true;
+}
+
 /* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside while it waits for its
  * children. False: it does not come to that record. */
 static bool advance_owner(Run *run)
@@ -390,7 +406,8 @@ static bool advance_owner(Run *run)
     const TfyHistory *history = run->history;
     uint32_t before = run->cursor;
     Cold *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
-    if (!owner || !owner->task || owner->next_record != before) return false;
+    if (!owner || owner->next_record != before) return false;
+    if (!owner->task) return take_late_signal(owner);
     TfyTask *task = owner->task;
     if (task->state & T_QUEUED) {
         unpark(owner);

@@ -91,6 +91,7 @@ static bool prepare(TfyTask *task)
     cold->answer_type = NULL; /* the frame takes it now */
     cold->granted_from = NULL;
     cold->granted_lock = NULL;
+    if (cold->granted_signal) tfy__signal_taken(cold);
     task->state &= ~(uint32_t)T_ANSWERED;
     return true;
 }

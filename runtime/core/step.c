@@ -161,9 +161,9 @@ void tfy__step_cancel(Cold *cold)
 const Inner *tfy__step_inner(const Pending *pending)
 {
     static const Inner *const inner[TFY_F_COUNT] = {
-        [TFY_F_JOIN] = &tfy__inner_join,  [TFY_F_SEND] = &tfy__inner_send,      [TFY_F_RECV] = &tfy__inner_recv,
-        [TFY_F_LOCK] = &tfy__inner_lock,  [TFY_F_PARALLEL] = &tfy__inner_group, [TFY_F_RACE] = &tfy__inner_group,
-        [TFY_F_ROOM] = &tfy__inner_group, [TFY_F_ABANDON] = &tfy__inner_group,
+        [TFY_F_JOIN] = &tfy__inner_join,  [TFY_F_SEND] = &tfy__inner_send,     [TFY_F_RECV] = &tfy__inner_recv,
+        [TFY_F_LOCK] = &tfy__inner_lock,  [TFY_F_SIGNAL] = &tfy__inner_signal, [TFY_F_PARALLEL] = &tfy__inner_group,
+        [TFY_F_RACE] = &tfy__inner_group, [TFY_F_ROOM] = &tfy__inner_group,    [TFY_F_ABANDON] = &tfy__inner_group,
     };
     return inner[pending->call.site->tool->family];
 }
@@ -178,7 +178,8 @@ static uint8_t wait_state(const Pending *pending)
     switch (pending->call.tool->family) {
     case TFY_F_SLEEP:
     case TFY_F_SLEEP_UNTIL: return TFY_TASK_SLEEPING;
-    case TFY_F_APPROVE: return TFY_TASK_WAITING_APPROVAL;
+    case TFY_F_APPROVE:
+    case TFY_F_ASK: return TFY_TASK_WAITING_APPROVAL;
     default: return TFY_TASK_WAITING_EFFECT;
     }
 }

@@ -32,8 +32,8 @@ typedef struct Inner {
 } Inner;
 const Inner *tfy__step_inner(const Pending *pending); /* NULL: the step is of another kind */
 
-extern const Inner tfy__inner_join, tfy__inner_group, tfy__inner_send, tfy__inner_recv,
-    tfy__inner_lock; /* join.c, group.c, channel.c, lock.c */
+extern const Inner tfy__inner_join, tfy__inner_group, tfy__inner_send, tfy__inner_recv, tfy__inner_lock,
+    tfy__inner_signal; /* each in its own file */
 
 /* The recorded outcome must be what the step comes to now; payload NULL: it comes to nothing yet. */
 bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload);

@@ -3,48 +3,63 @@
 
 #include "step.h"
 
+/* How people may answer: "bool", "string", or the names of an enum's cases; no answer can carry values. */
+static void answer_type(TfyBuffer *out, const TfyType *type)
+{
+    const char *before = "[";
+    if (type->kind != TFY_ENUM) {
+        tfy__buffer_text(out, type->kind == TFY_STRING ? "\"string\"" : "\"bool\"");
+        return;
+    }
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        if (!type->cases[i].bare) continue;
+        tfy__buffer_printf(out, "%s\"%s\"", before, type->cases[i].name);
+        before = ",";
+    }
+    tfy__buffer_char(out, ']');
+}
+
+static void question_payload(TfyBuffer *out, const Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    char digest[17];
+    tfy__step_digest_text(call->digest, digest);
+    const TfyString *question = (const TfyString *)call->args[0].o, *details = (const TfyString *)call->args[1].o;
+    tfy__buffer_text(out, "\"question\":");
+    tfy__buffer_json_string(out, question->bytes, question->byte_len);
+    if (details) tfy__buffer_text(out, ",\"details\":");
+    if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
+    tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
+                       (long long)call->step, digest);
+    answer_type(out, call->result);
+}
+
 static void start_payload(TfyBuffer *out, const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    tfy__buffer_text(out, "{\"tool\":\"");
-    tfy__buffer_text(out, call->tool->name);
-    tfy__buffer_text(out, "\",");
-    if (call->tool->family == TFY_F_APPROVE) {
-        char digest[17];
-        tfy__step_digest_text(call->digest, digest);
-        const TfyString *question = (const TfyString *)call->args[0].o, *details = (const TfyString *)call->args[1].o;
-        tfy__buffer_text(out, "\"question\":");
-        tfy__buffer_json_string(out, question->bytes, question->byte_len);
-        if (details) tfy__buffer_text(out, ",\"details\":");
-        if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
-        tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
-                           (long long)call->step, digest);
-        if (call->result->kind == TFY_ENUM) {
-            const char *before = "[";
-            for (uint32_t i = 0; i < call->result->case_count; i++) {
-                if (!call->result->cases[i].bare) continue; /* no answer can carry values */
-                tfy__buffer_printf(out, "%s\"%s\"", before, call->result->cases[i].name);
-                before = ",";
-            }
-            tfy__buffer_text(out, "]}");
-        } else {
-            tfy__buffer_text(out, "\"bool\"}");
-        }
-        return;
+    tfy__buffer_printf(out, "{\"tool\":\"%s\",", call->tool->name);
+    if (is_question(call->tool)) {
+        question_payload(out, pending);
+    } else if (call->tool->family == TFY_F_SIGNAL) {
+        const TfyString *name = (const TfyString *)call->args[0].o;
+        tfy__buffer_text(out, "\"name\":");
+        tfy__buffer_json_string(out, name->bytes, name->byte_len);
+    } else {
+        tfy__buffer_text(out, "\"args\":");
+        tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+        tfy__buffer_text(out, ",\"attempt\":");
+        tfy__buffer_int(out, call->attempt);
+        tfy__buffer_text(out, ",\"key\":");
+        tfy__buffer_json_string(out, call->key, strlen(call->key));
     }
-    tfy__buffer_text(out, "\"args\":");
-    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
-    tfy__buffer_text(out, ",\"attempt\":");
-    tfy__buffer_int(out, call->attempt);
-    tfy__buffer_text(out, ",\"key\":");
-    tfy__buffer_json_string(out, call->key, strlen(call->key));
     tfy__buffer_char(out, '}');
 }
 
+/* Once steps, so that a crash leaves a trace; and what waits for somebody outside, so that they can see it. */
 static bool leaves_start(const Pending *pending)
 {
     const TfyTool *tool = pending->call.tool;
-    return tool->family == TFY_F_APPROVE || (tool->repeat == TFY_ONCE && tool->family != TFY_F_JOIN);
+    return is_question(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
 }
 
 bool tfy__step_is_sleep(const Pending *pending)

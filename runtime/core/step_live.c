@@ -158,7 +158,7 @@ void tfy__step_synced(TfyLoop *loop)
         if (!loop->sync_first) loop->sync_last = NULL;
         pending->in_sync = false;
         if (!tfy__step_dequeued(pending)) continue;
-        if (pending->call.tool->family == TFY_F_APPROVE)
+        if (is_question(pending->call.tool))
             tfy__person_ask(pending);
         else
             start_call(pending);
@@ -177,7 +177,7 @@ void tfy__step_go_live(Pending *pending)
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);
         tfy__step_inner(pending)->live(pending);
-    } else if (pending->from_history && tool->family != TFY_F_APPROVE) {
+    } else if (pending->from_history && !is_question(tool)) {
         pending->stage = STAGE_DOUBT;
         tfy__step_advance(pending);
     } else {

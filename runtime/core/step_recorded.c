@@ -83,7 +83,7 @@ void tfy__step_raise_timeout(Pending *pending)
     tfy__buffer_printf(&out, "%s had no answer in time", name);
     TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
     tfy__buffer_free(&out);
-    bool doubt = pending->started && pending->call.site->tool->family != TFY_F_APPROVE;
+    bool doubt = pending->started && pending->call.site->tool->repeat == TFY_ONCE;
     if (text)
         tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line,
                  (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
@@ -131,8 +131,7 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     json_t *json = tfy__record_json(record);
     const char *answer = json_string_value(json_object_get(json, "answer"));
     TfyValue value;
-    bool ok = call->tool->family == TFY_F_APPROVE && answer &&
-              tfy__person_answer_value(call->task, call->result, answer, &value);
+    bool ok = is_question(call->tool) && answer && tfy__person_answer_value(call->task, call->result, answer, &value);
     if (ok)
         tfy__history_take(pending->cold);
     else

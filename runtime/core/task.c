@@ -203,6 +203,7 @@ void tfy__cold_free(TfyLoop *loop, Cold *cold)
 {
     cold->granted_from = NULL; /* there is nobody to give it back to */
     cold->granted_lock = NULL;
+    if (cold->granted_signal) tfy__signal_taken(cold);
     if (cold->task) tfy__task_give_back(cold);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
@@ -287,6 +288,7 @@ void tfy__answer_drop(TfyTask *task)
     Cold *cold = cold_of(task);
     if (cold->granted_from) tfy__channel_return(cold);
     if (cold->granted_lock) tfy__lock_return(cold);
+    if (cold->granted_signal) tfy__signal_return(cold);
     if (cold->answer_type) tfy_discard(task, cold->answer_type);
     cold->answer_type = NULL;
     task->state &= ~(uint32_t)T_ANSWERED;

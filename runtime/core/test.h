@@ -39,6 +39,6 @@ bool tfy__test_answers(struct Pending *pending);
 const TfyWorkflow *tfy__test_stand_in(TfyTest *test, const TfyWorkflow *workflow);
 void tfy__test_said(TfyTest *test, bool printed, const char *text, size_t len); /* a line, without its newline */
 void tfy__test_spent(TfyTest *test); /* a task ran a whole slice without stopping */
-void tfy__test_free(TfyLoop *loop);                                             /* before the heap goes */
+void tfy__test_free(TfyLoop *loop);  /* before the heap goes */
 
 #endif

@@ -8,13 +8,15 @@
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N}       first record of a root task
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
- *                     {"tool": "approve", "question", "details"?, "id", "type", "digest"}   a question to a person; type: "bool" or [cases]
+ *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   to a person; type: "bool", "string" or [cases]
+ *                     {"tool": "signal", "name"}                                      waits for a signal
  *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
- *   TimerFired, Woke  {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has run out of time
+ *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has run out of time
+ *   Woke              {"name", "seq"}: took the signal with this number of the run
  *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups, whose values stand in the TaskExit records of their bodies:
  *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
  *                     {"group": "race", "path", "index", "error"?: {…}}
@@ -30,7 +32,8 @@
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why"}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
- *   Signal            {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
+ *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: one that was sent to the run
+ *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
  *   TaskCancel        {"passages", "why", "force"?}
  *   Undo              {"of": point} before the block runs; {"error": {…}} when it failed
  *   TaskExit          {"value": …}

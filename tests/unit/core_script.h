@@ -49,6 +49,8 @@ typedef enum OpKind {
     OP_CLOSE,   /* likewise */
     OP_LOCK,    /* with semaphore(text, n) …; n 0: lock(text) */
     OP_UNLOCK,  /* … to here */
+    OP_SIGNAL,  /* waits for signal text, a string; said */
+    OP_TEXT,    /* yield ask("…"): any text; said */
     OP_FAIL,    /* fail ToolError */
     OP_CATCH,   /* an error above this place goes on here */
     OP_FINALLY, /* what follows runs in every case, then … */
@@ -104,6 +106,7 @@ POINT(point_undo, 17, TFY_POINT_UNDO);
 POINT(point_deadline, 18, TFY_POINT_MARK);
 POINT(point_channel, 19, TFY_POINT_EFFECT);
 POINT(point_lock, 20, TFY_POINT_EFFECT);
+POINT(point_signal, 21, TFY_POINT_EFFECT);
 
 static const TfyField work_params[] = {{"n", &tfy_type_int, NULL}};
 static const TfyTool work = {.name = "work",
@@ -160,6 +163,8 @@ static const TfySite site_sleep = {&point_sleep, &tfy_effect_sleep, &tfy_type_no
                      site_recv_int = {&point_channel, &recv_int, &type_optional_int},
                      site_recv_text = {&point_channel, &recv_text, &tfy_type_optional_string},
                      site_lock = {&point_lock, &tfy_effect_lock, &tfy_type_nothing},
+                     site_signal = {&point_signal, &tfy_effect_signal, &tfy_type_string},
+                     site_text = {&point_ask, &tfy_effect_ask, &tfy_type_string},
                      site_again = {&point_again, NULL, &tfy_type_string},
                      site_room = {&point_group, &tfy_effect_room, &tfy_type_bool},
                      site_all = {&point_group, &tfy_effect_parallel, &tfy_type_list_string},
@@ -182,12 +187,14 @@ enum {
     PC_UNDO,
     PC_SEND,
     PC_RECV,
-    PC_LOCK
+    PC_LOCK,
+    PC_SIGNAL,
+    PC_TEXT
 };
 static const TfyPoint *const resume_points[] = {
-    &point_yield, &point_spin, &point_sleep,   &point_work,    &point_once,  &point_ask,
-    &point_join,  &point_call, &point_again,   &point_group,   &point_group, &point_group,
-    &point_group, &point_undo, &point_channel, &point_channel, &point_lock};
+    &point_yield,   &point_spin,    &point_sleep, &point_work,   &point_once,  &point_ask,   &point_join,
+    &point_call,    &point_again,   &point_group, &point_group,  &point_group, &point_group, &point_undo,
+    &point_channel, &point_channel, &point_lock,  &point_signal, &point_ask};
 
 /* What undoes a step: says so with the step's answer, then works. One whose text begins with '!' fails. */
 typedef struct UndoFrame {
@@ -366,6 +373,11 @@ static TfyStatus script_run(TfyTask *t, void *place)
             tfy_clear(t, &F->bodies);
         }
         if (F->head.pc == PC_RECV && !say_received(t, &ops[F->at])) goto fail;
+        if (F->head.pc == PC_SIGNAL || F->head.pc == PC_TEXT) {
+            text = tfy_concat(t, 1, 1, &t->result.o);
+            tfy_discard(t, &tfy_type_string);
+            if (!text || !tfy_print(t, &point_say, text)) goto fail;
+        }
         if (F->head.pc == PC_LOCK) F->locked = F->at + 1;
         if (F->head.pc == PC_RACE) {
             text = tfy_string_of(t, winner_cases[tfy_tag(t->result.o)].name, 1);
@@ -472,6 +484,12 @@ step:
             F->head.pc = PC_LOCK;
             return tfy_perform(t, &site_lock, (TfyValue[]){tfy_of_obj(text), tfy_of_int(op->n ? op->n : 1)}, &policy);
         }
+        case OP_SIGNAL:
+            if (!(text = tfy_string_of(t, op->text, strlen(op->text)))) goto fail;
+            return perform(t, F, op, PC_SIGNAL, &site_signal, tfy_of_obj(text));
+        case OP_TEXT:
+            if (!(text = tfy_string_of(t, "who?", 4))) goto fail;
+            return perform(t, F, op, PC_TEXT, &site_text, tfy_of_obj(text));
         case OP_UNLOCK:
             if (!unlock(t, F, ops)) goto fail;
             break;
@@ -553,10 +571,10 @@ end:
         .kind = OP_SPAWN, .script = &Script                                                                            \
     }
 
-static const TfyPoint *const points[] = {&point_say,    &point_now,   &point_yield,    &point_spin,    &point_sleep,
-                                         &point_work,   &point_once,  &point_ask,      &point_spawn,   &point_join,
-                                         &point_call,   &point_again, &point_kill,     &point_body,    &point_group,
-                                         &point_detach, &point_undo,  &point_deadline, &point_channel, &point_lock};
+static const TfyPoint *const points[] = {
+    &point_say,   &point_now,    &point_yield, &point_spin,     &point_sleep,   &point_work, &point_once,
+    &point_ask,   &point_spawn,  &point_join,  &point_call,     &point_again,   &point_kill, &point_body,
+    &point_group, &point_detach, &point_undo,  &point_deadline, &point_channel, &point_lock, &point_signal};
 
 /* All scripts of a test, each as &NAME.workflow. */
 #define PROGRAM(...)                                                                                                   \
@@ -707,7 +725,7 @@ static void check_replay(const char *db, const char *what)
 /* What is done to a run, and when. turn 0: never. */
 typedef struct Trouble {
     const char *workflow;
-    int kill_turn, force_turn, crash_turn;
+    int kill_turn, force_turn, crash_turn, signal_turn;
     const char *path; /* whom the kills mean */
 } Trouble;
 
@@ -724,6 +742,11 @@ static int run_turns(Bench *bench, const Trouble *trouble)
     for (int turn = 1; turn < 5000; turn++) {
         if (turn == trouble->kill_turn) arrive(bench->loop, trouble->path, false);
         if (turn == trouble->force_turn) arrive(bench->loop, trouble->path, true);
+        if (turn == trouble->signal_turn) {
+            char error[TFY_ERROR_TEXT] = "";
+            int code = tfy__arrive_signal(bench->loop, "last", "go", "\"went\"", NULL, "test", error);
+            if (code < 0 && code != TFY_E_STATE) fail_msg("signal: %s", error);
+        }
         if (turn == trouble->crash_turn) return turn;
         if (!one_turn(bench->loop)) return turn;
     }
@@ -764,8 +787,9 @@ static bool crash(const char *db, const Trouble *trouble)
 
 static void say_trouble(const Trouble *trouble, char text[200])
 {
-    snprintf(text, 200, "%s, kill %s at %d, force at %d, crash at %d", trouble->workflow,
-             trouble->path ? trouble->path : "1", trouble->kill_turn, trouble->force_turn, trouble->crash_turn);
+    snprintf(text, 200, "%s, kill %s at %d, force at %d, signal at %d, crash at %d", trouble->workflow,
+             trouble->path ? trouble->path : "1", trouble->kill_turn, trouble->force_turn, trouble->signal_turn,
+             trouble->crash_turn);
 }
 
 /* Answers false when the crash came after the end. */
