@@ -58,7 +58,8 @@ typedef struct Lower {
     /* the statement under way */
     Var **touched; /* owning variables it used; they live to its end */
     uint32_t touched_count, touched_cap;
-    bool temps; /* it left something on the release stack */
+    bool temps;            /* it left something on the release stack */
+    uint32_t inline_depth; /* bodies of inline functions around the expression under way */
     uint32_t next_temp[REP_COUNT];
     /* names taken in this routine */
     NameSlot *names;
@@ -187,6 +188,10 @@ Var *lower_temp(Lower *l, Rep rep);
 
 /* lower_method.c */
 Val *lower_method(Lower *l, const Expr *e);
+
+/* lower_inline.c */
+bool lower_is_inline(const Expr *e);
+Val *lower_inline(Lower *l, const Expr *e);
 
 /* lower_yield.c */
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */

@@ -134,6 +134,7 @@ static Val *lower_plan(Lower *l, const Expr *e, const Plan *plan)
 Val *lower_method(Lower *l, const Expr *e)
 {
     if (e->builtin->effect) return lower_effect_now(l, e, NULL);
+    if (lower_is_inline(e)) return lower_inline(l, e);
     switch (e->builtin->id) {
     case BI_TO_STRING: return lower_text(l, e->argv[0]->to, lower_expr(l, e->argv[0]));
     case BI_TO_FLOAT: return val_unary(l, VAL_FLOAT_OF, REP_FLOAT, lower_expr(l, e->argv[0]));

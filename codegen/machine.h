@@ -145,6 +145,10 @@ typedef enum RtId {
     RT_LIST_FLATTEN,
     RT_LIST_COMPACT,
     RT_LIST_SUM,
+    RT_LIST_ROOM,
+    RT_LIST_ADD,
+    RT_LIST_FITTED,
+    RT_LIST_GROUPED,
     RT_LIST_EXTREME,
     RT_LIST_ITEM,
     RT_MAP_OF,
@@ -158,6 +162,8 @@ typedef enum RtId {
     RT_MAP_KEYS,
     RT_MAP_VALUES,
     RT_MAP_MERGED,
+    RT_MAP_WITH_VALUES,
+    RT_MAP_ONLY,
     RT_MAP_KEY_AT,
     RT_MAP_VALUE_AT,
     RT_RECORD_OF,
@@ -201,6 +207,11 @@ typedef enum RtId {
     RT_LOG,
     RT_EMIT,
     RT_FN_FUEL,
+    RT_FN_ENTER,
+    RT_FN_LEAVE,
+    RT_INLINE_TURN,
+    RT_MARK,
+    RT_CUT,
     RT_COUNT
 } RtId;
 

@@ -165,7 +165,8 @@ struct Expr {
 
     /* set by check */
     const Type *type;      /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
-    const Type *to;        /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal */
+    const Type *to;        /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal;
+                            * EX_LAMBDA: the list that is made of what it gives, or of the elements it holds for */
     Variable *variable;    /* EX_NAME of a local; EX_LAMBDA: its parameter */
     Decl *decl;            /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
     CallKind call;         /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */

@@ -112,6 +112,14 @@ static const Builtin methods[] = {
     METHOD(BI_LIST_SUM, "sum", TYPE_LIST, "T", NO_PARAMS),
     METHOD(BI_LIST_MIN, "min", TYPE_LIST, "T?", NO_PARAMS),
     METHOD(BI_LIST_MAX, "max", TYPE_LIST, "T?", NO_PARAMS),
+    METHOD(BI_LIST_MAP, "map", TYPE_LIST, "list<U>", PARAMS({"f", "T => U", false})),
+    METHOD(BI_LIST_FILTER, "filter", TYPE_LIST, "list<T>", PARAMS({"f", "T => bool", false})),
+    METHOD(BI_LIST_FIND, "find", TYPE_LIST, "T?", PARAMS({"f", "T => bool", false})),
+    METHOD(BI_LIST_ANY, "any", TYPE_LIST, "bool", PARAMS({"f", "T => bool", false})),
+    METHOD(BI_LIST_ALL, "all", TYPE_LIST, "bool", PARAMS({"f", "T => bool", false})),
+    METHOD(BI_LIST_COUNT, "count", TYPE_LIST, "int", PARAMS({"f", "T => bool", false})),
+    METHOD(BI_LIST_SORT_BY, "sort_by", TYPE_LIST, "list<T>", PARAMS({"f", "T => ordered", false})),
+    METHOD(BI_LIST_GROUP_BY, "group_by", TYPE_LIST, "map<U,list<T>>", PARAMS({"f", "T => key", false})),
     METHOD(BI_MAP_LEN, "len", TYPE_MAP, "int", NO_PARAMS),
     METHOD(BI_MAP_GET, "get", TYPE_MAP, "T?", PARAMS({"key", "K", false})),
     METHOD(BI_MAP_SET, "set", TYPE_MAP, "map<K,T>", PARAMS({"key", "K", false}, {"value", "T", false})),
@@ -120,6 +128,8 @@ static const Builtin methods[] = {
     METHOD(BI_MAP_KEYS, "keys", TYPE_MAP, "list<K>", NO_PARAMS),
     METHOD(BI_MAP_VALUES, "values", TYPE_MAP, "list<T>", NO_PARAMS),
     METHOD(BI_MAP_MERGE, "merge", TYPE_MAP, "map<K,T>", PARAMS({"other", "map<K,T>", false})),
+    METHOD(BI_MAP_MAP_VALUES, "map_values", TYPE_MAP, "map<K,U>", PARAMS({"f", "T => U", false})),
+    METHOD(BI_MAP_FILTER_KEYS, "filter_keys", TYPE_MAP, "map<K,T>", PARAMS({"f", "K => bool", false})),
     METHOD(BI_TO_INT, "to_int", TYPE_FLOAT, "int", NO_PARAMS),
     METHOD(BI_FLOAT_FLOOR, "floor", TYPE_FLOAT, "int", NO_PARAMS),
     METHOD(BI_FLOAT_CEIL, "ceil", TYPE_FLOAT, "int", NO_PARAMS),
@@ -157,7 +167,7 @@ static const char *const later_effects[] = {
 };
 
 static const char *const later_methods[] = {
-    "all", "any", "filter", "find", "map", "matches", "sort_by",
+    "matches",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -275,6 +285,14 @@ const char *builtin_nearest_method(TypeKind receiver, const char *name)
     static const char *const elsewhere[][2] = {
         {"length", "len"},
         {"size", "len"},
+        {"each", "map"},
+        {"collect", "map"},
+        {"select", "filter"},
+        {"where", "filter"},
+        {"some", "any"},
+        {"every", "all"},
+        {"filter", "filter_keys"},
+        {"map", "map_values"},
         {"count", "len"},
         {"append", "push"},
         {"add", "push"},

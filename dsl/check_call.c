@@ -9,6 +9,7 @@ typedef struct Slot {
     const Expr *value; /* default or NULL */
     bool optional;     /* may be left out without a default */
     Span span;         /* where it is declared; len 0 for built-ins */
+    const char *gives; /* an inline function of `type`: what it gives, as the tables of builtin.c have it; else NULL */
 } Slot;
 
 typedef enum SlotRule {
@@ -37,7 +38,7 @@ static void slots_of_params(Check *c, Slots *slots, const Decl *decl)
     init_slots(c, slots, decl->name.text, "parameter", decl->param_count);
     for (const Field *f = decl->params; f; f = f->next) {
         const Type *type = f->type ? f->type : c->core->bad;
-        slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span};
+        slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span, NULL};
     }
 }
 
@@ -45,7 +46,7 @@ static void slots_of_fields(Check *c, Slots *slots, const char *owner, const Typ
 {
     init_slots(c, slots, owner, "field", count);
     for (uint32_t i = 0; i < count; i++) {
-        slots->items[i] = (Slot){fields[i].name, fields[i].type, fields[i].value, false, fields[i].span};
+        slots->items[i] = (Slot){fields[i].name, fields[i].type, fields[i].value, false, fields[i].span, NULL};
     }
 }
 
@@ -56,6 +57,8 @@ static void slots_of_builtin(Check *c, Slots *slots, const Builtin *builtin, con
         const BuiltinParam *p = &builtin->params[i];
         slots->items[i] = (Slot){.name = p->name, .optional = p->optional};
         slots->items[i].type = type_of_notation(c, p->type, receiver);
+        const char *arrow = strstr(p->type, "=> ");
+        slots->items[i].gives = arrow ? arrow + 3 : NULL;
     }
 }
 
@@ -125,11 +128,64 @@ static int place_arg(Check *c, Binder *b, const Arg *arg)
     return (int)b->at++;
 }
 
+/* ---- inline functions ---- */
+
+static const Type *refuse_inline(Check *c, const Expr *body, const char *needs)
+{
+    diag_error(c->diags, body->span, "this inline function must give %s, not %s", needs, body->type->name);
+    return c->core->bad;
+}
+
+/* The type of what an inline function gives. */
+static const Type *inline_body(Check *c, Expr *body, const char *gives)
+{
+    const CoreTypes *core = c->core;
+    if (strcmp(gives, "bool") == 0) return check_expr_to(c, body, core->boolean, (Why){0}) ? core->boolean : core->bad;
+    const Type *type = check_expr(c, body, NULL);
+    if (type->kind == TYPE_BAD) return type;
+    if (type->kind == TYPE_NULL) return refuse_inline(c, body, "a value whose type is known");
+    if (strcmp(gives, "ordered") == 0 && !type_is_ordered(type))
+        return refuse_inline(c, body, "int, float, string, time or duration");
+    if (strcmp(gives, "key") == 0 && !type_is_key(type))
+        return refuse_inline(c, body, "string, int or an enum without values");
+    return body->to;
+}
+
+/* x => body, where x is an element. It may use everything around it, changes nothing and takes no steps. */
+static void check_inline(Check *c, Expr *e, const Type *element, const char *gives)
+{
+    const Facts *before = c->facts;
+    uint32_t scope = check_scope_enter(c);
+    e->variable = check_add_variable(c, e->name, element, false);
+    c->body->inline_depth++;
+    c->inline_type = inline_body(c, e->left, gives);
+    c->body->inline_depth--;
+    check_scope_leave(c, scope);
+    c->facts = before;
+    e->type = c->inline_type;
+    e->to = type_list(c, strcmp(gives, "bool") == 0 ? element : e->type);
+}
+
+static void bind_inline(Check *c, const Slots *slots, const Slot *slot, Expr *e)
+{
+    c->inline_type = c->core->bad;
+    if (e->kind == EX_LAMBDA) {
+        check_inline(c, e, slot->type, slot->gives);
+        return;
+    }
+    Diag *diag = diag_error(c->diags, e->span, "%s takes an inline function", slots->owner);
+    if (e->kind == EX_NAME)
+        diag_hint(c->diags, diag, "write x => %s(x)", e->name.text);
+    else
+        diag_hint(c->diags, diag, "as in %s(x => …)", slots->owner);
+    e->type = e->to = c->core->bad;
+}
+
 static void bind_arg(Check *c, Binder *b, Arg *arg)
 {
     int at = place_arg(c, b, arg);
     if (at < 0) {
-        check_expr(c, arg->value, NULL);
+        if (arg->value->kind != EX_LAMBDA) check_expr(c, arg->value, NULL);
         b->reported = true;
         return;
     }
@@ -142,7 +198,10 @@ static void bind_arg(Check *c, Binder *b, Arg *arg)
         return;
     }
     b->argv[at] = arg->value;
-    check_expr_to(c, arg->value, slot->type, (Why){slot->span.len ? "declared here" : NULL, slot->span});
+    if (slot->gives)
+        bind_inline(c, b->slots, slot, arg->value);
+    else
+        check_expr_to(c, arg->value, slot->type, (Why){slot->span.len ? "declared here" : NULL, slot->span});
 }
 
 static void fill_defaults(Check *c, Binder *b, Span close)
@@ -292,6 +351,11 @@ static void refuse_effect_here(Check *c, const Expr *e, const char *name, const 
 {
     const Decl *decl = c->body->decl;
     Diag *diag;
+    if (c->body->inline_depth) {
+        diag = diag_error(c->diags, e->span, "'%s' takes a step, and an inline function takes none", name);
+        diag_hint(c->diags, diag, "go through the list with 'for'");
+        return;
+    }
     if (c->body->kind != BODY_FN) {
         diag_error(c->diags, e->span, "'%s' cannot be used here: a declaration takes no steps", name);
         return;
@@ -335,7 +399,7 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
         refuse_spawn(c, e, name, builtin ? "a built-in effect" : "not a workflow");
         return false;
     }
-    if (effect && c->body->kind != BODY_WORKFLOW) {
+    if (effect && (c->body->kind != BODY_WORKFLOW || c->body->inline_depth)) {
         refuse_effect_here(c, e, name, builtin);
         return false;
     }

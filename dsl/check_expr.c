@@ -658,7 +658,7 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     case EX_PAREN: return infer_paren(c, e, want);
     case EX_YIELD: return check_yield(c, e, want);
     case EX_SPAWN: return check_spawn(c, e);
-    case EX_LAMBDA: diag_not_yet(c->diags, e->span, "an inline function"); return core->bad;
+    case EX_LAMBDA: diag_error(c->diags, e->span, "no inline function is taken here"); return core->bad;
     case EX_PARALLEL: return check_parallel(c, e, want);
     case EX_PARALLEL_FOR: return check_parallel_for(c, e, want);
     case EX_RACE: return check_race(c, e);

@@ -127,6 +127,7 @@ typedef struct Body {
     TryScope *scope;
     CatchVariable *catch_variables;
     WorkflowErrors *errors; /* workflows only */
+    uint32_t inline_depth;  /* inline functions around this place */
     bool incomplete;        /* a match that misses cases was reported, so ends of the body say nothing */
     NameTable labels;       /* label → Span * of the point that has it */
 } Body;
@@ -150,6 +151,7 @@ typedef struct Check {
     uint32_t type_cap, type_used;
     Type *last_type;
     bool has_task_types; /* some task<T> exists, so types must be searched for handles where handles may not go */
+    const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;     /* of the yield whose call is being checked */
     Span at;             /* the statement being checked; where limits are reported */
     const Facts *facts;
@@ -192,7 +194,7 @@ bool type_is_ordered(const Type *type);
 bool type_is_key(const Type *type);
 bool type_has_handle(Check *c, const Type *type);
 int type_find_field(const TypeField *fields, uint32_t count, const char *name);
-/* Reads the notation of BuiltinParam.type; T, K and E come from the receiver. */
+/* Reads the notation of BuiltinParam.type; T, K and E come from the receiver, U from the inline function. */
 const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */

@@ -142,6 +142,7 @@ static void add_notation(Text *to, const char *notation, const Type *receiver)
         const Type *own = !receiver || len != 1 ? NULL
                           : *at == 'T'          ? receiver->elem
                           : *at == 'K'          ? receiver->key
+                          : *at == 'E'          ? receiver->elem->elem
                                                 : NULL;
         if (!len) len = 1;
         if (own)

@@ -153,6 +153,11 @@ static bool report_inner_yield(Parser *p, Token found)
     if (as_name) found = parse_token(p, p->at - 1);
     if (!as_name && !(is_root_word(found.kind) && parse_takes(p, TOK_INT))) return false;
     const char *word = token_kind_name(found.kind);
+    if (p->at > 0 && parse_token(p, p->at - 1).kind == TOK_FATARROW) {
+        Diag *diag = diag_error(p->build.diags, token_span(found), "'%s' cannot stand in an inline function", word);
+        diag_hint(p->build.diags, diag, "an inline function takes no steps: go through the list with 'for'");
+        return true;
+    }
     Diag *diag = diag_error(p->build.diags, token_span(found),
                             "'%s' stands only at the root of a statement; bind it first", word);
     diag_hint(p->build.diags, diag, "write 'let value = %s …' on a line before, and use 'value' here", word);

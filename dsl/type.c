@@ -434,7 +434,10 @@ static const Type *read_notation(Check *c, const char **text, const Type *receiv
     const Type *type;
     *text += len;
     if (len == 1) {
-        type = *start == 'K' ? receiver->key : *start == 'E' ? receiver->elem->elem : receiver->elem;
+        type = *start == 'K'   ? receiver->key
+               : *start == 'E' ? receiver->elem->elem
+               : *start == 'U' ? c->inline_type
+                               : receiver->elem;
     } else if (strncmp(start, "list<", 5) == 0) {
         ++*text;
         type = type_list(c, read_notation(c, text, receiver));

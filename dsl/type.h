@@ -96,6 +96,8 @@ typedef enum BuiltinId {
     BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_INSERT, BI_LIST_REMOVE, BI_LIST_SLICE,
     BI_LIST_FIRST, BI_LIST_LAST, BI_LIST_JOIN, BI_LIST_CONTAINS, BI_LIST_INDEX_OF, BI_LIST_REVERSE, BI_LIST_SORT, BI_LIST_UNIQUE,
     BI_LIST_FLATTEN, BI_LIST_COMPACT, BI_LIST_SUM, BI_LIST_MIN, BI_LIST_MAX,
+    BI_LIST_MAP, BI_LIST_FILTER, BI_LIST_FIND, BI_LIST_ANY, BI_LIST_ALL, BI_LIST_COUNT, BI_LIST_SORT_BY, BI_LIST_GROUP_BY, /* with an inline function */
+    BI_MAP_MAP_VALUES, BI_MAP_FILTER_KEYS,
     BI_MAP_LEN, BI_MAP_GET, BI_MAP_SET, BI_MAP_REMOVE, BI_MAP_CONTAINS, BI_MAP_KEYS, BI_MAP_VALUES, BI_MAP_MERGE,
     BI_TO_INT,   /* float.to_int() */
     BI_TO_FLOAT, /* int.to_float() */
@@ -112,7 +114,9 @@ typedef enum BuiltinId {
 
 typedef struct BuiltinParam {
     const char *name;
-    const char *type;      /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements */
+    const char *type;      /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements;
+                            * "T => bool": an inline function of T. What it gives is "bool", any type ("U" in the result's notation), or a
+                            * type that is "ordered" or a "key" (U too) */
     bool optional;         /* may be left out: argv holds NULL */
 } BuiltinParam;
 

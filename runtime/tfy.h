@@ -546,6 +546,15 @@ bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /*
 TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
 TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
 TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
+/* A list under construction, for at most len items; adding one keeps it. tfy_list_fitted: the same without room to spare. */
+TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
+static inline void tfy_list_add(TfyObj *list, TfyValue item)
+{
+    if (!list->type->elem->scalar) tfy_keep(item.o);
+    ((TfyList *)list)->items[((TfyList *)list)->len++] = item;
+}
+TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list);
+TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys); /* map of lists */
 TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);
 TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list); /* list<T?> to list<T>: nulls left out */
 
@@ -561,6 +570,8 @@ bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
 TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
 TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
 TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
+TfyObj *tfy_map_with_values(TfyTask *task, const TfyType *type, TfyObj *map, TfyObj *values); /* in order */
+TfyObj *tfy_map_only(TfyTask *task, TfyObj *map, TfyObj *keys); /* the entries of these keys, which are in the map */
 TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
 
 bool tfy_json_get(TfyTask *task, uint32_t line, TfyObj *json, TfyObj *path,
@@ -596,6 +607,11 @@ static inline void tfy_charge(TfyTask *task, uint64_t size) /* built-ins charge 
 bool tfy_fn_fuel(TfyTask *task,
                  uint32_t line); /* refills the slice from the fn's budget; false: panic, the fn ran too long */
 bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
+/* One turn of an inline function; false: panic, it ran too long. */
+static inline bool tfy_inline_turn(TfyTask *task, uint32_t line)
+{
+    return !tfy_spend(task) || tfy_fn_fuel(task, line);
+}
 static inline void tfy_fn_leave(TfyTask *task)
 {
     TfyHeap *heap = task->heap;
@@ -862,9 +878,9 @@ typedef struct TfyProgram {
     uint32_t tool_count;
     const TfyPoint *const *points; /* points[n - 1] has number n */
     uint32_t point_count;
-    uint32_t main; /* index of the workflow that runs by default; UINT32_MAX: none */
-    const TfyModule *modules; /* of a program of several files: all of them, the main one first */
-    uint32_t module_count;    /* 0: it is one file */
+    uint32_t main;                   /* index of the workflow that runs by default; UINT32_MAX: none */
+    const TfyModule *modules;        /* of a program of several files: all of them, the main one first */
+    uint32_t module_count;           /* 0: it is one file */
     const TfyWorkflow *const *tests; /* compiled with --tests: its tests; a test's name is its workflow's */
     uint32_t test_count;
 } TfyProgram;

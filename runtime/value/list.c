@@ -274,6 +274,18 @@ TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list)
     return tfy_temp(task, made);
 }
 
+TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len)
+{
+    return tfy_temp(task, tfy__list_new(task, type, (uint32_t)len)); /* as long as a list that is there */
+}
+
+TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list)
+{
+    const TfyList *made = as_list(list);
+    if (made->len >= made->cap / 2) return list;
+    return tfy_list_of(task, list->type, made->len, made->items);
+}
+
 /* ---- one answer about all items ---- */
 
 bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out)

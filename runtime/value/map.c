@@ -284,6 +284,30 @@ TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key)
     return tfy_temp(task, made);
 }
 
+TfyObj *tfy_map_with_values(TfyTask *task, const TfyType *type, TfyObj *map, TfyObj *values)
+{
+    const TfyMap *from = as_map(map);
+    TfyObj *made = tfy__map_new(task, type, from->len);
+    if (!made) return NULL;
+    tfy_charge(task, from->len);
+    for (uint32_t i = 0; i < from->len; i++)
+        insert(as_map(made), from->entries[i].key, tfy_list_item(values, i), from->entries[i].hash);
+    return tfy_temp(task, made);
+}
+
+TfyObj *tfy_map_only(TfyTask *task, TfyObj *map, TfyObj *keys)
+{
+    uint32_t len = (uint32_t)tfy_list_len(keys);
+    TfyObj *made = tfy__map_new(task, map->type, len);
+    if (!made) return NULL;
+    tfy_charge(task, len);
+    for (uint32_t i = 0; i < len; i++) {
+        const TfyEntry *entry = tfy__map_find(as_map(map), tfy_list_item(keys, i));
+        insert(as_map(made), entry->key, entry->value, entry->hash);
+    }
+    return tfy_temp(task, made);
+}
+
 TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other)
 {
     const TfyMap *from = as_map(other);

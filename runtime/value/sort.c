@@ -1,4 +1,4 @@
-/* sort.c: lists in order, and lists without what is there twice. The order is stable: what compares equal stays as it
+/* sort.c: lists in order, in groups, and without what is there twice. The order is stable: what compares equal stays as it
  * was. */
 #include "heap.h"
 #include "map.h"
@@ -69,4 +69,30 @@ TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list)
     if (ok) made = tfy_map_keys(task, list->type, seen);
     tfy_drop(task, seen);
     return made;
+}
+
+/* Puts one item into its group. */
+static bool group(TfyTask *task, const TfyType *type, TfyObj **groups, TfyValue key, TfyValue item)
+{
+    if (!tfy__map_find((const TfyMap *)*groups, key)) {
+        TfyObj *list = tfy__list_new(task, type, 0);
+        bool ok = list && tfy__map_store(task, 0, groups, key, tfy_of_obj(list));
+        tfy_drop(task, list);
+        if (!ok) return false;
+    }
+    TfyValue *place = tfy_own_entry(task, 0, groups, key, false);
+    return place && tfy_list_push(task, 0, &place->o, item);
+}
+
+TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys)
+{
+    int64_t len = tfy_list_len(list);
+    TfyObj *groups = tfy__map_new(task, type, 0);
+    bool ok = groups != NULL;
+    tfy_charge(task, 4 * (uint64_t)len);
+    for (int64_t i = 0; ok && i < len; i++)
+        ok = group(task, type->elem, &groups, tfy_list_item(keys, i), tfy_list_item(list, i));
+    if (ok) return tfy_temp(task, groups);
+    tfy_drop(task, groups);
+    return NULL;
 }

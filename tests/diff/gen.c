@@ -183,8 +183,107 @@ static char *literal(Gen *g, Ty type)
     }
 }
 
+/* An inline function of an element of some type, which gives another. */
+static char *inline_fn(Gen *g, Ty element, Ty gives, uint32_t d)
+{
+    char name[16];
+    uint32_t vars = g->var_count;
+    fresh(g, name);
+    declare(g, name, element, false);
+    char *body = expr(g, gives, d);
+    g->var_count = vars;
+    return chance(g, 5) ? text("_ => %s", literal(g, gives)) : text("%s => %s", name, body);
+}
+
+/* xs.map(…) and its relatives as a list of this type. */
+static char *mapped(Gen *g, Ty gives, uint32_t d)
+{
+    static const Ty from[][2] = {{INTS, INT}, {STRS, STR}, {ITEMS, ITEM}};
+    uint32_t which = below(g, 3);
+    return text("%s.map(%s)", expr(g, from[which][0], d), inline_fn(g, from[which][1], gives, d));
+}
+
+static char *int_method(Gen *g, uint32_t d)
+{
+    switch (below(g, 16)) {
+    case 0: return text("(%s %% 1000).abs()", expr(g, INT, d));
+    case 1: return text("%s.%s(%s)", expr(g, INT, d), chance(g, 50) ? "min" : "max", expr(g, INT, d));
+    case 2: return text("(%s.index_of(\"%s\") ?? -1)", expr(g, STR, d), word(g));
+    case 3: return text("(%s.parse_int() ?? %s)", expr(g, STR, d), expr(g, INT, d));
+    case 4: return text("(%s).%s()", expr(g, FLOAT, d), chance(g, 50) ? "floor" : chance(g, 50) ? "ceil" : "round");
+    case 5: return text("%s.or(%s)", expr(g, OINT, d), expr(g, INT, d));
+    case 6: return text("(%s.%s() ?? %u)", expr(g, INTS, d), chance(g, 50) ? "first" : "last", below(g, 9));
+    case 7: return text("(%s.%s() ?? %u)", expr(g, INTS, d), chance(g, 50) ? "min" : "max", below(g, 9));
+    case 8: return text("(%s.index_of(%s) ?? 7)", expr(g, INTS, d), expr(g, INT, d));
+    case 9: return text("%s.count(%s)", expr(g, INTS, d), inline_fn(g, INT, BOOL, d));
+    case 10: return text("%s.map(x => x %% 100).sum()", expr(g, INTS, d));
+    case 11: return text("%s.values().map(x => x %% 100).sum()", expr(g, MAP, d));
+    case 12: return text("(%s.find(%s) ?? 3)", expr(g, INTS, d), inline_fn(g, INT, BOOL, d));
+    case 13: return text("(%s).to_ms()", expr(g, DUR, d));
+    case 14:
+        return text(
+            "at(%s).%s()", expr(g, INT, d),
+            ((const char *const[]){"year", "month", "day", "hour", "minute", "second", "weekday"})[below(g, 7)]);
+    default: return text("%s.split(\"%s\", %u).len()", expr(g, STR, d), chance(g, 90) ? "e" : "", 1 + below(g, 3));
+    }
+}
+
+static char *str_method(Gen *g, uint32_t d)
+{
+    switch (below(g, 13)) {
+    case 0: return text("%s.replace(\"%s\", \"%s\")", expr(g, STR, d), chance(g, 90) ? "e" : "", word(g));
+    case 1: return text("%s.to_%s()", expr(g, STR, d), chance(g, 50) ? "upper" : "lower");
+    case 2: return text("%s.slice(0, 4).repeat(%s %% 4)", expr(g, STR, d), expr(g, INT, d));
+    case 3:
+        return text("%s.pad_%s(%u%s)", expr(g, STR, d), chance(g, 50) ? "start" : "end", below(g, 9),
+                    chance(g, 50) ? ", \"üx\"" : "");
+    case 4: return text("%s.trim_%s()", expr(g, STR, d), chance(g, 50) ? "start" : "end");
+    case 5: return text("%s.chars().reverse().join(\"%s\")", expr(g, STR, d), word(g));
+    case 6: return text("(%s.%s() ?? \"none\")", expr(g, STRS, d), chance(g, 50) ? "min" : "last");
+    case 7: return text("(%s).format(%u)", expr(g, FLOAT, d), below(g, 4));
+    case 8:
+        return text("%s.to_json().%s", expr(g, (Ty)below(g, SHAPE + 1), d), chance(g, 50) ? "kind()" : "to_string()");
+    case 9:
+        return text("\"${%s.to_json().get(\"%s\") == null}\"", expr(g, chance(g, 50) ? ITEM : MAP, d),
+                    chance(g, 50) ? "tags[0]" : "key");
+    case 10:
+        return text("%s.group_by(%s).to_string()", expr(g, INTS, d), inline_fn(g, INT, chance(g, 50) ? STR : INT, d));
+    case 11: return text("at(%s).to_string()", expr(g, INT, d));
+    default: return text("(%s.find(%s) ?? \"-\")", expr(g, STRS, d), inline_fn(g, STR, BOOL, d));
+    }
+}
+
+static char *bool_method(Gen *g, uint32_t d)
+{
+    switch (below(g, 4)) {
+    case 0: return text("%s.%s(\"%s\")", expr(g, STR, d), chance(g, 50) ? "starts_with" : "ends_with", word(g));
+    case 1: return text("%s.%s(%s)", expr(g, INTS, d), chance(g, 50) ? "any" : "all", inline_fn(g, INT, BOOL, d));
+    case 2: return text("%s.%s(%s)", expr(g, ITEMS, d), chance(g, 50) ? "any" : "all", inline_fn(g, ITEM, BOOL, d));
+    default: return text("(%s.parse_float() == null)", expr(g, STR, d));
+    }
+}
+
+/* A list made of another. */
+static char *list_method(Gen *g, Ty type, Ty item, uint32_t d)
+{
+    char *list = expr(g, type, d);
+    switch (below(g, 8)) {
+    case 0: return mapped(g, item, d);
+    case 1: return text("%s.filter(%s)", list, inline_fn(g, item, BOOL, d));
+    case 2: return text("%s.sort_by(%s)", list, inline_fn(g, item, chance(g, 60) ? INT : STR, d));
+    case 3: return text("%s.reverse()", list);
+    case 4: return text("[%s, %s].flatten()", list, expr(g, type, d));
+    case 5: return chance(g, 20) ? text("%s.remove(0)", list) : text("%s.insert(0, %s)", list, expr(g, item, d));
+    case 6: return type == ITEMS ? mapped(g, ITEM, d) : text("%s.%s()", list, chance(g, 50) ? "sort" : "unique");
+    default:
+        return type == INTS ? text("%s.map(s => s.parse_int()).compact()", expr(g, STRS, d))
+                            : text("%s.slice(0, 3)", list);
+    }
+}
+
 static char *int_expr(Gen *g, uint32_t d)
 {
+    if (chance(g, 35)) return int_method(g, d);
     switch (below(g, 19)) {
     case 0: return text("(%s + %s)", expr(g, INT, d), expr(g, INT, d));
     case 1: return text("(%s - %s)", expr(g, INT, d), expr(g, INT, d));
@@ -214,6 +313,7 @@ static char *int_expr(Gen *g, uint32_t d)
 
 static char *str_expr(Gen *g, uint32_t d)
 {
+    if (chance(g, 35)) return str_method(g, d);
     switch (below(g, 13)) {
     case 0: return text("(%s + %s)", expr(g, STR, d), expr(g, STR, d));
     case 1: return text("\"<${%s} ${%s}>\"", expr(g, INT, d), expr(g, (Ty)below(g, SHAPE + 1), d));
@@ -236,6 +336,7 @@ static char *bool_expr(Gen *g, uint32_t d)
 {
     static const char *const orders[] = {"<", "<=", ">", ">="};
     Ty type = (Ty)below(g, TY_COUNT);
+    if (chance(g, 25)) return bool_method(g, d);
     switch (below(g, 9)) {
     case 0: return text("(%s %s %s)", expr(g, INT, d), orders[below(g, 4)], expr(g, INT, d));
     case 1: return text("(%s && %s)", expr(g, BOOL, d), expr(g, BOOL, d));
@@ -251,6 +352,7 @@ static char *bool_expr(Gen *g, uint32_t d)
 
 static char *list_expr(Gen *g, Ty type, Ty item, uint32_t d)
 {
+    if (chance(g, 40)) return list_method(g, type, item, d);
     switch (below(g, 5)) {
     case 0: return text("%s.push(%s)", expr(g, type, d), expr(g, item, d));
     case 1: return text("%s.concat(%s)", expr(g, type, d), expr(g, type, d));
@@ -270,18 +372,40 @@ static char *compound(Gen *g, Ty type, uint32_t d)
         if (chance(g, 40)) return text("(%s %% 100000).to_float()", expr(g, INT, d));
         return text("(%s %c %s)", expr(g, FLOAT, d), "+-*"[below(g, 3)],
                     chance(g, 50) ? expr(g, FLOAT, d) : text("%u", below(g, 5)));
-    case DUR: return text("(%s + %s)", expr(g, DUR, d), expr(g, DUR, d));
+    case DUR:
+        return chance(g, 20) ? text("(%s.parse_duration() ?? %s)", expr(g, STR, d), expr(g, DUR, d))
+                             : text("(%s + %s)", expr(g, DUR, d), expr(g, DUR, d));
     case INTS: return list_expr(g, INTS, INT, d);
-    case STRS: return chance(g, 20) ? text("%s.lines()", expr(g, STR, d)) : list_expr(g, STRS, STR, d);
-    case MAP: return text("%s.set(\"%s\", %s)", expr(g, MAP, d), word(g), expr(g, INT, d));
+    case STRS:
+        switch (below(g, 6)) {
+        case 0: return text("%s.lines()", expr(g, STR, d));
+        case 1: return text("%s.split(\"%s\")", expr(g, STR, d), chance(g, 50) ? " " : "e");
+        case 2: return text("%s.keys()", expr(g, MAP, d));
+        default: return list_expr(g, STRS, STR, d);
+        }
+    case MAP:
+        switch (below(g, 8)) {
+        case 0: return text("%s.remove(\"%s\")", expr(g, MAP, d), word(g));
+        case 1: return text("%s.merge(%s)", expr(g, MAP, d), expr(g, MAP, d));
+        case 2: return text("%s.map_values(%s)", expr(g, MAP, d), inline_fn(g, INT, INT, d));
+        case 3: return text("%s.filter_keys(%s)", expr(g, MAP, d), inline_fn(g, STR, BOOL, d));
+        case 4: return text("decoded_map(%s.to_json())", expr(g, MAP, d));
+        default: break;
+        }
+        return text("%s.set(\"%s\", %s)", expr(g, MAP, d), word(g), expr(g, INT, d));
     case NUMBERED: return text("%s.set(%s, %s)", expr(g, NUMBERED, d), expr(g, INT, d), expr(g, STR, d));
     case ITEM:
+        if (chance(g, 15)) return text("decoded(%s.to_json())", expr(g, ITEM, d));
         if (chance(g, 30)) return text("(%s ?? %s)", expr(g, OITEM, d), expr(g, ITEM, d));
         return text("Item(name: %s, n: %s, tags: %s)", expr(g, STR, d), expr(g, INT, d), expr(g, STRS, d));
     case ITEMS: return list_expr(g, ITEMS, ITEM, d);
     case SHAPE: return text("Shape.circle(%s)", expr(g, INT, d));
-    case OINT: return text("%s.get(%s)", expr(g, INTS, d), expr(g, INT, d));
-    case OSTR: return text("some_text(%s)", expr(g, STR, d));
+    case OINT:
+        return chance(g, 40) ? text("%s.parse_int()", expr(g, STR, d))
+                             : text("%s.get(%s)", expr(g, INTS, d), expr(g, INT, d));
+    case OSTR:
+        if (chance(g, 30)) return text("%s.first()", expr(g, STRS, d));
+        return text("some_text(%s)", expr(g, STR, d));
     default: return text("%s.get(%s)", expr(g, ITEMS, d), expr(g, INT, d));
     }
 }
@@ -993,7 +1117,10 @@ static const char preamble[] =
     "else => return \"shape\" } }\n"
     "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    "
     "return total\n}\n"
-    "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n";
+    "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n"
+    "fn at(n: int) -> time { return (\"2024-02-28T22:33:44.555Z\".parse_time() ?? at(0)) + 1h * (n % 100000) }\n"
+    "fn decoded(j: json) -> Item { return j.decode() }\n"
+    "fn decoded_map(j: json) -> map<string, int> { return j.decode() }\n";
 
 static void print_preamble(void)
 {

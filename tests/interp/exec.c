@@ -329,21 +329,30 @@ const Value **vars_copy(const Frame *f)
     return memcpy(must_alloc(size), f->vars, size);
 }
 
+/* What lies between enter and leave cannot stop: it has a budget of its own. */
+bool fn_enter(Frame *f)
+{
+    Task *task = f->task;
+    if (task->fn_depth == FN_DEPTH) return panic(f, "fn calls are nested deeper than %d", FN_DEPTH);
+    if (task->fn_depth++ == 0) task->fn_fuel = FN_FUEL;
+    return true;
+}
+
+void fn_leave(Task *task)
+{
+    if (--task->fn_depth || !task->fn_spent) return;
+    task->fn_spent = false;
+    task->fuel = 0;
+}
+
 const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
 {
     Task *task = caller->task;
     Frame f = {.task = task, .decl = decl, .vars = vars_of(decl, args), .is_fn = true};
     f.line = line_of(&f, decl->span);
-    if (task->fn_depth == FN_DEPTH) {
-        panic(&f, "fn calls are nested deeper than %d", FN_DEPTH);
-        return NULL;
-    }
-    if (task->fn_depth++ == 0) task->fn_fuel = FN_FUEL;
+    if (!fn_enter(&f)) return NULL;
     Flow flow = run_block(&f, decl->block);
-    if (--task->fn_depth == 0 && task->fn_spent) {
-        task->fn_spent = false;
-        task->fuel = 0;
-    }
+    fn_leave(task);
     if (flow == FLOW_RAISED) return NULL;
     return f.result ? f.result : &value_null;
 }

@@ -121,8 +121,9 @@ struct Frame {
     Scope *scope;        /* innermost */
     Undo *undo;          /* newest first */
     uint32_t undo_count;
-    bool returning; /* its body is done; it waits for its children */
-    bool is_fn;     /* cannot stop; not among its task's frames */
+    bool returning;        /* its body is done; it waits for its children */
+    uint32_t inline_depth; /* inline functions under way: they cannot stop either */
+    bool is_fn;            /* cannot stop; not among its task's frames */
 };
 
 typedef enum TaskEnd { END_NOT, END_COMPLETED, END_FAILED, END_CANCELLED } TaskEnd;
@@ -313,8 +314,13 @@ bool test_answers(Frame *f, const void *what, const char *name, const Value **ar
 bool test_answers_workflow(Task *task, const Decl *decl, const Value **args, const Value **out);
 const Value *eval_test_call(Frame *f, const Expr *e);
 
-/* method.c, method_list.c, method_json.c */
+bool fn_enter(Frame *f);
+void fn_leave(Task *task);
+
+/* method.c, method_inline.c, method_list.c, method_json.c */
 const Value *eval_method(Frame *f, const Expr *e);
+const Value *inline_method(Frame *f, const Expr *e);
+const Value *list_sorted(const Value *list, const Value *keys);
 const Value *list_method(Frame *f, const Expr *e, const Value **args);
 const Value *json_method(Frame *f, const Expr *e, const Value **args);
 const Value *json_parse(const char *text, size_t len); /* NULL: it is none */

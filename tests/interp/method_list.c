@@ -67,7 +67,7 @@ static const Value *reverse(const Value *list)
 }
 
 /* Each item goes before the first one with a greater key. */
-static const Value *sort(const Value *list, const Value *keys)
+const Value *list_sorted(const Value *list, const Value *keys)
 {
     Value *items = value_items(V_LIST, list->len), *sorted = value_items(V_LIST, list->len);
     for (size_t i = 0; i < list->len; i++) {
@@ -155,7 +155,7 @@ const Value *list_method(Frame *f, const Expr *e, const Value **args)
     case BI_LIST_CONTAINS: return value_bool(index_of(list, a) >= 0);
     case BI_LIST_INDEX_OF: at = index_of(list, a); return at < 0 ? &value_null : value_int(at);
     case BI_LIST_REVERSE: return reverse(list);
-    case BI_LIST_SORT: return sort(list, list);
+    case BI_LIST_SORT: return list_sorted(list, list);
     case BI_LIST_UNIQUE: return unique(list);
     case BI_LIST_FLATTEN: return flatten(list);
     case BI_LIST_COMPACT: return compact(list);

@@ -187,7 +187,7 @@ bool task_spend(Frame *f)
 {
     Task *task = f->task;
     if (--task->fuel >= 0) return true;
-    if (!f->is_fn) return stop_ready(task);
+    if (!f->is_fn && !f->inline_depth) return stop_ready(task);
     if (task->fn_fuel <= 0) return panic(f, "this fn ran too long without letting others run");
     task->fn_fuel -= FUEL_SLICE;
     task->fuel = FUEL_SLICE;
