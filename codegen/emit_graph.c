@@ -28,6 +28,7 @@ typedef struct Graph {
     const Machine *machine;
     GraphFormat format;
     Text out;
+    uint32_t *numbers;      /* by index of a routine: its place among the workflows */
     const Routine *routine; /* the one being walked */
     Edge *edges;            /* of that routine */
     uint32_t edge_count, edge_cap;
@@ -248,7 +249,7 @@ static void put_edge(Graph *g, uint32_t r, const Edge *edge)
         text_format(&g->out, " -. %s .-> ", arrow_names[edge->arrow]);
     else
         text_put(&g->out, " -> ");
-    put_node(g, inside ? r : edge->to, inside ? edge->to : 0, end);
+    put_node(g, inside ? r : g->numbers[edge->to], inside ? edge->to : 0, end);
     if (!mermaid && edge->arrow != ARROW_FLOW)
         text_format(&g->out, " [style=%s, label=\"%s\"]", inside ? "dotted" : "dashed", arrow_names[edge->arrow]);
     text_put(&g->out, mermaid ? "\n" : ";\n");
@@ -260,6 +261,14 @@ static void put_edges(Graph *g, uint32_t r, bool inside)
         if ((g->edges[i].arrow <= ARROW_ERROR) == inside) put_edge(g, r, &g->edges[i]);
 }
 
+static void number_workflows(Graph *g)
+{
+    uint32_t count = 0;
+    g->numbers = arena_alloc(g->machine->arena, (g->machine->routine_count + 1) * sizeof *g->numbers);
+    for (uint32_t i = 0; i < g->machine->routine_count; i++)
+        if (g->machine->routines[i]->kind == ROUTINE_WORKFLOW) g->numbers[i] = count++;
+}
+
 /* Edges between workflows stand behind the workflows: in Mermaid a node belongs to the group that names it first. */
 char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
 {
@@ -267,13 +276,14 @@ char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
     *g = (Graph){.machine = machine, .format = format, .out = {.arena = machine->arena}};
     text_put(&g->out, format == GRAPH_MERMAID ? "flowchart TD\n"
                                               : "digraph program {\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    number_workflows(g);
     for (int calls = 0; calls < 2; calls++)
         for (uint32_t r = 0; r < machine->routine_count; r++) {
             const Routine *routine = machine->routines[r];
             if (routine->kind != ROUTINE_WORKFLOW) continue;
             walk_routine(g, routine);
-            if (!calls) put_nodes(g, r, routine);
-            put_edges(g, r, !calls);
+            if (!calls) put_nodes(g, g->numbers[r], routine);
+            put_edges(g, g->numbers[r], !calls);
             if (!calls) text_put(&g->out, format == GRAPH_MERMAID ? "  end\n" : "  }\n");
         }
     if (format == GRAPH_DOT) text_put(&g->out, "}\n");
