@@ -145,7 +145,8 @@ TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times
 
 TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with, bool at_start)
 {
-    static const TfyString space = {.head = {.refs = TFY_IMMORTAL, .type = &tfy_type_string}, 1, 1, 1, 0, " "};
+    static const TfyString space = {
+        .head = {.refs = TFY_IMMORTAL, .type = &tfy_type_string}, .byte_len = 1, .len = 1, .cap = 1, .bytes = " "};
     const TfyString *fill = with ? string(with) : &space;
     if (len <= string(s)->len) return tfy_temp(task, tfy_keep(s));
     if (!fill->byte_len) {
