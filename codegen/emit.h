@@ -37,6 +37,9 @@ void emit_prototype(Emit *e, const Routine *routine);
 void emit_routine(Emit *e, const Routine *routine);
 const char *emit_routine_name(Emit *e, const Routine *routine);
 
+/* ---- emit_header.c ---- */
+void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function behind an extern tool */
+
 /* ---- emit_table.c: static data ---- */
 void emit_forwards(Emit *e); /* names that functions refer to */
 void emit_types(Emit *e);    /* descriptors that are needed, and all they need */

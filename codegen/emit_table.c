@@ -284,31 +284,18 @@ static const char *emit_params(Emit *e, const Decl *decl)
     return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->c_name), fields, count, decl_line(e, decl));
 }
 
-static const char *extern_name(Emit *e, const Decl *decl)
-{
-    const Expr *part = decl->provider_value->parts;
-    return part ? arena_strndup(e->arena, part->text, part->text_len) : "";
-}
-
 /* The prototype that the user's C must have, and the function that unpacks the arguments for it. */
 static void emit_extern(Emit *e, const Decl *decl)
 {
-    Rep result = machine_rep(decl->type);
-    const char *name = extern_name(e, decl);
+    const Expr *name = decl->provider_value->parts;
     uint32_t line = decl_line(e, decl), index = 0;
     Text proto = {.arena = e->arena}, call = {.arena = e->arena};
-    text_format(&proto, "bool %s(TfyTask *task", name);
-    text_format(&call, "return %s(tfy__t", name);
-    for (const Field *f = decl->params; f; f = f->next, index++) {
-        Rep rep = machine_rep(f->type);
-        text_format(&proto, ", %s%s_", emit_ctype(rep), f->name.text);
-        text_format(&call, ", tfy__a[%u].%s", index, emit_member(rep));
-    }
-    if (result != REP_NONE) {
-        text_format(&proto, ", %s*out", emit_ctype(result));
-        text_format(&call, ", &tfy__out->%s", emit_member(result));
-    }
-    ctext_pieces(&e->c, line, "%s);", proto.data);
+    emit_extern_prototype(&proto, decl);
+    text_format(&call, "return %.*s(tfy__t", name ? (int)name->text_len : 0, name ? name->text : "");
+    for (const Field *f = decl->params; f; f = f->next, index++)
+        text_format(&call, ", tfy__a[%u].%s", index, emit_member(machine_rep(f->type)));
+    if (decl->type->kind != TYPE_NOTHING) text_format(&call, ", &tfy__out->%s", emit_member(machine_rep(decl->type)));
+    ctext_piece(&e->c, line, proto.data);
     ctext_line(&e->c, line,
                "static bool tfyg_extern_%s(TfyTask *tfy__t, TFY__UNUSED const TfyValue *tfy__a, TFY__UNUSED TfyValue "
                "*tfy__out) { %s); }",

@@ -514,6 +514,11 @@ char *emit_graph(const Machine *machine, GraphFormat format, size_t *len);
  * frame_assign. */
 char *emit_report(const Machine *machine, bool json, size_t *len);
 
+/* A header with the prototypes of the C functions behind a module's extern tools; NULL when it has none. name: of the header, for its guard.
+ * Requires check_program only. */
+char *emit_header(const Program *program, const Module *module, const EmitOptions *options, const char *name,
+                  size_t *len);
+
 /* The JSON Schema of what a tool, prompt or workflow takes and gives, or of a type, by its full name; text in the program's arena. NULL when
  * there is no such declaration; *nearest is then one that was perhaps meant, or NULL. Requires check_program only. */
 char *emit_schema(const Program *program, const char *name, size_t *len, const char **nearest);

@@ -82,6 +82,25 @@ static int make_c(Compilation *c, const Program *program)
     return tfyc_write_file(c->options->output, text, len, 0);
 }
 
+/* The main file's header is called like it, those of others like their module. */
+static const char *header_name(Compilation *c, const Module *module)
+{
+    const char *file = module->file, *end = strstr(file, ".tfy");
+    size_t len = end && !end[4] ? (size_t)(end - file) : strlen(file);
+    return module->number ? module->name : arena_strndup(&c->arena, file, len);
+}
+
+static int write_headers(Compilation *c, const Program *program)
+{
+    int status = EXIT_OK;
+    for (const Module *module = program->modules; module && status == EXIT_OK; module = module->next) {
+        size_t len;
+        const char *name = header_name(c, module), *text = emit_header(program, module, &c->emit, name, &len);
+        if (text) status = tfyc_write_file(arena_printf(&c->arena, "%s/%s.h", c->options->headers, name), text, len, 0);
+    }
+    return status;
+}
+
 static int print_schema(const Program *program, const char *name)
 {
     size_t len;
@@ -122,7 +141,9 @@ static int compile(Compilation *c, Module *module)
         return finish_dump();
     }
     if (options->schema) return print_schema(program, options->schema);
-    status = options->check ? EXIT_OK : make_c(c, program);
+    bool makes = !options->check && (options->output || !options->headers);
+    status = makes ? make_c(c, program) : EXIT_OK;
+    if (!status && options->headers) status = write_headers(c, program);
     if (!status && options->depfile) status = write_depfile(options, &c->arena, &c->sources);
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct Options {
     const char *const *inputs; /* at least one, unless the mode takes none */
     int input_count;
     const char *output, *depfile; /* NULL: not given */
+    const char *headers;          /* the directory for headers of extern tools; NULL: none are written */
     DumpKind dump;
     bool check;      /* report mistakes and write nothing; with format: list the files that are not formatted */
     bool format;     /* write the canonical text */

@@ -14,6 +14,7 @@ enum {
     OPT_DIFF,
     OPT_DUMP,
     OPT_DEPFILE,
+    OPT_HEADERS,
     OPT_LIST_FILES,
     OPT_BUNDLE,
     OPT_LSP,
@@ -50,6 +51,8 @@ static const OptionInfo table[] = {
     {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow or type"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names what the output depends on"},
+    {OPT_HEADERS, "headers", "DIR",
+     "write NAME.h there for each file with extern tools: the prototypes of their C functions"},
     {OPT_LIST_FILES, "list-files", NULL, "print the files the program is made of, and write nothing"},
     {OPT_BUNDLE, "bundle", NULL, "FILE is a program as the log stores it: JSON with all its files"},
     {OPT_LSP, "lsp", NULL, "serve an editor on standard input and output"},
@@ -157,6 +160,7 @@ static void read_option(Options *options, int option)
     case OPT_JSON: options->as_json = true; return;
     case OPT_SCHEMA: options->schema = optarg; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
+    case OPT_HEADERS: options->headers = optarg; return;
     case OPT_NO_MAIN: options->emit.main = false; return;
     case OPT_NO_LINE: options->emit.lines = false; return;
     case OPT_DIAGNOSTICS:
@@ -191,7 +195,8 @@ static void refuse_nonsense(const Options *options)
     if (options->as_json && !options->report) refuse_usage("--json goes with --report");
     if (options->diff && !options->format) refuse_usage("--diff goes with --format");
     if (options->output && !compiles) refuse_usage("-o goes with compiling");
-    if (compiles && !options->output) refuse_usage("-o OUT.c is missing");
+    if (options->headers && !compiles) refuse_usage("--headers goes with compiling");
+    if (compiles && !options->output && !options->headers) refuse_usage("-o OUT.c is missing");
 }
 
 Options tfyc_read_options(int argc, char **argv)

@@ -244,6 +244,7 @@ TypeField type_message_field(Check *c, const char *error_name)
 static const Expr *core_default(Check *c, const Type *type)
 {
     if (type->kind == TYPE_STRING) return new_text_default(c, "");
+    if (type->kind == TYPE_MAP) return new_default(c, EX_MAP, type);
     return new_default(c, type->kind == TYPE_BOOL ? EX_BOOL : EX_INT, type);
 }
 
@@ -278,6 +279,8 @@ static void init_core_records(Check *c, CoreTypes *core)
                             {.name = "body", .type = core->string},
                             {.name = "truncated", .type = core->boolean},
                             {.name = "lossy", .type = core->boolean}};
+    for (size_t i = 0; i < sizeof response / sizeof *response; i++)
+        response[i].value = core_default(c, response[i].type);
     core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", response, 5);
     core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", exec, 5);
     core->patch = new_core_fields(c, TYPE_RECORD, "Patch", patch, 2);

@@ -445,6 +445,10 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     add_word(&command, "-o");
     add_word(&command, c_file);
     if (what->tests) add_word(&command, "--tests");
+    if (what->extra_count) { /* for `#include "NAME.h"` in the C files */
+        add_word(&command, "--headers");
+        add_word(&command, dir);
+    }
     int status = run_command(&command, -1, -1);
     if (status == EXIT_DONE || status == EXIT_DATA || status == EXIT_USAGE) return status;
     if (status == EXIT_MISSING || status == EXIT_LOG) return status;
@@ -489,7 +493,8 @@ static int explain_cc(const TfyCompile *what, FILE *messages)
                      what->name);
 }
 
-static int make_executable(const TfyCompile *what, const Toolchain *tools, const char *c_file, const char *program)
+static int make_executable(const TfyCompile *what, const Toolchain *tools, const char *dir, const char *c_file,
+                           const char *program)
 {
     Command command = {0};
     char *flags = strdup(tools->flags);
@@ -503,6 +508,8 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     for (int i = 0; i < CC_FLAG_COUNT; i++) add_word(&command, CC_FLAGS[i]);
     add_word(&command, "-I");
     add_word(&command, tools->include);
+    add_word(&command, "-iquote");
+    add_word(&command, dir);
     add_word(&command, c_file);
     for (int i = 0; i < what->extra_count; i++) add_word(&command, what->extras[i]);
     add_word(&command, tools->library);
@@ -529,7 +536,7 @@ static int make_entry(const TfyCompile *what, const Toolchain *tools, const char
         return tfy__fail(EXIT_MISSING, "the path of the cache is too long");
     }
     int status = make_c(what, tools, dir, c_file);
-    return status == EXIT_DONE ? make_executable(what, tools, c_file, program) : status;
+    return status == EXIT_DONE ? make_executable(what, tools, dir, c_file, program) : status;
 }
 
 /* Makes the entry aside and renames it into place. Losing that race is fine: the winner's entry is equal. */

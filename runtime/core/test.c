@@ -211,6 +211,12 @@ static char *take_text(TfyBuffer *buffer)
 
 /* ---- counting ---- */
 
+/* The effect http is one to a test, whatever class its method gives it. */
+static const TfyTool *one_tool(const TfyTool *tool)
+{
+    return tool && tool->family == TFY_F_HTTP && !tool->argv ? &tfy_effect_http : tool;
+}
+
 static Counter *counter_of(TfyTest *test, const void *what)
 {
     Counter *counter = test->counters;
@@ -235,7 +241,7 @@ bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkf
 {
     TfyTest *test = task->loop->test;
     if (!test) return tfy_panic(task, line, "calls() stands only in a test");
-    const Counter *counter = counter_of(test, tool ? (const void *)tool : workflow);
+    const Counter *counter = counter_of(test, tool ? (const void *)one_tool(tool) : workflow);
     *out = counter ? counter->count : 0;
     return true;
 }
@@ -275,7 +281,7 @@ static uint32_t wildcards(const Mock *mock)
 
 static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *workflow)
 {
-    return mock->tool == tool && mock->workflow == workflow;
+    return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
 }
 
 /* An answer of another type is none: one place may ask for a bool, another for a case of an enum. A T fits a T?, null too, and where nothing
@@ -392,7 +398,7 @@ bool tfy__test_answers(Pending *pending)
     const TfyTool *tool = call->tool;
     const Mock *other = NULL;
     if (!test) return false;
-    count_call(test, tool);
+    count_call(test, one_tool(tool));
     if (runs_here(tool)) return false;
     const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
     pending->stage = STAGE_RUN;

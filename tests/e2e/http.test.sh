@@ -188,3 +188,31 @@ run sqlite3 .tfy/runs.db "select payload from history where payload like '%secre
 check "records show the name" printed '"secret:TOKEN"'
 run tfy replay last
 check "replay needs no secrets" printed " 0 divergences, 0 effects performed"
+
+# ---- tests in the language ----
+echo 'tool get(x: string) -> int = http "GET https://h/${x}"' >other.tfy
+cat >mocked.tfy <<'END'
+import "other.tfy"
+tool weather(city: string) -> int = http "GET https://h/${city}"
+
+workflow main() -> int {
+    let a = yield http("GET", "x")
+    let b = yield http("POST", "y", headers: { "A": secret("K") }) key "k"
+    let n = yield weather("x")
+    let m = yield other.get("y")
+    return a.status + b.status + n + m
+}
+
+test "requests are mocked like any step" {
+    mock http("GET", _) => HttpResponse(status: 404)
+    mock http("POST", "y", { "A": "secret:K" }) => HttpResponse(status: 200, body: "x")
+    mock weather("x") => 3
+    mock other.get(_) => 4
+    let r = yield main()
+    assert r == 611
+    assert calls(http) == 2
+    assert calls(other.get) == 1
+}
+END
+run tfy test mocked.tfy
+check "requests and secrets in tests, also of other files" printed "1 passed, 0 failed"
