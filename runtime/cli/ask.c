@@ -14,6 +14,7 @@ typedef struct Question {
     char run[37];
     char *task, *text, *answers; /* owned */
     int64_t step;
+    bool free_text; /* any text answers it */
     struct Question *next;
 } Question;
 
@@ -114,7 +115,8 @@ static void on_input(void *arg, uint32_t events)
         if (got <= 0) {
             stop_reading(asker);
             if (asker->first)
-                fprintf(stderr, "\nanswer with: %s approve %s --yes or --no\n", asker->command, asker->first->run);
+                fprintf(stderr, "\nanswer with: %s approve %s %s\n", asker->command, asker->first->run,
+                        asker->first->free_text ? "TEXT" : "--yes or --no");
             return;
         }
         typed_bytes(asker, bytes, (size_t)got);
@@ -151,6 +153,7 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
     question->text = text_of(asked);
     question->answers = strdup(asked->answers);
     question->step = asked->step;
+    question->free_text = asked->free_text;
     if (!question->task || !question->text || !question->answers) {
         free_question(question);
         return;
@@ -170,8 +173,11 @@ static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
     char *text = text_of(asked);
     bool plain = strcmp(asked->answers, "yes, no") == 0;
     fprintf(stderr, "%s\n  %s approve %s --task %s --step %lld %s%s%s\n", text ? text : asked->question, asker->command,
-            asked->run, asked->task, (long long)asked->step, plain ? "--yes|--no" : "--answer CASE (",
-            plain ? "" : asked->answers, plain ? "" : ")");
+            asked->run, asked->task, (long long)asked->step,
+            asked->free_text ? "TEXT"
+            : plain          ? "--yes|--no"
+                             : "--answer CASE (",
+            plain || asked->free_text ? "" : asked->answers, plain || asked->free_text ? "" : ")");
     free(text);
 }
 

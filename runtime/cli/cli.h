@@ -46,6 +46,7 @@ typedef enum TfyOption {
     OPT_ALL,
     OPT_PROGRAM,
     OPT_OUTPUT,
+    OPT_ID,
     OPT_OUT,
     OPT_DIR,
     OPT_FILTER,
@@ -144,6 +145,7 @@ int tfy__cmd_output(int argc, char **argv);
 int tfy__cmd_approve(int argc, char **argv);
 int tfy__cmd_deny(int argc, char **argv);
 int tfy__cmd_kill(int argc, char **argv);
+int tfy__cmd_signal(int argc, char **argv);
 int tfy__cmd_resolve(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
 

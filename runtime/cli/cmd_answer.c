@@ -1,4 +1,4 @@
-/* cmd_answer.c: tfy approve, deny, kill and resolve: what people have to say about a run. To its live process where there is one, else into
+/* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process where there is one, else into
  * its log. */
 #include "cli/cli.h"
 #include "cli/offline.h"
@@ -61,14 +61,15 @@ static bool set_step(json_t *request, const char *text)
     return true;
 }
 
+/* word NULL: yes, if that is an answer to what is asked. */
 static int answer(const TfyArgs *args, const char *word)
 {
     int status = EXIT_USAGE;
     char done[128];
     json_t *request = new_request(args, "approve");
-    json_object_set_new(request, "answer", json_string(word));
+    if (word) json_object_set_new(request, "answer", json_string(word));
     if (!args->option[OPT_STEP] || set_step(request, args->option[OPT_STEP])) {
-        snprintf(done, sizeof done, "answered with %.60s", word);
+        snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
         status = deliver(args, request, done);
     }
     json_decref(request);
@@ -80,9 +81,18 @@ int tfy__cmd_approve(int argc, char **argv)
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) {
-        int answers = !!args.option[OPT_YES] + !!args.option[OPT_NO] + !!args.option[OPT_ANSWER];
-        const char *word = args.option[OPT_ANSWER] ? args.option[OPT_ANSWER] : args.option[OPT_NO] ? "no" : "yes";
-        status = answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no and --answer") : answer(&args, word);
+        const char *text = args.word_count > 1 ? args.words[1] : NULL;
+        const char *words[] = {args.option[OPT_YES] ? "yes" : NULL, args.option[OPT_NO] ? "no" : NULL,
+                               args.option[OPT_ANSWER], text};
+        const char *word = NULL;
+        int answers = 0;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            if (!words[i]) continue;
+            word = words[i];
+            answers++;
+        }
+        status =
+            answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no, --answer and a text") : answer(&args, word);
     }
     tfy__args_free(&args);
     return status;
@@ -93,6 +103,35 @@ int tfy__cmd_deny(int argc, char **argv)
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) status = answer(&args, "no");
+    tfy__args_free(&args);
+    return status;
+}
+
+/* The value as it was typed. False after a message. */
+static bool set_value(json_t *request, const char *text)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!value) {
+        tfy__say("a signal's value is JSON: %s; text is written with its quotes, '\"text\"'", error.text);
+        return false;
+    }
+    json_object_set_new(request, "value", value);
+    return true;
+}
+
+int tfy__cmd_signal(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = new_request(&args, "signal");
+        json_object_set_new(request, "name", json_string(args.words[1]));
+        if (args.option[OPT_ID]) json_object_set_new(request, "id", json_string(args.option[OPT_ID]));
+        status = EXIT_USAGE;
+        if (args.word_count < 3 || set_value(request, args.words[2])) status = deliver(&args, request, "sent");
+        json_decref(request);
+    }
     tfy__args_free(&args);
     return status;
 }

@@ -37,27 +37,6 @@ typedef struct Standing {
     bool cancelling;
 } Standing;
 
-static void stand(Standing *standing, const TfyLogRecord *record)
-{
-    standing->last = record;
-    if (record->point) standing->placed = record;
-    switch (record->type) {
-    case TFY_R_STEP_START: standing->open = record; break;
-    case TFY_R_TASK_YIELD: standing->due = record; break;
-    case TFY_R_IN_DOUBT: standing->doubt = record; break;
-    case TFY_R_SIGNAL:
-    case TFY_R_TASK_CANCEL: standing->cancelling = true; break;
-    case TFY_R_TASK_EXIT:
-    case TFY_R_TASK_ABORT: standing->end = record; break;
-    case TFY_R_TASK_COMPLETE: break;
-    case TFY_R_RETRY:
-        standing->open = standing->doubt = NULL;
-        standing->due = record;
-        break;
-    default: standing->open = standing->doubt = standing->due = NULL;
-    }
-}
-
 static bool has_member(const TfyLogRecord *record, const char *name)
 {
     json_t *payload = tfy__db_payload(record);
@@ -78,6 +57,37 @@ static char *member_text(const TfyLogRecord *record, const char *name)
         text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(payload);
     return text;
+}
+
+static bool says(const TfyLogRecord *record, const char *name, const char *wanted)
+{
+    char *text = member_text(record, name);
+    const bool same = text && strcmp(text, wanted) == 0;
+    free(text);
+    return same;
+}
+
+static void stand(Standing *standing, const TfyLogRecord *record)
+{
+    standing->last = record;
+    if (record->point) standing->placed = record;
+    switch (record->type) {
+    case TFY_R_STEP_START: standing->open = record; break;
+    case TFY_R_TASK_YIELD:
+        if (!says(record, "why", "deadline")) standing->due = record; /* a block that has begun waits for nothing */
+        break;
+    case TFY_R_IN_DOUBT: standing->doubt = record; break;
+    case TFY_R_SIGNAL: standing->cancelling |= !has_member(record, "value"); break; /* else it is for the run */
+    case TFY_R_TASK_CANCEL: standing->cancelling = true; break;
+    case TFY_R_TASK_EXIT:
+    case TFY_R_TASK_ABORT: standing->end = record; break;
+    case TFY_R_TASK_COMPLETE: break;
+    case TFY_R_RETRY:
+        standing->open = standing->doubt = NULL;
+        standing->due = record;
+        break;
+    default: standing->open = standing->doubt = standing->due = NULL;
+    }
 }
 
 static void set_text(json_t *object, const char *name, const char *text)
@@ -251,7 +261,9 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
     set_member(object, "question", standing->open, "question");
     if (has_member(standing->open, "details")) set_member(object, "details", standing->open, "details");
     task_option(inspection, task, option);
-    if (json_is_array(type)) {
+    if (says(standing->open, "type", "string")) {
+        add_next(inspection, "approve %s TEXT%s", inspection->run, option);
+    } else if (json_is_array(type)) {
         const json_t *answer;
         size_t i;
         json_object_set_new(object, "answers", json_deep_copy(type));
@@ -288,6 +300,30 @@ static void report_due(const Standing *standing, json_t *object)
     json_decref(payload);
 }
 
+/* Signals of a name that came and that no task has taken. */
+static int left_of_signal(const TfyHistory *history, const char *name)
+{
+    int left = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type == TFY_R_SIGNAL && has_member(record, "value")) left += says(record, "name", name);
+        if (record->type == TFY_R_WOKE) left -= says(record, "name", name);
+    }
+    return left;
+}
+
+static void report_signal(Inspection *inspection, const Standing *standing, json_t *object)
+{
+    char *name = member_text(standing->open, "name");
+    set_text(object, "waits_for", "signal");
+    set_text(object, "signal", name);
+    if (name && left_of_signal(inspection->history, name) > 0)
+        json_object_set_new(object, "has_come", json_true());
+    else
+        add_next(inspection, "signal %s %s [JSON]", inspection->run, name ? name : "");
+    free(name);
+}
+
 static bool asks(const Standing *standing)
 {
     return !standing->end && (standing->doubt || (standing->open && has_member(standing->open, "question")));
@@ -322,6 +358,8 @@ static json_t *report_task(Inspection *inspection, uint32_t index, const Standin
         report_doubt(inspection, task, standing, object);
     } else if (asks(standing)) {
         report_question(inspection, task, standing, object);
+    } else if (standing->open && says(standing->open, "tool", "signal")) {
+        report_signal(inspection, standing, object);
     } else if (standing->open) {
         set_text(object, "waits_for", "result");
         set_member(object, "tool", standing->open, "tool");
@@ -433,6 +471,9 @@ static void print_waits(const json_t *task, bool stopped)
     const char *waits = text_of(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
         printf("    waits for an answer: %s\n", text_of(task, "question"));
+    else if (strcmp(waits, "signal") == 0)
+        printf("    waits for signal %s%s\n", text_of(task, "signal"),
+               json_object_get(task, "has_come") ? ", which has come" : "");
     else if (strcmp(waits, "resolve") == 0)
         printf("    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"), text_of(task, "key"));
     else if (strcmp(waits, "result") == 0)

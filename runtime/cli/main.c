@@ -12,15 +12,25 @@ typedef struct Entry {
 } Entry;
 
 static const Entry ENTRIES[] = {
-    {"run", tfy__cmd_run},         {"build", tfy__cmd_build},
-    {"check", tfy__cmd_check},     {"lsp", tfy__cmd_lsp},
-    {"test", tfy__cmd_test},       {"fmt", tfy__cmd_fmt},
-    {"graph", tfy__cmd_graph},     {"completions", tfy__cmd_completions},
-    {"ps", tfy__cmd_ps},           {"inspect", tfy__cmd_inspect},
-    {"resume", tfy__cmd_resume},   {"replay", tfy__cmd_replay},
-    {"output", tfy__cmd_output},   {"approve", tfy__cmd_approve},
-    {"deny", tfy__cmd_deny},       {"kill", tfy__cmd_kill},
-    {"resolve", tfy__cmd_resolve}, {"wal export", tfy__cmd_wal_export},
+    {"run", tfy__cmd_run},
+    {"build", tfy__cmd_build},
+    {"check", tfy__cmd_check},
+    {"lsp", tfy__cmd_lsp},
+    {"test", tfy__cmd_test},
+    {"fmt", tfy__cmd_fmt},
+    {"graph", tfy__cmd_graph},
+    {"completions", tfy__cmd_completions},
+    {"ps", tfy__cmd_ps},
+    {"inspect", tfy__cmd_inspect},
+    {"resume", tfy__cmd_resume},
+    {"replay", tfy__cmd_replay},
+    {"output", tfy__cmd_output},
+    {"approve", tfy__cmd_approve},
+    {"deny", tfy__cmd_deny},
+    {"kill", tfy__cmd_kill},
+    {"signal", tfy__cmd_signal},
+    {"resolve", tfy__cmd_resolve},
+    {"wal export", tfy__cmd_wal_export},
 };
 #define ENTRY_COUNT (sizeof ENTRIES / sizeof *ENTRIES)
 

@@ -36,13 +36,23 @@ static bool is_question(const TfyLogRecord *record)
     return asks;
 }
 
+/* A signal for the run stands in its root's chain and says nothing about what the root does. */
+static bool is_run_signal(const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_SIGNAL) return false;
+    json_t *json = payload_of(record);
+    bool is = json_object_get(json, "value") != NULL;
+    json_decref(json);
+    return is;
+}
+
 /* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
 static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
 {
     const TfyLogRecord *open = NULL;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
-        if (history->record_tasks[i] != task) continue;
+        if (history->record_tasks[i] != task || is_run_signal(record)) continue;
         bool opens = doubt ? record->type == TFY_R_IN_DOUBT : is_question(record);
         open = opens ? record : NULL;
     }
@@ -80,12 +90,13 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
 
 /* ---- the three answers ---- */
 
-/* "yes" and "no", or one of the cases that the question names. */
+/* "yes" and "no", one of the cases that the question names, or any text. */
 static bool fits_question(const json_t *type, const char *answer, TfyBuffer *choices)
 {
     size_t i;
     const json_t *one;
     bool fits = false;
+    if (json_is_string(type) && strcmp(json_string_value(type), "string") == 0) return true;
     if (!json_is_array(type)) {
         tfy__buffer_text(choices, "yes, no");
         return strcmp(answer, "yes") == 0 || strcmp(answer, "no") == 0;
@@ -114,7 +125,12 @@ static int answer_question(TfyLog *log, const Target *target, const char *answer
     TfyBuffer choices = {0};
     json_t *asked = payload_of(target->record);
     int code = TFY_E_INVALID;
-    if (!fits_question(json_object_get(asked, "type"), answer, &choices)) {
+    const char *type = text_member(asked, "type");
+    bool missing = !answer && type && strcmp(type, "string") == 0;
+    if (!answer) answer = "yes";
+    if (missing) {
+        fail(error_text, code, "any text answers this question; write it behind the run%s%s", "", "");
+    } else if (!fits_question(json_object_get(asked, "type"), answer, &choices)) {
         fail(error_text, code, "'%.60s' is no answer to this question; it takes one of: %.400s", answer,
              choices.data ? choices.data : "");
     } else {
@@ -167,6 +183,35 @@ static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *reque
     return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
 }
 
+static bool was_sent(const TfyHistory *history, const char *id)
+{
+    bool sent = false;
+    for (uint32_t i = 0; id && i < history->record_count && !sent; i++) {
+        if (!is_run_signal(&history->records[i])) continue;
+        json_t *json = payload_of(&history->records[i]);
+        const char *known = text_member(json, "id");
+        sent = known && strcmp(known, id) == 0;
+        json_decref(json);
+    }
+    return sent;
+}
+
+static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *request, const char *by)
+{
+    const char *id = text_member(request, "id");
+    json_t *value = json_object_get(request, "value");
+    uint32_t root = 0;
+    if (was_sent(history, id)) return TFY_OK;
+    while (history->tasks[root].tid != history->run.root) root++;
+    json_t *payload = json_pack("{s:O,s:o}", "name", json_object_get(request, "name"), "value",
+                                value ? json_incref(value) : json_null());
+    if (id) json_object_set_new(payload, "id", json_string(id));
+    json_object_set_new(payload, "by", json_string(by));
+    int code = append(log, &(Target){.task = &history->tasks[root]}, TFY_R_SIGNAL, payload);
+    json_decref(payload);
+    return code;
+}
+
 static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
                 char *error_text)
 {
@@ -175,6 +220,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
     if (history->run.state >= TFY_TASK_COMPLETED)
         return fail(error_text, TFY_E_STATE, "run %s has already ended%s", run, "");
     if (strcmp(what, "kill") == 0) return kill_task(log, history, request, run, by, error_text);
+    if (strcmp(what, "signal") == 0) return send_signal(log, history, request, by);
     bool doubt = strcmp(what, "resolve") == 0;
     int code = find_open(history, request, doubt, run, &target, error_text);
     if (code != TFY_OK) return code;

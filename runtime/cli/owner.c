@@ -97,17 +97,28 @@ static int obey_resolve(TfyLoop *loop, const json_t *request, const char *run, c
     return code;
 }
 
+static int obey_signal(TfyLoop *loop, const json_t *request, const char *run, const char *by, char *error)
+{
+    const json_t *value = json_object_get(request, "value");
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    int code = tfy__arrive_signal(loop, run, text_member(request, "name"), text, text_member(request, "id"), by, error);
+    free(text);
+    return code;
+}
+
 static int obey(TfyLoop *loop, const json_t *request, const char *by, char *error)
 {
     const char *what = text_member(request, "do"), *run = text_member(request, "run"),
                *task = text_member(request, "task");
-    if (what && run && strcmp(what, "approve") == 0 && text_member(request, "answer")) {
+    if (what && run && strcmp(what, "approve") == 0) {
         return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
                                     text_member(request, "answer"), by, error);
     }
     if (what && run && strcmp(what, "kill") == 0) {
         return tfy__arrive_kill(loop, run, task, json_is_true(json_object_get(request, "force")), by, error);
     }
+    if (what && run && strcmp(what, "signal") == 0 && text_member(request, "name"))
+        return obey_signal(loop, request, run, by, error);
     if (what && run && strcmp(what, "resolve") == 0) return obey_resolve(loop, request, run, task, by, error);
     snprintf(error, TFY_ERROR_TEXT, "the request is not understood");
     return TFY_E_INVALID;
@@ -262,7 +273,7 @@ TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path)
     owner->watch = tfy__watch_add(loop, owner->fd, TFY_FD_READ, on_connection, owner);
     if (owner->watch >= 0) return owner;
 failed:
-    tfy__say("this process cannot be reached by approve, kill and resolve while it runs: %s-live: %s", db_path,
+    tfy__say("this process cannot be reached by approve, signal, kill and resolve while it runs: %s-live: %s", db_path,
              strerror(errno));
     tfy__owner_stop(owner);
     return NULL;

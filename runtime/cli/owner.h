@@ -1,8 +1,9 @@
 /* owner.h: how people reach a run whose process is alive.
  *
  * The process that writes a database listens on a Unix socket, "<db>-live/owner": one line of JSON in, one line back. Requests are
- *   {"do":"approve","run":R,"task":P?,"step":N?,"answer":A}   {"do":"kill","run":R,"task":P?,"force":B}
+ *   {"do":"approve","run":R,"task":P?,"step":N?,"answer":A?}   {"do":"kill","run":R,"task":P?,"force":B}
  *   {"do":"resolve","run":R,"task":P?,"step":N,"how":"done"|"retry"|"fail","value":V?}
+ *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is durable.
  *
  * Only the same user and root may ask: the directory is 0700, the socket 0600, and the peer's credentials are looked at besides. Clients

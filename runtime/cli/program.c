@@ -164,16 +164,17 @@ static void print_commands(const char *text, const char *command)
 static int report_waiting(Session *session, const char *run)
 {
     char *text = NULL;
-    uint32_t count = tfy__waiting_for_people(session->loop, &text);
+    uint32_t signals, count = tfy__waiting_for_people(session->loop, &signals, &text);
     if (count) {
-        tfy__say("waiting for people; answer, then go on with: %s resume %s", session->command, run);
+        tfy__say("waiting for %s; %s, then go on with: %s resume %s", count > signals ? "people" : "signals",
+                 count > signals ? "answer" : "send them", session->command, run);
         /* Steps in doubt are told here only. */
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
     }
     free(text);
-    return count
-               ? EXIT_WAITING
-               : tfy__fail(EXIT_BUG, "the run stopped without an end; look with: %s inspect %s", session->command, run);
+    return count ? EXIT_WAITING
+                 : tfy__fail(EXIT_RUN_FAILED, "the tasks of the run wait for each other; look with: %s inspect %s",
+                             session->command, run);
 }
 
 /* What became of one run. */
@@ -353,7 +354,7 @@ static int resume_all(Session *session)
     }
     code = tfy_run(session->loop);
     if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
-    bool waits = tfy__waiting_for_people(session->loop, NULL) > 0;
+    bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0;
     return close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
 }
 

@@ -397,17 +397,19 @@ static bool waits_for_signal(const Cold *cold)
     return pending && pending->stage == STAGE_RUN && pending->call.tool && pending->call.tool->family == TFY_F_SIGNAL;
 }
 
-uint32_t tfy__waiting_for_people(TfyLoop *loop, char **text)
+uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text)
 {
     TfyBuffer out = {0};
-    uint32_t count = 0;
+    uint32_t count = 0, of_signals = 0;
     for (Run *run = loop->runs; run; run = run->next) {
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
             if (!waits_for_person(cold) && !waits_for_signal(cold)) continue;
             count++;
+            of_signals += waits_for_signal(cold);
             say_waiting(&out, cold);
         }
     }
+    if (signals) *signals = of_signals;
     if (text)
         *text = out.data;
     else

@@ -68,7 +68,7 @@ static const char *const schema[] = {
     " ELSE w.type END AS type,\n"
     "  CASE WHEN json_valid(w.payload) THEN coalesce(w.payload->>'$.tool', w.payload->>'$.to',"
     " w.payload->>'$.why', w.payload->>'$.how', w.payload->>'$.name', w.payload->>'$.workflow',"
-    " w.payload->>'$.path') END AS what,\n"
+    " w.payload->>'$.group', w.payload->>'$.path', w.payload->>'$.of', w.payload->>'$.obj') END AS what,\n"
     "  CASE WHEN json_valid(w.payload) THEN replace(substr(coalesce(w.payload->>'$.text',"
     " w.payload->>'$.question', w.payload->>'$.error.message', w.payload->>'$.answer',"
     " w.payload->>'$.value.diff', w.payload->>'$.value.out', w.payload->>'$.value', w.payload->>'$.args',"

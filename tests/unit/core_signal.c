@@ -72,7 +72,7 @@ static void test_values(void **state)
     int64_t root = bench.loop->runs->root->log.tid;
     assert_int_equal(tfy_task_state(bench.loop, root), TFY_TASK_WAITING_SIGNAL);
     char *text;
-    assert_int_equal(tfy__waiting_for_people(bench.loop, &text), 1);
+    assert_int_equal(tfy__waiting_for_people(bench.loop, NULL, &text), 1);
     assert_non_null(strstr(text, "task 1 waits for signal go\n  tfy signal "));
     free(text);
     assert_int_equal(tfy_signal(bench.loop, root, "other", NULL), 0);
