@@ -99,13 +99,13 @@ typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
 typedef struct ClosureScope {
     ClosureKind kind;
     Closure *closure;
-    uint32_t floor;      /* variables with a lower id stand outside */
-    const Type *want;    /* what give is wanted to give, or NULL */
-    bool gives;          /* some give was seen, and decided closure->result */
-    Span give_span;      /* the first one */
+    uint32_t floor;         /* variables with a lower id stand outside */
+    const Type *want;       /* what give is wanted to give, or NULL */
+    bool gives;             /* some give was seen, and decided closure->result */
+    Span give_span;         /* the first one */
     const Stmt *finally_of; /* the try around the closure whose finally it stands in */
-    Loop *loop;          /* the loop around it */
-    bool incomplete;     /* of the body around it: each closure has an end of its own */
+    Loop *loop;             /* the loop around it */
+    bool incomplete;        /* of the body around it: each closure has an end of its own */
     struct ClosureScope *outer;
 } ClosureScope;
 
@@ -142,27 +142,28 @@ typedef struct Check {
     Arena *arena;
     DiagList *diags;
     CoreTypes *core;
-    NameTable *scopes; /* by module number: name → Decl */
+    NameTable externs;    /* name of a C function → the first Decl that names it */
+    NameTable *scopes;    /* by module number: name → Decl */
     const Module *module; /* the file whose names count */
-    NameTable locals;  /* name → Variable */
-    LocalUndo *undo;   /* open scopes' names, newest last */
+    NameTable locals;     /* name → Variable */
+    LocalUndo *undo;      /* open scopes' names, newest last */
     uint32_t undo_count, undo_cap;
     void **type_slots; /* hash of composite types */
     uint32_t type_cap, type_used;
     Type *last_type;
-    bool has_task_types; /* some task<T> exists, so types must be searched for handles where handles may not go */
+    bool has_task_types;     /* some task<T> exists, so types must be searched for handles where handles may not go */
     const Type *inline_type; /* what the inline function that was checked last gives */
-    Span yield_word;     /* of the yield whose call is being checked */
-    Span at;             /* the statement being checked; where limits are reported */
+    Span yield_word;         /* of the yield whose call is being checked */
+    Span at;                 /* the statement being checked; where limits are reported */
     const Facts *facts;
     bool unreachable;     /* control cannot get here; facts say nothing */
-    bool secret_ok; /* what is checked goes to a performer that can put secrets in */
+    bool secret_ok;       /* what is checked goes to a performer that can put secrets in */
     bool allow_any_error; /* the next name may be an error of unknown kind */
     Body *body;
     const Expr *statement; /* the last expression that is a statement of its own */
     Name let_name; /* of the let or var whose value is being checked: its undo sees the answer under this name */
     Type *first_anonymous; /* types of parallel and race */
-    NameTable workflows; /* full name → WorkflowErrors */
+    NameTable workflows;   /* full name → WorkflowErrors */
     WorkflowErrors *first_workflow, *last_workflow;
     uint32_t const_depth;  /* constants being checked, one inside the other */
     NameTable consts_open; /* full name → Decl, while that constant is being checked */
@@ -244,7 +245,7 @@ const Type *check_unify(Check *c, Expr *a, Expr *b);
 const Type *check_binary_type(Check *c, Expr *e, Expr *left, Expr *right);
 void check_null_error(Check *c, const Expr *e);
 Decl *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
-Expr *expr_strip(Expr *e); /* without parentheses */
+Expr *expr_strip(Expr *e);                    /* without parentheses */
 
 /* ---- check_call.c ---- */
 typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN, MODE_WITH } CallMode;

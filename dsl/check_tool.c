@@ -183,13 +183,41 @@ static bool is_c_name(const char *text, uint32_t len)
     return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= len;
 }
 
-static void check_extern_name(Check *c, Expr *e)
+/* Whether two types look the same to C: a number, a double, a bool, or an object. */
+static bool same_in_c(const Type *a, const Type *b)
 {
+    bool nothing = (a->kind == TYPE_NOTHING) == (b->kind == TYPE_NOTHING);
+    bool real = (a->kind == TYPE_FLOAT) == (b->kind == TYPE_FLOAT),
+         truth = (a->kind == TYPE_BOOL) == (b->kind == TYPE_BOOL);
+    return nothing && real && truth && a->scalar == b->scalar;
+}
+
+/* A C function has one prototype; tools may share it. */
+static void check_same_prototype(Check *c, const Decl *decl, const char *name)
+{
+    const Decl *before = name_table_get(&c->externs, name);
+    if (!before) {
+        name_table_put(c, &c->externs, name, (Decl *)decl);
+        return;
+    }
+    const Field *a = before->params, *b = decl->params;
+    for (; a && b && same_in_c(a->type, b->type); a = a->next) b = b->next;
+    if (!a && !b && same_in_c(before->type, decl->type)) return;
+    Diag *diag =
+        diag_error(c->diags, decl->provider_value->span, "the C function '%s' has another signature already", name);
+    diag_other(c->diags, diag, before->provider_value->span, "here, for '%s'", before->full_name);
+}
+
+static void check_extern_name(Check *c, const Decl *decl)
+{
+    Expr *e = decl->provider_value;
     const Expr *part = e->parts;
     e->type = e->to = c->core->string;
     if (e->kind != EX_STRING) return;
     if (!part || part->next || part->kind != EX_TEXT || !is_c_name(part->text, part->text_len))
         diag_error(c->diags, e->span, "extern needs the name of a C function");
+    else
+        check_same_prototype(c, decl, arena_strndup(c->arena, part->text, part->text_len));
 }
 
 /* ---- http ---- */
@@ -286,7 +314,7 @@ void check_tool(Check *c, Decl *decl)
         if (decl->provider_value) check_expr_to(c, decl->provider_value, type_list(c, c->core->string), (Why){0});
         break;
     case PROV_EXTERN:
-        if (decl->provider_value) check_extern_name(c, decl->provider_value);
+        if (decl->provider_value) check_extern_name(c, decl);
         break;
     case PROV_HTTP: check_http(c, decl); break;
     case PROV_MCP: diag_not_yet(c->diags, head, "an mcp tool"); break;
