@@ -138,14 +138,17 @@ static void end_by_force(TfyTask *task)
 }
 
 /* True: it is the target. */
-static bool mark_scope(uint16_t *flags, bool target)
+static bool mark_scope(TfyTask *task, uint16_t *flags, uint64_t *timer, bool target)
 {
+    tfy__timers_del(&task->loop->timers, *timer);
+    *timer = 0;
     *flags &= ~(FRAME_EXPIRED | FRAME_TIMED_OUT);
     if (target) *flags |= FRAME_TIMED_OUT;
     return target;
 }
 
-/* The scopes that a cancellation unwinds have no deadline of their own any more; only the target's boundary makes a Timeout of it. */
+/* The scopes that a cancellation unwinds have no deadline of their own any more, which could pass while their cleanup runs; only the
+ * target's boundary makes a Timeout of it. */
 static void mark_scopes(TfyTask *task, uint32_t target)
 {
     Cold *cold = cold_of(task);
@@ -154,9 +157,9 @@ static void mark_scopes(TfyTask *task, uint32_t target)
         TfyFrame *frame = frame_at(task, at);
         for (; deadline && cold->deadlines[deadline - 1].frame == at; deadline--) {
             Deadline *inner = &cold->deadlines[deadline - 1];
-            if (mark_scope(&inner->flags, inner->scope == target)) return;
+            if (mark_scope(task, &inner->flags, &inner->timer, inner->scope == target)) return;
         }
-        if (mark_scope(&frame->flags, frame->scope == target)) return;
+        if (mark_scope(task, &frame->flags, &frame->timer, frame->scope == target)) return;
     }
 }
 

@@ -197,6 +197,7 @@ typedef struct Undo {
     const TfyWorkflow *block;
     const TfyPoint *point; /* of the step */
     TfyValue *args;        /* block->param_count of them, kept */
+    bool idle;             /* no attempt is under way: none has begun yet, or it pauses between two */
     bool once;             /* the newest attempt is of a once step … */
     bool started;          /* … and its StepStart is in the log */
     bool unknown;          /* an earlier attempt may have done it */

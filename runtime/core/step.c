@@ -322,7 +322,7 @@ static bool settle(Pending *pending)
     }
     if (!record_retry(pending)) return false;
     pending->retry--;
-    tfy__undo_retried(task);
+    if (!pending->backoff_only) tfy__undo_retried(task);
     tfy_drop(task, tfy_take_error(task));
     pending->stage = STAGE_BACKOFF;
     return true;
@@ -445,11 +445,11 @@ static TfyStatus run_step(TfyTask *task, Pending *pending)
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
-    if (cold_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
     }
+    if (cold_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     Pending *pending = tfy__step_new(task, site);
     if (!pending || !keep_args(pending, args) || !compute_digest(pending) ||
         !set_key(pending, policy ? policy->key : NULL)) {
@@ -470,6 +470,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms)
 {
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
+    tfy__undo_retried(task);
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN;

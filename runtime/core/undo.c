@@ -55,7 +55,7 @@ bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *bloc
     for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
     cold->undos[cold->undo_count++] =
-        (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept};
+        (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
     return true;
 }
 
@@ -70,7 +70,7 @@ void tfy_undo_failed(TfyTask *task)
     const Undo *undo = newest(task);
     if (!undo || !task->error) return; /* halted */
     bool vague = tfy_error_is(task, &tfy_type_timeout) || tfy_error_is(task, &tfy_type_cancelled);
-    bool begun = !undo->once || undo->started;
+    bool begun = !undo->idle && (!undo->once || undo->started);
     if (!undo->unknown && !(vague && begun)) drop_newest(task);
 }
 
@@ -87,13 +87,13 @@ void tfy__undo_attempt(TfyTask *task, bool once)
     Undo *undo = newest(task);
     if (!undo) return;
     undo->once = once;
-    undo->started = false;
+    undo->idle = undo->started = false;
 }
 
 void tfy__undo_again(TfyTask *task)
 {
     Undo *undo = newest(task);
-    if (undo) undo->started = false;
+    if (undo) undo->idle = undo->started = false;
 }
 
 void tfy__undo_started(TfyTask *task)
@@ -105,7 +105,9 @@ void tfy__undo_started(TfyTask *task)
 void tfy__undo_retried(TfyTask *task)
 {
     Undo *undo = newest(task);
-    if (undo && tfy_error_is(task, &tfy_type_timeout) && (!undo->once || undo->started)) undo->unknown = true;
+    if (!undo) return;
+    if (tfy_error_is(task, &tfy_type_timeout) && (!undo->once || undo->started)) undo->unknown = true;
+    undo->idle = true;
 }
 
 /* ---- running the blocks ---- */

@@ -121,6 +121,7 @@ struct Frame {
     Scope *scope;        /* innermost */
     Undo *undo;          /* newest first */
     uint32_t undo_count;
+    bool spawned;          /* it had children */
     bool returning;        /* its body is done; it waits for its children */
     uint32_t inline_depth; /* inline functions under way: they cannot stop either */
     bool is_fn;            /* cannot stop; not among its task's frames */

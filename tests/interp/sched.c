@@ -316,9 +316,10 @@ bool task_join(Task *task, int64_t number, int64_t timeout_due_ms)
 
 /* ---- frames and ends ---- */
 
+/* The end of a frame that ever had children is a suspension, even when none is left. */
 void task_wait_children(Task *task, Frame *f)
 {
-    if (!f->children) return;
+    if (!f->spawned) return;
     f->returning = true;
     if (task->raised.kind) cancel_children(f);
     task_deliver(task);
@@ -431,6 +432,7 @@ Task *task_start(Interp *in, Task *parent, Code code, const Value **vars, bool d
     if (parent && !detached) {
         task->parent = parent;
         task->parent_frame = parent->top;
+        parent->top->spawned = true;
         task->next_sibling = parent->top->children;
         parent->top->children = task;
     }
