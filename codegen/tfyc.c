@@ -201,6 +201,9 @@ static int compile_files(const Options *options)
 int main(int argc, char **argv)
 {
     Options options = tfyc_read_options(argc, argv);
-    if (options.lsp) return lsp_serve(STDIN_FILENO, stdout, &options.paths);
-    return options.format ? tfyc_format_files(&options) : compile_files(&options);
+    int status = options.lsp      ? lsp_serve(STDIN_FILENO, stdout, &options.paths)
+                 : options.format ? tfyc_format_files(&options)
+                                  : compile_files(&options);
+    free(options.paths.dirs);
+    return status;
 }

@@ -9,7 +9,7 @@
 
 #include "value/heap.h"
 
-static const char PREFIX[] = "secret:";
+#define PREFIX "secret:"
 
 /* ---- finding ---- */
 
