@@ -6,12 +6,20 @@
 
 #include "ctext.h"
 
+/* Most texts are short, but few are as short as the arena's first step. */
+enum { FIRST_CAP = 48 };
+
+void text_reserve(Text *text, size_t len)
+{
+    size_t need = text->len + len + 1;
+    if (need <= text->cap) return;
+    uint32_t want = need < FIRST_CAP ? FIRST_CAP : (uint32_t)need;
+    text->data = arena_regrow(text->arena, text->data, &text->cap, want, 1);
+}
+
 void text_add(Text *text, const char *bytes, size_t len)
 {
-    if (text->len + len + 1 > text->cap) {
-        uint32_t want = (uint32_t)(text->len + len + 1);
-        text->data = arena_grow(text->arena, text->data, &text->cap, want, 1);
-    }
+    text_reserve(text, len);
     memcpy(text->data + text->len, bytes, len);
     text->len += (uint32_t)len;
     text->data[text->len] = 0;

@@ -17,6 +17,7 @@ typedef struct Text {
     uint32_t len, cap;
 } Text;
 
+void text_reserve(Text *text, size_t len); /* makes room for so many bytes more */
 void text_add(Text *text, const char *bytes, size_t len);
 void text_put(Text *text, const char *string);
 void text_format(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -71,8 +71,11 @@ char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len)
     Text strings = write_part(&e, emit_strings);
     Text program = write_part(&e, emit_program);
     const Text *parts[] = {&strings, &types, &forwards, &tables, &routines, &workflows, &program};
+    size_t whole = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) whole += parts[i]->len;
     text_format(&out, "/* Made by tfyc %s from %s. */\n", TFY_VERSION, options->source_name);
     text_put(&out, head);
+    text_reserve(&out, whole);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i]->len) text_add(&out, parts[i]->data, parts[i]->len);
     *len = out.len;

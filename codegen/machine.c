@@ -395,9 +395,15 @@ Point *machine_point(Routine *routine, AskKind ask, const char *label, const cha
     return point;
 }
 
+static Hook **hook_place(const Machine *machine, const void *owner)
+{
+    uintptr_t hash = (uintptr_t)owner >> 4;
+    return &machine->hooks[(hash ^ hash >> 12) & (machine->hook_cap - 1)];
+}
+
 Routine *machine_hook(const Machine *machine, const void *owner, const char *what)
 {
-    for (Hook *hook = machine->hooks; hook; hook = hook->next)
+    for (const Hook *hook = machine->hook_cap ? *hook_place(machine, owner) : NULL; hook; hook = hook->next)
         if (hook->owner == owner && strcmp(hook->what, what) == 0) return hook->routine;
     return NULL;
 }
@@ -539,15 +545,33 @@ void machine_finish(Machine *machine)
     }
 }
 
+static void place_hook(Machine *machine, Hook *hook)
+{
+    Hook **place = hook_place(machine, hook->owner);
+    hook->next = *place;
+    *place = hook;
+}
+
+static void grow_hooks(Machine *machine)
+{
+    Hook **old = machine->hooks;
+    uint32_t old_cap = machine->hook_cap;
+    machine->hook_cap = old_cap ? old_cap * 2 : 64;
+    machine->hooks = arena_alloc(machine->arena, machine->hook_cap * sizeof(Hook *));
+    for (uint32_t i = 0; i < old_cap; i++) {
+        for (Hook *hook = old[i], *next; hook; hook = next) {
+            next = hook->next;
+            place_hook(machine, hook);
+        }
+    }
+}
+
 void machine_add_hook(Machine *machine, const void *owner, const char *what, Routine *routine)
 {
     Hook *hook = arena_new(machine->arena, Hook);
     *hook = (Hook){.owner = owner, .what = what, .routine = routine};
-    if (machine->last_hook)
-        machine->last_hook->next = hook;
-    else
-        machine->hooks = hook;
-    machine->last_hook = hook;
+    if (machine->hook_count++ >= machine->hook_cap) grow_hooks(machine);
+    place_hook(machine, hook);
 }
 
 /* ---- looking things up ---- */

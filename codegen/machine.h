@@ -440,7 +440,7 @@ typedef struct Hook {
     const void *owner; /* Decl (tool, prompt) or the default's Expr */
     const char *what;  /* "argv", "model", "system", "user", "default" */
     Routine *routine;
-    struct Hook *next;
+    struct Hook *next; /* in the same place of the table */
 } Hook;
 
 struct Machine {
@@ -455,7 +455,8 @@ struct Machine {
     uint32_t string_count, string_cap;
     uint32_t *string_index; /* hash table over strings; 0 = empty, else number + 1 */
     uint32_t string_index_cap;
-    Hook *hooks, *last_hook;
+    Hook **hooks; /* hash table over owners; they are looked up, never walked */
+    uint32_t hook_count, hook_cap;
     struct Tally *tally; /* ordinals of structural point ids */
 };
 

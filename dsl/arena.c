@@ -3,6 +3,7 @@
  * Blocks come from calloc: large ones are fresh pages of the system, so zeroing costs nothing, and nodes are used only once. */
 #include "arena.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +56,15 @@ static ArenaBlock *add_block(Arena *arena, size_t want)
     return block;
 }
 
+static size_t align_up(size_t size)
+{
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
 void *arena_alloc(Arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2) give_up("out of memory");
-    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    size = align_up(size);
     arena->used += size;
     if (arena->limit && arena->used > arena->limit) give_up("the program needs more memory than the compiler may use");
     ArenaBlock *block = arena->blocks;
@@ -77,6 +83,46 @@ void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t
     void *grown = arena_alloc(arena, new_cap * item_size);
     if (*cap) memcpy(grown, items, *cap * item_size);
     *cap = new_cap;
+    return grown;
+}
+
+/* What is larger than a block has one of its own, which holds nothing else. */
+static void give_back(Arena *arena, const void *items)
+{
+    for (ArenaBlock **link = &arena->blocks; *link; link = &(*link)->next) {
+        ArenaBlock *block = *link;
+        if (block->data != items || block->size <= MAX_BLOCK_SIZE) continue;
+        *link = block->next;
+        arena->used -= block->used;
+        free(block);
+        return;
+    }
+}
+
+/* Is this the newest allocation, with room behind it? */
+static bool grow_in_place(Arena *arena, const void *items, size_t old_size, size_t new_size)
+{
+    ArenaBlock *block = arena->blocks;
+    size_t old_end = align_up(old_size), more = align_up(new_size) - old_end;
+    bool newest = block && (const unsigned char *)items + old_end == block->data + block->used;
+    if (!newest || block->size - block->used < more) return false;
+    block->used += more;
+    arena->used += more;
+    return true;
+}
+
+void *arena_regrow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size)
+{
+    if (want <= *cap) return items;
+    if (items && want <= UINT32_MAX / 4) {
+        uint32_t new_cap = want < *cap * 2 ? *cap * 2 : want;
+        if (grow_in_place(arena, items, *cap * item_size, new_cap * item_size)) {
+            *cap = new_cap;
+            return items;
+        }
+    }
+    void *grown = arena_grow(arena, items, cap, want, item_size);
+    if (items) give_back(arena, items);
     return grown;
 }
 
