@@ -32,15 +32,24 @@ static Closure *close_closure(Check *c, const ClosureScope *scope)
     return scope->closure;
 }
 
-static void add_capture(Check *c, Closure *closure, Variable *variable)
+/* In the order of their ids, each once. */
+static void add_capture(Check *c, ClosureScope *scope, Variable *variable)
 {
-    uint32_t at = 0;
-    while (at < closure->capture_count && closure->captures[at]->id < variable->id) at++;
-    if (at < closure->capture_count && closure->captures[at] == variable) return;
-    Variable **captures = arena_alloc(c->arena, (closure->capture_count + 1) * sizeof *captures);
-    for (uint32_t i = 0; i < closure->capture_count; i++) captures[i + (i >= at)] = closure->captures[i];
-    captures[at] = variable;
-    closure->captures = captures;
+    Closure *closure = scope->closure;
+    uint32_t at = 0, end = closure->capture_count;
+    while (at < end) {
+        uint32_t middle = at + (end - at) / 2;
+        if (closure->captures[middle] == variable) return;
+        if (closure->captures[middle]->id < variable->id)
+            at = middle + 1;
+        else
+            end = middle;
+    }
+    closure->captures = arena_grow(c->arena, closure->captures, &scope->capture_cap, closure->capture_count + 1,
+                                   sizeof *closure->captures);
+    memmove(closure->captures + at + 1, closure->captures + at,
+            (closure->capture_count - at) * sizeof *closure->captures);
+    closure->captures[at] = variable;
     closure->capture_count++;
 }
 
@@ -48,7 +57,7 @@ void check_capture(Check *c, Variable *variable)
 {
     for (ClosureScope *scope = c->body ? c->body->closure : NULL; scope && variable->id < scope->floor;
          scope = scope->outer)
-        add_capture(c, scope->closure, variable);
+        add_capture(c, scope, variable);
 }
 
 /* Mistake 22. */

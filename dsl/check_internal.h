@@ -99,6 +99,7 @@ typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
 typedef struct ClosureScope {
     ClosureKind kind;
     Closure *closure;
+    uint32_t capture_cap; /* of its captures */
     uint32_t floor;         /* variables with a lower id stand outside */
     const Type *want;       /* what give is wanted to give, or NULL */
     bool gives;             /* some give was seen, and decided closure->result */
