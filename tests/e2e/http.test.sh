@@ -3,6 +3,7 @@
 . "$here/lib.sh"
 "$build/tests/http_server" --log requests >address 2>/dev/null &
 server=$!
+export no_proxy="*" NO_PROXY="*"
 trap 'kill "$server"' EXIT
 within 10 [ -s address ]
 base=$(cat address) port=${base##*:}
