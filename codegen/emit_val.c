@@ -43,6 +43,7 @@ static const char *core_name(const Machine *machine, const Type *type)
         {core->exec_result, "exec_result"},
         {core->http_response, "http_response"},
         {core->patch, "patch"},
+        {core->match, "match"},
         {core->timeout, "timeout"},
         {core->tool_error, "tool_error"},
         {core->task_failed, "task_failed"},

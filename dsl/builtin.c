@@ -86,6 +86,12 @@ static const Builtin methods[] = {
            PARAMS({"len", "int", false}, {"with", "string", true})),
     METHOD(BI_STRING_TO_UPPER, "to_upper", TYPE_STRING, "string", NO_PARAMS),
     METHOD(BI_STRING_TO_LOWER, "to_lower", TYPE_STRING, "string", NO_PARAMS),
+    METHOD(BI_STRING_MATCHES, "matches", TYPE_STRING, "bool", PARAMS({"pattern", "string", false})),
+    METHOD(BI_STRING_FIND_MATCH, "find_match", TYPE_STRING, "Match?", PARAMS({"pattern", "string", false})),
+    METHOD(BI_STRING_FIND_MATCHES, "find_matches", TYPE_STRING, "list<Match>", PARAMS({"pattern", "string", false})),
+    METHOD(BI_STRING_REPLACE_MATCHES, "replace_matches", TYPE_STRING, "string",
+           PARAMS({"pattern", "string", false}, {"with", "string", false})),
+    METHOD(BI_STRING_SPLIT_MATCHES, "split_matches", TYPE_STRING, "list<string>", PARAMS({"pattern", "string", false})),
     METHOD(BI_PARSE_INT, "parse_int", TYPE_STRING, "int?", NO_PARAMS),
     METHOD(BI_PARSE_FLOAT, "parse_float", TYPE_STRING, "float?", NO_PARAMS),
     METHOD(BI_PARSE_TIME, "parse_time", TYPE_STRING, "time?", NO_PARAMS),
@@ -164,10 +170,6 @@ static const Builtin methods[] = {
 /* Effects of later versions: their names are taken, so that today's programs mean the same tomorrow. */
 static const char *const later_effects[] = {
     "accept", "close", "connect", "listen", "read", "read_line", "readable", "writable", "write",
-};
-
-static const char *const later_methods[] = {
-    "matches",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -258,11 +260,6 @@ bool builtin_is_later_effect(const char *name)
     return is_among(name, later_effects, COUNT(later_effects));
 }
 
-bool builtin_is_later_method(const char *name)
-{
-    return is_among(name, later_methods, COUNT(later_methods));
-}
-
 size_t builtin_effect_names(const char **names, size_t cap)
 {
     size_t count = 0;
@@ -285,6 +282,10 @@ const char *builtin_nearest_method(TypeKind receiver, const char *name)
     static const char *const elsewhere[][2] = {
         {"length", "len"},
         {"size", "len"},
+        {"match", "find_match"},
+        {"find_all", "find_matches"},
+        {"replace_all", "replace_matches"},
+        {"split_by", "split_matches"},
         {"each", "map"},
         {"collect", "map"},
         {"select", "filter"},

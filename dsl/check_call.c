@@ -1,6 +1,7 @@
 /* check_call.c: calls of every form: fn, workflow, tool, prompt, record, error, enum case, built-in effect, method. All end in the same
  * place: `argv` holds one expression per parameter or field, in the order of their declaration, defaults filled in. */
 #include "check_internal.h"
+#include "pattern.h"
 
 /* What an argument can go to. */
 typedef struct Slot {
@@ -592,10 +593,6 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
 static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
 {
     Name name = e->left->name;
-    if (builtin_is_later_method(name.text)) {
-        diag_not_yet(c->diags, name.span, arena_printf(c->arena, "the method '%s'", name.text));
-        return give_up(c, e);
-    }
     if (type_find_field(receiver->fields, receiver->field_count, name.text) >= 0) {
         diag_error(c->diags, name.span, "'%s' is a field of %s and cannot be called", name.text, receiver->name);
         return give_up(c, e);
@@ -672,6 +669,16 @@ static const char *called_as(Check *c, const Expr *callee)
     return arena_strndup(c->arena, source_text(c->program->sources, callee->span), callee->span.len);
 }
 
+/* A pattern that is written out is looked at here; others when they are used. */
+static void check_pattern(Check *c, const Expr *e)
+{
+    const Expr *at = e ? expr_strip((Expr *)e) : NULL;
+    char error[200];
+    if (!at || at->kind != EX_STRING || !at->parts || at->parts->kind != EX_TEXT || at->parts->next) return;
+    if (pattern_check(at->parts->text, at->parts->text_len, error, sizeof error)) return;
+    diag_error(c->diags, at->span, "this pattern is wrong %s", error);
+}
+
 static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     Slots slots;
@@ -701,6 +708,7 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     slots_of_builtin(c, &slots, builtin, receiver);
     bind_args(c, e, &slots, 1);
     e->argv[0] = e->left->left;
+    if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);
     if (builtin->id == BI_JSON_DECODE) return decoded_type(c, e, want);
     return type_of_notation(c, builtin->result, receiver);
 }

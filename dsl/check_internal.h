@@ -201,7 +201,6 @@ const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */
 bool builtin_is_later_effect(const char *name);
-bool builtin_is_later_method(const char *name);
 size_t builtin_effect_names(const char **names, size_t cap);
 /* The method somebody meant who wrote `name` on such a receiver, or NULL. */
 const char *builtin_nearest_method(TypeKind receiver, const char *name);

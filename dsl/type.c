@@ -284,6 +284,11 @@ static void init_core_records(Check *c, CoreTypes *core)
     core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", response, 5);
     core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", exec, 5);
     core->patch = new_core_fields(c, TYPE_RECORD, "Patch", patch, 2);
+    TypeField match[] = {{.name = "text", .type = core->string},
+                         {.name = "start", .type = core->integer},
+                         {.name = "end", .type = core->integer},
+                         {.name = "groups", .type = type_list(c, type_optional(c, core->string))}};
+    core->match = new_core_fields(c, TYPE_RECORD, "Match", match, 4);
 }
 
 static void init_core_errors(Check *c, CoreTypes *core)
@@ -323,10 +328,11 @@ void type_init_core(Check *c)
 const Type *type_core_named(const Check *c, const char *name)
 {
     const CoreTypes *core = c->core;
-    const Type *named[] = {
-        core->boolean,    core->integer,     core->floating,       core->duration,  core->time,          core->string,
-        core->bytes,      core->json,        core->exec_result,    core->patch,     core->http_response, core->timeout,
-        core->tool_error, core->task_failed, core->channel_closed, core->bad_value, core->lost,          core->denied};
+    const Type *named[] = {core->boolean,     core->integer,    core->floating,    core->duration,
+                           core->time,        core->string,     core->bytes,       core->json,
+                           core->exec_result, core->patch,      core->match,       core->http_response,
+                           core->timeout,     core->tool_error, core->task_failed, core->channel_closed,
+                           core->bad_value,   core->lost,       core->denied};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (strcmp(named[i]->name, name) == 0) return named[i];
     }

@@ -92,6 +92,7 @@ typedef enum BuiltinId {
     BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_TRIM_START, BI_STRING_TRIM_END, BI_STRING_LINES,
     BI_STRING_CHARS, BI_STRING_SPLIT, BI_STRING_CONTAINS, BI_STRING_STARTS_WITH, BI_STRING_ENDS_WITH, BI_STRING_INDEX_OF,
     BI_STRING_REPLACE, BI_STRING_REPEAT, BI_STRING_PAD_START, BI_STRING_PAD_END, BI_STRING_TO_UPPER, BI_STRING_TO_LOWER,
+    BI_STRING_MATCHES, BI_STRING_FIND_MATCH, BI_STRING_FIND_MATCHES, BI_STRING_REPLACE_MATCHES, BI_STRING_SPLIT_MATCHES,
     BI_PARSE_INT, BI_PARSE_FLOAT, BI_PARSE_TIME, BI_PARSE_DURATION, BI_PARSE_JSON,
     BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_INSERT, BI_LIST_REMOVE, BI_LIST_SLICE,
     BI_LIST_FIRST, BI_LIST_LAST, BI_LIST_JOIN, BI_LIST_CONTAINS, BI_LIST_INDEX_OF, BI_LIST_REVERSE, BI_LIST_SORT, BI_LIST_UNIQUE,
@@ -145,6 +146,7 @@ typedef struct CoreTypes {
     const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
     const Type *http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
     const Type *patch;       /* Patch {path: string, diff: string} */
+    const Type *match;       /* Match {text: string, start: int, end: int, groups: list<string?>} */
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
     const Type *tool_error;  /* ToolError {tool: string, code: int} */

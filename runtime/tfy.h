@@ -98,8 +98,9 @@ extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_flo
     tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
     tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int, headers: map<string, string>,
- * body: string, truncated: bool, lossy: bool} and Patch {path: string, diff: string} */
-extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch;
+ * body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and Match {text: string, start: int, end: int, groups:
+ * list<string?>} */
+extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_match;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed {task: string,
  * kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
@@ -119,10 +120,10 @@ struct TfyObj {
 typedef struct TfyString {
     TfyObj head;
     uint32_t byte_len;
-    uint32_t len; /* code points; bytes: = byte_len */
-    uint32_t cap; /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
+    uint32_t len;     /* code points; bytes: = byte_len */
+    uint32_t cap;     /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
     uint32_t secrets; /* stretches that stand for a secret; where they lie stands behind the text (value/string.c) */
-    char bytes[]; /* valid UTF-8 for strings, then a NUL */
+    char bytes[];     /* valid UTF-8 for strings, then a NUL */
 } TfyString;
 
 typedef struct TfyList {
@@ -149,9 +150,10 @@ typedef struct TfyHeap {
     void *(*alloc)(void *state, void *old, size_t old_size,
                    size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
     void *alloc_state;
-    size_t in_use;   /* bytes in live objects */
-    size_t limit;    /* 0 = none; beyond it an allocation panics its task */
-    int64_t objects; /* live objects: leaks show in tests */
+    struct TfyRegexCache *regexes; /* compiled patterns, made when first needed; value/regex.c's affair */
+    size_t in_use;                 /* bytes in live objects */
+    size_t limit;                  /* 0 = none; beyond it an allocation panics its task */
+    int64_t objects;               /* live objects: leaks show in tests */
 } TfyHeap;
 #define TFY_FN_DEPTH   1000
 #define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
@@ -512,6 +514,14 @@ TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times
 TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
                        bool at_start);                         /* with NULL: blanks */
 TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
+/* Regular expressions. A wrong pattern and one that takes too many steps panic. */
+bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
+bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
+TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
+                                TfyObj *pattern); /* list<Match> */
+TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern,
+                                   TfyObj *with); /* all; $0 to $99 are groups, $$ is a $ */
+TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);
 bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s,
                TfyObj **out); /* text as int?, float?, time?, duration? or json?; null when it is none */
 
@@ -684,9 +694,9 @@ typedef struct TfyTool {
  * signal(name). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
  * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
-    tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure,
-    tfy_effect_read_file, tfy_effect_write_file, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
-    tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock;
+    tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
+    tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
+    tfy_effect_lock;
 
 /* What waits for the bodies of parallel and race. The first argument is the list of handles that tfy_branch made (NULL: none).
  *   parallel(handles)      all have ended well: a record or list of their values in order (bodies without a value have no place in it;
@@ -899,10 +909,11 @@ typedef struct TfyOptions {
     const TfyWorld *world; /* NULL: the real world */
     const char *root;      /* working root for files, canvas and exec; NULL: the current directory */
     const char *llm;       /* NULL: from the environment; "cassette:FILE", "record:FILE" */
-    const char *secrets;   /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
-    bool approve_all;      /* --yes: every approval is answered yes, and says so in the log */
-    bool wait_people;      /* tfy_run waits for people too, instead of returning when only they can move what is left */
-    bool quiet;            /* print effects write nothing to stdout (they are recorded all the same) */
+    const char *
+        secrets; /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
+    bool approve_all; /* --yes: every approval is answered yes, and says so in the log */
+    bool wait_people; /* tfy_run waits for people too, instead of returning when only they can move what is left */
+    bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
     void *state;                                                  /* for the two above */

@@ -35,6 +35,13 @@ static const TfyField patch_fields[] = {{"path", &tfy_type_string, NULL}, {"diff
 const TfyType tfy_type_exec_result = {.kind = TFY_RECORD, .name = "ExecResult", FIELDS(exec_result_fields)};
 const TfyType tfy_type_patch = {.kind = TFY_RECORD, .name = "Patch", FIELDS(patch_fields)};
 
+static const TfyType groups_type = {.kind = TFY_LIST, .name = "list<string?>", .elem = &tfy_type_optional_string};
+static const TfyField match_fields[] = {{"text", &tfy_type_string, NULL},
+                                        {"start", &tfy_type_int, NULL},
+                                        {"end", &tfy_type_int, NULL},
+                                        {"groups", &groups_type, NULL}};
+const TfyType tfy_type_match = {.kind = TFY_RECORD, .name = "Match", FIELDS(match_fields)};
+
 static const TfyField message_only[] = {{"message", &tfy_type_string, NULL}};
 static const TfyField timeout_fields[] = {{"message", &tfy_type_string, NULL}, {"in_doubt", &tfy_type_bool, NULL}};
 static const TfyField tool_error_fields[] = {

@@ -183,6 +183,13 @@ static char *literal(Gen *g, Ty type)
     }
 }
 
+static const char *pattern(Gen *g)
+{
+    static const char *const patterns[] = {"[a-m]", "\\\\s+",    "e",  "(\\\\w)(\\\\d)?",
+                                           "x*",    "(?i)K|(ü)", "^.", "n$|-?\\\\d+"};
+    return patterns[below(g, sizeof patterns / sizeof *patterns)];
+}
+
 /* An inline function of an element of some type, which gives another. */
 static char *inline_fn(Gen *g, Ty element, Ty gives, uint32_t d)
 {
@@ -205,7 +212,8 @@ static char *mapped(Gen *g, Ty gives, uint32_t d)
 
 static char *int_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 16)) {
+    switch (below(g, 17)) {
+    case 15: return text("%s.find_matches(\"%s\").map(m => 100 * m.start + m.end).sum()", expr(g, STR, d), pattern(g));
     case 0: return text("(%s %% 1000).abs()", expr(g, INT, d));
     case 1: return text("%s.%s(%s)", expr(g, INT, d), chance(g, 50) ? "min" : "max", expr(g, INT, d));
     case 2: return text("(%s.index_of(\"%s\") ?? -1)", expr(g, STR, d), word(g));
@@ -230,7 +238,9 @@ static char *int_method(Gen *g, uint32_t d)
 
 static char *str_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 13)) {
+    switch (below(g, 15)) {
+    case 12: return text("%s.replace_matches(\"%s\", \"<$0>\")", expr(g, STR, d), pattern(g));
+    case 13: return text("\"${%s.find_matches(\"%s\")}\"", expr(g, STR, d), pattern(g));
     case 0: return text("%s.replace(\"%s\", \"%s\")", expr(g, STR, d), chance(g, 90) ? "e" : "", word(g));
     case 1: return text("%s.to_%s()", expr(g, STR, d), chance(g, 50) ? "upper" : "lower");
     case 2: return text("%s.slice(0, 4).repeat(%s %% 4)", expr(g, STR, d), expr(g, INT, d));
@@ -255,7 +265,8 @@ static char *str_method(Gen *g, uint32_t d)
 
 static char *bool_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 4)) {
+    switch (below(g, 5)) {
+    case 3: return text("%s.matches(\"%s\")", expr(g, STR, d), pattern(g));
     case 0: return text("%s.%s(\"%s\")", expr(g, STR, d), chance(g, 50) ? "starts_with" : "ends_with", word(g));
     case 1: return text("%s.%s(%s)", expr(g, INTS, d), chance(g, 50) ? "any" : "all", inline_fn(g, INT, BOOL, d));
     case 2: return text("%s.%s(%s)", expr(g, ITEMS, d), chance(g, 50) ? "any" : "all", inline_fn(g, ITEM, BOOL, d));
@@ -377,7 +388,8 @@ static char *compound(Gen *g, Ty type, uint32_t d)
                              : text("(%s + %s)", expr(g, DUR, d), expr(g, DUR, d));
     case INTS: return list_expr(g, INTS, INT, d);
     case STRS:
-        switch (below(g, 6)) {
+        switch (below(g, 7)) {
+        case 3: return text("%s.split_matches(\"%s\")", expr(g, STR, d), pattern(g));
         case 0: return text("%s.lines()", expr(g, STR, d));
         case 1: return text("%s.split(\"%s\")", expr(g, STR, d), chance(g, 50) ? " " : "e");
         case 2: return text("%s.keys()", expr(g, MAP, d));

@@ -40,7 +40,7 @@ mkdir "$dir" && cd "$dir" || exit 1
 keeper() { ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" timeout 120 "$@"; }
 compiled() { # programs.c
     "$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
-        "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lm -lpthread 2>err
+        "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread 2>err
 }
 fail() { # the whole batch
     echo "not ok - seeds $first..$((first + count - 1)): $1"

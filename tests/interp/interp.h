@@ -322,6 +322,7 @@ void fn_leave(Task *task);
 const Value *eval_method(Frame *f, const Expr *e);
 const Value *inline_method(Frame *f, const Expr *e);
 const Value *list_sorted(const Value *list, const Value *keys);
+const Value *regex_method(Frame *f, const Expr *e, const Value **args);
 const Value *list_method(Frame *f, const Expr *e, const Value **args);
 const Value *json_method(Frame *f, const Expr *e, const Value **args);
 const Value *json_parse(const char *text, size_t len); /* NULL: it is none */

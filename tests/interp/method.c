@@ -213,6 +213,11 @@ static const Value *text_method(Frame *f, const Expr *e, const Value **args)
         return pad(f, s, a->i, b->kind == V_STRING ? b : value_text(" ", 1), e->builtin->id == BI_STRING_PAD_START);
     case BI_STRING_TO_UPPER: return change_case(s, true);
     case BI_STRING_TO_LOWER: return change_case(s, false);
+    case BI_STRING_MATCHES:
+    case BI_STRING_FIND_MATCH:
+    case BI_STRING_FIND_MATCHES:
+    case BI_STRING_REPLACE_MATCHES:
+    case BI_STRING_SPLIT_MATCHES: return regex_method(f, e, args);
     case BI_PARSE_INT: return parse_int(s);
     case BI_PARSE_FLOAT: return parse_float(s);
     case BI_PARSE_DURATION: return parse_duration(s);
