@@ -67,6 +67,14 @@ crash_ledger()
         "$@" -- --yes
 }
 
+# The run sends itself a signal, by the command that anybody would use.
+crash_team()
+{
+    compiled team "$root/tests/crash/team.tfy" || return 0
+    crash team --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool && ln -s '$build/tfy' tfy" \
+        --effects "touch ledger; cut -f 1,3- ledger" "$@" --
+}
+
 crash_code_agent()
 {
     agent=$root/examples/code_agent

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in two programs; after each the
+# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in three programs; after each the
 # run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds. A build
 # without kill points gets one beside it (build-crash).
 set -u
@@ -12,9 +12,12 @@ crash_build "$1"
 
 if [ "${2:-}" = quick ]; then
     crash_ledger --every 10
+    crash_team --every 16
     crash_code_agent --every 12 --kinds commit,point,double
 else
     crash_ledger
+    crash_team --kinds commit,point --every 4
+    crash_team --kinds strace,double --every 12
     crash_code_agent --kinds commit,point
     crash_code_agent --kinds strace,double --every 6
 fi

@@ -57,6 +57,7 @@ soak_crash()
 {
     crash_build "$root/build"
     crash_ledger --results "$results" --dense --random "${SOAK_MOMENTS:-500}"
+    crash_team --results "$results" --dense --random "${SOAK_MOMENTS:-500}"
     for folder in "$root"/examples/*/; do
         example=$(basename "$folder")
         [ "$example" != code_agent ] || continue
@@ -72,6 +73,7 @@ soak_asan()
     label=@$commit-asan
     crash_build "$root/build-soak"
     crash_ledger --results "$results" --random 100
+    crash_team --results "$results" --random 100
     crash_code_agent --results "$results" --random 100
     label=@$commit
 }
