@@ -46,6 +46,7 @@ enum {
 enum {
     FRAME_TIMED_OUT = 1, /* the call ran out of time; its cancellation becomes a Timeout at its boundary */
     FRAME_EXPIRED = 2,   /* the time is up, and the task has not been told yet: a finally within the call runs */
+    FRAME_UNDOING = 8,   /* it has returned, was cancelled while it waited for its children, and undoes its steps */
     FRAME_SPAWNED = 4,   /* had a child: its end counts as a suspension, whether or not a child is still alive */
 };
 
@@ -203,6 +204,13 @@ typedef struct Undo {
     bool unknown;          /* an earlier attempt may have done it */
 } Undo;
 
+/* A frame with FRAME_UNDOING. */
+typedef struct Unwinding {
+    TfyObj *error;           /* pending until its blocks have run, owned */
+    const TfyPoint *point;   /* of the step whose block runs */
+    struct Unwinding *below; /* of a frame below */
+} Unwinding;
+
 /* The part of a task that is not touched by a plain yield. */
 struct Cold {
     TfyTask *task;  /* NULL once ended and its slot was given back */
@@ -230,7 +238,8 @@ struct Cold {
     bool cancel_again_force;
     Deadline *deadlines; /* blocks with a deadline, those of inner frames behind those of outer ones */
     uint32_t deadline_count, deadline_cap;
-    Undo *undos; /* entries, those of inner frames behind those of outer ones */
+    Unwinding *unwinding; /* innermost first */
+    Undo *undos;          /* entries, those of inner frames behind those of outer ones */
     uint32_t undo_count, undo_cap;
     Channel **channels; /* those it made */
     uint32_t channel_count, channel_cap;
@@ -493,6 +502,9 @@ void tfy__undo_started(TfyTask *task);            /* … its StepStart is in the
 void tfy__undo_retried(TfyTask *task);    /* … its attempt failed with task->error, and there will be another */
 void tfy__undo_frame_ends(TfyTask *task); /* the top frame: its entries go, unless its task hands them over */
 void tfy__undo_hand_over(Cold *body);     /* to the parent's frame; drops them when there is none */
+/* The top frame has returned and its children have ended: when it was cancelled meanwhile, its steps are undone first. False: not now; a
+ * block was pushed (it runs next) or the task was halted. */
+bool tfy__undo_returned(TfyTask *task);
 void tfy__undo_drop_all(TfyTask *task);
 
 /* step.c and its parts */

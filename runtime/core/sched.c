@@ -41,7 +41,9 @@ static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
 static bool frame_finish(TfyTask *task)
 {
     TfyFrame *frame = frame_at(task, task->top);
-    if (frame->flags & FRAME_SPAWNED && !(task->state & T_RETURNING) && !begin_waiting(task, frame)) return false;
+    const uint32_t waited = FRAME_SPAWNED | FRAME_UNDOING;
+    if ((frame->flags & waited) == FRAME_SPAWNED && !(task->state & T_RETURNING) && !begin_waiting(task, frame))
+        return false;
     if (frame->children) {
         set_state(task, TFY_TASK_JOINING);
         return false;
@@ -51,11 +53,14 @@ static bool frame_finish(TfyTask *task)
         task->fuel = TFY_FUEL_SLICE;
         cold_of(task)->answer_type = NULL;
     }
+    if ((cold_of(task)->undo_count || frame->flags & FRAME_UNDOING) && !tfy__undo_returned(task))
+        return !(task->state & T_HALTED);
+    frame = frame_at(task, task->top);
     if (frame->timer || frame->flags & FRAME_EXPIRED) tfy__cancel_frame_ends(task, frame);
     timeout_at_boundary(task, frame);
     if (cold_of(task)->undo_count) tfy__undo_frame_ends(task);
     tfy__task_pop(task);
-    if (task->top != TFY_NO_FRAME) return true;
+    if (task->top != TFY_NO_FRAME) return !(frame_at(task, task->top)->flags & FRAME_UNDOING) || frame_finish(task);
     tfy__task_finish(task);
     return false;
 }

@@ -299,7 +299,8 @@ void tfy__task_release_frames(TfyTask *task)
     tfy__undo_drop_all(task);
     while (task->top != TFY_NO_FRAME) {
         TfyFrame *frame = frame_at(task, task->top);
-        if (!(task->state & T_RETURNING)) tfy__frame_release(task, frame); /* a returning frame has released its own */
+        bool released = task->state & T_RETURNING || frame->flags & FRAME_UNDOING; /* it has returned */
+        if (!released) tfy__frame_release(task, frame);
         task->state &= ~(uint32_t)T_RETURNING;
         tfy__timers_del(&task->loop->timers, frame->timer);
         tfy__task_pop(task);

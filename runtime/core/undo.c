@@ -158,6 +158,55 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
     return ok;
 }
 
+/* ---- after a return ---- */
+
+static bool begin_unwinding(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    TfyFrame *frame = frame_at(task, task->top);
+    Unwinding *unwinding = malloc(sizeof *unwinding);
+    if (!unwinding) {
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to undo what task %s did", cold->log.path);
+        return false;
+    }
+    *unwinding = (Unwinding){.error = tfy_take_error(task), .below = cold->unwinding};
+    cold->unwinding = unwinding;
+    frame->flags |= FRAME_UNDOING;
+    frame->mask++;
+    return true;
+}
+
+static void end_unwinding(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    Unwinding *unwinding = cold->unwinding;
+    TfyFrame *frame = frame_at(task, task->top);
+    frame->flags &= (uint16_t)~FRAME_UNDOING;
+    frame->mask--;
+    task->error = unwinding->error;
+    cold->unwinding = unwinding->below;
+    free(unwinding);
+}
+
+bool tfy__undo_returned(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    bool goes_on = frame_at(task, task->top)->flags & FRAME_UNDOING;
+    if (!goes_on && (!task->error || !newest(task))) return true;
+    if (!goes_on && !begin_unwinding(task)) return false;
+    for (;;) {
+        if (task->error && !tfy_undo_lost(task, cold->unwinding->point)) return tfy__sched_halt(task), false;
+        const Undo *undo = newest(task);
+        if (!undo) break;
+        cold->unwinding->point = undo->point;
+        TfyStatus status = tfy_undo(task, undo->point);
+        if (status == TFY_WAIT) tfy__sched_halt(task);
+        if (status != TFY_AGAIN) return false;
+    }
+    end_unwinding(task);
+    return true;
+}
+
 /* ---- ends ---- */
 
 void tfy__undo_frame_ends(TfyTask *task)
@@ -168,7 +217,14 @@ void tfy__undo_frame_ends(TfyTask *task)
 
 void tfy__undo_drop_all(TfyTask *task)
 {
-    while (cold_of(task)->undo_count) drop_newest(task);
+    Cold *cold = cold_of(task);
+    while (cold->undo_count) drop_newest(task);
+    while (cold->unwinding) {
+        Unwinding *unwinding = cold->unwinding;
+        tfy_drop(task, unwinding->error);
+        cold->unwinding = unwinding->below;
+        free(unwinding);
+    }
 }
 
 /* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should it be deeper, the

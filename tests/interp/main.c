@@ -13,7 +13,8 @@ static void report(const Interp *in, const Decl *root)
     static const char *const ends[] = {"waiting", "completed", "failed", "cancelled"};
     const Task *task = in->tasks[0];
     Buf result = {0};
-    if (task->end == END_COMPLETED && root->type->kind != TYPE_NOTHING) value_json(&result, root->type, task->value);
+    bool over = task->end == END_COMPLETED && !in->live; /* a run has its result when its last task has ended */
+    if (over && root->type->kind != TYPE_NOTHING) value_json(&result, root->type, task->value);
     trace_print(stdout,
                 &(Trace){.name = root->full_name,
                          .out = in->out.data,
