@@ -3,6 +3,7 @@
 # UPDATE=1 writes those anew instead; read the diff.
 . "$here/lib.sh"
 scripts=$here/../lsp
+repository=$here/../..
 PATH=$build/tests:$PATH
 
 follows_script()
@@ -16,3 +17,30 @@ for script in "$scripts"/*.lsp; do
     name=$(basename "$script" .lsp)
     check "$name" follows_script "$name"
 done
+
+# Every program of the tests, broken ones too: each is opened, asked about at every line, and cut off in the middle.
+sweep_script()
+{
+    echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
+    echo 'read 1'
+    find "$repository/tests/golden" -name '*.tfy' -size -8k | LC_ALL=C sort | while read -r program; do
+        LC_ALL=C grep -q '[^ -~	]' "$program" && continue # this client counts bytes
+        echo "open a.tfy <<"
+        awk 1 "$program"
+        echo ">>"
+        echo "symbols a.tfy"
+        awk 'NR < 80 { for (at = 6; at < length($0); at += 9) {
+                printf "hover a.tfy %d:%d\n", NR, at; if (at % 2) printf "definition a.tfy %d:%d\n", NR, at } }
+            NR % 9 == 5 { printf "complete a.tfy %d:%d nothing\n", NR, length($0) + 1 }
+            END { printf "format a.tfy\nchange a.tfy %d:3-%d:1 \".\"\ncomplete a.tfy %d:4 nothing\nclose a.tfy\n", NR / 2 + 1, NR + 9, NR / 2 + 1 }' "$program"
+    done
+    echo end
+}
+sweeps()
+{
+    sweep_script >sweep.lsp
+    timeout 250 lsp_client sweep.lsp "$TFY" lsp >sweep.out || return 1
+    tail -n 1 sweep.out
+    [ "$(tail -n 1 sweep.out)" = "the server ended with 1" ] # nobody said shutdown
+}
+check "every program of the tests" sweeps

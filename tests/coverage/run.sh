@@ -1,0 +1,55 @@
+#!/bin/sh
+# Usage: run.sh BUILD
+# Which branches of the compiler the tests take. BUILD is configured with -Db_coverage=true. Everything that tests the compiler is run (unit tests,
+# golden files, every program of the repository in every mode, end-to-end tests of its commands, generated programs), then a line for each
+# file: branches taken at least once, all branches, per cent; the generated lexer and parser are left out. The last line is the sum.
+set -u
+build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+# Compiled programs are linked with a library that counts.
+export CC="${CC:-gcc}" CFLAGS="-g -O0 --coverage" NO_COLOR=1
+find "$build" -name '*.gcda' -delete
+
+quietly() { "$@" >"$scratch/log" 2>&1 </dev/null; }
+
+for test in "$build"/tests/unit_dsl_* "$build"/tests/unit_parse_* "$build"/tests/unit_check_* "$build"/tests/unit_codegen_*; do
+    [ -x "$test" ] && [ -f "$test" ] && quietly "$test"
+done
+quietly sh "$root/tests/golden/run.sh" "$build/tfyc"
+quietly sh "$root/tests/e2e/run.sh" "$build" compiler completions editors format limits lsp modules usage
+
+# every_mode FILE: what tfyc can do with a program.
+every_mode()
+{
+    for mode in "-o $scratch/x.c" "-o $scratch/x.c --tests --depfile $scratch/x.d" "-o $scratch/x.c --no-line --no-main" "--check --diagnostics=json" \
+        "--dump=tokens" "--dump=ast" "--dump=program" "--dump=machine" "--graph=dot" "--graph=mermaid" "--report" "--report --json" \
+        "--format --diff" "--list-files"; do
+        quietly "$build/tfyc" $mode "$1"
+    done
+}
+for program in $(find "$root/tests" "$root/examples" -name '*.tfy' | sort); do every_mode "$program"; done
+if [ -x "$build/tests/diff/diff_gen" ]; then
+    for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        "$build/tests/diff/diff_gen" $seed >"$scratch/seed.tfy" 2>/dev/null && every_mode "$scratch/seed.tfy"
+    done
+fi
+
+cd "$build" || exit 1
+find dsl codegen tfyc.p -name '*.gcda' 2>/dev/null | grep -v -e lexer -e grammar | sort | xargs -r gcov -b -n 2>/dev/null |
+    awk '/^File/ { split($0, part, "\047"); file = part[2]; sub(/^(\.\.\/)+/, "", file) }
+        /^Taken at least once/ && file ~ /^(dsl|codegen)\/[a-z_]+\.c$/ {
+            split($0, colon, ":"); split(colon[2], share, "% of ")
+            taken[file] = int(share[1] * share[2] / 100 + 0.5); all[file] = share[2]
+        }
+        END {
+            for (file in all) {
+                printf "%5.1f %% %6d of %6d  %s\n", 100 * taken[file] / all[file], taken[file], all[file], file | "sort -n"
+                sum += taken[file]; total += all[file]
+            }
+            close("sort -n")
+            if (total) printf "%5.1f %% %6d of %6d  all\n", 100 * sum / total, sum, total
+        }'
