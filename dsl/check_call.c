@@ -724,6 +724,7 @@ static const Type *report_unknown_callee(Check *c, Expr *e)
         return give_up(c, e);
     }
     const Variable *variable = name_table_get(&c->locals, name);
+    if (variable && variable->type->kind == TYPE_BAD) return give_up(c, e);
     if (variable) {
         Diag *diag =
             diag_error(c->diags, callee->span, "'%s' is a %s and cannot be called", name, variable->type->name);

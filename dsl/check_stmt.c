@@ -500,7 +500,7 @@ static bool check_try(Check *c, Stmt *s)
     if (c->body->kind != BODY_WORKFLOW) {
         diag_error(c->diags, s->keyword.len ? s->keyword : s->span,
                    "nothing in a fn can fail, so 'try' has nothing to do here");
-        return true;
+        return excuse_rest(c);
     }
     if (!s->catches && !s->finally) diag_error(c->diags, s->keyword, "'try' needs a 'catch' or a 'finally'");
     check_catch_order(c, s);
