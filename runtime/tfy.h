@@ -558,11 +558,7 @@ TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list
 TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
 /* A list under construction, for at most len items; adding one keeps it. tfy_list_fitted: the same without room to spare. */
 TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
-static inline void tfy_list_add(TfyObj *list, TfyValue item)
-{
-    if (!list->type->elem->scalar) tfy_keep(item.o);
-    ((TfyList *)list)->items[((TfyList *)list)->len++] = item;
-}
+void tfy_list_add(TfyObj *list, TfyValue item);
 TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list);
 TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys); /* map of lists */
 TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);

@@ -279,6 +279,11 @@ TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len)
     return tfy_temp(task, tfy__list_new(task, type, (uint32_t)len)); /* as long as a list that is there */
 }
 
+void tfy_list_add(TfyObj *list, TfyValue item)
+{
+    add_items(list, &item, 1);
+}
+
 TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list)
 {
     const TfyList *made = as_list(list);
