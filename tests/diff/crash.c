@@ -32,8 +32,12 @@ static TfyLoop *open_loop(const TfyProgram *program, TfyWorld *world, const char
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyLoop *loop;
-    TfyOptions options = {
-        .world = world, .on_output = runner_collect, .state = diff_state, .quiet = true, .db_path = db};
+    TfyOptions options = {.world = world,
+                          .on_output = runner_collect,
+                          .state = diff_state,
+                          .quiet = true,
+                          .approve_all = true,
+                          .db_path = db};
     if (tfy_open(&loop, program, &options, error) >= 0) return loop;
     fprintf(stderr, "runner: %s\n", error);
     exit(70);
@@ -89,7 +93,7 @@ static bool replay(const TfyProgram *program, const char *name, const char *db)
     TfyHistory *history = NULL;
     TfyReplayReport report = {0};
     TfyLogOptions log_options = {.path = db, .read_only = true};
-    TfyOptions options = {.on_output = runner_collect, .state = diff_state, .quiet = true};
+    TfyOptions options = {.on_output = runner_collect, .state = diff_state, .quiet = true, .approve_all = true};
     diff_state->out_len = 0;
     diff_state->out[0] = '\0';
     if (tfy__log_open(&log, &log_options, error) < 0 || tfy__history_read(log, "last", &history, error) < 0) {

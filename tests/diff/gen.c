@@ -798,7 +798,9 @@ static char *policies(Gen *g, Ty type, bool retries)
                       : "";
     char *timeout = chance(g, 35) ? text(" timeout %s", literal(g, DUR)) : "";
     char *otherwise = type != TY_COUNT && chance(g, 35) ? text(" else %s", literal(g, type)) : "";
-    return chance(g, 50) ? text("%s%s%s", retry, timeout, otherwise) : text("%s%s%s", otherwise, retry, timeout);
+    char *approve = g->kind != 'a' && chance(g, 8) ? text(" approve %s", any(g, STR)) : ""; /* answered yes */
+    return chance(g, 50) ? text("%s%s%s%s", retry, approve, timeout, otherwise)
+                         : text("%s%s%s%s", otherwise, retry, timeout, approve);
 }
 
 static void bind_yield(Gen *g, const char *call, Ty type)

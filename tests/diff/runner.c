@@ -50,7 +50,8 @@ static int run_program(const char *name)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyWorld *world = tfy__world_virtual(1700000000000, 42);
-    TfyOptions options = {.world = world, .on_output = runner_collect, .state = diff_state, .quiet = true};
+    TfyOptions options = {
+        .world = world, .on_output = runner_collect, .state = diff_state, .quiet = true, .approve_all = true};
     TfyLoop *loop;
     int64_t tid;
     memset(diff_state, 0, sizeof *diff_state);
