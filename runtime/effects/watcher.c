@@ -26,7 +26,7 @@
 #define CHILDREN_MAX 4096
 #define ENVIRON_MAX  ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
 #define TICK_MS      50                /* how often dying groups are looked at */
-#define FAREWELL_MS  200  /* SIGTERM to SIGKILL when the runtime died: time for git and its like to remove lock files */
+#define FAREWELL_MS  500  /* SIGTERM to SIGKILL when the runtime died: time for git and its like to remove lock files */
 #define LOCK_WAIT_MS 1000 /* how long the watcher of an earlier owner may take to leave */
 #define SIGNAL_LAST  64
 #define WATCHER_FD   3 /* where the socket lies in the watcher; 0 to 2 are /dev/null */

@@ -96,7 +96,7 @@ crash_example()
     compiled "$name" "$example/$name.tfy" $(find "$example" -maxdepth 1 -name '*.c') || return 0
     case $name in
     ledger) # its probe knows what was booked, by the key that begins each line
-        crash ledger --effects "cut -d ' ' -f 2- ledger.txt" "$@" -- --to ann --cents 250 ;;
+        crash ledger --effects "touch ledger.txt; cut -d ' ' -f 2- ledger.txt" "$@" -- --to ann --cents 250 ;;
     adr3)
         crash adr3 --effects 'find . -type f ! -path "./.git/*" | sort | xargs -r cksum' --again --yes \
             --again "--llm=cassette:$example/session.jsonl" "$@" -- --yes "--llm=cassette:$example/session.jsonl" ;;
