@@ -77,6 +77,7 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_RANDOM:
     case BI_RANDOM_INT:
     case BI_UUID: return refuse_callee(c, name.span, name.text, "tests have a seed of their own, always the same");
+    case BI_SECRET: return refuse_callee(c, name.span, name.text, "a test sees its name and nothing else");
     case BI_PRINT:
     case BI_LOG:
     case BI_EMIT: return refuse_callee(c, name.span, name.text, "it needs nothing from outside; see output()");

@@ -149,7 +149,10 @@ static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, in
     case TFY_INT:
     case TFY_FLOAT:
     case TFY_DURATION: return tfy__write_text(out, type, value);
-    case TFY_STRING: write_source_string(out, (const TfyString *)value.o); return true;
+    case TFY_STRING:
+        if (((const TfyString *)value.o)->secrets) return false; /* no literal is equal to it */
+        write_source_string(out, (const TfyString *)value.o);
+        return true;
     case TFY_OPTIONAL:
         if (!value.o) tfy__buffer_text(out, "null");
         return !value.o || write_source(out, type->elem, type->elem->scalar ? tfy_unbox(value.o) : value, depth);
