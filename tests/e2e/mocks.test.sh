@@ -99,7 +99,13 @@ check "tests: tests are" grep -q "tfy_mock(" tests.c
 
 # ---- the examples ----
 
-cp -r "$EXAMPLES" examples
-run tfy test examples/*/*.tfy
-check "examples: all tests pass" ended 0
-check "examples: there are tests" sh -c 'grep -q " passed, 0 failed$" out'
+# With sanitizers their compilation takes longer than all the rest, and the programs are run that way elsewhere.
+case " ${CFLAGS:-} " in
+*sanitize*) ;;
+*)
+    cp -r "$EXAMPLES" examples
+    run tfy test examples/*/*.tfy
+    check "examples: all tests pass" ended 0
+    check "examples: there are tests" grep -q " passed, 0 failed$" out
+    ;;
+esac
