@@ -149,13 +149,47 @@ static bool may_break(const Printer *p, uint32_t i, const Frame *frame)
                    (i && is_separator(p, frame, piece_at(p, i - 1))));
 }
 
+/* Does a line that begins with it go on with the statement before it? Then a ';' must stay where one was written. */
+static bool may_continue(const Piece *piece)
+{
+    switch (piece->kind) {
+    case TOK_ELSE:
+    case TOK_CATCH:
+    case TOK_FINALLY:
+    case TOK_RETRY:
+    case TOK_BACKOFF:
+    case TOK_TIMEOUT:
+    case TOK_UNDO:
+    case TOK_KEY:
+    case TOK_APPROVE:
+    case TOK_AS: return true;
+    default: return false;
+    }
+}
+
+/* A comma behind the last element stands exactly where the closer has a line of its own. */
+static bool wants_last_comma(const Printer *p, const Frame *frame, uint32_t closer)
+{
+    if (frame == p->frames || !(piece_at(p, frame->opener)->marks & MARK_COMMAS) || !frame->broken) return false;
+    return closer > frame->opener + 1 && piece_at(p, closer - 1)->kind != TOK_COMMA;
+}
+
+/* What is still put at the end of a line before piece i: a last comma, or a ';' that must stay. */
+static uint32_t tail_width(const Printer *p, const Frame *frame, uint32_t i)
+{
+    const Piece *piece = piece_at(p, i);
+    bool closes = frame != p->frames && piece_at(p, frame->opener)->match == i;
+    return (closes && wants_last_comma(p, frame, i)) || (piece->semi && may_continue(piece));
+}
+
 /* Do the pieces first … last, and what must stay on their line behind them, fit from a column on? */
 static bool fits(const Printer *p, uint32_t column, uint32_t first, uint32_t last)
 {
     const Frame *frame = &p->frames[p->depth];
     for (uint32_t i = first; i < p->f->count && column <= FORMAT_COLUMNS; i++) {
         const Piece *piece = piece_at(p, i);
-        if (i > first && (i <= last ? must_break(p, i) : may_break(p, i, frame))) return true;
+        if (i > first && i <= last && must_break(p, i)) return true;
+        if (i > last && may_break(p, i, frame)) return column + tail_width(p, frame, i) <= FORMAT_COLUMNS;
         column += (i > first ? gap_width(p, i) : 0) + piece->width;
         if (piece->tall || (i > last && format_is_opener(piece->kind))) break;
         if (i > last && format_is_closer(piece->kind) && frame != p->frames) frame--;
@@ -216,8 +250,8 @@ static void open_bracket(Printer *p, uint32_t i)
     const Piece *piece = piece_at(p, i);
     bool empty = piece->match == i + 1;
     uint32_t last = piece->clauses ? piece->clauses->last : piece->match;
-    bool broken =
-        is_broken(piece) || (!(empty && last == i + 1) && !is_hugging(p, i) && !fits(p, p->column, i + 1, last));
+    bool broken = is_broken(piece) || (!(empty && last == i + 1) && !is_hugging(p, i) &&
+                                       !fits(p, p->column + gap_width(p, i + 1), i + 1, last));
     if (broken && piece->clauses) piece->clauses->broken = true;
     if (empty && !piece->broken) broken = false;
     push_frame(p, i, broken);
@@ -288,31 +322,6 @@ static void new_line(Printer *p, uint32_t i, uint32_t indent, uint32_t comment_i
 }
 
 /* ---- pieces ---- */
-
-/* Does a line that begins with it go on with the statement before it? Then a ';' must stay where one was written. */
-static bool may_continue(const Piece *piece)
-{
-    switch (piece->kind) {
-    case TOK_ELSE:
-    case TOK_CATCH:
-    case TOK_FINALLY:
-    case TOK_RETRY:
-    case TOK_BACKOFF:
-    case TOK_TIMEOUT:
-    case TOK_UNDO:
-    case TOK_KEY:
-    case TOK_APPROVE:
-    case TOK_AS: return true;
-    default: return false;
-    }
-}
-
-/* A comma behind the last element stands exactly where the closer has a line of its own. */
-static bool wants_last_comma(const Printer *p, const Frame *frame, uint32_t closer)
-{
-    if (frame == p->frames || !(piece_at(p, frame->opener)->marks & MARK_COMMAS) || !frame->broken) return false;
-    return closer > frame->opener + 1 && piece_at(p, closer - 1)->kind != TOK_COMMA;
-}
 
 static bool is_dropped_comma(const Printer *p, const Frame *frame, uint32_t i)
 {
