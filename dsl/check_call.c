@@ -706,6 +706,7 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     e->call = CALL_METHOD;
     e->builtin = builtin;
     slots_of_builtin(c, &slots, builtin, receiver);
+    c->inline_type = c->core->bad; /* until the inline function is seen, which may be missing */
     bind_args(c, e, &slots, 1);
     e->argv[0] = e->left->left;
     if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);

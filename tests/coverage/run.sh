@@ -1,3 +1,14 @@
+
+# Broken programs by the thousand, in one process that keeps going: what is understood of a program with mistakes is checked on.
+mutants()
+{
+    echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
+    echo 'read 1'
+    for program in $(find "$root/tests/golden" "$root/examples" -name '*.tfy' -size -6k | sort); do awk -v step=4 -f "$here/mutate.awk" "$program"; done
+    echo end
+}
+mutants >"$scratch/mutants.lsp"
+quietly "$build/tests/lsp_client" "$scratch/mutants.lsp" "$build/tfyc" --lsp
 #!/bin/sh
 # Usage: run.sh BUILD
 # Which branches of the compiler the tests take. BUILD is configured with -Db_coverage=true. Everything that tests the compiler is run (unit tests,
