@@ -179,8 +179,24 @@ static bool make_answer(Pending *pending, const Verdict *verdict, TfyValue *out)
 
 /* ---- live ---- */
 
+static void abandon(TfyTask *task, const TfyObj *handles)
+{
+    for (uint32_t i = 0; i < body_count(handles); i++)
+        tfy__cancel_request(body_at(task, handles, i), ABANDONED, NULL, false);
+}
+
+/* Nothing that the other bodies do can matter any more. They are cancelled before they do another thing, so that what one of them was
+ * handed in the same turn goes back; the parent, which abandons them when it goes on, would come too late for that. */
+static bool decides(const Pending *pending, const Verdict *verdict)
+{
+    uint8_t family = pending->call.tool->family;
+    return verdict->failed || family == TFY_F_RACE || (family == TFY_F_ROOM && !verdict->room);
+}
+
 static void settle(Pending *pending, const Verdict *verdict)
 {
+    TfyTask *task = pending->call.task;
+    TfyObj *handles = decides(pending, verdict) ? tfy_keep(pending->call.args[0].o) : NULL;
     TfyValue value;
     bool ok = make_answer(pending, verdict, &value);
     TfyBuffer out = {0};
@@ -194,20 +210,15 @@ static void settle(Pending *pending, const Verdict *verdict)
     int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
     if (lsn > 0) tfy__step_outcome(pending, ok, value);
-}
-
-static void abandon(const TfyCall *call)
-{
-    const TfyObj *handles = call->args[0].o;
-    for (uint32_t i = 0; i < body_count(handles); i++)
-        tfy__cancel_request(body_at(call->task, handles, i), ABANDONED, NULL, false);
+    if (lsn > 0) abandon(task, handles);
+    tfy_drop(task, handles);
 }
 
 static void group_live(Pending *pending)
 {
     TfyCall *call = &pending->call;
     pending->stage = STAGE_RUN;
-    if (call->tool->family == TFY_F_ABANDON) abandon(call);
+    if (call->tool->family == TFY_F_ABANDON) abandon(call->task, call->args[0].o);
     Verdict verdict = judge(pending);
     if (verdict.known)
         settle(pending, &verdict);

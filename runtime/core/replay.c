@@ -393,7 +393,10 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
 static bool take_late_signal(Cold *root)
 {
     const TfyLogRecord *record = tfy__history_peek(root);
-    if (record->type != TFY_R_SIGNAL) return false;
+    json_t *json = tfy__record_json(record);
+    bool signal = record->type == TFY_R_SIGNAL && json_object_get(json, "value");
+    json_decref(json);
+    if (!signal) return false;
     tfy__history_take(root);
     tfy__signal_recorded(root->run, record);
     return true;

@@ -248,6 +248,14 @@ static bool group_fails(const Group *group)
                                      : group->waits == GROUP_FIRST && group->first->end != END_COMPLETED;
 }
 
+/* When nothing that the other bodies do can matter any more, they do nothing more but clean up. */
+static void group_decided(Group *group)
+{
+    for (uint32_t i = 0; i < group->count && (group->failed || group->waits == GROUP_FIRST); i++)
+        if (!group->bodies[i]->end) task_kill(group->bodies[i]);
+    group->waits = GROUP_NO_WAIT;
+}
+
 /* A value wakes at once, a failure is an ended effect of the next turn. */
 static void group_wake(Group *group)
 {
@@ -255,8 +263,8 @@ static void group_wake(Group *group)
         queue_work(group->parent);
     else
         make_ready(group->parent);
-    group->waits = GROUP_NO_WAIT;
     group->parent->waits_group = NULL;
+    group_decided(group);
 }
 
 bool group_wait(Task *task, Group *group, GroupWait waits)
@@ -264,7 +272,7 @@ bool group_wait(Task *task, Group *group, GroupWait waits)
     if (task_deliver(task)) return false;
     group->waits = waits;
     if (group_done(group) && !group_fails(group)) {
-        group->waits = GROUP_NO_WAIT;
+        group_decided(group);
         return answer_now(task, &value_null);
     }
     task->waiting = true;
