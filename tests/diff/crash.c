@@ -48,7 +48,7 @@ static char *undisturbed(const TfyProgram *program, const char *name)
     char error[TFY_ERROR_TEXT] = "";
     TfyWorld *world = tfy__world_virtual(WALL_MS, 42);
     TfyLoop *loop = open_loop(program, world, NULL);
-    if (tfy_submit(loop, name, "{}", &diff_state->tid, error) < 0 || tfy_step_until_idle(loop) < 0) exit(70);
+    if (runner_submit(loop, name, &diff_state->tid, error) < 0 || tfy_step_until_idle(loop) < 0) exit(70);
     char *text = told(runner_state_name(tfy_task_state(loop, diff_state->tid)), tfy_task_result(loop, diff_state->tid),
                       tfy_task_error(loop, diff_state->tid));
     tfy_close(loop);
@@ -59,9 +59,10 @@ static char *undisturbed(const TfyProgram *program, const char *name)
 /* The child: so many turns, time jumping where there is nothing else to do. */
 static void run_turns(const TfyProgram *program, const char *name, const char *db, int turns)
 {
+    char error[TFY_ERROR_TEXT] = "";
     TfyWorld *world = tfy__world_virtual(WALL_MS, 42);
     TfyLoop *loop = open_loop(program, world, db);
-    if (tfy_submit(loop, name, "{}", &diff_state->tid, NULL) < 0) _exit(70);
+    if (runner_submit(loop, name, &diff_state->tid, error) < 0) _exit(70);
     for (int i = 0; i < turns; i++) {
         int64_t next_ns = tfy__timers_next(&loop->timers);
         if (tfy_step(loop) == 0 && next_ns != INT64_MAX) world->jump(world->state, next_ns);

@@ -3,8 +3,9 @@
  *
  * A program is one workflow root_KSEED and what it calls. Its kind K says what may meet in it, because the order between tasks is promised
  * only for what the language orders:
- *   s  one task, with tools, errors, policies and sleep
- *   a  many tasks: spawn, join, kill, cleanup under cancellation, timeouts; no tools. Their order is exact.
+ *   s  one task, with tools, errors, policies, undo, deadlines and sleep
+ *   a  many tasks: spawn, join, kill, parallel, race, channels, locks, signals, cleanup and undo under cancellation, timeouts; no tools.
+ *      Their order is exact.
  *   c  many tasks with tools, each a program of kind s; only each task's own order is compared
  * --steady is for programs that are killed and resumed: their tools may be repeated and answer the same each time. */
 #include <stdarg.h>
@@ -62,6 +63,9 @@ typedef struct Gen {
     Var vars[VAR_MAX]; /* in scope */
     uint32_t var_count, task_count;
     char tasks[8][16]; /* task<int> handles in scope */
+    uint32_t channel_count;
+    char channels[4][16]; /* of int, in scope */
+    char me[16];          /* the variable that holds the task's path */
     Flow flows[FLOW_MAX];
     uint32_t flow_count;
     uint32_t names; /* names given out */
@@ -72,10 +76,16 @@ typedef struct Gen {
     uint32_t calls;   /* what this body may still call */
     int budget;       /* statements this body may still have; below 0 only the shortest */
     bool in_fn, in_finally;
-    bool guarded; /* a try is around this place */
-    Ty result;    /* of the body under way */
+    bool in_body;        /* of parallel or race: it ends with give */
+    bool gave;           /* it did somewhere */
+    bool guarded;        /* a try is around this place */
+    uint32_t undo_depth; /* undo blocks around this place */
+    bool undo_all;       /* every step has one */
+    uint32_t locks;      /* levels of locks around this place: a deeper one has another name */
+    Ty result;           /* of the body under way; TY_COUNT: it gives nothing */
 } Gen;
 
+static FILE *out;   /* where lines go */
 static bool steady; /* tools answer the same however often they are called, and may be repeated */
 
 /* ---- chance ---- */
@@ -103,23 +113,44 @@ static bool chance(Gen *g, uint32_t percent)
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *format, ...)
 {
-    char *out;
+    char *made;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&out, format, args) < 0) abort();
+    if (vasprintf(&made, format, args) < 0) abort();
     va_end(args);
-    return out;
+    return made;
 }
 
 static void line(Gen *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void line(Gen *g, const char *format, ...)
 {
     va_list args;
-    printf("%*s", (int)g->indent * 4, "");
+    fprintf(out, "%*s", (int)g->indent * 4, "");
     va_start(args, format);
-    vprintf(format, args);
+    vfprintf(out, format, args);
     va_end(args);
-    putchar('\n');
+    fputc('\n', out);
+}
+
+/* Lines between these two are kept until it is known what stands before them. */
+static FILE *aside_outer[8];
+static char *aside_text[8];
+static size_t aside_len[8];
+static uint32_t asides;
+
+static void begin_aside(void)
+{
+    aside_outer[asides] = out;
+    out = open_memstream(&aside_text[asides], &aside_len[asides]);
+    if (!out) abort();
+    asides++;
+}
+
+static char *end_aside(void)
+{
+    fclose(out);
+    out = aside_outer[--asides];
+    return aside_text[asides];
 }
 
 static void fresh(Gen *g, char name[16])
@@ -442,7 +473,7 @@ static bool block(Gen *g, uint32_t statements); /* false: its end is never reach
 /* Braces around a block of its own scope. */
 static bool braced(Gen *g, const char *head, uint32_t statements)
 {
-    uint32_t vars = g->var_count, tasks = g->task_count;
+    uint32_t vars = g->var_count, tasks = g->task_count, channels = g->channel_count;
     line(g, "%s {", head);
     g->indent++;
     g->nesting++;
@@ -451,6 +482,7 @@ static bool braced(Gen *g, const char *head, uint32_t statements)
     g->indent--;
     g->var_count = vars;
     g->task_count = tasks;
+    g->channel_count = channels;
     return falls;
 }
 
@@ -548,7 +580,7 @@ static void say(Gen *g)
         return;
     }
     Ty a = (Ty)below(g, SHAPE + 1), b = (Ty)below(g, SHAPE + 1);
-    line(g, "print(\"${me} p%u ${%s} ${%s}\")", g->names++, any(g, a), any(g, b));
+    line(g, "print(\"${%s} p%u ${%s} ${%s}\")", g->me, g->names++, any(g, a), any(g, b));
 }
 
 static bool if_stmt(Gen *g)
@@ -629,10 +661,11 @@ static void for_stmt(Gen *g)
         line(g, "%s += 1", name);
         g->loops++;
         g->nesting++;
-        uint32_t inner = g->var_count, tasks = g->task_count;
+        uint32_t inner = g->var_count, tasks = g->task_count, channels = g->channel_count;
         block(g, 3);
         g->var_count = inner;
         g->task_count = tasks;
+        g->channel_count = channels;
         g->nesting--;
         g->loops--;
         g->indent--;
@@ -731,8 +764,8 @@ static bool catch_body(Gen *g, const char *e, bool all)
 {
     g->indent++;
     g->nesting++;
-    uint32_t vars = g->var_count, tasks = g->task_count;
-    line(g, "print(\"${me} caught ${%s.message}\")", e);
+    uint32_t vars = g->var_count, tasks = g->task_count, channels = g->channel_count;
+    line(g, "print(\"${%s} caught ${%s.message}\")", g->me, e);
     bool falls = true;
     if (all && chance(g, 40)) falls = match_error(g, e);
     if (falls && chance(g, 15)) {
@@ -743,6 +776,7 @@ static bool catch_body(Gen *g, const char *e, bool all)
     }
     g->var_count = vars;
     g->task_count = tasks;
+    g->channel_count = channels;
     g->nesting--;
     g->indent--;
     return falls;
@@ -803,18 +837,66 @@ static char *policies(Gen *g, Ty type, bool retries)
                          : text("%s%s%s%s", otherwise, retry, timeout, approve);
 }
 
+/* A block that works on copies: of what stands around it nothing is assigned, left or given. */
+static Gen enter_closure(Gen *g)
+{
+    Gen outside = *g;
+    for (uint32_t i = 0; i < g->var_count; i++) g->vars[i].mutable = false;
+    g->loops = 0;
+    g->in_finally = false;
+    return outside;
+}
+
+static void leave_closure(Gen *g, const Gen *outside)
+{
+    Gen inside = *g;
+    *g = *outside;
+    g->state = inside.state;
+    g->names = inside.names;
+    g->flaky = inside.flaky;
+    g->budget = inside.budget;
+    g->calls = inside.calls;
+}
+
+/* The statement, sometimes with an undo that may see the step's answer under its name. */
+static void step_line(Gen *g, char *step, const char *name, Ty type)
+{
+    if (g->undo_depth > 1 || g->nesting > 6 || !chance(g, g->undo_all ? 90 : g->undo_depth ? 8 : 22)) {
+        line(g, "%s", step);
+        return;
+    }
+    Gen outside = enter_closure(g);
+    g->in_finally = g->guarded = true;
+    g->undo_all = false;
+    g->undo_depth++;
+    if (name && (type == INT || type == STR || type == ITEM))
+        declare(g, name, type == INT ? OINT : type == STR ? OSTR : OITEM, false);
+    line(g, "%s undo {", step);
+    g->indent++;
+    if (name && (type == INT || type == STR))
+        line(g, "print(\"${%s} undo u%u ${%s ?? %s}\")", g->me, g->names++, name, literal(g, type));
+    else
+        line(g, "print(\"${%s} undo u%u\")", g->me, g->names++);
+    g->nesting += 2;
+    block(g, 2);
+    g->nesting -= 2;
+    g->indent--;
+    line(g, "}");
+    leave_closure(g, &outside);
+}
+
 static void bind_yield(Gen *g, const char *call, Ty type)
 {
     const Var *v =
         type == TY_COUNT || type == STR || type == INTS || type == STRS || type == ITEMS ? NULL : pick(g, type, true);
     char name[16];
     if (type == TY_COUNT) {
-        line(g, "yield %s", call);
+        step_line(g, text("yield %s", call), NULL, type);
     } else if (v && chance(g, 30)) {
-        line(g, "%s = yield %s", v->name, call);
+        step_line(g, text("%s = yield %s", v->name, call), NULL, type);
     } else {
         fresh(g, name);
-        line(g, "let %s = yield %s", name, call);
+        step_line(g, text("let %s = yield %s", name, call), name, type);
         declare(g, name, type, false);
     }
 }
@@ -891,12 +973,13 @@ static void spawn(Gen *g)
     }
     g->calls--;
     char *args = args_of(g, flow);
+    const char *detached = chance(g, 12) ? "detached " : "";
     if (g->task_count == 8 || chance(g, 15)) {
-        line(g, "spawn %s(%s)", flow->name, args);
+        line(g, "spawn %s%s(%s)", detached, flow->name, args);
         return;
     }
     fresh(g, name);
-    line(g, "let %s = spawn %s(%s)", name, flow->name, args);
+    line(g, "let %s = spawn %s%s(%s)", name, detached, flow->name, args);
     snprintf(g->tasks[g->task_count++], 16, "%s", name);
 }
 
@@ -912,6 +995,330 @@ static void use_task(Gen *g)
         return;
     }
     bind_yield(g, text("join(%s)%s", task, policies(g, INT, false)), INT);
+}
+
+/* ---- what runs side by side ---- */
+
+static bool is_deep(const Gen *g)
+{
+    return g->nesting > 2 || g->budget < 0;
+}
+
+/* What a body ends with when its end is reached. */
+static void give(Gen *g)
+{
+    const Flow *flow = g->result == INT && chance(g, 30) ? pick_flow(g, false) : NULL;
+    if (g->result == TY_COUNT) return;
+    g->gave = true;
+    if (flow && flow->result == INT && g->calls) {
+        g->calls--;
+        line(g, "give yield %s(%s)%s", flow->name, args_of(g, flow), policies(g, INT, true));
+    } else {
+        line(g, "give %s", any(g, g->result));
+    }
+}
+
+/* A body in braces; what it gives, TY_COUNT: nothing. first, second: an int that is its own. */
+static Ty body_block(Gen *g, const char *head, const char *first, const char *second)
+{
+    static const Ty gives[] = {INT, STR, BOOL, INTS, STRS, ITEM, SHAPE, TY_COUNT, TY_COUNT};
+    Gen outside = enter_closure(g);
+    g->in_body = true;
+    g->gave = g->guarded = false;
+    g->result = first ? (chance(g, 70) ? INT : TY_COUNT) : gives[below(g, sizeof gives / sizeof *gives)];
+    if (first) declare(g, first, INT, false);
+    if (second) declare(g, second, INT, false);
+    line(g, "%s {", head);
+    g->indent++;
+    g->nesting++;
+    fresh(g, g->me);
+    line(g, "let %s = yield self()", g->me);
+    if (block(g, 3)) give(g);
+    Ty gave = g->gave ? g->result : TY_COUNT;
+    leave_closure(g, &outside);
+    return gave;
+}
+
+/* One body of parallel or race. */
+static Ty one_body(Gen *g, uint32_t number)
+{
+    const Flow *flow = pick_flow(g, false);
+    if (flow && g->calls && chance(g, 35)) {
+        g->calls--;
+        char *args = args_of(g, flow);
+        line(g, "b%u: yield %s(%s)%s", number, flow->name, args, policies(g, flow->result, true));
+        return flow->result;
+    }
+    if (chance(g, 20)) {
+        line(g, "b%u: yield sleep(%s)", number, literal(g, DUR));
+        return TY_COUNT;
+    }
+    Ty type = body_block(g, text("b%u:", number), NULL, NULL);
+    line(g, "}");
+    return type;
+}
+
+static uint32_t bodies(Gen *g, const char *head, Ty types[3])
+{
+    uint32_t count = 1 + below(g, 3);
+    g->budget--;
+    line(g, "%s {", head);
+    g->indent++;
+    for (uint32_t i = 0; i < count; i++) types[i] = one_body(g, i);
+    g->indent--;
+    return count;
+}
+
+static const char *label(Gen *g)
+{
+    return chance(g, 10) ? text(" as \"label %u\"", g->names++) : "";
+}
+
+static bool parallel_stmt(Gen *g)
+{
+    Ty types[3];
+    char name[16], part[16];
+    bool valued = false;
+    fresh(g, name);
+    begin_aside();
+    uint32_t count = bodies(g, "parallel", types);
+    line(g, "}%s", label(g));
+    char *all = end_aside();
+    for (uint32_t i = 0; i < count; i++) valued |= types[i] != TY_COUNT;
+    valued = valued && chance(g, 85);
+    size_t margin = strspn(all, " ");
+    fprintf(out, "%*s%s%s", (int)margin, "", valued ? text("let %s = ", name) : "", all + margin);
+    for (uint32_t i = 0; i < count && valued; i++) {
+        if (types[i] == TY_COUNT) continue;
+        fresh(g, part);
+        line(g, "let %s = %s.b%u", part, name, i);
+        declare(g, part, types[i], false);
+    }
+    return true;
+}
+
+static bool race_stmt(Gen *g)
+{
+    Ty types[3];
+    char name[16], part[16];
+    fresh(g, name);
+    uint32_t count = bodies(g, text("let %s = race", name), types);
+    line(g, "}%s", label(g));
+    line(g, "print(\"${%s} race ${%s}\")", g->me, name);
+    uint32_t vars = g->var_count;
+    bool falls = false, all = true;
+    line(g, "match %s {", name);
+    g->indent++;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i && chance(g, 20)) {
+            all = false;
+            break;
+        }
+        fresh(g, part);
+        if (types[i] != TY_COUNT) declare(g, part, types[i], false);
+        falls |= braced(g, types[i] == TY_COUNT ? text("b%u =>", i) : text("b%u(%s) =>", i, part), 2);
+        line(g, "}");
+        g->var_count = vars;
+    }
+    if (!all) {
+        falls |= braced(g, "else =>", 1);
+        line(g, "}");
+    }
+    g->indent--;
+    line(g, "}");
+    return falls;
+}
+
+static bool parallel_for_stmt(Gen *g)
+{
+    char first[16], second[16], name[16];
+    uint32_t vars = g->var_count;
+    bool pairs = chance(g, 30);
+    fresh(g, first);
+    fresh(g, second);
+    fresh(g, name);
+    char *over = pairs           ? text("%s, %s in (%s).slice(0, 4)", first, second, any(g, INTS))
+                 : chance(g, 50) ? text("%s in (%s).slice(0, 4)", first, any(g, INTS))
+                                 : text("%s in %d..%u", first, (int)below(g, 3) - 1, below(g, 5));
+    const char *limit = chance(g, 60) ? text(" limit %u", 1 + below(g, 3)) : "";
+    g->budget--;
+    uint32_t calls = g->calls; /* these count for each round */
+    g->calls = calls > 1 ? 1 : calls;
+    begin_aside();
+    Ty type = body_block(g, text("parallel for %s%s", over, limit), first, pairs ? second : NULL);
+    line(g, "}%s", label(g));
+    char *loop = end_aside();
+    size_t margin = strspn(loop, " ");
+    fprintf(out, "%*s%s%s", (int)margin, "", type == INT ? text("let %s = ", name) : "", loop + margin);
+    g->var_count = vars;
+    g->calls = calls ? calls - 1 : 0;
+    if (type == INT) declare(g, name, INTS, false);
+    return true;
+}
+
+static bool with_stmt(Gen *g)
+{
+    const char *timeout = chance(g, 40) ? text(" timeout %s", literal(g, DUR)) : "";
+    uint32_t which = below(g, 3), locks = g->locks, level = g->locks + below(g, 2);
+    char *head;
+    if (which == 0 && locks < 4) {
+        head = text("with lock(\"k%u.%u\")%s", g->flow_count, level, timeout);
+        g->locks = level + 1;
+    } else if (which == 1 && locks < 4) {
+        head = text("with semaphore(\"s%u.%u\", %u)%s", g->flow_count, level, 1 + level % 3, timeout);
+        g->locks = level + 1;
+    } else {
+        head = text("with deadline(%s)", chance(g, 80) ? literal(g, DUR) : any(g, DUR));
+    }
+    bool falls = braced(g, text("%s%s", head, label(g)), 3);
+    line(g, "}");
+    g->locks = locks;
+    return falls;
+}
+
+static void channel_step(Gen *g)
+{
+    char name[16];
+    if (!g->channel_count || (g->channel_count < 4 && chance(g, 15))) {
+        fresh(g, name);
+        line(g, "let %s: channel<int> = channel(%u)", name, 1 + below(g, 3));
+        snprintf(g->channels[g->channel_count++], 16, "%s", name);
+        if (g->task_count == 8 || !g->calls || chance(g, 25)) return;
+        g->calls--;
+        char *call =
+            chance(g, 50) ? text("feed(%s, %u, %s)", name, below(g, 5), literal(g, DUR)) : text("drain(%s)", name);
+        fresh(g, g->tasks[g->task_count]);
+        line(g, "let %s = spawn %s%s", g->tasks[g->task_count], chance(g, 10) ? "detached " : "", call);
+        g->task_count++;
+        return;
+    }
+    const char *c = g->channels[below(g, g->channel_count)];
+    uint32_t which = below(g, 100);
+    const char *timeout = chance(g, 85) ? text(" timeout %s", literal(g, DUR)) : "";
+    if (which < 45)
+        bind_yield(g, text("%s.send(%s)%s", c, any(g, INT), timeout), TY_COUNT);
+    else if (which < 90)
+        bind_yield(g, text("%s.recv()%s%s", c, timeout, chance(g, 30) ? text(" else %s", literal(g, OINT)) : ""), OINT);
+    else
+        line(g, "%s.close()", c);
+}
+
+static void outside_step(Gen *g)
+{
+    const char *timeout = text(" timeout %s", literal(g, DUR));
+    char name[16];
+    if (chance(g, 30)) {
+        bind_yield(g, text("ask(%s)%s%s", any(g, STR), timeout, chance(g, 60) ? " else \"nobody\"" : ""), STR);
+        return;
+    }
+    fresh(g, name);
+    step_line(g,
+              text("let %s: int = yield signal(\"%s\")%s%s", name, chance(g, 75) ? "go" : "never", timeout,
+                   chance(g, 50) ? text(" else %s", literal(g, INT)) : ""),
+              name, INT);
+    declare(g, name, INT, false);
+}
+
+/* Steps with an undo each. */
+static void undone_steps(Gen *g)
+{
+    bool undo_all = g->undo_all;
+    g->undo_all = true;
+    for (uint32_t i = 1 + below(g, 3); i; i--) {
+        uint32_t which = below(g, 4);
+        if (which == 0)
+            bind_yield(g, text("sleep(%s)", literal(g, DUR)), TY_COUNT);
+        else if (which == 1 && g->kind == 'a')
+            channel_step(g);
+        else if (which != 2 && g->kind != 'a')
+            call_tool(g);
+        else
+            call_nested(g);
+    }
+    g->undo_all = undo_all;
+}
+
+static void fail_or_wait(Gen *g)
+{
+    switch (below(g, 6)) {
+    case 0:
+        line(g, "yield sleep(%u%s) timeout %s", 1 + below(g, 3), chance(g, 50) ? "h" : "ms", literal(g, DUR));
+        break;
+    case 1: line(g, "yield sleep(1h)"); break;
+    case 2: line(g, "assert %s", any(g, BOOL)); break;
+    default: line(g, "fail %s", error_value(g)); break;
+    }
+}
+
+static void undone_part(Gen *g)
+{
+    g->indent++;
+    undone_steps(g);
+    fail_or_wait(g);
+    g->indent--;
+    line(g, "}");
+}
+
+/* As one body of a group that does not wait for it, or fails beside it. */
+static void undone_body(Gen *g, const char *word)
+{
+    line(g, "%s {", word);
+    Gen outside = enter_closure(g);
+    g->in_body = true;
+    g->result = TY_COUNT;
+    g->indent++;
+    fresh(g, g->me);
+    line(g, "b0: {");
+    line(g, "    let %s = yield self()", g->me);
+    undone_part(g);
+    leave_closure(g, &outside);
+    line(g, "    b1: yield sleep(%s)", literal(g, DUR));
+    if (chance(g, 50)) line(g, "    b2: { fail %s }", error_value(g));
+    line(g, "}");
+}
+
+/* Something that was done and is undone: in a try, under a deadline, as the loser of a race, beside one that fails. */
+static bool undone_stmt(Gen *g)
+{
+    uint32_t vars = g->var_count, tasks = g->task_count, channels = g->channel_count;
+    char e[16];
+    g->nesting += 2;
+    line(g, "try {");
+    g->indent++;
+    switch (below(g, g->kind == 'a' ? 5 : 2)) {
+    case 0:
+        line(g, "if true {");
+        undone_part(g);
+        break;
+    case 1:
+        line(g, "with deadline(%s) {", literal(g, DUR));
+        undone_part(g);
+        break;
+    case 2: undone_body(g, "parallel"); break;
+    default: undone_body(g, "race"); break;
+    }
+    g->indent--;
+    g->nesting -= 2;
+    g->var_count = vars;
+    g->task_count = tasks;
+    g->channel_count = channels;
+    fresh(g, e);
+    line(g, "} catch %s {", e);
+    line(g, "    print(\"${%s} caught ${%s.message}\")", g->me, e);
+    line(g, "}");
+    return true;
+}
+
+/* A statement with blocks of this kind. */
+static bool wide_stmt(Gen *g)
+{
+    if (chance(g, 25)) return undone_stmt(g);
+    if (g->kind != 'a' || chance(g, 25)) return with_stmt(g);
+    switch (below(g, 3)) {
+    case 0: return parallel_stmt(g);
+    case 1: return race_stmt(g);
+    default: return parallel_for_stmt(g);
+    }
 }
 
 /* What makes a task stop, or lets others run. */
@@ -930,10 +1337,14 @@ static void step(Gen *g)
     } else if (which < 60) {
         call_nested(g);
     } else if (g->kind == 'a') {
-        if (chance(g, 50))
+        if (which < 72)
             spawn(g);
-        else
+        else if (which < 82)
             use_task(g);
+        else if (which < 93)
+            channel_step(g);
+        else
+            outside_step(g);
     } else {
         call_tool(g);
     }
@@ -948,7 +1359,9 @@ static bool leave(Gen *g)
         return false;
     }
     if (!g->in_finally && which < 22) {
-        line(g, "return %s", any(g, g->result));
+        if (g->in_body && g->result == TY_COUNT) return true;
+        g->gave = true;
+        line(g, "%s %s", g->in_body ? "give" : "return", any(g, g->result));
         return false;
     }
     if (!g->in_fn && which < (g->guarded ? 32 : 24)) {
@@ -961,7 +1374,7 @@ static bool leave(Gen *g)
 static bool statement(Gen *g)
 {
     bool deep = g->nesting > 2 || --g->budget < 0;
-    switch (below(g, deep ? 9 : 15)) {
+    switch (below(g, deep ? 9 : g->in_fn ? 15 : g->kind == 'a' ? 19 : 16)) {
     case 0: let(g); return true;
     case 1:
     case 2:
@@ -985,9 +1398,11 @@ static bool statement(Gen *g)
             step(g);
         return true;
     case 12: return chance(g, 50) ? match_shape(g) : match_plain(g);
-    default:
+    case 13:
+    case 14:
         if (!g->in_fn) return try_stmt(g);
         return if_stmt(g);
+    default: return is_deep(g) ? try_stmt(g) : wide_stmt(g);
     }
 }
 
@@ -1021,7 +1436,7 @@ static void close_body(Gen *g)
         char *values = text("%s", "");
         for (uint32_t i = 0; i < g->var_count; i++)
             if (g->vars[i].mutable && g->vars[i].type <= SHAPE) values = text("%s ${%s}", values, g->vars[i].name);
-        line(g, "print(\"${me} end%s\")", values);
+        line(g, "print(\"${%s} end%s\")", g->me, values);
     }
     line(g, "return %s", any(g, g->result));
 }
@@ -1031,12 +1446,13 @@ static void body(Gen *g, uint32_t statements)
     g->indent = 1;
     g->nesting = 1;
     g->loops = 0;
+    snprintf(g->me, sizeof g->me, "me");
     g->budget = g->in_fn ? 1 : 4;
     bool falls = true;
     open_body(g);
     for (uint32_t i = 0; i < statements && falls; i++) falls = statement(g);
     if (falls) close_body(g);
-    printf("}\n");
+    fprintf(out, "}\n");
 }
 
 static void helper(Gen *g, bool is_fn)
@@ -1045,7 +1461,7 @@ static void helper(Gen *g, bool is_fn)
     char *params = text("%s", "");
     snprintf(flow.name, sizeof flow.name, "%c%ld_%u", is_fn ? 'f' : 'w', g->seed, g->flow_count);
     flow.result = g->kind == 'a' && !is_fn ? INT : plain_type(g);
-    g->var_count = g->task_count = 0;
+    g->var_count = g->task_count = g->channel_count = 0;
     for (uint32_t i = 0; i < flow.param_count; i++) {
         char name[16];
         flow.params[i] = plain_type(g);
@@ -1056,8 +1472,8 @@ static void helper(Gen *g, bool is_fn)
     g->in_fn = is_fn;
     g->calls = 2;
     g->result = flow.result;
-    printf("%s %s(%s) -> %s {\n", is_fn ? "fn" : "workflow", flow.name, params, ty_names[flow.result]);
-    if (!is_fn) printf("    let me = yield self()\n");
+    fprintf(out, "%s %s(%s) -> %s {\n", is_fn ? "fn" : "workflow", flow.name, params, ty_names[flow.result]);
+    if (!is_fn) fprintf(out, "    let me = yield self()\n");
     body(g, is_fn ? 2 : 3 + below(g, 3));
     g->in_fn = false;
     g->flows[g->flow_count++] = flow;
@@ -1067,7 +1483,8 @@ static void helper(Gen *g, bool is_fn)
 static void crowd(Gen *g)
 {
     uint32_t workers = 2 + below(g, 3);
-    printf("workflow root_%c%ld() -> string {\n    let me = yield self()\n    var seen = \"\"\n", g->kind, g->seed);
+    fprintf(out, "workflow root_%c%ld() -> string {\n    let me = yield self()\n    var seen = \"\"\n", g->kind,
+            g->seed);
     g->indent = 1;
     g->var_count = 0;
     for (uint32_t i = 0; i < workers; i++) {
@@ -1083,7 +1500,7 @@ static void crowd(Gen *g)
         line(g, "}");
     }
     line(g, "return seen");
-    printf("}\n");
+    fprintf(out, "}\n");
 }
 
 static void program(long seed)
@@ -1091,7 +1508,7 @@ static void program(long seed)
     Gen g = {.seed = seed, .state = (uint64_t)seed * 0x2545f4914f6cdd1du + 12345};
     for (int i = 0; i < 4; i++) next(&g);
     g.kind = "sac"[seed % 3];
-    printf("\n// seed %ld\n", seed);
+    fprintf(out, "\n// seed %ld\n", seed);
     uint32_t fns = below(&g, 2), flows = 2 + below(&g, 2);
     for (uint32_t i = 0; i < fns; i++) helper(&g, true);
     for (uint32_t i = 0; i < flows; i++) helper(&g, false);
@@ -1099,10 +1516,10 @@ static void program(long seed)
         crowd(&g);
         return;
     }
-    g.var_count = g.task_count = 0;
+    g.var_count = g.task_count = g.channel_count = 0;
     g.calls = 5;
     g.result = g.kind == 'a' ? INT : (Ty)below(&g, TY_COUNT);
-    printf("workflow root_%c%ld() -> %s {\n    let me = yield self()\n", g.kind, seed, ty_names[g.result]);
+    fprintf(out, "workflow root_%c%ld() -> %s {\n    let me = yield self()\n", g.kind, seed, ty_names[g.result]);
     body(&g, 5 + below(&g, 5));
 }
 
@@ -1134,15 +1551,19 @@ static const char preamble[] =
     "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n"
     "fn at(n: int) -> time { return (\"2024-02-28T22:33:44.555Z\".parse_time() ?? at(0)) + 1h * (n % 100000) }\n"
     "fn decoded(j: json) -> Item { return j.decode() }\n"
-    "fn decoded_map(j: json) -> map<string, int> { return j.decode() }\n";
+    "fn decoded_map(j: json) -> map<string, int> { return j.decode() }\n"
+    "workflow feed(c: channel<int>, n: int, pause: duration) -> int {\n    for i in 0..n {\n        yield c.send(i)\n"
+    "        yield sleep(pause)\n    }\n    c.close()\n    return n\n}\n"
+    "workflow drain(c: channel<int>) -> int {\n    var total = 0\n    while true {\n        let v = yield c.recv()\n"
+    "        if v == null { return total }\n        total = (total * 7 + v % 1000) % 100000\n    }\n}\n";
 
 static void print_preamble(void)
 {
     const char *once = steady ? "idempotent" : "once";
-    fputs(preamble, stdout);
-    printf("tool t_maybe(who: string, n: int) -> string? %s = extern \"tool_maybe\"\n", once);
-    printf("tool t_ints(who: string, xs: list<int>) -> list<int> %s = extern \"tool_ints\"\n", once);
-    printf("tool t_note(who: string, text: string) %s = extern \"tool_note\"\n", once);
+    fputs(preamble, out);
+    fprintf(out, "tool t_maybe(who: string, n: int) -> string? %s = extern \"tool_maybe\"\n", once);
+    fprintf(out, "tool t_ints(who: string, xs: list<int>) -> list<int> %s = extern \"tool_ints\"\n", once);
+    fprintf(out, "tool t_note(who: string, text: string) %s = extern \"tool_note\"\n", once);
 }
 
 int main(int argc, char **argv)
@@ -1156,6 +1577,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gen [--steady] FIRST [COUNT]\n");
         return 64;
     }
+    out = stdout;
     long first = atol(argv[1]), count = argc > 2 ? atol(argv[2]) : 1;
     print_preamble();
     for (long seed = first; seed < first + count; seed++) program(seed);

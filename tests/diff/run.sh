@@ -1,18 +1,20 @@
 #!/bin/sh
 # Usage: run.sh BUILD [--seeds A..B] [--crashes N] [--batch N] [--jobs N] [--keep DIR]
 # Random programs, one for each seed: what the compiled program does is compared with what the interpreter says that it should do. A batch
-# of programs is one .tfy file, compiled without optimisation, with sanitizers and with dead slots poisoned, and run on the virtual clock.
-# A program that differs is named with its seed; `BUILD/tests/diff/diff_gen SEED` prints it. The first N programs (12) are also killed after
-# several turns, resumed and replayed. The last line is "N passed, N failed".
+# of programs is one .tfy file, compiled without optimisation and with dead slots poisoned, and run on the virtual clock, linked with the
+# sanitizers. The first N programs (--checked, 60) are also compiled with them, which costs five times as much, and the first N (--crashes,
+# 12) are also killed after several turns, resumed and replayed. A program that differs is named with its seed;
+# `BUILD/tests/diff/diff_gen SEED` prints it. The last line is "N passed, N failed".
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
 shift
-from=1 to=300 batch=50 jobs=2 keep= crashes=12
+from=1 to=300 batch=500 jobs=2 keep= crashes=12 checked=60
 while [ $# -gt 0 ]; do
     case $1 in
     --seeds) from=${2%%..*} to=${2##*..} ;;
     --batch) batch=$2 ;;
     --crashes) crashes=$2 ;;
+    --checked) checked=$2 ;;
     --jobs) jobs=$2 ;;
     --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd) ;;
     *) echo "run.sh: unknown option '$1'" >&2; exit 64 ;;
@@ -30,16 +32,19 @@ if [ -z "${CC:-}" ] && command -v clang >/dev/null; then CC=clang; fi
 export build work keep sanitize CC="${CC:-cc}"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-# One batch: FIRST COUNT. Its verdicts, a line each, end in $work/FIRST.verdict.
+# One batch: FIRST COUNT HOW, which is plain, checked or crash. Its verdicts, a line each, end in $work/FIRST.verdict.
 cat >"$work/one.sh" <<'END'
 set -u
-first=$1 count=$2 # and `crash`
-dir=$work/batch$first${3:-}
+first=$1 count=$2 how=$3
+dir=$work/batch$first$how
 mkdir "$dir" && cd "$dir" || exit 1
 # The generator and the interpreter never free what they make.
 keeper() { ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" timeout 120 "$@"; }
 compiled() { # programs.c
-    "$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -o programs programs.c "$build/tests/diff/libdiff_runner.a" \
+    checks=$sanitize
+    [ "$how" != plain ] || checks=
+    "$CC" -w -O0 -g1 $checks -DTFY_POISON -I"$build" -c programs.c 2>err || return 1
+    "$CC" $sanitize -o programs programs.o "$build/tests/diff/libdiff_runner.a" \
         "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread 2>err
 }
 fail() { # the whole batch
@@ -51,7 +56,7 @@ fail() { # the whole batch
     cd "$work" && rm -rf "$dir"
     exit 0
 }
-if [ "${3:-}" = crash ]; then
+if [ "$how" = crash ]; then
     keeper "$build/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
     "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
     compiled || fail "the C does not compile"
@@ -96,15 +101,24 @@ if [ -n "$keep" ] && grep -q bad "$work/$first.verdict"; then cp -r "$dir" "$kee
 cd "$work" && rm -rf "$dir"
 END
 
-at=$from
-while [ "$at" -le "$to" ]; do
-    count=$batch
-    [ $((at + count - 1)) -le "$to" ] || count=$((to - at + 1))
-    echo "$at $count"
-    at=$((at + count))
-done >"$work/batches"
-xargs -n 2 -P "$jobs" sh "$work/one.sh" <"$work/batches"
-if [ "$crashes" -gt 0 ]; then sh "$work/one.sh" "$from" "$crashes" crash; fi
+# batches FROM TO SIZE HOW
+batches()
+{
+    at=$1
+    while [ "$at" -le "$2" ]; do
+        count=$3
+        [ $((at + count - 1)) -le "$2" ] || count=$(($2 - at + 1))
+        echo "$at $count $4"
+        at=$((at + count))
+    done
+}
+[ "$checked" -le $((to - from + 1)) ] || checked=$((to - from + 1))
+{
+    [ "$crashes" = 0 ] || echo "$from $crashes crash"
+    batches "$from" $((from + checked - 1)) 30 checked
+    batches "$from" "$to" "$batch" plain
+} >"$work/batches"
+xargs -n 3 -P "$jobs" sh "$work/one.sh" <"$work/batches"
 cat "$work"/*.verdict >"$work/verdicts"
 passed=$(grep -c '^ok' "$work/verdicts")
 failed=$(grep -c '^bad' "$work/verdicts")

@@ -40,6 +40,17 @@ const char *runner_state_name(TfyTaskState state)
     }
 }
 
+int runner_submit(TfyLoop *loop, const char *name, int64_t *tid, char *error)
+{
+    int code = tfy_submit(loop, name, "{}", tid, error);
+    for (int i = 1; code >= 0 && i <= TRACE_SIGNALS; i++) {
+        char value[16];
+        snprintf(value, sizeof value, "%d", i);
+        code = tfy_signal(loop, *tid, "go", value);
+    }
+    return code;
+}
+
 static int complain(const char *name, const char *what)
 {
     fprintf(stderr, "runner: %s: %s\n", name, what);
@@ -56,7 +67,7 @@ static int run_program(const char *name)
     int64_t tid;
     memset(diff_state, 0, sizeof *diff_state);
     if (tfy_open(&loop, &tfyg_program, &options, error) < 0) return complain(name, error);
-    if (tfy_submit(loop, name, "{}", &tid, error) < 0) return complain(name, error);
+    if (runner_submit(loop, name, &tid, error) < 0) return complain(name, error);
     if (tfy_step_until_idle(loop) < 0) return complain(name, "the loop failed");
     trace_print(stdout, &(Trace){.name = name,
                                  .out = diff_state->out,

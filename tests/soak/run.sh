@@ -6,7 +6,7 @@
 #   asan     the same of the two programs of the tests, with sanitizers and no dense ones
 #   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
 #   unit     every unit test SOAK_REPEATS (50) times, with sanitizers
-#   programs generated programs against the interpreter, SOAK_PROGRAMS (20000), a trial for each 500 seeds
+#   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -103,9 +103,9 @@ soak_programs()
     asan_build
     export CC=clang CFLAGS="$sanitize"
     seed=1001
-    while [ "$seed" -le $((1000 + ${SOAK_PROGRAMS:-20000})) ]; do
-        once_for programs "seeds $seed..$((seed + 499))" sh "$root/tests/diff/run.sh" "$root/build-soak" --seeds "$seed..$((seed + 499))"
-        seed=$((seed + 500))
+    while [ "$seed" -le $((1000 + ${SOAK_PROGRAMS:-100000})) ]; do
+        once_for programs "seeds $seed..$((seed + 1999))" sh "$root/tests/diff/run.sh" "$root/build-soak" --seeds "$seed..$((seed + 1999))"
+        seed=$((seed + 2000))
     done
 }
 
