@@ -44,17 +44,19 @@ typedef struct Piece {
     uint32_t match;                        /* openers and closers: the index of the other one */
     uint32_t comment_first, comment_count; /* the comments before it */
     uint32_t newlines;                     /* behind the last comment, or the piece, before it */
-    uint32_t until;                        /* MARK_POLICY: the piece that what should stay on its line ends with */
-    uint32_t width;                        /* code points of its first line */
-    uint32_t last_width;                   /* code points of its last line; equal to width unless it is tall */
-    bool tall;                             /* a string of several lines */
-    bool item;                             /* a statement, field, arm … begins with it, or it closes their braces */
-    bool semi;                             /* a ';' stands before it */
-    bool list;                             /* '{' around lines */
-    bool broken;    /* opener: its inside stands on lines of its own because the text was written so */
-    Chain *starts;  /* chains that begin with it, loosest first */
-    Chain *clauses; /* '{' of an if or try: the braces it goes with */
-    Chain *chain;   /* an operator's */
+    uint32_t
+        lines; /* how many pieces up to this one have a newline or a comment before them; empty brackets do not count */
+    uint32_t until;      /* MARK_POLICY: the piece that what should stay on its line ends with */
+    uint32_t width;      /* code points of its first line */
+    uint32_t last_width; /* code points of its last line; equal to width unless it is tall */
+    bool tall;           /* a string of several lines */
+    bool item;           /* a statement, field, arm … begins with it, or it closes their braces */
+    bool semi;           /* a ';' stands before it */
+    bool list;           /* '{' around lines */
+    bool broken;         /* opener: its inside stands on lines of its own because the text was written so */
+    Chain *starts;       /* chains that begin with it, loosest first */
+    Chain *clauses;      /* '{' of an if or try: the braces it goes with */
+    Chain *chain;        /* an operator's */
 } Piece;
 
 typedef struct Format {

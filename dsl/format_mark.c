@@ -103,14 +103,18 @@ static void mark_binary(Format *f, const Expr *expr)
 
 /* ---- clauses ---- */
 
-/* Adds the '{' at or before an offset. */
+/* Adds a '{'. Lines in it, or in the head between it and the braces before it, break all; the word behind a '}' may stand anywhere. */
 static void add_clause(Format *f, Chain *chain, uint32_t brace)
 {
     Piece *open = &f->pieces[brace];
     if (open->kind != TOK_LBRACE) return;
     open->clauses = chain;
+    uint32_t word = chain->last ? chain->last + 1 : brace;
+    bool head = open->lines != f->pieces[word].lines || (word != brace && f->pieces[word].comment_count);
+    bool inside = f->pieces[open->match].lines != open->lines;
+    bool empty = open->match == brace + 1 && !f->pieces[open->match].comment_count;
+    if (head || (inside && !empty)) chain->broken = true;
     chain->last = open->match;
-    if (open->broken) chain->broken = true;
 }
 
 static void mark_if_clauses(Format *f, const Expr *expr, Chain *chain)

@@ -125,6 +125,16 @@ static void match_brackets(Format *f)
     }
 }
 
+static void count_lines(Format *f)
+{
+    for (uint32_t i = 1; i < f->count; i++) {
+        Piece *piece = &f->pieces[i];
+        bool empty = format_is_closer(piece->kind) && format_is_opener(piece[-1].kind);
+        bool begins = (piece->newlines && !empty) || piece->comment_count || piece[-1].tall;
+        piece->lines = piece[-1].lines + begins;
+    }
+}
+
 void format_make_pieces(Format *f, const TokenTrace *trace)
 {
     bool item = false, semi = false;
@@ -150,5 +160,6 @@ void format_make_pieces(Format *f, const TokenTrace *trace)
         end = piece.off + piece.len;
         item = semi = false;
     }
+    count_lines(f);
     match_brackets(f);
 }
