@@ -26,6 +26,7 @@ void runner_collect(void *state, const char *text, size_t len)
         exit(70);
     }
     memcpy(diff->out + diff->out_len, text, len);
+    if (len) trace_one_line(diff->out + diff->out_len, len - 1);
     diff->out_len += len;
     diff->out[diff->out_len] = '\0';
 }

@@ -28,6 +28,13 @@ typedef struct TraceLine {
     size_t at;        /* keeps lines of one path in their order */
 } TraceLine;
 
+/* What one print said stays one line, since lines are sorted by their beginning. */
+static inline void trace_one_line(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == '\n') text[i] = '\r';
+}
+
 static inline int trace_order(const void *a, const void *b)
 {
     const TraceLine *x = a, *y = b;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../diff/trace.h"
+
 /* The policies of one yield, evaluated. */
 typedef struct Policies {
     int64_t retry, backoff_ms, timeout_ms; /* timeout below 0: none */
@@ -171,8 +173,10 @@ static const Value *run_nested(Frame *f, const Expr *call, const Policies *p, co
 
 static const Value *say(Frame *f, const Value *text)
 {
-    buf_add(&f->task->interp->out, text->text, text->len);
-    buf_text(&f->task->interp->out, "\n");
+    Buf *out = &f->task->interp->out;
+    buf_add(out, text->text, text->len);
+    if (!f->task->interp->testing) trace_one_line(out->data + out->len - text->len, text->len);
+    buf_text(out, "\n");
     return &value_null;
 }
 
