@@ -1,14 +1,3 @@
-
-# Broken programs by the thousand, in one process that keeps going: what is understood of a program with mistakes is checked on.
-mutants()
-{
-    echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
-    echo 'read 1'
-    for program in $(find "$root/tests/golden" "$root/examples" -name '*.tfy' -size -6k | sort); do awk -v step=4 -f "$here/mutate.awk" "$program"; done
-    echo end
-}
-mutants >"$scratch/mutants.lsp"
-quietly "$build/tests/lsp_client" "$scratch/mutants.lsp" "$build/tfyc" --lsp
 #!/bin/sh
 # Usage: run.sh BUILD
 # Which branches of the compiler the tests take. BUILD is configured with -Db_coverage=true. Everything that tests the compiler is run (unit tests,
@@ -48,6 +37,20 @@ if [ -x "$build/tests/diff/diff_gen" ]; then
         "$build/tests/diff/diff_gen" $seed >"$scratch/seed.tfy" 2>/dev/null && every_mode "$scratch/seed.tfy"
     done
 fi
+
+# Broken programs by the thousand, in one process that keeps going: what is understood of a program with mistakes is checked on.
+mutants()
+{
+    echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
+    echo 'read 1'
+    for program in $(find "$root/tests/golden" "$root/examples" -name '*.tfy' -size -6k | sort); do
+        iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$here/mutate.awk" "$program"
+    done
+| sort); do iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$here/mutate.awk" "$program"; done
+    echo end
+}
+mutants >"$scratch/mutants.lsp"
+quietly "$build/tests/lsp_client" "$scratch/mutants.lsp" "$build/tfyc" --lsp
 
 cd "$build" || exit 1
 find dsl codegen tfyc.p -name '*.gcda' 2>/dev/null | grep -v -e lexer -e grammar | sort | xargs -r gcov -b -n 2>/dev/null |
