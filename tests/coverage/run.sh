@@ -46,7 +46,6 @@ mutants()
     for program in $(find "$root/tests/golden" "$root/examples" -name '*.tfy' -size -6k | sort); do
         iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$here/mutate.awk" "$program"
     done
-| sort); do iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$here/mutate.awk" "$program"; done
     echo end
 }
 mutants >"$scratch/mutants.lsp"
