@@ -6,7 +6,9 @@
  *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or to the outside.
  *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside carries it.
  *   - While a run replays, only the task that owns the record at the history's cursor runs, so that tasks meet each other in the recorded
- *     order. Nothing goes live before the cursor has reached the end.
+ *     order. It stops where it stopped then, and where it was answered at once now: behind that, others may come first. Nothing goes live
+ *     before the cursor has reached the end.
+ *   - What a task was handed (a message, a lock, a signal) is its own when its frame goes on with it; before that a cancellation gives it back.
  *   - Fuel is full after every passage, whether the task waited there or was answered at once: loops are cut at the same rounds in a replay. */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
