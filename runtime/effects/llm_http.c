@@ -19,9 +19,9 @@
 #define KEY_MIN 8    /* bytes; shorter ones are place holders for local servers and would be found in any text */
 
 struct TfyLlmHttp {
-    TfyLoop *loop;
-    const TfyLlmLimits *limits;
-    TfyHttp *client;
+    TfyLoop *loop;              /* its timers pause between tries */
+    const TfyLlmLimits *limits; /* the caller's; read anew for each request */
+    TfyHttp *client;            /* owned */
 };
 
 struct TfyLlmAsk {
