@@ -421,7 +421,7 @@ static char *align_comments(const Printer *p, size_t *len)
         to += blanks;
         from = p->trailing[i].at;
     }
-    to = mempcpy(to, p->out + from, p->len - from);
+    if (p->len > from) to = mempcpy(to, p->out + from, p->len - from); /* nothing at all has no text */
     *len = (size_t)(to - text);
     return text;
 }

@@ -44,7 +44,7 @@ mutants()
     echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
     echo 'read 1'
     for program in $(find "$root/tests/golden" "$root/examples" -name '*.tfy' -size -6k | sort); do
-        iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$here/mutate.awk" "$program"
+        iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=3 -f "$root/tests/lsp/mutate.awk" "$program"
     done
     echo end
 }

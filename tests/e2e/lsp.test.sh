@@ -44,3 +44,22 @@ sweeps()
     [ "$(tail -n 1 sweep.out)" = "the server ended with 1" ] # nobody said shutdown
 }
 check "every program of the tests" sweeps
+
+# Thousands of broken programs, one after the other: what is understood of a program with mistakes is checked on.
+mutants()
+{
+    echo 'send {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}'
+    echo 'read 1'
+    find "$repository/tests/golden" -name '*.tfy' -size -6k | LC_ALL=C sort | while read -r program; do
+        iconv -f utf-8 -t utf-8 "$program" >/dev/null 2>&1 && awk -v step=12 -f "$scripts/mutate.awk" "$program"
+    done
+    echo end
+}
+survives_mutants()
+{
+    mutants >mutants.lsp
+    timeout 250 lsp_client mutants.lsp "$TFY" lsp >mutants.out || return 1
+    grep -c '^change' mutants.lsp
+    [ "$(tail -n 1 mutants.out)" = "the server ended with 1" ]
+}
+check "broken programs" survives_mutants
