@@ -212,7 +212,7 @@ static void put_whole(Emit *e, const Routine *routine)
 {
     uint32_t line = routine->line;
     const char *blocks = write_blocks(e, routine, 0, routine->order_count);
-    ctext_line(&e->c, line, "static TfyStatus %s(TfyTask *t, void *frame)", emit_routine_name(e, routine));
+    ctext_line(&e->c, line, "static TfyStatus %s(TFY__UNUSED TfyTask *t, void *frame)", emit_routine_name(e, routine));
     ctext_line(&e->c, line, "{");
     e->c.depth = 1;
     ctext_piece(&e->c, line, arena_printf(e->arena, "TFY__UNUSED struct tfyg_frame_%s *F = frame;", routine->name));
