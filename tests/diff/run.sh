@@ -41,9 +41,9 @@ mkdir "$dir" && cd "$dir" || exit 1
 # The generator and the interpreter never free what they make.
 keeper() { ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" timeout 120 "$@"; }
 compiled() { # programs.c
-    checks=$sanitize
+    checks="-g1 $sanitize"
     [ "$how" != plain ] || checks=
-    "$CC" -w -O0 -g1 $checks -DTFY_POISON -I"$build" -c programs.c 2>err || return 1
+    "$CC" -w -O0 $checks -DTFY_POISON -I"$build" -c programs.c 2>err || return 1
     "$CC" $sanitize -o programs programs.o "$build/tests/diff/libdiff_runner.a" \
         "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread 2>err
 }
