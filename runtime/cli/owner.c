@@ -110,8 +110,8 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char *erro
 {
     const char *what = text_member(request, "do"), *run = text_member(request, "run"),
                *task = text_member(request, "task");
-    const json_t *answer = json_object_get(request, "answer"); /* none: yes */
-    if (what && run && strcmp(what, "approve") == 0 && (!answer || json_is_string(answer))) {
+    const json_t *given = json_object_get(request, "answer"); /* none: yes */
+    if (what && run && strcmp(what, "approve") == 0 && (!given || json_is_string(given))) {
         return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
                                     text_member(request, "answer"), by, error);
     }
