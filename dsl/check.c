@@ -263,10 +263,12 @@ static void refuse_handles(Check *c, const Field *params, const TypeExpr *result
 {
     for (const Field *f = params; f; f = f->next) {
         if (f->type && type_has_handle(c, f->type))
-            diag_error(c->diags, f->span, "a task cannot be passed to %s", where);
+            diag_error(c->diags, f->span, "%s cannot be passed to %s: tasks and channels stay inside a run",
+                       f->type->name, where);
     }
     if (result && type_has_handle(c, result_type))
-        diag_error(c->diags, result->span, "a task cannot come out of %s", where);
+        diag_error(c->diags, result->span, "%s cannot come out of %s: tasks and channels stay inside a run",
+                   result_type->name, where);
 }
 
 static const Type *default_result(const Check *c, const Decl *decl)

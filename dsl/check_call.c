@@ -468,7 +468,7 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
     case DECL_TYPE:
     case DECL_ERROR:
         if (!decl->type || decl->type->kind == TYPE_BAD) return give_up(c, e);
-        if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
+        if (!check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
         return build_fields(c, e, decl->type);
     case DECL_ENUM: {
         Diag *diag = diag_error(c->diags, e->span, "'%s' is an enum; name the case", decl->name.text);
@@ -527,6 +527,10 @@ static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin
     if (channel && want && want->kind == TYPE_CHANNEL) return want;
     if (!channel && want && !type_has_handle(c, want)) return want;
     if (!channel && c->statement && c->statement->kind == EX_YIELD && c->statement->left == e) return c->core->nothing;
+    if (!channel && want) {
+        diag_error(c->diags, e->span, "a signal cannot bring %s", want->name);
+        return c->core->bad;
+    }
     Diag *diag = channel ? diag_error(c->diags, e->span, "the type of this channel's messages is not known")
                          : diag_error(c->diags, e->span, "the type of what this signal brings is not known");
     diag_hint(c->diags, diag,
@@ -554,7 +558,7 @@ static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMo
     e->builtin = builtin;
     slots_of_builtin(c, &slots, builtin, NULL);
     bind_args(c, e, &slots, 0);
-    if (mode != MODE_PLAIN && !check_mode(c, e, mode, builtin->name, false, false, builtin)) return c->core->bad;
+    if (!check_mode(c, e, mode, builtin->name, false, false, builtin)) return c->core->bad;
     if (e->argv[0] && e->argv[0]->type->kind == TYPE_STRING && !is_secret_name(e->argv[0])) {
         diag_error(c->diags, e->argv[0]->span, "a secret is named by a plain word, such as \"API_KEY\"");
         return c->core->bad;
@@ -751,7 +755,7 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
     if (mode == MODE_PLAIN && check_test_call(c, e, &of_test)) return of_test;
     const Type *type = type_core_named(c, name);
     if (type && type->fields) {
-        if (mode != MODE_PLAIN && !check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);
+        if (!check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);
         return build_fields(c, e, type);
     }
     return report_unknown_callee(c, e);
@@ -765,7 +769,7 @@ static const Type *call_dotted(Check *c, Expr *e, CallMode mode, const Type *wan
     if (import) return decl ? call_decl(c, e, decl, mode) : give_up(c, e);
     decl = check_enum_of(c, e->left->left);
     if (!decl) return call_method(c, e, mode, want);
-    if (mode != MODE_PLAIN && !check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
+    if (!check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
     return build_case(c, e, decl);
 }
 

@@ -241,7 +241,7 @@ static void check_signal(Check *c, Stmt *s)
 {
     const Type *type = check_expr(c, s->value, NULL);
     if (type->kind != TYPE_BAD && type->kind != TYPE_NULL && type_has_handle(c, type))
-        diag_error(c->diags, s->value->span, "a signal cannot bring a %s", type->name);
+        diag_error(c->diags, s->value->span, "a signal cannot bring %s", type->name);
 }
 
 static void check_answer(Check *c, Stmt *s, const Callee *callee)

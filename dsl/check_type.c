@@ -9,7 +9,7 @@ static const char *name_elsewhere(const char *name)
     static const char *const pairs[][2] = {
         {"str", "string"},   {"text", "string"},  {"integer", "int"},   {"long", "int"},    {"boolean", "bool"},
         {"number", "float"}, {"double", "float"}, {"array", "list"},    {"vector", "list"}, {"dict", "map"},
-        {"object", "map"},   {"any", "json"},     {"datetime", "time"},
+        {"object", "map"},   {"any", "json"},     {"datetime", "time"}, {"List", "list"},   {"Map", "map"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         if (strcmp(pairs[i][0], name) == 0) return pairs[i][1];
@@ -43,6 +43,11 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
     const char *name = written->name.text;
     const Decl *decl = check_find_decl(c, name);
     if (decl) return decl->kind == DECL_BAD ? c->core->bad : report_no_type(c, written, decl);
+    if (strcmp(name, "nothing") == 0) {
+        Diag *diag = diag_error(c->diags, written->span, "'nothing' stands only in task<nothing>");
+        diag_hint(c->diags, diag, "what gives no value is declared without '->'");
+        return c->core->bad;
+    }
     const char *near = name_elsewhere(name);
     if (!near) near = check_nearest_name(c, name, NAME_TYPE);
     if (near)

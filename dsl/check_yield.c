@@ -91,8 +91,8 @@ static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
     if (seen[POL_RETRY] && !seen[POL_KEY] && repeat_class_of(call) == REPEAT_ONCE) {
         const char *name = call->decl ? call->decl->name.text : call->builtin->name;
         Diag *diag = diag_error(c->diags, seen[POL_RETRY]->span, "'retry' on a 'once' step without 'key'");
-        diag_hint(c->diags, diag, "'%s' is never repeated silently; give the step a key, or declare it idempotent",
-                  name);
+        diag_hint(c->diags, diag, "'%s' is never repeated silently; give the step a key%s", name,
+                  call->decl ? ", or declare it idempotent" : "");
         if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
     if (!seen[POL_APPROVE] && call->call == CALL_TOOL && call->decl->dangerous) {
