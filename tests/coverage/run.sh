@@ -20,7 +20,7 @@ for test in "$build"/tests/unit_dsl_* "$build"/tests/unit_parse_* "$build"/tests
     [ -x "$test" ] && [ -f "$test" ] && quietly "$test"
 done
 quietly sh "$root/tests/golden/run.sh" "$build/tfyc"
-quietly sh "$root/tests/e2e/run.sh" "$build" compiler completions editors format limits lsp modules usage
+quietly sh "$root/tests/e2e/run.sh" "$build" compiler completions editors files format limits lsp modules usage
 
 # every_mode FILE: what tfyc can do with a program.
 every_mode()
