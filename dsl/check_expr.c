@@ -431,7 +431,7 @@ static const char *op_text(Op op)
         [OP_GT] = ">",  [OP_GE] = ">=",  [OP_COALESCE] = "??", [OP_ADD] = "+", [OP_SUB] = "-", [OP_MUL] = "*",
         [OP_DIV] = "/", [OP_MOD] = "%",  [OP_NOT] = "!",       [OP_NEG] = "-",
     };
-    return texts[op] ? texts[op] : "=";
+    return texts[op];
 }
 
 /* One operand is an int literal and the other a float: the literal is meant as a float. */

@@ -27,11 +27,7 @@ static const char *literal_key(Check *c, const Expr *e)
     case EX_INT:
     case EX_DURATION: return arena_printf(c->arena, "%lld", (long long)e->int_value);
     case EX_FLOAT: return arena_printf(c->arena, "%.17g", e->float_value);
-    case EX_STRING:
-        if (!e->parts) return "";
-        return e->parts->next || e->parts->kind != EX_TEXT
-                   ? NULL
-                   : arena_strndup(c->arena, e->parts->text, e->parts->text_len);
+    case EX_STRING: return e->parts ? arena_strndup(c->arena, e->parts->text, e->parts->text_len) : "";
     default: return NULL;
     }
 }
@@ -82,10 +78,7 @@ static void check_literal_pattern(Check *c, Cover *cover, Pattern *p, bool guard
         return;
     }
     const char *key = literal_key(c, e);
-    if (key)
-        cover_key(c, &cover->literals, key, p->span, guarded);
-    else if (e->kind == EX_STRING)
-        diag_error(c->diags, p->span, "a pattern is a plain string, without ${…}");
+    if (key) cover_key(c, &cover->literals, key, p->span, guarded);
 }
 
 /* ---- cases and errors ---- */

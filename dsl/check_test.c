@@ -14,7 +14,7 @@ bool check_in_test(const Check *c)
 static const char *name_of_test(Check *c, const Decl *decl)
 {
     const Expr *part = decl->value ? decl->value->parts : NULL;
-    return part && part->kind == EX_TEXT ? arena_strndup(c->arena, part->text, part->text_len) : "";
+    return part ? arena_strndup(c->arena, part->text, part->text_len) : "";
 }
 
 static void refuse_same_name(Check *c, Decl *decl)

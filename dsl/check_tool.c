@@ -179,7 +179,7 @@ static void check_options(Check *c, Decl *decl)
 
 static bool is_c_name(const char *text, uint32_t len)
 {
-    if (!len || (*text >= '0' && *text <= '9')) return false;
+    if (*text >= '0' && *text <= '9') return false;
     return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= len;
 }
 
@@ -213,8 +213,7 @@ static void check_extern_name(Check *c, const Decl *decl)
     Expr *e = decl->provider_value;
     const Expr *part = e->parts;
     e->type = e->to = c->core->string;
-    if (e->kind != EX_STRING) return;
-    if (!part || part->next || part->kind != EX_TEXT || !is_c_name(part->text, part->text_len))
+    if (!part || !is_c_name(part->text, part->text_len))
         diag_error(c->diags, e->span, "extern needs the name of a C function");
     else
         check_same_prototype(c, decl, arena_strndup(c->arena, part->text, part->text_len));

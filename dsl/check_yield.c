@@ -20,7 +20,7 @@ void check_label(Check *c, Name label)
 static void check_label_policy(Check *c, const Policy *policy)
 {
     const Expr *part = policy->value->parts;
-    const char *text = part && part->kind == EX_TEXT ? arena_strndup(c->arena, part->text, part->text_len) : "";
+    const char *text = part ? arena_strndup(c->arena, part->text, part->text_len) : "";
     check_label(c, (Name){text, policy->value->span});
 }
 

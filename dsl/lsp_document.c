@@ -235,7 +235,7 @@ static int find_held(void *state, const char *path, const char **text, size_t *l
         return document->len > SOURCE_MAX ? EFBIG : 0;
     }
     if (stat(real, &st) != 0) return errno;
-    return !S_ISREG(st.st_mode) ? EINVAL : st.st_size > LSP_TEXT_MAX ? EFBIG : ENOENT;
+    return S_ISDIR(st.st_mode) ? EISDIR : !S_ISREG(st.st_mode) ? EINVAL : st.st_size > LSP_TEXT_MAX ? EFBIG : ENOENT;
 }
 
 void lsp_analysis_init(LspAnalysis *a, LspServer *server, const LspDocument *document, const char *text, size_t len)

@@ -49,7 +49,7 @@ static bool name_of(const LspAnalysis *analysis, const Decl *decl, Name *name)
 {
     *name = decl->name;
     const Expr *part = decl->kind == DECL_TEST && decl->value ? decl->value->parts : NULL;
-    if (!part || part->kind != EX_TEXT) return name->text != NULL;
+    if (!part) return name->text != NULL;
     name->text = arena_strndup(analysis->sources.arena, part->text, part->text_len);
     name->span = decl->value->span;
     return true;

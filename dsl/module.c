@@ -121,7 +121,7 @@ static Module *find_loaded(const Loader *l, const char *real)
 static const char *text_of(Loader *l, const Decl *import)
 {
     const Expr *part = import->value ? import->value->parts : NULL;
-    return part && part->kind == EX_TEXT ? arena_strndup(l->arena, part->text, part->text_len) : "";
+    return part ? arena_strndup(l->arena, part->text, part->text_len) : "";
 }
 
 /* ---- the search ---- */
