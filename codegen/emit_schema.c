@@ -48,14 +48,6 @@ static void note_insides(Defs *defs)
     }
 }
 
-/* Two modules may have a type of one name each: the later ones get a number. */
-static const char *def_name(const Defs *defs, uint32_t at)
-{
-    uint32_t same = 1;
-    for (uint32_t i = 0; i < at; i++) same += strcmp(defs->types[i]->name, defs->types[at]->name) == 0;
-    return same > 1 ? arena_printf(defs->arena, "%s_%u", defs->types[at]->name, same) : defs->types[at]->name;
-}
-
 static void describe(json_t *schema, const char *doc)
 {
     if (doc) json_object_set_new(schema, "description", json_string(doc));
@@ -72,7 +64,7 @@ static json_t *refer(const Defs *defs, const Type *type)
 {
     uint32_t at = find_def(defs, type);
     bool root = at == 0 && defs->root_named;
-    return json_pack("{s:o}", "$ref", json_sprintf(root ? "#" : "#/$defs/%s", def_name(defs, at)));
+    return json_pack("{s:o}", "$ref", json_sprintf(root ? "#" : "#/$defs/%s", defs->types[at]->name));
 }
 
 static json_t *bare_cases(const Type *type)
@@ -191,7 +183,7 @@ static void add_defs(const Defs *defs, json_t *schema)
     if (defs->count == first) return;
     json_t *object = json_object();
     for (uint32_t i = first; i < defs->count; i++)
-        json_object_set_new(object, def_name(defs, i), write_def(defs, defs->types[i]));
+        json_object_set_new(object, defs->types[i]->name, write_def(defs, defs->types[i]));
     json_object_set_new(schema, "$defs", object);
 }
 

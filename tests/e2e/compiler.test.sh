@@ -42,6 +42,10 @@ run tfyc --schema plan "$golden/schema.tfy"
 check "the schema of a prompt" cmp -s out "$golden/schema.plan"
 run tfyc --schema Step "$golden/schema.tfy"
 check "the schema of a type" printed '"description": "One step."'
+for name in Step Kind Torn Plain All does does_nothing main; do tfyc --schema $name "$golden/schema_more.tfy"; done >schemas
+check "schemas of every kind of type" cmp -s schemas "$golden/schema_more.json"
+run tfyc --schema helper "$golden/schema_more.tfy"
+check "a fn has no schema" ended 64 "no tool, prompt, workflow or type 'helper'"
 run tfyc --schema paln "$golden/schema.tfy"
 check "an unknown name is nearly known" ended 64 "did you mean 'plan'?"
 

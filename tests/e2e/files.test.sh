@@ -61,6 +61,17 @@ run tfyc tool.tfy --headers headers --no-line -o x.c
 check "... without #line" sh -c '! grep -q "^#line" headers/tool.h'
 run tfyc tool-more --headers headers
 check "a program may have any name" [ -f headers/tool-more.h ]
+cp tool.tfy tool.tfy.old
+run tfyc tool.tfy.old --headers headers
+check "... or another ending" [ -f headers/tool.tfy.old.h ]
+printf 'import "tool.tfy" as tool\nworkflow main() { yield tool.t(1, null) }\n' >outer.tfy
+rm headers/tool.h
+run tfyc outer.tfy --headers headers --depfile headers.d
+check "the headers of imported files" [ -f headers/tool.h ]
+check "... and no others" [ ! -e headers/outer.h ]
+check "a make rule without C" grep -q '^outer.tfy: ' headers.d
+run tfyc --check wrong.tfy fine.tfy
+check "one file has mistakes" ended 65 "1 of 2 files has mistakes"
 run tfyc tool.tfy --headers no/where
 check "headers that cannot be written" ended 74 "no/where/tool.h"
 
