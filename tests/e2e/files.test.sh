@@ -75,6 +75,10 @@ check "one file has mistakes" ended 65 "1 of 2 files has mistakes"
 run tfyc tool.tfy --headers no/where
 check "headers that cannot be written" ended 74 "no/where/tool.h"
 
+printf 'import "nowhere.tfy" as far\nimport "/no/where.tfy" as further\n' >lost.tfy
+run tfyc --check -I folder -I empty lost.tfy
+check "an import that is nowhere: where it was looked for" ended 65 "looked in the current directory, 'folder', 'empty'; -I DIR adds a directory"
+
 # refused TEXT OPTION…: a usage error that says so.
 refused()
 {
