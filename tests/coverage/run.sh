@@ -3,6 +3,7 @@
 # Which branches of the compiler the tests take. BUILD is configured with -Db_coverage=true. Everything that tests the compiler is run (unit tests,
 # golden files, every program of the repository in every mode, end-to-end tests of its commands, generated programs), then a line for each
 # file: branches taken at least once, all branches, per cent; the generated lexer and parser are left out. The last line is the sum.
+# docs/coverage.md says why the others are not taken.
 set -u
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
