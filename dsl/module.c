@@ -157,8 +157,13 @@ static bool search(Loader *l, Found *found, const Module *from, const char *path
 
 static void report_missing(Loader *l, const Module *from, const Decl *import, const char *path)
 {
-    const char *name = from->source->name;
+    Found near = {0};
+    const char *name = from->source->name, *whole = arena_printf(l->arena, "%s.tfy", path);
     int dir = (int)dir_len(name);
+    if (search(l, &near, from, whole)) {
+        diag_error(l->diags, import->value->span, "cannot find '%s'; did you mean '%s'?", path, whole);
+        return;
+    }
     const char *places = dir ? arena_printf(l->arena, "'%.*s'", dir, name) : "the current directory";
     Diag *diag = diag_error(l->diags, import->value->span, "cannot find '%s'", path);
     for (uint32_t i = 0; i < l->paths->count && *path != '/'; i++)
