@@ -15,7 +15,8 @@ if [ "${2:-}" = quick ]; then
     crash_team --every 16
     crash_code_agent --every 12 --kinds commit,point,double
 else
-    crash_ledger
+    crash_ledger --kinds commit,point
+    crash_ledger --kinds strace,double --every 3
     crash_team --kinds commit,point --every 4
     crash_team --kinds strace,double --every 12
     crash_code_agent --kinds commit,point
