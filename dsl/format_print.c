@@ -149,24 +149,6 @@ static bool may_break(const Printer *p, uint32_t i, const Frame *frame)
                    (i && is_separator(p, frame, piece_at(p, i - 1))));
 }
 
-/* Does a line that begins with it go on with the statement before it? Then a ';' must stay where one was written. */
-static bool may_continue(const Piece *piece)
-{
-    switch (piece->kind) {
-    case TOK_ELSE:
-    case TOK_CATCH:
-    case TOK_FINALLY:
-    case TOK_RETRY:
-    case TOK_BACKOFF:
-    case TOK_TIMEOUT:
-    case TOK_UNDO:
-    case TOK_KEY:
-    case TOK_APPROVE:
-    case TOK_AS: return true;
-    default: return false;
-    }
-}
-
 /* A comma behind the last element stands exactly where the closer has a line of its own. */
 static bool wants_last_comma(const Printer *p, const Frame *frame, uint32_t closer)
 {
@@ -179,7 +161,7 @@ static uint32_t tail_width(const Printer *p, const Frame *frame, uint32_t i)
 {
     const Piece *piece = piece_at(p, i);
     bool closes = frame != p->frames && piece_at(p, frame->opener)->match == i;
-    return (closes && wants_last_comma(p, frame, i)) || (piece->semi && may_continue(piece));
+    return (closes && wants_last_comma(p, frame, i)) || (piece->semi && token_kind_continues(piece->kind));
 }
 
 /* Do the pieces first … last, and what must stay on their line behind them, fit from a column on? */
@@ -364,7 +346,7 @@ static void separate(Printer *p, uint32_t i)
     bool closes = frame != p->frames && piece_at(p, frame->opener)->match == i;
     if (closes && wants_last_comma(p, frame, i)) put_mark(p, ",");
     if (breaks_at(p, frame, i) || (i && (breaks_inside(p, i) || policy_breaks(p, i)))) {
-        if (piece->semi && may_continue(piece)) put_mark(p, ";");
+        if (piece->semi && token_kind_continues(piece->kind)) put_mark(p, ";");
         uint32_t inner = begins_entry(p, frame, i) || closes ? frame->base : frame->base + FORMAT_INDENT;
         new_line(p, i, closes ? frame->indent : inner, inner);
         return;

@@ -68,23 +68,6 @@ static void feed(Parser *p, Token token)
 
 /* ---- the newline rule ---- */
 
-static bool is_continuing_word(int kind)
-{
-    switch (kind) {
-    case TOK_ELSE:
-    case TOK_CATCH:
-    case TOK_FINALLY:
-    case TOK_RETRY:
-    case TOK_BACKOFF:
-    case TOK_TIMEOUT:
-    case TOK_UNDO:
-    case TOK_KEY:
-    case TOK_APPROVE:
-    case TOK_AS: return true;
-    default: return false;
-    }
-}
-
 static bool is_continuing_mark(int kind)
 {
     switch (kind) {
@@ -133,7 +116,7 @@ static bool statement_ends(const Parser *p)
     bool boundary = token.flags & TOKEN_FIRST || token.kind == TOK_RBRACE || token.kind == 0;
     if (!boundary || !parse_wants(p, TOK_NL)) return false;
     if (is_continuing_mark(token.kind)) return !parse_wants(p, token.kind);
-    if (is_continuing_word(token.kind))
+    if (token_kind_continues(token.kind))
         return makes_a_name(parse_token(p, p->at + 1).kind) || !parse_wants(p, token.kind);
     return true;
 }

@@ -163,6 +163,23 @@ bool token_kind_is_word(int kind)
     return find_kind(kind)->type == 'w';
 }
 
+bool token_kind_continues(int kind)
+{
+    switch (kind) {
+    case TOK_ELSE:
+    case TOK_CATCH:
+    case TOK_FINALLY:
+    case TOK_RETRY:
+    case TOK_BACKOFF:
+    case TOK_TIMEOUT:
+    case TOK_UNDO:
+    case TOK_KEY:
+    case TOK_APPROVE:
+    case TOK_AS: return true;
+    default: return false;
+    }
+}
+
 const char *token_word_at(int index)
 {
     for (int i = 0; i < KIND_COUNT; i++)

@@ -957,4 +957,12 @@ TFY__UNUSED static void run_out_of_memory(const char *workflow, bool lasting)
     fail_msg("%s: the end was never reached", workflow);
 }
 
+TFY__UNUSED static void run_all_out_of_memory(const char *const *workflows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        run_out_of_memory(workflows[i], false);
+        run_out_of_memory(workflows[i], true);
+    }
+}
+
 #endif

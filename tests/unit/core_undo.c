@@ -102,10 +102,7 @@ static void test_memory(void **state)
 {
     static const char *const names[] = {"steps", "lost", "handed", "called", "in_scope"};
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        run_out_of_memory(names[i], false);
-        run_out_of_memory(names[i], true);
-    }
+    run_all_out_of_memory(names, sizeof names / sizeof *names);
 }
 
 int main(int argc, char **argv)
