@@ -567,8 +567,6 @@ void tfy__probe_done(Pending *pending, TfyValue answer);
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
 void tfy__out_flush(TfyLoop *loop); /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
-void tfy__report_text(TfyLoop *loop, const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* a line on stderr, after sync */
 
 /* replay.c: the history of a run as the source of answers */
 const TfyLogRecord *tfy__history_peek(const Cold *cold); /* NULL: none left */

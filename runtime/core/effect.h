@@ -66,10 +66,10 @@ int64_t tfy__wall_ms(TfyLoop *loop);
 const char *tfy__root(TfyLoop *loop);      /* absolute working root */
 int tfy__root_fd(TfyLoop *loop);           /* its directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
-const char *tfy__llm_option(TfyLoop *loop); /* TfyOptions.llm or NULL */
+const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
-const char *tfy__run_uuid(TfyTask *task);   /* of the task's run, 36 characters */
-const char *tfy__task_path(TfyTask *task);  /* "1.3.2" */
+const char *tfy__run_uuid(TfyTask *task);       /* of the task's run, 36 characters */
+const char *tfy__task_path(TfyTask *task);      /* "1.3.2" */
 
 /* One place per module for what it keeps with the loop; NULL at first. */
 enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_COUNT };
@@ -78,8 +78,12 @@ void **tfy__module(TfyLoop *loop, int module);
 /* Live activity (PAL): stage is one of ADR-0007's names; published after everything appended so far is synced. */
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* A line for people, with its newline, on stderr after everything appended so far is synced; nothing in replay. */
+void tfy__report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The performers of the real world. */
-extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file, tfy__perform_write_file,
-    tfy__perform_preview, tfy__perform_apply, tfy__perform_commit, tfy__perform_llm; /* llm also performs prompts */
+extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
+    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
+    tfy__perform_llm; /* llm also performs prompts */
 
 #endif

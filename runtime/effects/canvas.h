@@ -5,6 +5,9 @@
 #ifndef TFY_EFFECTS_CANVAS_H
 #define TFY_EFFECTS_CANVAS_H
 
+#include <sys/stat.h>
+#include <time.h>
+
 #include "effects/process.h"
 
 #define TFY_GIT_ARGS   24
@@ -13,6 +16,15 @@
 
 typedef struct TfyCanvasJob TfyCanvasJob;
 typedef void TfyCanvasNext(TfyCanvasJob *job, const TfyProcessEnd *end);
+
+/* A lock file of git, and for how many tries in a row it has been the same one. */
+typedef struct TfyGitLock {
+    dev_t dev;
+    ino_t ino;
+    struct timespec changed;
+    int seen;  /* in a row */
+    int tries; /* in all */
+} TfyGitLock;
 
 /* One call of the three, while its processes run. */
 struct TfyCanvasJob {
@@ -23,15 +35,15 @@ struct TfyCanvasJob {
     TfyProcess *process;              /* running now, or NULL */
     TfyCanvasNext *next;              /* who gets the end of process */
     uint64_t timer;                   /* time limit of process, or the pause before a retry; 0: none */
-    int tries;
-    char **env;      /* for git; NULL-terminated, owned */
-    char *path;      /* below the root, owned */
-    char *files[2];  /* preview: temporary files with the old and the new text, owned; NULL: none */
-    TfyBuffer text;  /* preview: the old text; apply: the file's text; commit: the whole message */
-    bool exists;     /* preview: the file exists now */
-    bool executable; /* preview: it may be run */
-    char *dir;       /* apply: temporary directory with the copy, owned; NULL: none */
-    int dir_fd;      /* of dir; -1: none */
+    TfyGitLock lock;                  /* commit: what stood in the way of the last try */
+    char **env;                       /* for git; NULL-terminated, owned */
+    char *path;                       /* below the root, owned */
+    char *files[2];                   /* preview: temporary files with the old and the new text, owned; NULL: none */
+    TfyBuffer text;                   /* preview: the old text; apply: the file's text; commit: the whole message */
+    bool exists;                      /* preview: the file exists now */
+    bool executable;                  /* preview: it may be run */
+    char *dir;                        /* apply: temporary directory with the copy, owned; NULL: none */
+    int dir_fd;                       /* of dir; -1: none */
     /* apply: what the diff's index line says the text becomes; empty: it does not say */
     char new_id[TFY_GIT_ID_LEN + 1];
     char branch[64]; /* commit: "tiffany/feature/<run>" */
@@ -67,6 +79,11 @@ bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry);
 void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git);
 /* What git had to say, without the last newline, as much as fits a message; answers its length. */
 int tfy__git_words(const TfyProcessEnd *end, const char **words);
+
+/* Git failed because a lock file exists: begins the job anew a little later, until the git that holds it is done. One that stays the same
+ * during all the tries, while no git is at work in the repository, was left by a git that was killed: it is removed, which is said on
+ * stderr. False: git failed otherwise, or another git takes too long. */
+bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end);
 
 /* Of all three performers. */
 void tfy__canvas_abort(TfyCall *call);

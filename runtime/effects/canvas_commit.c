@@ -13,8 +13,6 @@
 
 #include "wal/record.h"
 
-#define TRIES      20 /* while another git holds the index */
-#define RETRY_MS   250
 #define TRAILER    "Tiffany-Step"
 #define FORMAT     "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
 #define HISTORY    "-1000" /* commits searched for the trailer: those since the last crash, and many more */
@@ -52,21 +50,11 @@ static void on_committed_id(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
 }
 
-/* Another git is at work here: begins anew a little later. False: it has lasted too long, or it is something else. */
-static bool try_later(TfyCanvasJob *job, const TfyProcessEnd *end)
-{
-    const char *words;
-    int len = tfy__git_words(end, &words);
-    if (!memmem(words, (size_t)len, "index.lock", 10) || job->tries++ == TRIES) return false;
-    tfy__canvas_again(job, RETRY_MS);
-    return true;
-}
-
 static void on_committed(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
         tfy__git_run(job, on_committed_id, &(TfyGit){.args = {"rev-parse", "--verify", "HEAD"}});
-    } else if (!try_later(job, end)) {
+    } else if (!tfy__git_try_later(job, end)) {
         tfy__git_fail(job, end, "git commit failed");
     }
 }
@@ -96,13 +84,13 @@ static void on_added(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
         tfy__git_run(job, on_compared, &(TfyGit){.args = {"diff", "--cached", "--quiet"}});
-    } else if (!try_later(job, end)) {
+    } else if (!tfy__git_try_later(job, end)) {
         tfy__git_fail(job, end, "git add failed");
     }
 }
 
 /* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a wildcard, because git takes
- * the plain beginning of a pattern, even of what to tfy__canvas_leave out, for a path that was asked for, and complains when that is ignored. */
+ * the plain beginning of a pattern, even of what to leave out, for a path that was asked for, and complains when that is ignored. */
 static bool log_pattern(TfyCanvasJob *job, char *pattern, size_t cap)
 {
     char root[PATH_MAX], log[PATH_MAX];
@@ -136,7 +124,7 @@ static void on_switched(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
         git_add(job);
-    } else if (!try_later(job, end)) {
+    } else if (!tfy__git_try_later(job, end)) {
         tfy__git_fail(job, end, "cannot switch to the run's branch");
     }
 }

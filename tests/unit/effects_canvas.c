@@ -499,6 +499,41 @@ static void waits_for_another_git(void **state)
     job_free(job);
 }
 
+/* What git leaves when it is killed just after it made a lock file. */
+static void removes_what_a_killed_git_left(void **state)
+{
+    static const char *const locks[] = {"HEAD.lock", "index.lock", "refs/heads/" BRANCH ".lock"};
+    TfyLoop *loop = *state;
+    repository(loop);
+    for (int i = 0; i < 3; i++) {
+        char command[200], key[8];
+        snprintf(command, sizeof command, "echo %d > b.txt; mkdir -p .git/refs/heads/tiffany/feature; touch .git/%s", i,
+                 locks[i]);
+        snprintf(key, sizeof key, "k%d", i);
+        shell(loop, command);
+        Job *job = commit(loop, "x", key);
+        sha_of(job);
+        job_free(job);
+        assert_non_null(strstr(loop->report, locks[i]));
+        assert_non_null(strstr(loop->report, "', which a git that was killed left behind"));
+        loop->report[0] = 0;
+    }
+    assert_string_equal(shell(loop, "git rev-list --count HEAD"), "4\n");
+}
+
+/* A person's git holds the index while an editor is open. */
+static void leaves_a_living_git_its_lock(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "echo b > a.txt; printf '#!/bin/sh\\nexec sleep 60\\n' > editor; chmod +x editor; "
+                "(GIT_EDITOR=./editor setsid git commit --quiet -a >/dev/null 2>&1 & echo $! > pid) ; "
+                "while [ ! -e .git/index.lock ]; do sleep 0.05; done");
+    assert_fails(commit(loop, "x", "k"), "index.lock': File exists");
+    shell(loop, "test -e .git/index.lock; kill -- -$(cat pid)");
+    assert_string_equal(loop->report, "");
+}
+
 static void takes_turns(void **state)
 {
     TfyLoop *loop = *state;
@@ -593,6 +628,8 @@ int main(void)
         TEST(waits_for_another_git),
         TEST(takes_turns),
         TEST(an_abort_leaves_no_lock),
+        TEST(removes_what_a_killed_git_left),
+        TEST(leaves_a_living_git_its_lock),
         TEST(git_may_be_missing),
         TEST(a_root_that_is_gone_is_said),
     };

@@ -52,6 +52,7 @@ struct TfyLoop {
     char root[256];
     int root_fd;
     char lock_path[300];
+    char report[8192]; /* what was last said on stderr */
     bool no_lock;
     char mark[32]; /* a number of seconds that no other test on this machine sleeps */
     TfyHeap heap;
@@ -147,6 +148,14 @@ int tfy__root_fd(TfyLoop *loop)
 const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->no_lock ? NULL : loop->lock_path;
+}
+
+void tfy__report_text(TfyLoop *loop, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(loop->report, sizeof loop->report, format, args);
+    va_end(args);
 }
 
 const char *tfy__run_uuid(TfyTask *task)
