@@ -29,6 +29,7 @@ enum {
     TFY_E_ABSENT = -6,   /* no such run, task, workflow, tool: exit status 69 */
     TFY_E_DIVERGED = -7, /* the program does not do what the log says it did */
     TFY_E_STATE = -8,    /* not possible now */
+    TFY_E_DEADLOCK = -9, /* tasks are left, and nothing can ever move one of them: exit status 75 */
 };
 
 /* ---- types ---- */
@@ -946,7 +947,12 @@ int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64
 int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text);
 int tfy_resume_all(TfyLoop *loop, char *error_text); /* every unfinished run of this program */
 
-int tfy_run(TfyLoop *loop);  /* until every run ended, or only people can move what is left; 0 or TFY_E_… */
+/* Until every run ended, or only people and signals can move what is left: 0. TFY_E_DEADLOCK: not even they can, tfy_deadlock says why. Else
+ * another TFY_E_…. */
+int tfy_run(TfyLoop *loop);
+/* Who waits for whom in the runs whose tasks can only wait for each other, one task a line with its workflow and source line, and a circle
+ * if there is one; NULL: there is no such run. Owned by the loop until the next call or tfy_close. */
+const char *tfy_deadlock(TfyLoop *loop);
 int tfy_step(TfyLoop *loop); /* one turn, never blocks: 1 something happened, 0 idle, negative error */
 int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);

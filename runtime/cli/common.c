@@ -53,7 +53,8 @@ int tfy__exit_status(int code)
     switch (code) {
     case TFY_OK: return EXIT_DONE;
     case TFY_E_IO: return EXIT_LOG;
-    case TFY_E_HELD: return EXIT_WAITING;
+    case TFY_E_HELD:
+    case TFY_E_DEADLOCK: return EXIT_WAITING;
     case TFY_E_INVALID: return EXIT_USAGE;
     case TFY_E_DATA: return EXIT_DATA;
     case TFY_E_DIVERGED: return EXIT_DATA;

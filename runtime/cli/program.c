@@ -160,6 +160,21 @@ static void print_commands(const char *text, const char *command)
     }
 }
 
+static void print_deadlock(Session *session)
+{
+    const char *graph = tfy_deadlock(session->loop);
+    if (graph) fputs(graph, stderr);
+}
+
+static int report_deadlock(Session *session, const char *run)
+{
+    tfy__say("deadlock: nothing can ever run again");
+    print_deadlock(session);
+    fprintf(stderr, "end one of the tasks, then go on:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
+            strcmp(run, "--all") == 0 ? "RUN" : run, session->command, run);
+    return EXIT_WAITING;
+}
+
 /* run: whose resume goes on; "--all": several. */
 static int report_waiting(Session *session, const char *run)
 {
@@ -172,9 +187,8 @@ static int report_waiting(Session *session, const char *run)
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
     }
     free(text);
-    return count ? EXIT_WAITING
-                 : tfy__fail(EXIT_RUN_FAILED, "the tasks of the run wait for each other; look with: %s inspect %s",
-                             session->command, run);
+    print_deadlock(session); /* of other runs that were taken up too */
+    return EXIT_WAITING;
 }
 
 /* What became of one run. */
@@ -200,6 +214,7 @@ static int report_stop(Session *session, int code, const char *run)
     case TFY_E_IO:
         return tfy__fail(EXIT_LOG, "%s; the last record on disk is %lld; go on with: %s resume %s", why,
                          (long long)tfy__log_durable(tfy__loop_log(session->loop)), session->command, run);
+    case TFY_E_DEADLOCK: return report_deadlock(session, run);
     default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
     }
 }

@@ -439,6 +439,7 @@ struct TfyLoop {
     bool shutdown_written;
     uint64_t events;         /* sequence number of the last activity event */
     TfyReplayReport *report; /* replay: where differences go */
+    char *deadlock_text;     /* what tfy_deadlock answered, owned */
     char failure_text[1024];
 };
 
@@ -546,6 +547,9 @@ void tfy__channel_return(Cold *cold); /* a message that was received and not tak
 void tfy__locks_free(TfyLoop *loop, Run *run);
 bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
 void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
+
+/* deadlock.c */
+bool tfy__deadlocked(const TfyLoop *loop); /* of an idle loop: nothing can ever move any of its live tasks */
 
 /* signal.c */
 void tfy__signals_free(TfyLoop *loop, Run *run);

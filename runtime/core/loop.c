@@ -479,6 +479,8 @@ int tfy_run(TfyLoop *loop)
             if (!loop->runs_live) return 0;
             if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
                 loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
+            else if (tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
+                return TFY_E_DEADLOCK;
             else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
                 return 0;
         }
@@ -697,6 +699,7 @@ int tfy_close(TfyLoop *loop)
     if (loop->root_fd >= 0) close(loop->root_fd);
     free(loop->root_path);
     free(loop->lock_path);
+    free(loop->deadlock_text);
     tfy__buffer_free(&loop->payload);
     free(loop);
     return code;

@@ -81,4 +81,4 @@ finish
 check "... and its value is an error" grep -q "expected int" out
 
 run tfy run order.tfy --workflow stuck
-check "tasks that wait for each other: 1" ended 1 "wait for each other"
+check "a run that nothing can move: 75" ended 75 "deadlock"

@@ -32,7 +32,7 @@ typedef enum OpKind {
     OP_WORK,    /* yield work(n) retry … backoff … timeout …; a negative n fails */
     OP_ONCE,    /* yield burn(n): a once tool */
     OP_ASK,     /* yield approve("…") timeout … */
-    OP_SPAWN,   /* h = spawn script */
+    OP_SPAWN,   /* h = spawn script, n times (0: once) */
     OP_JOIN,    /* yield join(h) timeout … */
     OP_CALL,    /* yield script() retry … backoff … timeout … */
     OP_KILL,    /* kill(h) */
@@ -426,7 +426,8 @@ step:
             if (!(text = tfy_string_of(t, "well?", 5))) goto fail;
             return perform(t, F, op, PC_ASK, &site_ask, tfy_of_obj(text));
         case OP_SPAWN:
-            if (!tfy_spawn(t, &point_spawn, &op->script->workflow, NULL, &F->handle)) goto fail;
+            for (int64_t i = 0; i < (op->n ? op->n : 1); i++)
+                if (!tfy_spawn(t, &point_spawn, &op->script->workflow, NULL, &F->handle)) goto fail;
             break;
         case OP_JOIN: return perform(t, F, op, PC_JOIN, &site_join, tfy_of_int(F->handle));
         case OP_CALL: {
