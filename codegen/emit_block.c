@@ -288,7 +288,7 @@ static void put_resume(Writer *w, const Term *term)
 {
     Text *p = begin_piece(w);
     text_format(p, "p%u: ", term->point->pc);
-    put_jump(w, p, "if (t->error) ", term->landing, ";");
+    put_jump(w, p, "if (tfy__raised(t)) ", term->landing, ";");
     end_condition(w, term->line);
 }
 
@@ -436,7 +436,7 @@ static void put_fuel(Writer *w, const Term *term)
     if (term->point) {
         uint32_t pc = term->point->pc;
         text_format(p, "if (tfy_spend(t)) { F->head.pc = %u; return TFY_SPENT; p%u: ", pc, pc);
-        put_jump(w, p, "if (t->error) ", term->landing, "; }");
+        put_jump(w, p, "if (tfy__raised(t)) ", term->landing, "; }");
     } else {
         text_format(p, "if (tfy_spend(t) && !tfy_fn_fuel(t, %u))", term->line);
         put_jump(w, p, " ", term->landing, ";");

@@ -188,7 +188,7 @@ static void put_cases(Emit *e, const Routine *routine, uint32_t from, uint32_t t
         if (point)
             ctext_piece(&e->c, routine->line, arena_printf(e->arena, "case %u: goto p%u;", point->pc, point->pc));
     }
-    ctext_piece(&e->c, routine->line, "default: __builtin_trap(); }");
+    ctext_piece(&e->c, routine->line, "default: TFY__NO_POINT; }");
 }
 
 static void put_entry_releases(Emit *e, const Routine *routine)

@@ -832,6 +832,19 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attri
         char bytes[(BYTES) + 1];                                                                                       \
     } NAME = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}
 
+/* Did what a frame waited for raise an error? Mostly not. */
+static inline bool tfy__raised(const TfyTask *task)
+{
+    return __builtin_expect(task->error != NULL, 0);
+}
+
+/* A frame's pc is always one of its points. */
+#ifdef TFY_POISON
+#define TFY__NO_POINT __builtin_trap()
+#else
+#define TFY__NO_POINT __builtin_unreachable()
+#endif
+
 /* What a part of a long workflow answers when another part goes on. */
 #define TFY__GO ((TfyStatus)-1)
 

@@ -28,6 +28,7 @@
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
 #define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */
 #define DEPTH_SPARE 64u
+#define FIRST_STACK 64u /* bytes of stack that come with a task */
 #define NO_INDEX    UINT32_MAX
 
 /* task->state: a TfyTaskState in the low byte, flags above. */
@@ -213,6 +214,12 @@ typedef struct Unwinding {
     struct Unwinding *below; /* of a frame below */
 } Unwinding;
 
+/* A task's hot part and the beginning of its stack, in two cache lines that are fetched together. */
+typedef struct TaskCell {
+    TfyTask task;
+    char stack[FIRST_STACK];
+} TaskCell;
+
 /* The part of a task that is not touched by a plain yield. */
 struct Cold {
     TfyTask *task;  /* NULL once ended and its slot was given back */
@@ -390,9 +397,8 @@ struct TfyLoop {
     int root_fd;
     char *lock_path;
 
-    TfyTask *tasks;      /* reserved: TASK_MAX entries */
+    TaskCell *cells;     /* reserved: TASK_MAX entries */
     uint32_t task_count; /* entries ever used */
-    char *first_stacks;  /* reserved likewise: the first bytes of each task's stack */
     uint32_t *free_slots;
     uint32_t free_count, free_cap;
 
@@ -442,6 +448,17 @@ struct TfyLoop {
     char *deadlock_text;     /* what tfy_deadlock answered, owned */
     char failure_text[1024];
 };
+
+/* A task by its slot number, and the other way round. */
+static inline TfyTask *task_at(const TfyLoop *loop, uint32_t slot)
+{
+    return &loop->cells[slot].task;
+}
+
+static inline uint32_t slot_of(const TfyLoop *loop, const TfyTask *task)
+{
+    return (uint32_t)((const TaskCell *)task - loop->cells);
+}
 
 /* What a step put on the release stack. It may be answered in the middle of another task's statement. */
 static inline void cut_temps(TfyTask *task)

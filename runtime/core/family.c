@@ -75,11 +75,11 @@ static void link_child(Cold *child, Cold *parent)
     child->parent = parent;
     child->parent_frame = task->top;
     if (frame->children) {
-        Cold *first = cold_of(&task->loop->tasks[frame->children - 1]);
+        Cold *first = cold_of(task_at(task->loop, frame->children - 1));
         child->sibling_next = first;
         first->sibling_prev = child;
     }
-    frame->children = (uint32_t)(child->task - task->loop->tasks) + 1;
+    frame->children = slot_of(task->loop, child->task) + 1;
     frame->flags |= FRAME_SPAWNED;
 }
 
@@ -92,7 +92,7 @@ static void unlink_child(Cold *child)
     if (child->sibling_prev)
         child->sibling_prev->sibling_next = child->sibling_next;
     else
-        frame->children = child->sibling_next ? (uint32_t)(child->sibling_next->task - loop->tasks) + 1 : 0;
+        frame->children = child->sibling_next ? slot_of(loop, child->sibling_next->task) + 1 : 0;
     if (child->sibling_next) child->sibling_next->sibling_prev = child->sibling_prev;
     child->sibling_prev = child->sibling_next = NULL;
     bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;

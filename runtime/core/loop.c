@@ -694,7 +694,7 @@ int tfy_close(TfyLoop *loop)
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);
     free(loop->watches);
-    if (loop->heap.temps || loop->tasks) tfy__heap_deinit(&loop->heap);
+    if (loop->heap.temps || loop->cells) tfy__heap_deinit(&loop->heap);
     tfy__tasks_deinit(loop);
     if (loop->root_fd >= 0) close(loop->root_fd);
     free(loop->root_path);

@@ -106,6 +106,9 @@ static bool prepare(TfyTask *task)
 /* A task that gets every answer at once would never let others run: after so many it queues again. */
 #define ANSWERS_AT_ONCE 64
 
+#define MANY_TASKS 16384u /* they do not fit the cache any more */
+#define EARLY      8u     /* how many tasks ahead to fetch then */
+
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
 #define PLAIN               ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
 
@@ -157,39 +160,109 @@ void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
     go_on(loop, task, run_top(task));
 }
 
-static void take_slots(TfyLoop *loop, uint32_t slots[SCHED_TASKS], uint32_t count)
+/* Reads from the ring what stands from `at` on, and writes it there. */
+static void ring_read(const TfyLoop *loop, uint32_t at, uint32_t *to, uint32_t count)
 {
-    uint32_t from = loop->ring_head & loop->ring_mask, straight = loop->ring_mask + 1 - from;
+    uint32_t from = at & loop->ring_mask, straight = loop->ring_mask + 1 - from;
     if (straight > count) straight = count;
-    memcpy(slots, loop->ring + from, straight * sizeof *slots);
-    memcpy(slots + straight, loop->ring, (count - straight) * sizeof *slots);
-    loop->ring_head += count;
+    memcpy(to, loop->ring + from, straight * sizeof *to);
+    memcpy(to + straight, loop->ring, (count - straight) * sizeof *to);
 }
 
-/* The common case, a task that goes from one plain yield to the next, stays in this loop and touches two cache lines: its hot part and its
- * frame. Every instruction counts here: such a task keeps the state it has in the ring, and what came meanwhile (a kill by itself) is seen
- * when it is its turn again. All else leaves the loop. */
+static void ring_write(TfyLoop *loop, uint32_t at, const uint32_t *from, uint32_t count)
+{
+    uint32_t to = at & loop->ring_mask, straight = loop->ring_mask + 1 - to;
+    if (straight > count) straight = count;
+    memcpy(loop->ring + to, from, straight * sizeof *from);
+    memcpy(loop->ring, from + straight, (count - straight) * sizeof *from);
+}
+
+/* Those that have yielded since the ring's end stood at `tail` go there: behind them come the tasks that the last one has made ready. */
+static void requeue(TfyLoop *loop, const uint32_t *from, const uint32_t *to, uint32_t tail)
+{
+    const uint32_t count = (uint32_t)(to - from), mask = loop->ring_mask;
+    if (!count) return;
+    for (uint32_t i = loop->ring_tail; i != tail; i--) loop->ring[(i - 1 + count) & mask] = loop->ring[(i - 1) & mask];
+    ring_write(loop, tail, from, count);
+    loop->ring_tail += count;
+}
+
+/* What the processor should have at hand when the task of this slot comes. */
+static inline void fetch_early(const TfyLoop *loop, uint32_t slot)
+{
+    const TaskCell *cell = &loop->cells[slot];
+    __builtin_prefetch(&cell->task, 1);
+    __builtin_prefetch(cell->stack, 1);
+}
+
+#define NOT_RUN ((TfyStatus)-1)
+
+/* The common case, tasks that go from one plain yield to the next: runs them until one does anything else, and answers its place and what
+ * it said: TFY_YIELD when it made others ready, NOT_RUN when something came for it meanwhile. Every instruction counts here. Such a task
+ * touches two cache lines, its hot part and its frame; it keeps the state it has in the ring; and what came from outside (a kill by
+ * itself) is seen when it is its turn again. */
+static inline __attribute__((always_inline)) const uint32_t *run_plain(TfyLoop *loop, const uint32_t *slot,
+                                                                       const uint32_t *end, TfyStatus *said, bool many)
+{
+    TaskCell *const cells = loop->cells;
+    const uint32_t tail = loop->ring_tail;
+    TfyStatus status = TFY_YIELD;
+    for (; slot < end; slot++) {
+        TfyTask *task = &cells[*slot].task;
+        if (many) fetch_early(loop, slot[EARLY]);
+        if (UNLIKELY(task->state != PLAIN)) {
+            status = NOT_RUN;
+            break;
+        }
+        task->fuel = TFY_FUEL_SLICE;
+        status = run_top(task);
+        if (UNLIKELY(status != TFY_YIELD)) break;
+        task->passages++;
+        if (UNLIKELY(loop->ring_tail != tail)) break;
+    }
+    *said = status;
+    return slot;
+}
+
+static __attribute__((noinline)) const uint32_t *run_few(TfyLoop *loop, const uint32_t *slot, const uint32_t *end,
+                                                         TfyStatus *said)
+{
+    return run_plain(loop, slot, end, said, false);
+}
+
+static __attribute__((noinline)) const uint32_t *run_many(TfyLoop *loop, const uint32_t *slot, const uint32_t *end,
+                                                          TfyStatus *said)
+{
+    return run_plain(loop, slot, end, said, true);
+}
+
+/* Those in [yielded, slot) have yielded and stand in the ring again only when something else happens. */
 uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
 {
-    uint32_t slots[SCHED_TASKS];
-    TfyTask *const tasks = loop->tasks;
-    take_slots(loop, slots, count);
-    for (const uint32_t *slot = slots, *end = slots + count; slot < end; slot++) {
-        TfyTask *task = &tasks[*slot];
-        if (UNLIKELY(task->state != PLAIN)) {
+    uint32_t slots[SCHED_TASKS + EARLY];
+    const uint32_t *yielded = slots, *const end = slots + count;
+    ring_read(loop, loop->ring_head, slots, count);
+    loop->ring_head += count;
+    for (uint32_t i = 0; i < EARLY; i++) slots[count + i] = 0;
+    while (yielded < end) {
+        TfyStatus status = NOT_RUN;
+        uint32_t tail = loop->ring_tail;
+        bool many = loop->task_count > MANY_TASKS;
+        const uint32_t *slot = many ? run_many(loop, yielded, end, &status) : run_few(loop, yielded, end, &status);
+        requeue(loop, yielded, slot, tail);
+        yielded = slot;
+        if (slot == end) break;
+        TfyTask *task = task_at(loop, *slot);
+        if (status == TFY_YIELD) {
+            requeue(loop, slot, slot + 1, loop->ring_tail);
+        } else if (status == NOT_RUN) {
             tfy__sched_run_task(loop, task);
         } else {
-            task->fuel = TFY_FUEL_SLICE;
-            TfyStatus status = run_top(task);
-            if (!UNLIKELY(status != TFY_YIELD)) {
-                task->passages++;
-                loop->ring[loop->ring_tail++ & loop->ring_mask] = *slot;
-                continue;
-            }
             if (status != TFY_WAIT) mark_running(task);
             go_on(loop, task, status);
         }
-        if (loop->failure) return (uint32_t)(slot - slots) + 1;
+        yielded = slot + 1;
+        if (loop->failure) break;
     }
-    return count;
+    return (uint32_t)(yielded - slots);
 }

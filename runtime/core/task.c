@@ -2,32 +2,23 @@
  *
  * The hot part of a task is one cache line in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number
  * and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. The first bytes
- * of it come with the slot, side by side like the tasks: most tasks have one small frame, and those that take turns then lie in the order
- * in which they run. Taking and giving back memory of tasks and frames happens in this file only. */
+ * of it are the next cache line: most tasks have one small frame, and the two lines are fetched together. Taking and giving back memory of tasks and frames happens in this file only. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core.h"
 
-#define FIRST_STACK 128u       /* bytes of stack that come with a slot */
+#define CELLS_BYTES ((size_t)TASK_MAX * sizeof(TaskCell))
 #define HUGE_FROM   (1u << 16) /* tasks */
-
-/* Address space for TASK_MAX entries; memory comes with the first touch. */
-static void *reserve(size_t entry_size)
-{
-    size_t bytes = (size_t)TASK_MAX * entry_size;
-    void *place = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (place == MAP_FAILED) return NULL;
-    madvise(place, bytes, MADV_DONTDUMP);
-    return place;
-}
 
 int tfy__tasks_init(TfyLoop *loop)
 {
-    loop->tasks = reserve(sizeof(TfyTask));
-    loop->first_stacks = reserve(FIRST_STACK);
-    if (!loop->tasks || !loop->first_stacks) return TFY_E_NOMEM;
+    /* Address space; memory comes with the first touch. */
+    void *cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cells == MAP_FAILED) return TFY_E_NOMEM;
+    madvise(cells, CELLS_BYTES, MADV_DONTDUMP);
+    loop->cells = cells;
     loop->ring_mask = 1023;
     loop->ring = malloc((loop->ring_mask + 1) * sizeof *loop->ring);
     loop->by_tid_cap = 1024;
@@ -37,8 +28,7 @@ int tfy__tasks_init(TfyLoop *loop)
 
 void tfy__tasks_deinit(TfyLoop *loop)
 {
-    if (loop->tasks) munmap(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask));
-    if (loop->first_stacks) munmap(loop->first_stacks, (size_t)TASK_MAX * FIRST_STACK);
+    if (loop->cells) munmap(loop->cells, CELLS_BYTES);
     free(loop->free_slots);
     free(loop->ring);
     free(loop->by_tid);
@@ -51,12 +41,11 @@ static bool ring_grow(TfyLoop *loop)
     uint32_t cap = loop->ring_mask + 1, count = loop->ring_tail - loop->ring_head;
     uint32_t *ring = malloc((size_t)cap * 2 * sizeof *ring);
     if (!ring) return false;
-    for (uint32_t i = 0; i < count; i++) ring[i] = loop->ring[(loop->ring_head + i) & loop->ring_mask];
+    for (uint32_t i = loop->ring_head; i != loop->ring_head + count; i++)
+        ring[i & (cap * 2 - 1)] = loop->ring[i & loop->ring_mask];
     free(loop->ring);
     loop->ring = ring;
     loop->ring_mask = cap * 2 - 1;
-    loop->ring_head = 0;
-    loop->ring_tail = count;
     return true;
 }
 
@@ -76,7 +65,7 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
         tfy__history_park(cold_of(task));
         return;
     }
-    loop->ring[loop->ring_tail++ & loop->ring_mask] = (uint32_t)(task - loop->tasks);
+    loop->ring[loop->ring_tail++ & loop->ring_mask] = slot_of(loop, task);
 }
 
 /* ---- the table of tasks by number ---- */
@@ -130,16 +119,9 @@ static void table_remove(TfyLoop *loop, Cold *cold)
 
 /* ---- tasks ---- */
 
-/* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
-static void advise_huge(const TfyLoop *loop)
-{
-    madvise(loop->tasks, (size_t)TASK_MAX * sizeof(TfyTask), MADV_HUGEPAGE);
-    madvise(loop->first_stacks, (size_t)TASK_MAX * FIRST_STACK, MADV_HUGEPAGE);
-}
-
 static TfyTask *slot_take(TfyLoop *loop)
 {
-    if (loop->free_count) return &loop->tasks[loop->free_slots[--loop->free_count]];
+    if (loop->free_count) return task_at(loop, loop->free_slots[--loop->free_count]);
     if (loop->task_count == TASK_MAX) return NULL;
     if (loop->task_count == loop->free_cap) { /* giving a slot back must not need memory */
         uint32_t cap = loop->free_cap ? loop->free_cap * 2 : 1024;
@@ -148,19 +130,20 @@ static TfyTask *slot_take(TfyLoop *loop)
         loop->free_slots = slots;
         loop->free_cap = cap;
     }
-    if (loop->task_count == HUGE_FROM) advise_huge(loop);
-    return &loop->tasks[loop->task_count++];
+    /* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
+    if (loop->task_count == HUGE_FROM) madvise(loop->cells, CELLS_BYTES, MADV_HUGEPAGE);
+    return task_at(loop, loop->task_count++);
 }
 
 static void slot_return(TfyLoop *loop, TfyTask *task)
 {
     *task = (TfyTask){.state = T_FREE};
-    loop->free_slots[loop->free_count++] = (uint32_t)(task - loop->tasks);
+    loop->free_slots[loop->free_count++] = slot_of(loop, task);
 }
 
-static char *first_stack(const TfyTask *task)
+static char *first_stack(TfyTask *task)
 {
-    return task->loop->first_stacks + (size_t)(task - task->loop->tasks) * FIRST_STACK;
+    return ((TaskCell *)task)->stack;
 }
 
 Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
