@@ -131,7 +131,7 @@ static void await(Awaited *awaited, const Cold *cold)
 static void await_children(Awaited *awaited, const Cold *cold)
 {
     const TfyFrame *frame = frame_at(cold->task, cold->task->top);
-    const Cold *child = frame->children ? cold_of(&cold->task->loop->tasks[frame->children - 1]) : NULL;
+    const Cold *child = frame->children ? cold_of(task_at(cold->task->loop, frame->children - 1)) : NULL;
     for (; child; child = child->sibling_next) await(awaited, child);
 }
 
