@@ -916,6 +916,7 @@ void tfy_world_free(TfyWorld *world);
 
 typedef struct TfyOptions {
     const char *db_path;   /* NULL: a log in memory */
+    bool forget;           /* … that keeps nothing and cannot be read back: to measure what tasks alone cost */
     const TfyWorld *world; /* NULL: the real world */
     const char *root;      /* working root for files, canvas and exec; NULL: the current directory */
     const char *llm;       /* NULL: from the environment; "cassette:FILE", "record:FILE" */

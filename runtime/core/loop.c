@@ -202,7 +202,8 @@ static void on_log_event(void *arg, uint32_t events)
 static int open_log(TfyLoop *loop, char *error_text)
 {
     const TfyOptions *options = &loop->options;
-    TfyLogOptions log_options = {.path = options->db_path, .wall_ms = log_clock, .clock_state = loop};
+    TfyLogOptions log_options = {
+        .path = options->db_path, .forgets = options->forget, .wall_ms = log_clock, .clock_state = loop};
     int code = tfy__log_open(&loop->log, &log_options, error_text);
     if (code < 0) return code;
     if (options->db_path) {

@@ -69,7 +69,7 @@ static void free_log(TfyLog *log, bool clean)
 static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_text)
 {
     if (!log->path) {
-        const int code = tfy__store_open_memory(&log->store);
+        const int code = tfy__store_open_memory(&log->store, options->forgets);
         return code ? tfy__log_refuse(error_text, code, "no memory for a log") : 0;
     }
     TfyStoreMode mode = TFY_STORE_READ;

@@ -44,6 +44,7 @@ typedef struct TfyLogOptions {
     const char *path;                /* NULL: memory only */
     bool read_only;                  /* inspect, replay: never writes, needs no lock, works beside a live writer */
     bool existing;                   /* fail with TFY_E_ABSENT instead of creating the file */
+    bool forgets;                    /* memory only: nothing can be read back (measurements) */
     bool no_thread;                  /* commit inline always (tests, kill harness) */
     int64_t (*wall_ms)(void *state); /* the clock for ts */
     void *clock_state;

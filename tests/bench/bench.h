@@ -73,6 +73,15 @@ static inline void bench_report(const char *name, double measured, const char *r
     fflush(stdout);
 }
 
+static inline size_t bench_resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+    if (!file || fscanf(file, "%*s %ld", &pages) != 1) bench_die("/proc/self/statm cannot be read");
+    fclose(file);
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /* A scratch directory beside the build, not under /tmp, which may be memory: a sync must reach a disk. */
 typedef struct BenchPlace {
     char directory[64];
@@ -93,12 +102,12 @@ static inline void bench_clear(const BenchPlace *place)
     if (system(command) != 0) bench_die("%s cannot be removed", place->directory);
 }
 
-/* A loop on the real world; path NULL: the log in memory. */
+/* A loop on the real world; path NULL: a log in memory that keeps nothing. */
 static inline TfyLoop *bench_open(const char *path)
 {
     TfyLoop *loop;
     char error[TFY_ERROR_TEXT] = "";
-    TfyOptions options = {.db_path = path, .quiet = true};
+    TfyOptions options = {.db_path = path, .forget = true, .quiet = true};
     if (tfy_open(&loop, &tfyg_program, &options, error) < 0) bench_die("%s", error);
     return loop;
 }

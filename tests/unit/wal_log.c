@@ -121,6 +121,32 @@ static void test_memory(void **state)
     work_through(*state, NULL);
 }
 
+/* A log that keeps nothing takes everything all the same. */
+static void test_forgetting(void **state)
+{
+    Place *place = *state;
+    TfyLog *log = open_log(place, NULL, (TfyLogOptions){.forgets = true, .mark_every = 10});
+    Work work;
+    TfyHistory *history;
+    TfyLogRun *runs;
+    char **names;
+    uint32_t count = 1;
+    begin_work(log, &work, 7);
+    begin_child(log, &work);
+    append_values(log, &work.child, 30);
+    assert_int_equal(tfy__log_end_run(log, &work.run), 0);
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_int_equal(tfy__log_durable(log), 32);
+    assert_int_equal(tfy__log_runs(log, &runs, &names, &count), 0);
+    assert_int_equal(count, 0);
+    free(runs);
+    free(names);
+    assert_true(tfy__history_read(log, "last", &history, place->error) < 0);
+    tfy__log_forget_task(log, &work.child);
+    tfy__log_forget_task(log, &work.root);
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
 static void test_reopen(void **state)
 {
     Place *place = *state;
@@ -275,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_memory, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_forgetting, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_reopen, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_history_memory, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_history_file, make_place, remove_place),

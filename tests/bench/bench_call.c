@@ -1,0 +1,58 @@
+/* bench_call.c: a nested call that never waits, against an indirect C call whose frame lies on a stack of the same kind; and a task that is
+ * spawned and ends at once, against malloc, a queue and free. The log keeps nothing; what is written into it is part of our time. */
+#include "bench.h"
+
+#include "by_hand.h"
+#include "core/core.h"
+
+typedef struct Figures {
+    double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], ratios[BENCH_ROUNDS]; /* seconds */
+} Figures;
+
+static void tell(const Figures *figures, const char *what, const char *name, int64_t count, double limit)
+{
+    fprintf(stderr, "bench: %s: ours %.1f ns, by hand %.1f ns\n", what,
+            bench_median(figures->ours) * 1e9 / (double)count, bench_median(figures->theirs) * 1e9 / (double)count);
+    bench_report(name, bench_median(figures->ratios), "<=", limit);
+}
+
+static double our_run(const char *workflow, int64_t count)
+{
+    char args[64];
+    snprintf(args, sizeof args, "{\"count\":%lld}", (long long)count);
+    return bench_cpu_of_runs(workflow, args, 1);
+}
+
+static void calls(void)
+{
+    const int64_t count = 5000000;
+    Figures figures;
+    for (int i = 0; i < BENCH_ROUNDS; i++) {
+        figures.theirs[i] = by_hand_calls(count);
+        figures.ours[i] = our_run("nest", count);
+        figures.ratios[i] = figures.ours[i] / figures.theirs[i];
+    }
+    tell(&figures, "nested call",
+         "nested call and return without a wait, against an indirect C call on a stack of its own (times its time)",
+         count, 3);
+}
+
+static void spawns(void)
+{
+    const int64_t count = 500000;
+    Figures figures;
+    for (int i = 0; i < BENCH_ROUNDS; i++) {
+        figures.theirs[i] = by_hand_tasks(count, sizeof(TaskCell) + sizeof(Cold));
+        figures.ours[i] = our_run("brood", count);
+        figures.ratios[i] = figures.ours[i] / figures.theirs[i];
+    }
+    tell(&figures, "spawn and end",
+         "spawn and end of an empty task, against malloc, a queue's push and pop, free (times its time)", count, 4);
+}
+
+int main(void)
+{
+    calls();
+    spawns();
+    return 0;
+}
