@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORMATTED 64 /* bytes that most formatted texts need at most */
+
 /* Makes room for len more bytes and the NUL. */
 static bool reserve(TfyBuffer *buffer, size_t len)
 {
@@ -60,13 +62,15 @@ void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
+    /* Into the room there is: mostly it is enough. */
+    size_t room = reserve(buffer, FORMATTED) ? buffer->cap - buffer->len : 0;
+    int len = vsnprintf(room ? buffer->data + buffer->len : NULL, room, format, args);
     if (len < 0) buffer->failed = true;
-    if (len >= 0 && reserve(buffer, (size_t)len)) {
+    if (len >= 0 && (size_t)len >= room && reserve(buffer, (size_t)len))
         vsnprintf(buffer->data + buffer->len, (size_t)len + 1, format, again);
-        buffer->len += (size_t)len;
-    }
+    if (!buffer->failed) buffer->len += (size_t)len;
     va_end(again);
+    if (buffer->failed && buffer->data) buffer->data[buffer->len] = '\0';
 }
 
 void tfy__buffer_int(TfyBuffer *buffer, int64_t value)
