@@ -346,6 +346,9 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
+    if (decl->limit) text_format(&p, ", .limit = %" PRId64, decl->limit->value);
+    if (decl->rate)
+        text_format(&p, ", .rate = %" PRId64 ", .rate_ms = %" PRId64, decl->rate->value, decl->rate->per_ms);
     if (calls) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);

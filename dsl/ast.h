@@ -369,6 +369,7 @@ struct Decl {
     uint32_t param_count;    /* parameters or fields */
     RepeatClass repeat;      /* tool */
     bool dangerous;          /* tool: every call carries `approve` */
+    const Attr *limit, *rate; /* tool, prompt: how much it is used; NULL: as much as one likes */
     Decl *probe;             /* tool: the tool named by `probe` */
     Expr *pieces;            /* http tool: its request line as a list of strings, text and values in turn */
     const ErrorSet *errors;  /* workflow: what can escape */

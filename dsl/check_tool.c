@@ -46,6 +46,23 @@ static RepeatClass default_class(const Decl *decl)
     return decl->provider == PROV_HTTP ? builtin_http_class(line, method_len(line, len)) : REPEAT_ONCE;
 }
 
+#define LIMIT_MAX 1000000 /* of limit and of a rate's count: the runtime remembers that many starts */
+
+static void check_limit_attr(Check *c, const Attr *attr, const Attr **place)
+{
+    const char *word = attr->kind == ATTR_LIMIT ? "limit" : "rate";
+    if (*place) {
+        Diag *diag = diag_error(c->diags, attr->span, "'%s' is given twice", word);
+        diag_other(c->diags, diag, (*place)->span, "it is given here already");
+        return;
+    }
+    *place = attr;
+    if (attr->value < 1 || attr->value > LIMIT_MAX)
+        diag_error(c->diags, attr->span, "'%s' is a number from 1 to %d", word, LIMIT_MAX);
+    else if (attr->kind == ATTR_RATE && attr->per_ms < 1)
+        diag_error(c->diags, attr->span, "the time of a 'rate' is at least 1ms");
+}
+
 void check_attrs(Check *c, Decl *decl)
 {
     const Attr *class = NULL;
@@ -59,8 +76,8 @@ void check_attrs(Check *c, Decl *decl)
             decl->dangerous = true;
             if (decl->kind == DECL_PROMPT) diag_error(c->diags, attr->span, "only a tool can be dangerous");
             break;
-        case ATTR_LIMIT: diag_not_yet(c->diags, attr->span, "'limit'"); break;
-        case ATTR_RATE: diag_not_yet(c->diags, attr->span, "'rate'"); break;
+        case ATTR_LIMIT: check_limit_attr(c, attr, &decl->limit); break;
+        case ATTR_RATE: check_limit_attr(c, attr, &decl->rate); break;
         }
     }
 }

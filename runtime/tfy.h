@@ -680,6 +680,8 @@ typedef struct TfyTool {
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
     int64_t asks; /* prompts: further attempts when the answer does not decode */
+    uint32_t limit, rate; /* uses at a time in a process, and within rate_ms; 0: any number */
+    int64_t rate_ms;
     /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was called. */
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that says whether a step was done */

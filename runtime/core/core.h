@@ -126,6 +126,27 @@ typedef struct Group {
     struct Group *next; /* all groups of the run */
 } Group;
 
+/* ---- bounds on the use of a tool ---- */
+
+/* The steps of one run that wait for a tool, in order of arrival. */
+typedef struct LimitTurn {
+    const Run *run;
+    WaitQueue waiters;
+    struct LimitTurn *next; /* the run whose turn comes then */
+} LimitTurn;
+
+/* A tool with `limit` or `rate`, made by its first use. */
+typedef struct Limiter {
+    TfyLoop *loop;
+    const TfyTool *tool;
+    uint32_t in_use;                  /* steps that were admitted and have not left */
+    uint32_t start_head, start_count; /* ring of tool->rate entries: */
+    int64_t *starts;                  /* the newest starts, wall clock, ascending */
+    uint64_t timer;                   /* when the window has moved; 0: nobody waits for that */
+    LimitTurn *first;                 /* runs in whose name steps wait, the next to be served first */
+    struct Limiter *next;
+} Limiter;
+
 /* ---- timers ---- */
 
 typedef struct Timer {
@@ -335,10 +356,13 @@ struct Pending {
     bool in_sync;        /* stands in the loop's sync queue */
     bool in_work;        /* stands in the loop's work queue */
     bool asking;         /* approve, ask: the question was shown */
+    bool lined_up;       /* a tool with a limit: it has asked for admission … */
+    bool admitted;       /* … and was admitted */
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     uint64_t timer;
     Cold *target;                /* join: whom; NULL: unknown */
+    Limiter *limiter;            /* in whose in_use it is counted; NULL: in none */
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
     char key[160];
     Pending *sync_next; /* each queue has its own link */
@@ -430,6 +454,7 @@ struct TfyLoop {
 
     Injection *injections;
     Registration *registrations;
+    Limiter *limiters;
     TfyTest *test; /* a test of the language runs here; else NULL */
     void *modules[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
@@ -559,6 +584,13 @@ void tfy__groups_free(Run *run);
 /* channel.c */
 void tfy__channels_free(Cold *maker);
 void tfy__channel_return(Cold *cold); /* a message that was received and not taken goes back to the head of its queue */
+
+/* limiter.c */
+bool tfy__limit_bounds(const Pending *pending);                           /* its tool has a limit or a rate */
+bool tfy__limit_admit(Pending *pending);                                  /* goes on; false: waits or halted */
+void tfy__limit_leave(Pending *pending);                                  /* an attempt is over, or never began */
+void tfy__limit_note(const Pending *pending, const TfyLogRecord *record); /* the history says when an attempt was */
+void tfy__limits_free(TfyLoop *loop);
 
 /* lock.c */
 void tfy__locks_free(TfyLoop *loop, Run *run);

@@ -687,6 +687,7 @@ int tfy_close(TfyLoop *loop)
     free_pending(loop);
     injections_free(loop);
     registrations_free(loop);
+    tfy__limits_free(loop);
     tfy__test_free(loop);
     if (loop->log) {
         int closed = tfy__log_close(loop->log, code >= 0);

@@ -75,6 +75,7 @@ void tfy__step_free(Pending *pending)
     tfy__timers_del(&loop->timers, pending->timer);
     pending->timer = 0;
     tfy__wait_leave(pending);
+    tfy__limit_leave(pending);
     drop_args(pending);
     tfy__buffer_free(&pending->call.extra);
     if (pending->cold->pending == pending) pending->cold->pending = NULL;
@@ -315,6 +316,7 @@ static bool ask_again(Pending *pending)
 static bool settle(Pending *pending)
 {
     TfyTask *task = pending->call.task;
+    tfy__limit_leave(pending);
     if (!pending->backoff_only && ask_again(pending)) return true;
     if (pending->retry <= 0 || (!pending->backoff_only && !tfy_retriable(task))) {
         tfy__step_raise(pending);

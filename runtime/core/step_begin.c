@@ -126,6 +126,7 @@ static bool begin_start(Pending *pending)
         ok = false;
     } else if (record && ok) {
         pending->from_history = true;
+        if (pending->admitted) tfy__limit_note(pending, record);
         tfy__history_take(pending->cold);
     } else {
         ok = tfy__step_append(pending, TFY_R_STEP_START, &out) > 0;
@@ -160,6 +161,7 @@ bool tfy__step_begin(Pending *pending)
 {
     bool deadline = tfy__step_is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
     if (deadline && !pending->timeout_begun) return begin_timer(pending);
+    if (!pending->admitted && tfy__limit_bounds(pending)) return tfy__limit_admit(pending);
     if (leaves_start(pending) && !pending->started) return begin_start(pending);
     if (!pending->counted) pending->call.task->passages++;
     pending->counted = true;
@@ -170,6 +172,7 @@ bool tfy__step_begin(Pending *pending)
 void tfy__step_begin_again(Pending *pending)
 {
     pending->stage = STAGE_BEGIN;
+    tfy__limit_leave(pending);
     tfy__undo_again(pending->call.task);
     pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
         false;

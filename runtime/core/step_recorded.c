@@ -190,6 +190,7 @@ bool tfy__step_take_recorded(Pending *pending)
         inner->take(pending, record);
         return cold->pending == pending;
     }
+    if (pending->admitted && !pending->started) tfy__limit_note(pending, record);
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:

@@ -31,6 +31,8 @@ typedef enum OpKind {
     OP_SLEEP,   /* yield sleep(n ms) timeout … */
     OP_WORK,    /* yield work(n) retry … backoff … timeout …; a negative n fails */
     OP_ONCE,    /* yield burn(n): a once tool */
+    OP_NARROW,  /* yield narrow(n): a tool of which one runs at a time, and three in 100 ms */
+    OP_DEAR,    /* yield dear(n): a once tool of which one runs at a time */
     OP_ASK,     /* yield approve("…") timeout … */
     OP_SPAWN,   /* h = spawn script, n times (0: once) */
     OP_JOIN,    /* yield join(h) timeout … */
@@ -121,6 +123,22 @@ static const TfyTool burn = {.name = "burn",
                              .params = work_params,
                              .param_count = 1,
                              .result = &tfy_type_string};
+static const TfyTool narrow = {.name = "narrow",
+                               .family = TFY_F_EXTERN,
+                               .repeat = TFY_PURE,
+                               .params = work_params,
+                               .param_count = 1,
+                               .result = &tfy_type_string,
+                               .limit = 1,
+                               .rate = 3,
+                               .rate_ms = 100};
+static const TfyTool dear = {.name = "dear",
+                             .family = TFY_F_EXTERN,
+                             .repeat = TFY_ONCE,
+                             .params = work_params,
+                             .param_count = 1,
+                             .result = &tfy_type_string,
+                             .limit = 1};
 static const TfyType type_channel = {.kind = TFY_CHANNEL, .scalar = true, .name = "channel", .elem = &tfy_type_int};
 static const TfyType type_optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
 static const TfyField send_int_params[] = {{"channel", &type_channel, NULL}, {"value", &tfy_type_int, NULL}};
@@ -156,6 +174,8 @@ static const TfyType type_winner = {.kind = TFY_ENUM, .name = "Winner", .cases =
 static const TfySite site_sleep = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing},
                      site_work = {&point_work, &work, &tfy_type_string},
                      site_once = {&point_once, &burn, &tfy_type_string},
+                     site_narrow = {&point_work, &narrow, &tfy_type_string},
+                     site_dear = {&point_once, &dear, &tfy_type_string},
                      site_ask = {&point_ask, &tfy_effect_approve, &tfy_type_bool},
                      site_join = {&point_join, &tfy_effect_join, &tfy_type_string},
                      site_send_int = {&point_channel, &send_int, &tfy_type_nothing},
@@ -422,6 +442,12 @@ step:
         case OP_ONCE:
             if (!with_undo(t, op)) goto fail;
             return perform(t, F, op, PC_ONCE, &site_once, tfy_of_int(op->n));
+        case OP_NARROW:
+            if (!with_undo(t, op)) goto fail;
+            return perform(t, F, op, PC_WORK, &site_narrow, tfy_of_int(op->n));
+        case OP_DEAR:
+            if (!with_undo(t, op)) goto fail;
+            return perform(t, F, op, PC_ONCE, &site_dear, tfy_of_int(op->n));
         case OP_ASK:
             if (!(text = tfy_string_of(t, "well?", 5))) goto fail;
             return perform(t, F, op, PC_ASK, &site_ask, tfy_of_obj(text));

@@ -1,0 +1,225 @@
+/* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often within a time.
+ *
+ * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what waits here has not.
+ * Admission is not recorded: a replay goes on without waiting wherever the history goes on. The window of a rate is one of the wall clock;
+ * runs that are taken up again bring along when their steps began (StepStart) or ended (everything else), so a restart does not open it anew.
+ *
+ * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
+#include <stdlib.h>
+
+#include "step.h"
+
+bool tfy__limit_bounds(const Pending *pending)
+{
+    const TfyTool *tool = pending->call.site->tool;
+    return !pending->backoff_only && (tool->limit || tool->rate);
+}
+
+/* ---- limiters ---- */
+
+/* NULL: no memory. */
+static Limiter *limiter_of(TfyLoop *loop, const TfyTool *tool)
+{
+    for (Limiter *known = loop->limiters; known; known = known->next)
+        if (known->tool == tool) return known;
+    Limiter *limiter = calloc(1, sizeof *limiter);
+    int64_t *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
+    if (!limiter || (tool->rate && !starts)) {
+        free(limiter);
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
+        return NULL;
+    }
+    *limiter = (Limiter){.loop = loop, .tool = tool, .starts = starts, .next = loop->limiters};
+    return loop->limiters = limiter;
+}
+
+void tfy__limits_free(TfyLoop *loop)
+{
+    while (loop->limiters) {
+        Limiter *limiter = loop->limiters;
+        loop->limiters = limiter->next;
+        while (limiter->first) {
+            LimitTurn *turn = limiter->first;
+            limiter->first = turn->next;
+            free(turn);
+        }
+        free(limiter->starts);
+        free(limiter);
+    }
+}
+
+/* ---- the window of a rate ---- */
+
+static int64_t *start_at(const Limiter *limiter, uint32_t index)
+{
+    return &limiter->starts[(limiter->start_head + index) % limiter->tool->rate];
+}
+
+/* Notes a start, in the order of time; the oldest makes room. */
+static void note_start(Limiter *limiter, int64_t at_ms)
+{
+    uint32_t rate = limiter->tool->rate;
+    if (!rate) return;
+    if (limiter->start_count == rate) {
+        if (*start_at(limiter, 0) >= at_ms) return;
+        limiter->start_head = (limiter->start_head + 1) % rate;
+        limiter->start_count--;
+    }
+    uint32_t at = limiter->start_count++;
+    for (; at && *start_at(limiter, at - 1) > at_ms; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
+    *start_at(limiter, at) = at_ms;
+}
+
+/* Milliseconds until the rate allows another start; 0: now. Never more than the window, whatever was done to the clock. */
+static int64_t rate_wait_ms(const Limiter *limiter)
+{
+    const TfyTool *tool = limiter->tool;
+    if (!tool->rate || limiter->start_count < tool->rate) return 0;
+    int64_t wait_ms = *start_at(limiter, 0) + tool->rate_ms - limiter->loop->now_ms;
+    return wait_ms < 0 ? 0 : wait_ms > tool->rate_ms ? tool->rate_ms : wait_ms;
+}
+
+void tfy__limit_note(const Pending *pending, const TfyLogRecord *record)
+{
+    TfyLoop *loop = pending->call.loop;
+    if (loop->replay_only || !pending->call.site->tool->rate) return;
+    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    if (limiter) note_start(limiter, record->ts_ms);
+}
+
+/* ---- who waits ---- */
+
+/* The queue of a run, made when it is missing. NULL: no memory. */
+static LimitTurn *turn_of(Limiter *limiter, const Run *run)
+{
+    LimitTurn **link = &limiter->first;
+    while (*link && (*link)->run != run) link = &(*link)->next;
+    if (!*link && (*link = calloc(1, sizeof **link))) (*link)->run = run;
+    return *link;
+}
+
+/* The first step of the run whose turn it is; the run goes behind the others. NULL: nobody waits. */
+static Pending *next_waiter(Limiter *limiter)
+{
+    while (limiter->first) {
+        LimitTurn *turn = limiter->first;
+        Pending *pending = turn->waiters.first;
+        limiter->first = turn->next;
+        turn->next = NULL;
+        if (!pending || !pending->queue_next) {
+            if (pending) tfy__wait_leave(pending);
+            free(turn);
+        } else {
+            tfy__wait_leave(pending);
+            LimitTurn **end = &limiter->first;
+            while (*end) end = &(*end)->next;
+            *end = turn;
+        }
+        if (pending) return pending;
+    }
+    return NULL;
+}
+
+static bool anybody_waits(const Limiter *limiter)
+{
+    for (const LimitTurn *turn = limiter->first; turn; turn = turn->next)
+        if (turn->waiters.first) return true;
+    return false;
+}
+
+static bool has_room(const Limiter *limiter)
+{
+    const TfyTool *tool = limiter->tool;
+    return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ms(limiter) == 0;
+}
+
+static void take(Pending *pending, Limiter *limiter)
+{
+    limiter->in_use++;
+    note_start(limiter, limiter->loop->now_ms);
+    pending->limiter = limiter;
+    pending->admitted = true;
+}
+
+static void window_moved(void *arg);
+
+/* Admits as many as there is room for, and looks again when the window has moved. */
+static void serve(Limiter *limiter)
+{
+    TfyLoop *loop = limiter->loop;
+    while (has_room(limiter)) {
+        Pending *pending = next_waiter(limiter);
+        if (!pending) return;
+        tfy__timers_del(&loop->timers, pending->timer); /* set again when the work begins */
+        pending->timer = 0;
+        take(pending, limiter);
+        tfy__step_queue(pending);
+    }
+    int64_t wait_ms = rate_wait_ms(limiter);
+    if (!wait_ms || limiter->timer || !anybody_waits(limiter)) return;
+    limiter->timer = tfy__timers_add(&loop->timers, loop->now_ns + wait_ms * 1000000, window_moved, limiter);
+    if (!limiter->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+static void window_moved(void *arg)
+{
+    Limiter *limiter = arg;
+    limiter->timer = 0;
+    serve(limiter);
+}
+
+static void line_up(Pending *pending, Limiter *limiter)
+{
+    LimitTurn *turn = turn_of(limiter, pending->cold->run);
+    if (!turn) {
+        tfy__loop_fail(limiter->loop, TFY_E_NOMEM, "no memory for the limit of %s", limiter->tool->name);
+        return;
+    }
+    tfy__wait_enter(&turn->waiters, pending);
+    tfy__step_arm(pending); /* its timeout bounds the waiting too */
+    serve(limiter);
+}
+
+/* ---- a step ---- */
+
+/* What the history says behind this place. It was admitted then, unless its time was up before. */
+static bool admit_recorded(Pending *pending, const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_TIMER_FIRED || pending->call.site->tool->repeat != TFY_ONCE) {
+        pending->admitted = true;
+        return true;
+    }
+    if (!tfy__history_at_cursor(pending->cold)) return false;
+    tfy__history_take(pending->cold);
+    tfy__step_raise_timeout(pending);
+    return true;
+}
+
+bool tfy__limit_admit(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    if (pending->queue) return false;
+    if (!pending->lined_up) pending->call.task->passages++; /* waiting here is a suspension of its own */
+    pending->lined_up = true;
+    const TfyLogRecord *record = tfy__history_peek(pending->cold);
+    if (record) return admit_recorded(pending, record);
+    if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+    if (loop->test) return pending->admitted = true; /* what a test answers is used by nobody */
+    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    if (!limiter) return false;
+    if (anybody_waits(limiter) || !has_room(limiter))
+        line_up(pending, limiter);
+    else
+        take(pending, limiter);
+    return pending->admitted && !pending->in_work;
+}
+
+void tfy__limit_leave(Pending *pending)
+{
+    Limiter *limiter = pending->limiter;
+    pending->admitted = pending->lined_up = false;
+    pending->limiter = NULL;
+    if (!limiter) return;
+    limiter->in_use--;
+    serve(limiter);
+}

@@ -1,0 +1,97 @@
+/* Tools with `limit` and `rate`: steps that wait for admission, stopped at every turn, taken up again and replayed; runs take turns; a
+ * restart does not open a window anew. */
+#include "core_script.h"
+
+SCRIPT(user, DO(NARROW, .n = 20), SAY("one"), DO(NARROW, .n = 20), SAY("two"));
+SCRIPT(users, SPAWN(user), SPAWN(user), DO(NARROW, .n = 5), SAY("mine"));
+SCRIPT(payer, DO(DEAR, .n = 20), SAY("paid"));
+SCRIPT(hasty, DO(DEAR, .n = 20, .timeout_ms = 30), SAY("paid"), DO(CATCH, 0), SAY("gave up"));
+SCRIPT(payers, SPAWN(payer), SPAWN(hasty), SPAWN(hasty), DO(SLEEP, .n = 1));
+SCRIPT(failing, DO(DEAR, .n = -10, .retry = 1, .backoff_ms = 5), DO(CATCH, 0), SAY("failed"));
+SCRIPT(undone, DO(DEAR, .n = 5, .text = "undo"), DO(NARROW, .n = 5, .text = "undo"), DO(FAIL, 0));
+SCRIPT(failures, SPAWN(failing), SPAWN(hasty), SPAWN(undone), DO(SLEEP, .n = 1));
+SCRIPT(three, DO(NARROW, .n = 5), DO(NARROW, .n = 5), DO(NARROW, .n = 5), SAY("three"), DO(SLEEP, .n = 50),
+       DO(NARROW, .n = 5), SAY("four"));
+SCRIPT(each, DO(DEAR, .n = 10), SAY("a"));
+SCRIPT(greedy, SPAWN(each), SPAWN(each), SPAWN(each), SPAWN(each), SPAWN(each), DO(YIELD, 0));
+SCRIPT(modest, DO(SLEEP, .n = 2), DO(DEAR, .n = 10), SAY("b"));
+
+PROGRAM(&user.workflow, &users.workflow, &payer.workflow, &hasty.workflow, &payers.workflow, &failing.workflow,
+        &failures.workflow, &undone.workflow, &three.workflow, &each.workflow, &greedy.workflow, &modest.workflow);
+
+AT_EVERY_TURN(users)
+AT_EVERY_TURN(failures)
+
+static void test_meanings(void **state)
+{
+    (void)state;
+    char said[400];
+    int64_t end_ms = said_when_killed("users", -1, -1, said); /* three in the first 100 ms, two in the next */
+    assert_string_equal(said, "mine\none\none\ntwo\ntwo\n");
+    assert_in_range(end_ms, 120, 200);
+    said_when_killed("payers", -1, -1, said); /* 20 ms each: the third waits 40 and has 30 */
+    assert_string_equal(said, "paid\ngave up\ngave up\n");
+    said_when_killed("failures", -1, -1, said);
+    assert_string_equal(said, "gave up\nundo of fine\nfailed\nundo of fine\n");
+}
+
+/* A run with one step does not wait for all of a run with five. */
+static void test_runs_take_turns(void **state)
+{
+    (void)state;
+    Bench bench = {0};
+    char said[400] = "", error[TFY_ERROR_TEXT] = "";
+    bench.world = tfy_world_virtual(0, 42);
+    bench.world->performers[TFY_F_EXTERN] = &jobs;
+    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
+    assert_int_equal(tfy_open(&bench.loop, &program, &options, error), 0);
+    start(&bench, "greedy");
+    start(&bench, "modest");
+    while (bench.loop->runs_live) one_turn(bench.loop);
+    assert_string_equal(said, "a\na\nb\na\na\na\n");
+    close_bench(&bench);
+}
+
+/* Three steps within 100 ms, then the process ends; 60 ms later a new one takes the run up: the fourth has to wait for the window. */
+static void test_a_restart_opens_no_window(void **state)
+{
+    (void)state;
+    char db[64], error[TFY_ERROR_TEXT] = "";
+    temp_db(db);
+    Bench bench = {0};
+    open_bench(&bench, db, 1700000000000);
+    start(&bench, "three");
+    while (bench.world->wall_ms(bench.world->state) < 1700000000020) one_turn(bench.loop);
+    assert_int_equal(tfy_close(bench.loop), 0);
+    tfy__world_free(bench.world);
+    for (int late = 0; late < 2; late++) {
+        int64_t from = 1700000000060 + late * 1000;
+        char copy[96], command[256];
+        snprintf(copy, sizeof copy, "%s-%d", db, late);
+        snprintf(command, sizeof command, "cp %s %s", db, copy);
+        assert_int_equal(system(command), 0);
+        open_bench(&bench, copy, from);
+        assert_int_equal(tfy__resume(bench.loop, "last", error), 0);
+        while (bench.loop->runs_live) one_turn(bench.loop);
+        int64_t took = bench.world->wall_ms(bench.world->state) - from;
+        /* The sleep ends at 65 or so, the window lets the next in at 105 or later. */
+        assert_in_range(took, late ? 0 : 40, late ? 10 : 70);
+        close_bench(&bench);
+        check_replay(copy, "three");
+        snprintf(command, sizeof command, "rm -f %s*", copy);
+        assert_int_equal(system(command), 0);
+    }
+    remove_db(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_meanings),
+        cmocka_unit_test(test_runs_take_turns),
+        cmocka_unit_test(test_a_restart_opens_no_window),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
