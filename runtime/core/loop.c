@@ -182,6 +182,12 @@ static int64_t log_clock(void *state)
     return loop->world.wall_ms(loop->world.state);
 }
 
+static int64_t log_pause_clock(void *state)
+{
+    TfyLoop *loop = state;
+    return loop->world.mono_ns(loop->world.state) / 1000000;
+}
+
 static int open_root(TfyLoop *loop, char *error_text)
 {
     const char *root = loop->options.root ? loop->options.root : ".";
@@ -204,6 +210,7 @@ static int open_log(TfyLoop *loop, char *error_text)
     const TfyOptions *options = &loop->options;
     TfyLogOptions log_options = {
         .path = options->db_path, .forgets = options->forget, .wall_ms = log_clock, .clock_state = loop};
+    if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
     int code = tfy__log_open(&loop->log, &log_options, error_text);
     if (code < 0) return code;
     if (options->db_path) {

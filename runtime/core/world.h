@@ -40,6 +40,9 @@ struct TfyWorld {
     /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */
     void (*jump)(void *state, int64_t deadline_ns);
     const TfyPoller *poller;
+    /* The log has no writer thread: the world says with tfy__log_write (wal/log.h) when what is queued is committed. For simulations: one
+     * thread, one order of events. */
+    bool writer_by_hand;
     /* Waits until no process that a former owner of the database started is left. 0, or TFY_E_HELD. NULL: there are none. */
     int (*await_former)(const char *lock_path, int timeout_ms);
     /* Who performs the effects of a family; an empty place: calls fail with "not available here". */

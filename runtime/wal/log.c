@@ -126,7 +126,7 @@ static int begin_epoch(TfyLog *log, char *error_text)
     const int code = carry_heads(log);
     if (code)
         return tfy__log_refuse(error_text, code, "the tasks of %s cannot be read", log->path ? log->path : "the log");
-    if (log->inline_only) return 0;
+    if (log->inline_only || log->by_hand_ms) return 0;
     log->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return log->event_fd >= 0 ? 0 : tfy__log_refuse(error_text, TFY_E_IO, "no descriptor is left for the log");
 }
@@ -141,6 +141,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;
+    log->by_hand_ms = options->by_hand_ms;
     log->mark_every = options->mark_every ? options->mark_every : MARK_EVERY;
     if (options->path) log->path = strdup(options->path);
     int code = options->path && !log->path ? TFY_E_NOMEM : open_store(log, options, error_text);
@@ -368,6 +369,11 @@ void tfy__log_event_clear(TfyLog *log)
     uint64_t count;
     /* Nothing to read is as good: another event cleared it. */
     if (log->event_fd >= 0 && read(log->event_fd, &count, sizeof count) < 0) return;
+}
+
+bool tfy__log_write(TfyLog *log)
+{
+    return writable(log) == 0 && tfy__writer_round(log);
 }
 
 int tfy__log_sync(TfyLog *log)

@@ -47,6 +47,9 @@ typedef struct TfyLogOptions {
     bool forgets;                    /* memory only: nothing can be read back (measurements) */
     bool no_thread;                  /* commit inline always (tests, kill harness) */
     int64_t (*wall_ms)(void *state); /* the clock for ts */
+    /* Simulations: there is no thread, and what the thread would do is done by tfy__log_write; this is the monotonic clock of the
+     * pauses that the writer makes. NULL: a thread and the real clock. */
+    int64_t (*by_hand_ms)(void *state);
     void *clock_state;
     uint32_t mark_every; /* records between marks; 0: 16384 */
     int (*fault)(void *state,
@@ -98,6 +101,8 @@ int tfy__log_event_fd(
     const TfyLog *log); /* readable after the durable lsn moved or the writer failed; -1: none (inline) */
 void tfy__log_event_clear(TfyLog *log);
 int tfy__log_sync(TfyLog *log); /* flush and block until all is durable */
+/* Does one round of what the writer's thread does, for a log that has none (by_hand_ms). False: there was nothing to do, or not yet. */
+bool tfy__log_write(TfyLog *log);
 
 /* ---- reading ---- */
 

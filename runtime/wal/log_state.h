@@ -31,6 +31,7 @@ struct TfyLog {
     char *path;  /* NULL: in memory */
     int lock_fd; /* the writer lock; -1: none */
     bool read_only, inline_only;
+    int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;
     uint32_t mark_every; /* records between marks */
@@ -84,6 +85,7 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row);
 /* writer.c */
 void tfy__writer_hand_over(TfyLog *log); /* the filling batch joins the queue; commits inline where that is better */
 int tfy__writer_wait(TfyLog *log);       /* until the queue is empty; TFY_E_STATE: the disk is full */
+bool tfy__writer_round(TfyLog *log);     /* by hand: one commit or checkpoint */
 void tfy__writer_stop(TfyLog *log);
 void tfy__writer_fail(TfyLog *log, int code, const char *why);
 TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: no memory */

@@ -20,9 +20,10 @@
 enum { INLINE_RECORDS = 8, FULL_PAUSE_MS = 100, EMPTY_BATCHES = 8 };
 static const size_t queue_limit = (size_t)64 << 20; /* beyond it the loop waits for the disk */
 
-static int64_t now_ms(void)
+static int64_t now_ms(const TfyLog *log)
 {
     struct timespec now;
+    if (log->by_hand_ms) return log->by_hand_ms(log->clock_state);
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
@@ -100,7 +101,7 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
 {
     if (code == TFY_STORE_FULL) {
         put_back(log, first);
-        log->full_ms = now_ms();
+        log->full_ms = now_ms(log);
         atomic_store(&log->full, true);
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
@@ -158,9 +159,21 @@ static void pause_for_room(TfyLog *log)
 {
     const int64_t until_ms = log->full_ms + FULL_PAUSE_MS;
     const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    while (!log->stopping && now_ms() < until_ms) {
+    while (!log->stopping && now_ms(log) < until_ms) {
         if (pthread_cond_timedwait(&log->wake, &log->mutex, &until) == ETIMEDOUT) break;
     }
+}
+
+/* The checkpoint that the loop left behind. mutex is held on entry and exit. */
+static void catch_up_checkpoint(TfyLog *log)
+{
+    log->checkpoint_wanted = false;
+    log->writing = true;
+    pthread_mutex_unlock(&log->mutex);
+    checkpoint(log);
+    pthread_mutex_lock(&log->mutex);
+    log->writing = false;
+    pthread_cond_broadcast(&log->rest);
 }
 
 static void *write_queued(void *state)
@@ -175,13 +188,7 @@ static void *write_queued(void *state)
             drain(log, true);
             if (log->stopping && atomic_load(&log->full)) break;
         } else if (log->checkpoint_wanted) {
-            log->checkpoint_wanted = false;
-            log->writing = true;
-            pthread_mutex_unlock(&log->mutex);
-            checkpoint(log);
-            pthread_mutex_lock(&log->mutex);
-            log->writing = false;
-            pthread_cond_broadcast(&log->rest);
+            catch_up_checkpoint(log);
         } else if (log->stopping) {
             break;
         } else {
@@ -196,11 +203,22 @@ static void *write_queued(void *state)
 /* The thread is made when it is first of use: short commands never have one. Without it the loop commits inline. */
 static bool ensure_thread(TfyLog *log)
 {
-    if (log->thread_started) return true;
+    if (log->thread_started || (log->by_hand_ms && !log->stopping)) return true;
     if (log->inline_only || log->stopping) return false;
     log->thread_started = pthread_create(&log->thread, NULL, write_queued, log) == 0;
     log->inline_only = !log->thread_started;
     return log->thread_started;
+}
+
+bool tfy__writer_round(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    const bool paused = atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS;
+    const bool queued = log->queue && !paused && !atomic_load(&log->error), left = !queued && log->checkpoint_wanted;
+    if (queued) drain(log, true);
+    if (left) catch_up_checkpoint(log);
+    pthread_mutex_unlock(&log->mutex);
+    return queued || left;
 }
 
 /* ---- the loop's side ---- */
@@ -235,7 +253,7 @@ static int enqueue(TfyLog *log)
 
 static void commit_inline(TfyLog *log)
 {
-    if (atomic_load(&log->full) && now_ms() < log->full_ms + FULL_PAUSE_MS) return;
+    if (atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS) return;
     drain(log, log->inline_only);
     if (atomic_load(&log->full) || log->checkpoint_wanted) {
         if (ensure_thread(log)) pthread_cond_signal(&log->wake);
@@ -267,7 +285,10 @@ int tfy__writer_wait(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
     while ((log->queue || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
-        pthread_cond_wait(&log->rest, &log->mutex);
+        if (log->by_hand_ms)
+            drain(log, true);
+        else
+            pthread_cond_wait(&log->rest, &log->mutex);
     }
     int code = atomic_load(&log->error);
     if (!code && log->queue) code = TFY_E_STATE;
