@@ -256,7 +256,8 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has already ended", run->uuid);
         return TFY_E_STATE;
     }
-    if (id && seen(run, id)) return 0;
+    /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be durable yet. */
+    if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
     TfyBuffer value = {0};
     if (!write_value(&value, value_json)) {
         tfy__buffer_free(&value);

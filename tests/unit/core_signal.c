@@ -1,5 +1,6 @@
 /* Signals and questions that any text answers: they come at every turn, around kills and the end of the process. */
 #include "core_script.h"
+#include "wal/log_state.h"
 
 SCRIPT(waits, DO(SIGNAL, .text = "go", .timeout_ms = 100), DO(WORK, .n = 5), DO(CATCH, 0), SAY("waited"),
        DO(SLEEP, .n = 5));
@@ -107,6 +108,42 @@ static void test_texts(void **state)
     close_bench(&bench);
 }
 
+static int no_room(void *state, int call)
+{
+    const bool *full = state;
+    return *full && call == TFY_CALL_COMMIT ? TFY_STORE_FULL : 0;
+}
+
+/* A signal that is sent again is acknowledged when its record is durable, not when it is known. */
+static void test_again_while_full(void **state)
+{
+    (void)state;
+    Bench bench = {.world = tfy_world_virtual(0, 42)};
+    char error[TFY_ERROR_TEXT] = "", said[400] = "";
+    bool full = false;
+    bench.world->writer_by_hand = true;
+    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
+    if (tfy_open(&bench.loop, &program, &options, error) < 0) fail_msg("%s", error);
+    start(&bench, "now");
+    settle(&bench);
+    TfyLog *log = bench.loop->log;
+    log->store->fault = no_room;
+    log->store->fault_state = &full;
+    full = true;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), TFY_E_STATE);
+    assert_true(tfy__log_durable(log) < tfy__log_last(log));
+    full = false;
+    bench.world->jump(bench.world->state, 200000000); /* the writer's pause is over */
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), 0);
+    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    settle(&bench);
+    assert_string_equal(said, "one\n");
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "17", "id 2", NULL, error), 0);
+    settle(&bench);
+    close_bench(&bench);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -118,8 +155,9 @@ int main(int argc, char **argv)
 {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),  cmocka_unit_test(test_texts),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_several), cmocka_unit_test(test_outlives), cmocka_unit_test(test_every_turn),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_texts),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_again_while_full), cmocka_unit_test(test_several), cmocka_unit_test(test_outlives),
+        cmocka_unit_test(test_every_turn),
     };
     return cmocka_run_group_tests_name("core_signal", tests, NULL, NULL);
 }
