@@ -1,4 +1,4 @@
-/* gen.c: random programs that the checker accepts. gen [--steady] FIRST [COUNT]: one .tfy file with a program for each seed; a program depends on
+/* gen.c: random programs that the checker accepts. gen [--steady | --sim] FIRST [COUNT]: one .tfy file with a program for each seed; a program depends on
  * nothing but its seed, so that `gen SEED` shows the same one alone (but for the lines it stands on).
  *
  * A program is one workflow root_KSEED and what it calls. Its kind K says what may meet in it, because the order between tasks is promised
@@ -7,7 +7,8 @@
  *   a  many tasks: spawn, join, kill, parallel, race, channels, locks, signals, cleanup and undo under cancellation, timeouts; no tools.
  *      Their order is exact.
  *   c  many tasks with tools, each a program of kind s; only each task's own order is compared
- * --steady is for programs that are killed and resumed: their tools may be repeated and answer the same each time. */
+ * --steady is for programs that are killed and resumed: their tools may be repeated and answer the same each time. --sim is for those of the
+ * simulation: the same, but some tools are `once`. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,7 +87,8 @@ typedef struct Gen {
 } Gen;
 
 static FILE *out;   /* where lines go */
-static bool steady; /* tools answer the same however often they are called, and may be repeated */
+static bool steady; /* tools answer the same however often they are called */
+static bool repeat; /* … and may be repeated */
 
 /* ---- chance ---- */
 
@@ -1559,7 +1561,7 @@ static const char preamble[] =
 
 static void print_preamble(void)
 {
-    const char *once = steady ? "idempotent" : "once";
+    const char *once = repeat ? "idempotent" : "once";
     fputs(preamble, out);
     fprintf(out, "tool t_maybe(who: string, n: int) -> string? %s = extern \"tool_maybe\"\n", once);
     fprintf(out, "tool t_ints(who: string, xs: list<int>) -> list<int> %s = extern \"tool_ints\"\n", once);
@@ -1568,13 +1570,14 @@ static void print_preamble(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "--steady") == 0) {
+    if (argc > 1 && (strcmp(argv[1], "--steady") == 0 || strcmp(argv[1], "--sim") == 0)) {
         steady = true;
+        repeat = strcmp(argv[1], "--steady") == 0;
         argc--;
         argv++;
     }
     if (argc < 2) {
-        fprintf(stderr, "usage: gen [--steady] FIRST [COUNT]\n");
+        fprintf(stderr, "usage: gen [--steady | --sim] FIRST [COUNT]\n");
         return 64;
     }
     out = stdout;

@@ -7,6 +7,7 @@
 #   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
 #   unit     every unit test SOAK_REPEATS (50) times, with sanitizers
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
+#   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -109,13 +110,23 @@ soak_programs()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit programs
+soak_sim()
+{
+    seed=1
+    while [ "$seed" -le "${SOAK_SEEDS:-100000}" ]; do
+        once_for sim "seeds $seed..$((seed + 999))" sh "$root/tests/sim/run.sh" "$root/build" --keep "$scratch/sim" \
+            --seeds "$seed..$((seed + 999))"
+        seed=$((seed + 1000))
+    done
+}
+
+[ $# != 0 ] || set -- crash asan fuzz unit programs sim
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | programs) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit and programs" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | programs | sim) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, programs and sim" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"

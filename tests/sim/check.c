@@ -1,0 +1,340 @@
+/* check.c: what must hold (sim.h): of the log after a death and at the end, against what the world outside remembers. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+/* w1 */
+void sim_check_behind(const Cold *cold, const char *what)
+{
+    TfyLog *log = cold->run->loop->log;
+    if (sim.expecting || !log) return;
+    sim.checks++;
+    if (tfy__log_error(log)) sim_broken("w1", "%s leaves after the log failed", what);
+    if (cold->log.head > tfy__log_durable(log))
+        sim_broken("w1", "%s leaves task %s before record %lld is durable (%lld is)", what, cold->log.path,
+                   (long long)cold->log.head, (long long)tfy__log_durable(log));
+}
+
+/* ---- looking into a history ---- */
+
+static const char *path_of(const TfyHistory *history, uint32_t record)
+{
+    return history->tasks[history->record_tasks[record]].path;
+}
+
+static const char *text_in(json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text ? text : "";
+}
+
+/* How many records of a type a step has; step 0: any step. */
+static uint32_t count(const TfyHistory *history, int type, const char *path, int64_t step)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type == type && (!step || record->step == step) &&
+            (!path || strcmp(path_of(history, i), path) == 0))
+            found++;
+    }
+    return found;
+}
+
+bool sim_history(TfyLog *log, const char *uuid, TfyHistory **history, char *error)
+{
+    int code = tfy__history_read(log, uuid, history, error);
+    if (code == TFY_E_ABSENT) return false;
+    if (code < 0) sim_broken("d1", "run %s cannot be read: %s", uuid, error);
+    return true;
+}
+
+/* ---- d2: lines ---- */
+
+typedef struct Told {
+    int64_t lsn;
+    char *text; /* with its newline, owned */
+    uint32_t task;
+} Told;
+
+typedef struct TellAll {
+    Told *lines;
+    uint32_t count, cap;
+} TellAll;
+
+static void tell(TellAll *all, const TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type != TFY_R_OUTPUT) continue;
+        json_t *json = tfy__record_json(record);
+        if (strcmp(text_in(json, "to"), "stdout") == 0) {
+            if (all->count == all->cap) {
+                all->cap = all->cap ? all->cap * 2 : 64;
+                all->lines = realloc(all->lines, all->cap * sizeof *all->lines);
+                if (!all->lines) abort();
+            }
+            Told *line = &all->lines[all->count++];
+            line->lsn = record->lsn;
+            line->task = history->record_tasks[i];
+            if (asprintf(&line->text, "%s\n", text_in(json, "text")) < 0) abort();
+        }
+        json_decref(json);
+    }
+}
+
+static void told_free(TellAll *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) free(all->lines[i].text);
+    free(all->lines);
+}
+
+static int by_lsn(const void *a, const void *b)
+{
+    const Told *x = a, *y = b;
+    return (x->lsn > y->lsn) - (x->lsn < y->lsn);
+}
+
+static void check_lines(TellAll *all)
+{
+    uint32_t at = 0;
+    if (all->count) qsort(all->lines, all->count, sizeof *all->lines, by_lsn);
+    for (uint32_t i = 0; i < sim.line_count; i++, at++) {
+        while (at < all->count && strcmp(all->lines[at].text, sim.lines[i].text) != 0) at++;
+        if (at < all->count) continue;
+        sim_broken("d2", "line %u that was shown is not in the log, or not there in this order: %s", i + 1,
+                   sim.lines[i].text);
+    }
+    if (!sim.deaths_done && sim.line_count != all->count && !sim.loop)
+        sim_broken("d2", "%u lines were shown of the %u in the log, although nothing died", sim.line_count, all->count);
+}
+
+/* ---- d4: replay ---- */
+
+typedef struct Shown {
+    char *text;
+    size_t len;
+} Shown;
+
+static void show(void *state, const char *text, size_t len)
+{
+    Shown *shown = state;
+    shown->text = realloc(shown->text, shown->len + len + 1);
+    if (!shown->text) abort();
+    memcpy(shown->text + shown->len, text, len);
+    shown->text[shown->len += len] = '\0';
+}
+
+static void check_replay(const TfyHistory *history, bool over)
+{
+    Shown shown = {0};
+    TfyOptions options = {.on_output = show, .state = &shown, .quiet = true};
+    TfyReplayReport report = {0};
+    bool alive = sim.alive;
+    sim.alive = false;
+    int code = tfy__replay(&sim_program, history, &options, &report);
+    sim.alive = alive;
+    if (code < 0 || report.divergences) sim_broken("d4", "the replay of %s says %s", history->workflow, report.text);
+    if (over && !report.finished) sim_broken("d4", "the replay of %s does not end: %s", history->workflow, report.text);
+    TellAll all = {0};
+    size_t at = 0;
+    tell(&all, history);
+    for (uint32_t i = 0; i < all.count; i++) {
+        size_t len = strlen(all.lines[i].text);
+        if (shown.len - at < len || memcmp(shown.text + at, all.lines[i].text, len) != 0)
+            sim_broken("d4", "the replay of %s does not show line %u: %s", history->workflow, i + 1, all.lines[i].text);
+        at += len;
+    }
+    if (at != shown.len) sim_broken("d4", "the replay of %s shows more: %s", history->workflow, shown.text + at);
+    told_free(&all);
+    free(shown.text);
+}
+
+/* ---- d2, d3: what was acknowledged, what began ---- */
+
+static bool has_ack(const TfyHistory *history, const SimAck *ack)
+{
+    if (ack->kind == ACK_APPROVAL) return count(history, TFY_R_APPROVAL, ack->path, ack->step) > 0;
+    if (ack->kind == ACK_RESOLVE) return count(history, TFY_R_RESOLVED, ack->path, ack->step) > 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        if (history->records[i].type != TFY_R_SIGNAL) continue;
+        json_t *json = tfy__record_json(&history->records[i]);
+        bool found = ack->kind == ACK_KILL
+                         ? strcmp(text_in(json, "name"), "kill") == 0 && strcmp(path_of(history, i), ack->path) == 0
+                         : strcmp(text_in(json, "id"), ack->text) == 0;
+        json_decref(json);
+        if (found) return true;
+    }
+    return false;
+}
+
+static void check_acks(const TfyHistory *history, uint32_t run)
+{
+    static const char *const what[] = {"signal", "answer", "kill", "resolution"};
+    for (uint32_t i = 0; i < sim.ack_count; i++) {
+        const SimAck *ack = &sim.acks[i];
+        if (ack->run == run && !has_ack(history, ack))
+            sim_broken("d2", "%s %s for task %s, step %lld was acknowledged and is lost", what[ack->kind], ack->text,
+                       ack->path, (long long)ack->step);
+    }
+}
+
+static void check_begun(const TfyHistory *history, const char *uuid)
+{
+    for (uint32_t i = 0; i < sim.entry_count; i++) {
+        const SimEntry *entry = &sim.entries[i];
+        if (!entry->once || strcmp(entry->run, uuid) != 0) continue;
+        uint32_t started = count(history, TFY_R_STEP_START, entry->path, entry->step);
+        if (!started || (!entry->own_key && entry->begun > started))
+            sim_broken("d3", "%s began %u times under key %s, and the log has %u StepStarts of it", entry->tool,
+                       entry->begun, entry->key, started);
+    }
+}
+
+/* A run that has ended: the same as when it was seen to. */
+static void check_over(const SimRun *run, const TfyHistory *history)
+{
+    if (history->run.state != run->state)
+        sim_broken("d2", "%s was seen to end with state %d, and the log says %d", run->workflow, run->state,
+                   history->run.state);
+    const TfyLogRecord *end = NULL;
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_TASK_COMPLETE) end = &history->records[i];
+    if (!end) sim_broken("d2", "%s was seen to end and has no TaskComplete", run->workflow);
+    json_t *json = tfy__record_json(end), *value = json_object_get(json, "value");
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_t *seen = run->result ? json_loads(run->result, JSON_DECODE_ANY, NULL) : NULL;
+    if (run->result && value && !json_equal(value, seen))
+        sim_broken("d2", "%s was seen to give %s, and the log says %s", run->workflow, run->result, text);
+    json_decref(seen);
+    json_decref(json);
+    free(text);
+}
+
+static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
+{
+    check_acks(history, index);
+    check_begun(history, run->uuid);
+    if (run->over) check_over(run, history);
+    check_replay(history, history->run.state >= TFY_TASK_COMPLETED);
+}
+
+void sim_check_recovered(TfyLog *log)
+{
+    TellAll all = {0};
+    char error[TFY_ERROR_TEXT] = "";
+    sim.checks++;
+    for (uint32_t i = 0; i < sim.run_count; i++) {
+        SimRun *run = &sim.runs[i];
+        TfyHistory *history = NULL;
+        if (!run->uuid[0]) continue;
+        if (!sim_history(log, run->uuid, &history, error)) {
+            if (run->acked) sim_broken("d2", "%s was acknowledged and is lost: %s", run->workflow, error);
+            for (uint32_t e = 0; e < sim.entry_count; e++)
+                if (strcmp(sim.entries[e].run, run->uuid) == 0)
+                    sim_broken("d3", "%s of %s began, and the log knows nothing of the run", sim.entries[e].tool,
+                               run->workflow);
+            run->uuid[0] = '\0';
+            continue;
+        }
+        run->acked = true;
+        if (!run->over && history->run.state >= TFY_TASK_COMPLETED) { /* it ended, and nobody was told */
+            run->over = true;
+            run->state = history->run.state;
+        }
+        check_run(run, i, history);
+        tell(&all, history);
+        tfy__history_free(history);
+    }
+    check_lines(&all);
+    told_free(&all);
+}
+
+/* ---- e1, e2 ---- */
+
+static const TfyHistory *sorting;
+
+static int by_path(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return strcmp(sorting->tasks[*x].path, sorting->tasks[*y].path);
+}
+
+/* What a run has told and come to: by task, since the order between tasks is not promised. */
+char *sim_told(const TfyHistory *history, int state)
+{
+    TellAll all = {0};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *to = open_memstream(&text, &len);
+    if (!to) abort();
+    tell(&all, history);
+    uint32_t *order = calloc(history->task_count + 1, sizeof *order);
+    if (!order) abort();
+    for (uint32_t task = 0; task < history->task_count; task++) order[task] = task;
+    sorting = history;
+    qsort(order, history->task_count, sizeof *order, by_path);
+    for (uint32_t task = 0; task < history->task_count; task++)
+        for (uint32_t i = 0; i < all.count; i++)
+            if (all.lines[i].task == order[task])
+                fprintf(to, "%s: %s", history->tasks[order[task]].path, all.lines[i].text);
+    free(order);
+    fprintf(to, "state %d\n", state);
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_TASK_COMPLETE) fprintf(to, "%s\n", history->records[i].payload);
+    fclose(to);
+    told_free(&all);
+    return text;
+}
+
+static void check_ends(const SimRun *run, const TfyHistory *history)
+{
+    if (count(history, TFY_R_TASK_COMPLETE, NULL, 0) != 1)
+        sim_broken("e1", "%s has %u TaskComplete", run->workflow, count(history, TFY_R_TASK_COMPLETE, NULL, 0));
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        const char *path = history->tasks[i].path;
+        uint32_t ends = count(history, TFY_R_TASK_EXIT, path, 0) + count(history, TFY_R_TASK_ABORT, path, 0);
+        if (ends != 1) sim_broken("e1", "task %s of %s has ended %u times", path, run->workflow, ends);
+    }
+}
+
+static void check_once_each(const SimRun *run, const TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type == TFY_R_APPROVAL && count(history, TFY_R_APPROVAL, path_of(history, i), record->step) != 1)
+            sim_broken("e1", "step %lld of %s was answered twice", (long long)record->step, run->workflow);
+        if (record->type != TFY_R_SIGNAL) continue;
+        json_t *json = tfy__record_json(record);
+        for (uint32_t other = 0; other < i && text_in(json, "id")[0]; other++) {
+            if (history->records[other].type != TFY_R_SIGNAL) continue;
+            json_t *earlier = tfy__record_json(&history->records[other]);
+            if (strcmp(text_in(json, "id"), text_in(earlier, "id")) == 0)
+                sim_broken("e1", "signal %s is twice in the log", text_in(json, "id"));
+            json_decref(earlier);
+        }
+        json_decref(json);
+    }
+}
+
+void sim_check_end(TfyLog *log)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    for (uint32_t i = 0; i < sim.run_count; i++) {
+        SimRun *run = &sim.runs[i];
+        TfyHistory *history = NULL;
+        if (!run->over) continue;
+        if (!sim_history(log, run->uuid, &history, error)) sim_broken("e1", "%s is lost", run->workflow);
+        check_ends(run, history);
+        check_once_each(run, history);
+        char *told = sim_told(history, run->state);
+        if (run->expect && strcmp(run->expect, told) != 0)
+            sim_broken("e2", "%s came to something else: undisturbed\n%sdisturbed\n%s", run->workflow, run->expect,
+                       told);
+        free(told);
+        tfy__history_free(history);
+    }
+}

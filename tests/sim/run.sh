@@ -1,0 +1,42 @@
+#!/bin/sh
+# Usage: run.sh BUILD [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --trace --hashes]
+# The simulation (sim.h says what it is): compiles N generated programs (120) and work.tfy, links them with the runtime of BUILD and the simulated
+# world, and runs the seeds. FILE instead: programs that were made before (the generator's depend on the compiler it was built with). The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
+set -u
+build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+shift
+programs=120 source= keep= options=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --programs) programs=$2; shift ;;
+    --source) source=$2; shift ;;
+    --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd); shift ;;
+    --trace | --hashes) options="$options $1" ;;
+    *) options="$options $1 ${2:?run.sh: $1 needs a value}"; shift ;;
+    esac
+    shift
+done
+work=$keep
+if [ -z "$work" ]; then
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 130' INT TERM
+fi
+wraps=
+for call in open64 stat64 access rename unlink mkdir fsync close getpid getrandom; do wraps="$wraps -Wl,--wrap=$call"; done
+if [ ! -x "$work/sim" ]; then
+    if [ -n "$source" ]; then
+        cp "$source" "$work/programs.tfy" || exit 1
+    else
+        { "$build/tests/diff/diff_gen" --sim 1 "$programs" && cat "$here/work.tfy"; } >"$work/programs.tfy" || exit 1
+    fi
+    "$build/tfyc" "$work/programs.tfy" -o "$work/programs.c" --no-main || exit 1
+    if [ -z "${CC:-}" ] && command -v clang >/dev/null; then CC=clang; fi
+    # shellcheck disable=SC2086
+    ${CC:-cc} ${CFLAGS:--O0} -w -DTFY_POISON -I"$build" -c "$work/programs.c" -o "$work/programs.o" &&
+        ${CC:-cc} ${CFLAGS:--O0} $wraps -o "$work/sim" "$work/programs.o" "$build/tests/sim/libsim.a" \
+            "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread || exit 1
+fi
+# shellcheck disable=SC2086
+"$work/sim" $options
