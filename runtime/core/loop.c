@@ -410,7 +410,7 @@ static bool all_durable(const TfyLoop *loop)
     return tfy__log_durable(loop->log) >= tfy__log_last(loop->log);
 }
 
-static int64_t poll_timeout(const TfyLoop *loop, bool block)
+static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
     /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. */
     if (!block || (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first) return 0;

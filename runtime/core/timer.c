@@ -1,155 +1,377 @@
-/* timer.c: deadlines in a 4-ary heap, with handles so that a timer can be taken back. Ties fire in order of creation. */
+/* timer.c: deadlines in a hierarchical wheel (core.h draws it), with handles so that a timer can be taken back. Setting and cancelling take
+ * constant time; a timer moves at most once per level before it fires.
+ *
+ * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that of a radix heap. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core.h"
 
-static bool before(const Timer *a, const Timer *b)
+#define TICK_NS    1000000
+#define LOOK_AT    16u /* timers of a slot among which the earliest is looked for */
+#define FIRST_ROOM 64u
+
+static uint64_t tick_of(int64_t ns)
+{
+    return ns > 0 ? (uint64_t)ns / TICK_NS : 0;
+}
+
+static Timer *node_at(const Timers *timers, uint32_t node)
+{
+    return &timers->nodes[node];
+}
+
+/* ---- nodes and lists ---- */
+
+static bool grow(Timers *timers)
+{
+    uint32_t cap = timers->cap ? timers->cap * 2 : FIRST_ROOM;
+    Timer *nodes = cap > timers->cap ? realloc(timers->nodes, cap * sizeof *nodes) : NULL;
+    if (!nodes) return false;
+    timers->nodes = nodes;
+    timers->cap = cap;
+    if (!timers->used) nodes[timers->used++] = (Timer){.place = TIMER_FREE};
+    return true;
+}
+
+/* 0: no memory. */
+static uint32_t take_node(Timers *timers)
+{
+    uint32_t node = timers->free;
+    if (node) {
+        timers->free = node_at(timers, node)->next;
+        return node;
+    }
+    if (timers->used == timers->cap && !grow(timers)) return 0;
+    node = timers->used++;
+    node_at(timers, node)->generation = 1;
+    return node;
+}
+
+static void give_node(Timers *timers, uint32_t node)
+{
+    Timer *timer = node_at(timers, node);
+    timer->place = TIMER_FREE;
+    timer->generation++;
+    timer->next = timers->free;
+    timers->free = node;
+    timers->count--;
+}
+
+static void append(Timers *timers, TimerList *list, uint32_t node)
+{
+    Timer *timer = node_at(timers, node);
+    timer->next = 0;
+    timer->prev = list->last;
+    if (list->last)
+        node_at(timers, list->last)->next = node;
+    else
+        list->first = node;
+    list->last = node;
+}
+
+static void unlink_node(Timers *timers, TimerList *list, const Timer *timer)
+{
+    if (timer->next)
+        node_at(timers, timer->next)->prev = timer->prev;
+    else
+        list->last = timer->prev;
+    if (timer->prev)
+        node_at(timers, timer->prev)->next = timer->next;
+    else
+        list->first = timer->next;
+}
+
+/* ---- the wheel ---- */
+
+static uint64_t *bitmap_word(Timers *timers, uint32_t place)
+{
+    return &timers->full[place / WHEEL_SLOTS][place % WHEEL_SLOTS / 64];
+}
+
+/* The node's tick is not yet come. */
+static void put_in_wheel(Timers *timers, uint32_t node, uint64_t tick)
+{
+    const uint32_t level = (63u - (uint32_t)__builtin_clzll(tick ^ timers->tick)) / WHEEL_BITS;
+    const uint32_t place = level * WHEEL_SLOTS + (uint32_t)(tick >> level * WHEEL_BITS) % WHEEL_SLOTS;
+    TimerList *slot = &timers->slots[place];
+    if (!slot->first) *bitmap_word(timers, place) |= (uint64_t)1 << place % 64;
+    append(timers, slot, node);
+    node_at(timers, node)->place = (uint16_t)place;
+}
+
+static void take_from_wheel(Timers *timers, const Timer *timer)
+{
+    TimerList *slot = &timers->slots[timer->place];
+    unlink_node(timers, slot, timer);
+    if (!slot->first) *bitmap_word(timers, timer->place) &= ~((uint64_t)1 << timer->place % 64);
+}
+
+/* The place of the earliest slot that is not empty; TIMER_DUE: all are. */
+static uint32_t first_slot(const Timers *timers)
+{
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++)
+        for (uint32_t i = 0; i < WHEEL_SLOTS / 64; i++)
+            if (timers->full[level][i])
+                return level * WHEEL_SLOTS + i * 64 + (uint32_t)__builtin_ctzll(timers->full[level][i]);
+    return TIMER_DUE;
+}
+
+/* The first tick of a slot: the wheel's digits above its level, its own, zeros. */
+static uint64_t slot_tick(const Timers *timers, uint32_t place)
+{
+    const uint32_t shift = place / WHEEL_SLOTS * WHEEL_BITS;
+    const uint64_t above = timers->tick >> shift >> WHEEL_BITS;
+    return (above << WHEEL_BITS | place % WHEEL_SLOTS) << shift;
+}
+
+/* Merges two lists that are in order, linked by next; of equals, those of the first come first. */
+static uint32_t merge(Timers *timers, uint32_t a, uint32_t b)
+{
+    uint32_t first = 0, *link = &first;
+    while (a && b) {
+        uint32_t *from = node_at(timers, b)->due_ns < node_at(timers, a)->due_ns ? &b : &a;
+        *link = *from;
+        link = &node_at(timers, *from)->next;
+        *from = *link;
+    }
+    *link = a ? a : b;
+    return first;
+}
+
+/* Sorts by merging, without memory: run i has 2^i timers, older than those of the runs below it. */
+static void sort_due(Timers *timers)
+{
+    uint32_t runs[32] = {0}, rest = timers->due.first, sorted = 0, last = 0;
+    while (rest) {
+        uint32_t run = rest, i = 0;
+        rest = node_at(timers, run)->next;
+        node_at(timers, run)->next = 0;
+        for (; runs[i]; i++) {
+            run = merge(timers, runs[i], run);
+            runs[i] = 0;
+        }
+        runs[i] = run;
+    }
+    for (int i = 0; i < 32; i++)
+        if (runs[i]) sorted = merge(timers, runs[i], sorted);
+    for (uint32_t node = sorted; node; node = node_at(timers, node)->next) {
+        node_at(timers, node)->prev = last;
+        last = node;
+    }
+    timers->due = (TimerList){sorted, last};
+}
+
+/* Turns the wheel to the begin of its earliest slot: what comes up with that very tick is due in this tick, the others go down. */
+static void turn_to(Timers *timers, uint32_t place)
+{
+    uint32_t node = timers->slots[place].first, next;
+    int64_t last_ns = INT64_MIN;
+    bool in_order = true;
+    timers->tick = slot_tick(timers, place);
+    timers->slots[place] = (TimerList){0, 0};
+    *bitmap_word(timers, place) &= ~((uint64_t)1 << place % 64);
+    for (; node; node = next) {
+        Timer *timer = node_at(timers, node);
+        uint64_t tick = tick_of(timer->due_ns);
+        next = timer->next;
+        if (next) __builtin_prefetch(node_at(timers, next));
+        if (tick != timers->tick) {
+            put_in_wheel(timers, node, tick);
+            continue;
+        }
+        append(timers, &timers->due, node);
+        timer->place = TIMER_DUE;
+        in_order = in_order && timer->due_ns >= last_ns;
+        last_ns = timer->due_ns;
+    }
+    if (!in_order) sort_due(timers);
+}
+
+/* ---- those that were set for a tick that has come ---- */
+
+static bool before(const LateTimer *a, const LateTimer *b)
 {
     return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->seq < b->seq);
 }
 
-static void place(Timers *timers, uint32_t at, Timer *timer)
+static void place_late(Timers *timers, uint32_t at, LateTimer late)
 {
-    timers->heap[at] = timer;
-    timer->at = at;
+    timers->late[at] = late;
+    node_at(timers, late.node)->prev = at;
 }
 
-static void sift_up(Timers *timers, uint32_t at, Timer *timer)
+static void sift_up(Timers *timers, uint32_t at, LateTimer late)
 {
     while (at > 0) {
         uint32_t parent = (at - 1) / 4;
-        if (!before(timer, timers->heap[parent])) break;
-        place(timers, at, timers->heap[parent]);
+        if (!before(&late, &timers->late[parent])) break;
+        place_late(timers, at, timers->late[parent]);
         at = parent;
     }
-    place(timers, at, timer);
+    place_late(timers, at, late);
 }
 
-static void sift_down(Timers *timers, uint32_t at, Timer *timer)
+static void sift_down(Timers *timers, uint32_t at, LateTimer late)
 {
     for (;;) {
         uint32_t first = at * 4 + 1, least = 0;
-        for (uint32_t child = first; child < first + 4 && child < timers->count; child++)
-            if (!least || before(timers->heap[child], timers->heap[least])) least = child;
-        if (!least || !before(timers->heap[least], timer)) break;
-        place(timers, at, timers->heap[least]);
+        for (uint32_t child = first; child < first + 4 && child < timers->late_count; child++)
+            if (!least || before(&timers->late[child], &timers->late[least])) least = child;
+        if (!least || !before(&timers->late[least], &late)) break;
+        place_late(timers, at, timers->late[least]);
         at = least;
     }
-    place(timers, at, timer);
+    place_late(timers, at, late);
 }
 
-static bool grow_heap(Timers *timers)
+static bool put_late(Timers *timers, uint32_t node)
 {
-    uint32_t cap = timers->cap ? timers->cap * 2 : 64;
-    Timer **heap = realloc(timers->heap, cap * sizeof *heap);
-    if (!heap) return false;
-    timers->heap = heap;
-    timers->cap = cap;
-    return true;
-}
-
-/* The handle table has at least as many buckets as the heap has places. */
-static bool grow_table(Timers *timers)
-{
-    uint32_t cap = timers->table_cap ? timers->table_cap * 2 : 64;
-    Timer **table = calloc(cap, sizeof *table);
-    if (!table) return false;
-    for (uint32_t i = 0; i < timers->count; i++) {
-        Timer *timer = timers->heap[i];
-        Timer **bucket = &table[timer->seq & (cap - 1)];
-        timer->next = *bucket;
-        *bucket = timer;
+    if (timers->late_count == timers->late_cap) {
+        uint32_t cap = timers->late_cap ? timers->late_cap * 2 : FIRST_ROOM;
+        LateTimer *late = realloc(timers->late, cap * sizeof *late);
+        if (!late) return false;
+        timers->late = late;
+        timers->late_cap = cap;
     }
-    free(timers->table);
-    timers->table = table;
-    timers->table_cap = cap;
+    LateTimer late = {.due_ns = node_at(timers, node)->due_ns, .seq = timers->late_seq++, .node = node};
+    node_at(timers, node)->place = TIMER_LATE;
+    sift_up(timers, timers->late_count++, late);
     return true;
+}
+
+static void take_late(Timers *timers, uint32_t at)
+{
+    LateTimer last = timers->late[--timers->late_count];
+    if (at == timers->late_count) return;
+    if (at > 0 && before(&last, &timers->late[(at - 1) / 4]))
+        sift_up(timers, at, last);
+    else
+        sift_down(timers, at, last);
+}
+
+/* ---- setting and cancelling ---- */
+
+/* A loop knows only a few handlers: a node keeps the number of its own. TIMER_HANDLERS: there are too many. */
+static uint8_t handler_number(Timers *timers, TfyTimerHandler fire)
+{
+    uint8_t i = 0;
+    while (i < timers->handler_count && timers->handlers[i] != fire) i++;
+    if (i == timers->handler_count && i < TIMER_HANDLERS) timers->handlers[timers->handler_count++] = fire;
+    return i;
 }
 
 uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg)
 {
-    if (timers->count == timers->cap && !grow_heap(timers)) return 0;
-    if (timers->count >= timers->table_cap && !grow_table(timers)) return 0;
-    Timer *timer = timers->free;
-    if (timer)
-        timers->free = timer->next;
-    else if (!(timer = malloc(sizeof *timer)))
+    const uint8_t handler = handler_number(timers, fire);
+    const uint32_t node = handler < TIMER_HANDLERS ? take_node(timers) : 0;
+    if (!node) return 0;
+    Timer *timer = node_at(timers, node);
+    const uint64_t tick = tick_of(due_ns);
+    timer->due_ns = due_ns;
+    timer->arg = arg;
+    timer->handler = handler;
+    timers->count++;
+    if (tick > timers->tick) {
+        put_in_wheel(timers, node, tick);
+    } else if (!put_late(timers, node)) {
+        give_node(timers, node);
         return 0;
-    *timer = (Timer){.due_ns = due_ns, .seq = ++timers->last_seq, .fire = fire, .arg = arg};
-    Timer **bucket = &timers->table[timer->seq & (timers->table_cap - 1)];
-    timer->next = *bucket;
-    *bucket = timer;
-    sift_up(timers, timers->count++, timer);
-    return timer->seq;
+    }
+    if (due_ns < timers->next_ns) timers->next_ns = due_ns;
+    return (uint64_t)timer->generation << 32 | node;
 }
 
-static Timer *unlink_handle(Timers *timers, uint64_t handle)
+static Timer *of_handle(const Timers *timers, uint64_t handle)
 {
-    if (!timers->table_cap) return NULL;
-    for (Timer **link = &timers->table[handle & (timers->table_cap - 1)]; *link; link = &(*link)->next) {
-        Timer *timer = *link;
-        if (timer->seq != handle) continue;
-        *link = timer->next;
-        return timer;
-    }
-    return NULL;
+    const uint32_t node = (uint32_t)handle;
+    if (!node || node >= timers->used) return NULL;
+    Timer *timer = node_at(timers, node);
+    return timer->generation == handle >> 32 && timer->place != TIMER_FREE ? timer : NULL;
 }
 
-static void remove_at(Timers *timers, Timer *timer)
+static void take_out(Timers *timers, Timer *timer)
 {
-    uint32_t at = timer->at;
-    Timer *last = timers->heap[--timers->count];
-    if (last != timer) {
-        if (at > 0 && before(last, timers->heap[(at - 1) / 4]))
-            sift_up(timers, at, last);
-        else
-            sift_down(timers, at, last);
-    }
-    timer->next = timers->free;
-    timers->free = timer;
+    if (timer->place < TIMER_DUE)
+        take_from_wheel(timers, timer);
+    else if (timer->place == TIMER_DUE)
+        unlink_node(timers, &timers->due, timer);
+    else
+        take_late(timers, timer->prev);
+    if (timer->due_ns <= timers->next_ns) timers->next_known = false;
+    give_node(timers, (uint32_t)(timer - timers->nodes));
 }
 
 void tfy__timers_del(Timers *timers, uint64_t handle)
 {
-    if (!handle) return;
-    Timer *timer = unlink_handle(timers, handle);
-    if (timer) remove_at(timers, timer);
+    Timer *timer = of_handle(timers, handle);
+    if (timer) take_out(timers, timer);
 }
 
 bool tfy__timers_has(const Timers *timers, uint64_t handle)
 {
-    if (!handle || !timers->table_cap) return false;
-    for (Timer *timer = timers->table[handle & (timers->table_cap - 1)]; timer; timer = timer->next)
-        if (timer->seq == handle) return true;
-    return false;
+    return of_handle(timers, handle) != NULL;
 }
 
-int64_t tfy__timers_next(const Timers *timers)
+/* ---- firing ---- */
+
+/* Of those whose tick has come: the earliest; of equals, one that came up with the wheel is older. */
+static Timer *earliest_come(const Timers *timers)
 {
-    return timers->count ? timers->heap[0]->due_ns : INT64_MAX;
+    Timer *due = timers->due.first ? node_at(timers, timers->due.first) : NULL;
+    if (!timers->late_count || (due && due->due_ns <= timers->late[0].due_ns)) return due;
+    return node_at(timers, timers->late[0].node);
+}
+
+/* The earliest of a slot, or the slot's begin when it has many. */
+static int64_t slot_next(const Timers *timers, uint32_t place)
+{
+    int64_t least_ns = INT64_MAX;
+    uint32_t node = timers->slots[place].first;
+    for (uint32_t i = 0; node && i < LOOK_AT; i++, node = node_at(timers, node)->next)
+        if (node_at(timers, node)->due_ns < least_ns) least_ns = node_at(timers, node)->due_ns;
+    return node ? (int64_t)slot_tick(timers, place) * TICK_NS : least_ns;
+}
+
+static int64_t find_next(const Timers *timers)
+{
+    const Timer *come = earliest_come(timers);
+    if (come) return come->due_ns;
+    const uint32_t place = timers->count ? first_slot(timers) : TIMER_DUE;
+    return place == TIMER_DUE ? INT64_MAX : slot_next(timers, place);
+}
+
+int64_t tfy__timers_next(Timers *timers)
+{
+    if (!timers->next_known) timers->next_ns = find_next(timers);
+    timers->next_known = true;
+    return timers->next_ns;
 }
 
 bool tfy__timers_fire_one(Timers *timers, int64_t now_ns)
 {
-    if (!timers->count || timers->heap[0]->due_ns > now_ns) return false;
-    Timer *timer = timers->heap[0];
-    TfyTimerHandler fire = timer->fire;
+    if (timers->next_known && timers->next_ns > now_ns) return false;
+    Timer *timer;
+    while (!(timer = earliest_come(timers))) {
+        const uint32_t place = timers->count ? first_slot(timers) : TIMER_DUE;
+        if (place == TIMER_DUE || slot_tick(timers, place) > tick_of(now_ns)) break;
+        turn_to(timers, place);
+    }
+    timers->next_known = false;
+    if (!timer || timer->due_ns > now_ns) {
+        tfy__timers_next(timers); /* until then, one comparison answers this */
+        return false;
+    }
+    TfyTimerHandler fire = timers->handlers[timer->handler];
     void *arg = timer->arg;
-    unlink_handle(timers, timer->seq);
-    remove_at(timers, timer);
+    take_out(timers, timer);
     fire(arg);
     return true;
 }
 
 void tfy__timers_deinit(Timers *timers)
 {
-    for (uint32_t i = 0; i < timers->count; i++) free(timers->heap[i]);
-    while (timers->free) {
-        Timer *timer = timers->free;
-        timers->free = timer->next;
-        free(timer);
-    }
-    free(timers->heap);
-    free(timers->table);
+    free(timers->nodes);
+    free(timers->late);
     *timers = (Timers){0};
 }
