@@ -96,6 +96,8 @@ static json_t *write_type(const Defs *defs, const Type *type)
     case TYPE_BOOL: return typed("boolean");
     case TYPE_INT:
     case TYPE_TASK:
+    case TYPE_LISTENER:
+    case TYPE_STREAM:
     case TYPE_CHANNEL: return typed("integer");
     case TYPE_FLOAT: return typed("number");
     case TYPE_STRING: return typed("string");

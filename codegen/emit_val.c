@@ -39,6 +39,8 @@ static const char *core_name(const Machine *machine, const Type *type)
         {core->string, "string"},
         {core->bytes, "bytes"},
         {core->json, "json"},
+        {core->listener, "listener"},
+        {core->stream, "stream"},
         {core->any_error, "any_error"},
         {core->exec_result, "exec_result"},
         {core->http_response, "http_response"},

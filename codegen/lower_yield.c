@@ -128,6 +128,7 @@ static Point *effect_point(Lower *l, const Expr *call, const char *label)
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
     if (call->builtin && call->builtin->id == BI_HTTP) point->effect = http_effect(call);
+    if (call->builtin && type_is_descriptor(call->builtin->receiver)) point->effect = call->builtin->name;
     if (call->builtin && call->builtin->receiver == TYPE_CHANNEL) point->channel = call->argv[0]->to;
     return point;
 }

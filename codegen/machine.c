@@ -21,7 +21,9 @@ Rep machine_rep(const Type *type)
     case TYPE_DURATION:
     case TYPE_TIME:
     case TYPE_TASK:
-    case TYPE_CHANNEL: return REP_INT;
+    case TYPE_CHANNEL:
+    case TYPE_LISTENER:
+    case TYPE_STREAM: return REP_INT;
     default: return REP_OBJ;
     }
 }
@@ -177,6 +179,7 @@ static const RtFunc functions[RT_COUNT] = {
     [RT_BRANCH] = TELLS("tfy_branch", REP_NONE),
     [RT_CHANNEL] = CHECKS("tfy_channel", true, REP_INT),
     [RT_CHANNEL_CLOSE] = TELLS("tfy_channel_close", REP_NONE),
+    [RT_CLOSE] = TELLS("tfy_close_descriptor", REP_NONE),
     [RT_UNLOCK] = TELLS("tfy_unlock", REP_NONE),
     [RT_DEADLINE_BEGIN] = TELLS("tfy_deadline_begin", REP_INT),
     [RT_DEADLINE_END] = VALUE("tfy_deadline_end", true, REP_NONE),

@@ -194,6 +194,7 @@ typedef enum RtId {
     RT_BRANCH,
     RT_CHANNEL,
     RT_CHANNEL_CLOSE,
+    RT_CLOSE,
     RT_UNLOCK,
     RT_DEADLINE_BEGIN,
     RT_DEADLINE_END,

@@ -40,6 +40,19 @@ static const Builtin effects[] = {
      PARAMS({"prompt", "string", false}, {"model", "string?", true}, {"system", "string?", true}), "string"},
     {BI_ASK, "ask", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"question", "string", false}), "string"},
     {BI_SIGNAL, "signal", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}), "T"},
+    {BI_LISTEN, "listen", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT, PARAMS({"address", "string", false}), "listener"},
+    {BI_ACCEPT, "accept", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"from", "listener", false}), "stream"},
+    {BI_CONNECT, "connect", TYPE_BAD, SUSPENDS, REPEAT_IDEMPOTENT, PARAMS({"address", "string", false}), "stream"},
+    {BI_STDIN, "stdin", TYPE_BAD, SUSPENDS, REPEAT_PURE, NO_PARAMS, "stream"},
+    {BI_READABLE, "readable", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"of", "descriptor", false}), "nothing"},
+    {BI_WRITABLE, "writable", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"of", "stream", false}), "nothing"},
+    {BI_READ, "read", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"from", "stream", false}, {"most", "int?", true}),
+     "string?"},
+    {BI_READ_LINE, "read_line", TYPE_BAD, SUSPENDS, REPEAT_PURE,
+     PARAMS({"from", "stream", false}, {"longest", "int?", true}), "string?"},
+    {BI_WRITE, "write", TYPE_BAD, SUSPENDS, REPEAT_ONCE, PARAMS({"to", "stream", false}, {"text", "string", false}),
+     "int"},
+    {BI_CLOSE, "close", TYPE_BAD, AT_ONCE, REPEAT_IDEMPOTENT, PARAMS({"of", "descriptor", false}), "nothing"},
     {BI_LOCK, "lock", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}), "nothing"},
     {BI_SEMAPHORE, "semaphore", TYPE_BAD, SUSPENDS, REPEAT_PURE, PARAMS({"name", "string", false}, {"n", "int", false}),
      "nothing"},
@@ -63,6 +76,8 @@ static const Builtin methods[] = {
     {BI_SEND, "send", TYPE_CHANNEL, SUSPENDS, REPEAT_PURE, PARAMS({"value", "T", false}), "nothing"},
     {BI_RECV, "recv", TYPE_CHANNEL, SUSPENDS, REPEAT_PURE, NO_PARAMS, "T?"},
     {BI_CHANNEL_CLOSE, "close", TYPE_CHANNEL, AT_ONCE, REPEAT_IDEMPOTENT, NO_PARAMS, "nothing"},
+    {BI_LISTENER_ADDRESS, "address", TYPE_LISTENER, SUSPENDS, REPEAT_PURE, NO_PARAMS, "string"},
+    {BI_STREAM_ADDRESS, "address", TYPE_STREAM, SUSPENDS, REPEAT_PURE, NO_PARAMS, "string"},
     METHOD(BI_STRING_LEN, "len", TYPE_STRING, "int", NO_PARAMS),
     METHOD(BI_STRING_BYTE_LEN, "byte_len", TYPE_STRING, "int", NO_PARAMS),
     METHOD(BI_STRING_SLICE, "slice", TYPE_STRING, "string", PARAMS({"from", "int", false}, {"to", "int", true})),
@@ -167,20 +182,7 @@ static const Builtin methods[] = {
     METHOD(BI_TO_STRING, "to_string", TYPE_BAD, "string", NO_PARAMS), /* any printable receiver */
 };
 
-/* Effects of later versions: their names are taken, so that today's programs mean the same tomorrow. */
-static const char *const later_effects[] = {
-    "accept", "close", "connect", "listen", "read", "read_line", "readable", "writable", "write",
-};
-
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) return true;
-    }
-    return false;
-}
 
 const Builtin *builtin_effect(const char *name)
 {
@@ -253,11 +255,6 @@ RepeatClass builtin_repeat(const Expr *call)
     const Expr *part = method && method->kind == EX_STRING ? method->parts : NULL;
     if (!part || part->next || part->kind != EX_TEXT) return call->builtin->repeat;
     return builtin_http_class(part->text, part->text_len);
-}
-
-bool builtin_is_later_effect(const char *name)
-{
-    return is_among(name, later_effects, COUNT(later_effects));
 }
 
 size_t builtin_effect_names(const char **names, size_t cap)

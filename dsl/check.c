@@ -150,7 +150,8 @@ static bool decl_serves(DeclKind kind, NameUse use)
 static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
 {
     static const char *const types[] = {"bool", "int",  "float", "string", "duration",   "time",         "bytes",
-                                        "json", "list", "map",   "task",   "ExecResult", "HttpResponse", "Patch"};
+                                        "json", "list", "map",   "task",   "ExecResult", "HttpResponse", "Patch",
+                                        "listener", "stream"};
     static const char *const errors[] = {"Timeout",  "ToolError", "TaskFailed", "ChannelClosed",
                                          "BadValue", "Lost",      "Denied"};
     const char *effects[64];
@@ -201,7 +202,7 @@ static bool is_taken_name(const Check *c, const Decl *decl)
 {
     static const char *const generics[] = {"list", "map", "task", "channel"};
     const char *name = decl->name.text;
-    if (type_core_named(c, name) || builtin_effect(name) || builtin_is_later_effect(name)) return true;
+    if (type_core_named(c, name) || builtin_effect(name)) return true;
     bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
     for (size_t i = 0; is_type && i < sizeof generics / sizeof *generics; i++) {
         if (strcmp(generics[i], name) == 0) return true;
@@ -263,11 +264,11 @@ static void refuse_handles(Check *c, const Field *params, const TypeExpr *result
 {
     for (const Field *f = params; f; f = f->next) {
         if (f->type && type_has_handle(c, f->type))
-            diag_error(c->diags, f->span, "%s cannot be passed to %s: tasks and channels stay inside a run",
+            diag_error(c->diags, f->span, "%s cannot be passed to %s: tasks, channels and descriptors stay inside a run",
                        f->type->name, where);
     }
     if (result && type_has_handle(c, result_type))
-        diag_error(c->diags, result->span, "%s cannot come out of %s: tasks and channels stay inside a run",
+        diag_error(c->diags, result->span, "%s cannot come out of %s: tasks, channels and descriptors stay inside a run",
                    result_type->name, where);
 }
 

@@ -509,6 +509,24 @@ static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
     return c->core->bad;
 }
 
+/* readable and close take a listener as well as a stream. */
+static const Type *call_on_descriptor(Check *c, Expr *e, const Builtin *builtin)
+{
+    Slots slots;
+    init_slots(c, &slots, builtin->name, "parameter", 1);
+    slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->bad};
+    bind_args(c, e, &slots, 0);
+    if (!e->argv[0] || e->argv[0]->type->kind == TYPE_BAD) return c->core->bad;
+    const Type *type = e->argv[0]->type;
+    e->argv[0]->to = type;
+    if (type_is_descriptor(type->kind)) return c->core->nothing;
+    if (type->kind == TYPE_OPTIONAL)
+        check_null_error(c, e->argv[0]);
+    else
+        diag_error(c->diags, e->argv[0]->span, "%s needs a listener or a stream, not %s", builtin->name, type->name);
+    return c->core->bad;
+}
+
 /* What a person answers with: a case that carries no values. */
 static const Type *approve_with(Check *c, const Expr *e, const Type *type)
 {
@@ -582,6 +600,10 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
         const Type *type = call_on_task(c, e, builtin);
         return ok ? type : c->core->bad;
     }
+    if (builtin->id == BI_READABLE || builtin->id == BI_CLOSE) {
+        const Type *type = call_on_descriptor(c, e, builtin);
+        return ok ? type : c->core->bad;
+    }
     slots_of_builtin(c, &slots, builtin, NULL);
     c->secret_ok = builtin->id == BI_EXEC || builtin->id == BI_HTTP;
     bind_args(c, e, &slots, 0);
@@ -645,7 +667,7 @@ static bool check_method_fits(Check *c, const Expr *e, const Builtin *builtin, c
         diag_hint(c->diags, diag, "test first (len, contains), then use [ ]");
         return false;
     }
-    if (builtin->receiver == TYPE_BAD && !type_is_printable(receiver)) {
+    if (builtin->receiver == TYPE_BAD && (!type_is_printable(receiver) || type_has_handle(c, receiver))) {
         diag_error(c->diags, e->left->name.span, "%s has no text form", receiver->name);
         return false;
     }
@@ -724,10 +746,6 @@ static const Type *report_unknown_callee(Check *c, Expr *e)
 {
     const Expr *callee = e->left;
     const char *name = callee->name.text;
-    if (builtin_is_later_effect(name)) {
-        diag_not_yet(c->diags, callee->span, arena_printf(c->arena, "'%s'", name));
-        return give_up(c, e);
-    }
     const Variable *variable = name_table_get(&c->locals, name);
     if (variable && variable->type->kind == TYPE_BAD) return give_up(c, e);
     if (variable) {

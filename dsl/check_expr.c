@@ -314,7 +314,7 @@ static const Type *infer_string(Check *c, Expr *e)
         const Type *type = check_expr(c, part, NULL);
         if (type->kind == TYPE_OPTIONAL) {
             check_null_error(c, part);
-        } else if (!type_is_printable(type)) {
+        } else if (!type_is_printable(type) || type_has_handle(c, type)) {
             Diag *diag = diag_error(c->diags, part->span, "%s has no text form", type->name);
             if (type->kind == TYPE_ERROR) diag_hint(c->diags, diag, "write .message");
         }

@@ -152,7 +152,7 @@ typedef struct Check {
     void **type_slots; /* hash of composite types */
     uint32_t type_cap, type_used;
     Type *last_type;
-    bool has_task_types;     /* some task<T> exists, so types must be searched for handles where handles may not go */
+    bool has_handle_types;   /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
     const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;         /* of the yield whose call is being checked */
     Span at;                 /* the statement being checked; where limits are reported */
@@ -200,7 +200,6 @@ int type_find_field(const TypeField *fields, uint32_t count, const char *name);
 const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */
-bool builtin_is_later_effect(const char *name);
 size_t builtin_effect_names(const char **names, size_t cap);
 /* The method somebody meant who wrote `name` on such a receiver, or NULL. */
 const char *builtin_nearest_method(TypeKind receiver, const char *name);

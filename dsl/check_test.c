@@ -77,6 +77,16 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_RANDOM:
     case BI_RANDOM_INT:
     case BI_UUID: return refuse_callee(c, name.span, name.text, "tests have a seed of their own, always the same");
+    case BI_LISTEN:
+    case BI_ACCEPT:
+    case BI_CONNECT:
+    case BI_STDIN:
+    case BI_READABLE:
+    case BI_WRITABLE:
+    case BI_READ:
+    case BI_READ_LINE:
+    case BI_WRITE:
+        return refuse_callee(c, name.span, name.text, "tests have no listeners and no streams; test what is around it");
     case BI_SECRET: return refuse_callee(c, name.span, name.text, "a test sees its name and nothing else");
     case BI_PRINT:
     case BI_LOG:
@@ -86,6 +96,7 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_SEMAPHORE:
     case BI_DEADLINE:
     case BI_CHANNEL:
+    case BI_CLOSE:
     case BI_KILL:
     case BI_SELF: return refuse_callee(c, name.span, name.text, "it needs nothing from outside");
     default: return (Callee){.builtin = builtin};

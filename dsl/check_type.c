@@ -63,6 +63,7 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
     if (written->qualifier.text) return resolve_qualified(c, written);
     if (!name) return c->core->bad;
     const Type *core = type_core_named(c, name);
+    if (core) c->has_handle_types |= type_is_descriptor(core->kind);
     if (core) return core;
     const Decl *decl = check_find_decl(c, name);
     if (decl && declares_type(decl)) return decl->type ? decl->type : c->core->bad;

@@ -47,7 +47,9 @@ static bool is_scalar_kind(TypeKind kind)
     case TYPE_DURATION:
     case TYPE_TIME:
     case TYPE_TASK:
-    case TYPE_CHANNEL: return true;
+    case TYPE_CHANNEL:
+    case TYPE_LISTENER:
+    case TYPE_STREAM: return true;
     default: return false;
     }
 }
@@ -132,13 +134,13 @@ const Type *type_optional(Check *c, const Type *elem)
 
 const Type *type_task(Check *c, const Type *elem)
 {
-    c->has_task_types = true;
+    c->has_handle_types = true;
     return intern(c, TYPE_TASK, NULL, elem);
 }
 
 const Type *type_channel(Check *c, const Type *elem)
 {
-    c->has_task_types = true;
+    c->has_handle_types = true;
     return intern(c, TYPE_CHANNEL, NULL, elem);
 }
 
@@ -320,6 +322,8 @@ void type_init_core(Check *c)
     core->string = new_core(c, TYPE_STRING, "string");
     core->bytes = new_core(c, TYPE_BYTES, "bytes");
     core->json = new_core(c, TYPE_JSON, "json");
+    core->listener = new_core(c, TYPE_LISTENER, "listener");
+    core->stream = new_core(c, TYPE_STREAM, "stream");
     core->any_error = new_core(c, TYPE_ANY_ERROR, "error");
     init_core_records(c, core);
     init_core_errors(c, core);
@@ -332,7 +336,8 @@ const Type *type_core_named(const Check *c, const char *name)
                            core->time,        core->string,     core->bytes,       core->json,
                            core->exec_result, core->patch,      core->match,       core->http_response,
                            core->timeout,     core->tool_error, core->task_failed, core->channel_closed,
-                           core->bad_value,   core->lost,       core->denied};
+                           core->bad_value,   core->lost,       core->denied,      core->listener,
+                           core->stream};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (strcmp(named[i]->name, name) == 0) return named[i];
     }
@@ -340,6 +345,11 @@ const Type *type_core_named(const Check *c, const char *name)
 }
 
 /* ---- questions ---- */
+
+bool type_is_descriptor(TypeKind kind)
+{
+    return kind == TYPE_LISTENER || kind == TYPE_STREAM;
+}
 
 const Type *type_strip(const Type *type)
 {
@@ -408,14 +418,19 @@ static void walk_push_fields(Check *c, TypeWalk *walk, const TypeField *fields, 
     for (uint32_t i = 0; i < count; i++) walk_push(c, walk, fields[i].type);
 }
 
+static bool is_handle_kind(TypeKind kind)
+{
+    return kind == TYPE_TASK || kind == TYPE_CHANNEL || type_is_descriptor(kind);
+}
+
 bool type_has_handle(Check *c, const Type *type)
 {
-    if (!c->has_task_types) return false;
+    if (!c->has_handle_types) return false;
     TypeWalk walk = {.seen = arena_alloc(c->arena, c->program->type_count)};
     walk_push(c, &walk, type);
     while (walk.count) {
         const Type *at = walk.stack[--walk.count];
-        if (at->kind == TYPE_TASK || at->kind == TYPE_CHANNEL) return true;
+        if (is_handle_kind(at->kind)) return true;
         walk_push(c, &walk, at->key);
         walk_push(c, &walk, at->elem);
         walk_push_fields(c, &walk, at->fields, at->field_count);
@@ -463,6 +478,7 @@ static const Type *read_notation(Check *c, const char **text, const Type *receiv
         char name[32] = {0};
         memcpy(name, start, len < sizeof name ? len : sizeof name - 1);
         type = type_core_named(c, name);
+        c->has_handle_types |= type_is_descriptor(type->kind);
     }
     if (**text == '?') {
         ++*text;

@@ -32,6 +32,8 @@ typedef enum TypeKind {
     TYPE_ANY_ERROR, /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
     TYPE_TASK,     /* elem: the workflow's result */
     TYPE_CHANNEL,  /* elem: what it carries */
+    TYPE_LISTENER, /* where connections are accepted */
+    TYPE_STREAM,   /* a connection, or the standard input */
 } TypeKind;
 
 typedef struct TypeField {
@@ -60,7 +62,7 @@ struct Type {
     TypeCase *cases;       /* enum */
     uint32_t case_count;
     uint32_t id;           /* dense number, order of creation: deterministic names in the output */
-    bool scalar;           /* bool, int, float, duration, time, task, channel: one machine word, no reference count */
+    bool scalar;           /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
     struct Type *next;     /* all interned types in order of creation */
 };
 
@@ -81,13 +83,16 @@ typedef enum BuiltinId {
     /* effects written with yield */
     BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_HTTP, BI_SECRET, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
     BI_ASK, BI_SIGNAL,
+    /* descriptors: listeners and streams */
+    BI_LISTEN, BI_ACCEPT, BI_CONNECT, BI_STDIN, BI_READABLE, BI_WRITABLE, BI_READ, BI_READ_LINE, BI_WRITE,
+    BI_LISTENER_ADDRESS, BI_STREAM_ADDRESS,
     /* effects that stand behind `with` */
     BI_LOCK, BI_SEMAPHORE, BI_DEADLINE,
     /* effects written as methods of a channel; argv[0] is the channel */
     BI_SEND, BI_RECV, BI_CHANNEL_CLOSE,
     BI_CHANNEL, /* channel(n): makes one */
     /* effects that give their answer at once; those that give a value are written with yield too */
-    BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
+    BI_CLOSE, BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
     /* methods; argv[0] is the receiver */
     BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_TRIM_START, BI_STRING_TRIM_END, BI_STRING_LINES,
     BI_STRING_CHARS, BI_STRING_SPLIT, BI_STRING_CONTAINS, BI_STRING_STARTS_WITH, BI_STRING_ENDS_WITH, BI_STRING_INDEX_OF,
@@ -146,6 +151,7 @@ typedef struct CoreTypes {
     const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
     const Type *http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
     const Type *patch;       /* Patch {path: string, diff: string} */
+    const Type *listener, *stream;
     const Type *match;       /* Match {text: string, start: int, end: int, groups: list<string?>} */
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
@@ -179,6 +185,8 @@ void program_dump(const Program *program, FILE *out);
 const Builtin *builtin_effect(const char *name);
 const Builtin *builtin_method(TypeKind receiver, const char *name);
 const Builtin *builtin_by_id(BuiltinId id);
+
+bool type_is_descriptor(TypeKind kind); /* a listener or a stream */
 
 /* The repeat class of a call of a built-in effect: http's follows from its method, where that is written out. */
 RepeatClass builtin_repeat(const Expr *call);

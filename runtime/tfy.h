@@ -55,6 +55,7 @@ typedef enum TfyKind {
     TFY_TIME,     /* milliseconds since 1970-01-01T00:00:00Z */
     TFY_TASK,     /* a task's number, unique in its database */
     TFY_CHANNEL,  /* a channel's number, unique in its run; elem: what it carries */
+    TFY_HANDLE,   /* a listener's or stream's number; it says in which opening of the database it was made */
     TFY_STRING,
     TFY_BYTES,
     TFY_JSON, /* canonical JSON text in a string object */
@@ -96,7 +97,7 @@ struct TfyType {
 };
 
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
-    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
+    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
     tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int, headers: map<string, string>,
  * body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and Match {text: string, start: int, end: int, groups:
@@ -649,6 +650,16 @@ typedef enum TfyFamily { /* which performer does the work */
                          TFY_F_PROMPT,
                          TFY_F_ASK,
                          TFY_F_SIGNAL,
+                         TFY_F_LISTEN,
+                         TFY_F_ACCEPT,
+                         TFY_F_CONNECT,
+                         TFY_F_STDIN,
+                         TFY_F_READABLE,
+                         TFY_F_WRITABLE,
+                         TFY_F_READ,
+                         TFY_F_READ_LINE,
+                         TFY_F_WRITE,
+                         TFY_F_ADDRESS,
                          TFY_F_SEND,
                          TFY_F_RECV,
                          TFY_F_LOCK,
@@ -690,12 +701,14 @@ typedef struct TfyTool {
 /* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
  * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), http(method, url, headers?, body?), read_file(path),
  * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?), ask(question),
- * signal(name). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
+ * signal(name). listen(address), accept(listener), connect(address), stdin(), readable(handle), writable(stream), read(stream, most?),
+ * read_line(stream, longest?), write(stream, text), address(handle). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
  * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
     tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
     tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
-    tfy_effect_lock;
+    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
+    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
 
 /* What waits for the bodies of parallel and race. The first argument is the list of handles that tfy_branch made (NULL: none).
  *   parallel(handles)      all have ended well: a record or list of their values in order (bodies without a value have no place in it;
@@ -766,6 +779,9 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
  * follows from the program. */
 bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out);
 bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t channel); /* closing twice is fine */
+/* Closes a listener or stream once everything recorded so far is durable; for the program it is closed at once. One that is closed or lost
+ * already is fine. Nothing is recorded. */
+bool tfy_close_descriptor(TfyTask *task, int64_t handle);
 /* Gives one permit of a lock or semaphore back; the task holds one. */
 bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name);
 /* `with deadline(d)`: from here to tfy_deadline_end the running frame has so long; when the time is up, a cancellation with this scope as

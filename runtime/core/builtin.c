@@ -31,6 +31,14 @@ static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL},
 static const TfyField ask_params[] = {{"question", &tfy_type_string, NULL}};
 static const TfyField signal_params[] = {{"name", &tfy_type_string, NULL}};
 static const TfyField lock_params[] = {{"name", &tfy_type_string, NULL}, {"permits", &tfy_type_int, NULL}};
+static const TfyType any_handle = {.kind = TFY_HANDLE, .scalar = true, .name = "handle"};
+static const TfyType optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
+static const TfyField address_params[] = {{"address", &tfy_type_string, NULL}};
+static const TfyField handle_params[] = {{"of", &any_handle, NULL}};
+static const TfyField accept_params[] = {{"from", &tfy_type_listener, NULL}};
+static const TfyField receive_params[] = {{"from", &tfy_type_stream, NULL}, {"most", &optional_int, NULL}};
+static const TfyField line_params[] = {{"from", &tfy_type_stream, NULL}, {"longest", &optional_int, NULL}};
+static const TfyField transmit_params[] = {{"to", &tfy_type_stream, NULL}, {"text", &tfy_type_string, NULL}};
 static const TfyField group_params[] = {{"tasks", &tfy_type_handles, NULL}};
 static const TfyField room_params[] = {{"tasks", &tfy_type_handles, NULL}, {"limit", &tfy_type_int, NULL}};
 
@@ -66,6 +74,19 @@ EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);
 EFFECT(llm, TFY_F_LLM, TFY_IDEMPOTENT, llm_params, tfy_type_string);
 EFFECT(ask, TFY_F_ASK, TFY_PURE, ask_params, tfy_type_string);
 EFFECT(signal, TFY_F_SIGNAL, TFY_PURE, signal_params, tfy_type_json);
+EFFECT(listen, TFY_F_LISTEN, TFY_IDEMPOTENT, address_params, tfy_type_listener);
+EFFECT(accept, TFY_F_ACCEPT, TFY_PURE, accept_params, tfy_type_stream);
+EFFECT(connect, TFY_F_CONNECT, TFY_IDEMPOTENT, address_params, tfy_type_stream);
+const TfyTool tfy_effect_stdin = {
+    .name = "stdin", .family = TFY_F_STDIN, .repeat = TFY_PURE, .result = &tfy_type_stream};
+EFFECT(readable, TFY_F_READABLE, TFY_PURE, handle_params, tfy_type_nothing);
+EFFECT(writable, TFY_F_WRITABLE, TFY_PURE, handle_params, tfy_type_nothing);
+EFFECT(read, TFY_F_READ, TFY_PURE, receive_params, tfy_type_optional_string);
+EFFECT(read_line, TFY_F_READ_LINE, TFY_PURE, line_params, tfy_type_optional_string);
+/* For the language it is once, so that no `retry` sends a text again. No StepStart, though: after a crash the connection is gone, and
+ * whoever asks again hears Lost. */
+EFFECT(write, TFY_F_WRITE, TFY_PURE, transmit_params, tfy_type_int);
+EFFECT(address, TFY_F_ADDRESS, TFY_PURE, handle_params, tfy_type_string);
 EFFECT(lock, TFY_F_LOCK, TFY_PURE, lock_params, tfy_type_nothing);
 EFFECT(parallel, TFY_F_PARALLEL, TFY_PURE, group_params, tfy_type_nothing);
 EFFECT(race, TFY_F_RACE, TFY_PURE, group_params, tfy_type_nothing);

@@ -336,6 +336,17 @@ static inline bool is_question(const TfyTool *tool)
     return tool->family == TFY_F_APPROVE || tool->family == TFY_F_ASK;
 }
 
+/* Steps that wait until a descriptor is ready and do nothing with it. */
+static inline bool is_io_wait(const TfyTool *tool)
+{
+    return tool->family == TFY_F_READABLE || tool->family == TFY_F_WRITABLE;
+}
+/* What the result of a step is recorded as, unless its performer says otherwise. */
+static inline uint8_t result_record(const TfyTool *tool)
+{
+    return is_io_wait(tool) ? TFY_R_IO_READY : TFY_R_TOOL_RESULT;
+}
+
 static inline Cold *cold_of(const TfyTask *task)
 {
     return task->cold;
@@ -413,7 +424,8 @@ struct Pending {
 
 typedef struct Outgoing {
     int64_t lsn; /* leaves when this is durable */
-    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT } to;
+    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT, OUT_LET_GO } to; /* LET_GO: text is a run's uuid, arg a handle */
+    int64_t arg;
     char *text; /* owned */
     size_t len;
     struct Outgoing *next;
@@ -655,6 +667,8 @@ void tfy__probe_done(Pending *pending, TfyValue answer);
 
 /* tell.c */
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
+/* Descriptors are closed like that: whoever sees it from outside sees what came before, too. handle 0: all of the run. */
+void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle);
 void tfy__out_flush(TfyLoop *loop); /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
 

@@ -36,6 +36,9 @@ typedef struct TfyPerformer {
     /* Turns a recorded payload back into the result where the record has no plain "value" (LLMPlan: decode the answer). payload is the
      * whole JSON object. true: *out (borrowed) is the result; false: task->error is set as it was then. NULL: not needed. */
     bool (*replay)(TfyTask *task, const TfySite *site, const char *payload, size_t len, TfyValue *out);
+    /* A descriptor that it gave out is not needed any more; handle 0: all of this run. First for the program (durable false: nobody may use
+     * it any more), then for the world, when all that was recorded before is durable. NULL: it gives out none. */
+    void (*let_go)(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable);
 } TfyPerformer;
 
 /* The attempt succeeded. result is borrowed. */
@@ -53,7 +56,10 @@ void tfy__call_panicked(TfyCall *call);
 
 /* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative code. */
 typedef void (*TfyFdHandler)(void *arg, uint32_t events);
+/* With TFY_FD_ONCE among the events (world.h), what was reported is not reported again before tfy__watch_arm asks for it; ask when a call
+ * said EAGAIN. Others are told until there is nothing left to tell. */
 int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg);
+void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events);
 void tfy__watch_del(TfyLoop *loop, int64_t handle); /* before the descriptor is closed */
 
 /* Calls handler(arg) once when the monotonic clock reaches deadline_ns. Answers a handle (never 0). */
@@ -70,9 +76,10 @@ const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
 const char *tfy__run_uuid(TfyTask *task);       /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task);      /* "1.3.2" */
+int64_t tfy__epoch(TfyLoop *loop);              /* how manieth opening of the database this is, from 1 */
 
 /* One place per module for what it keeps with the loop; NULL at first. */
-enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_COUNT };
+enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_COUNT };
 void **tfy__module(TfyLoop *loop, int module);
 
 /* Live activity (PAL): stage is one of ADR-0007's names; published after everything appended so far is synced. */
@@ -84,6 +91,7 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...) __attribute__((for
 /* The performers of the real world. */
 extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
     tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_llm; /* llm also performs prompts */
+    tfy__perform_llm, /* llm also performs prompts */
+    tfy__perform_net; /* everything about descriptors */
 
 #endif

@@ -328,6 +328,7 @@ static void run_finish(TfyLoop *loop, Run *run)
     run->log.ended_ms = loop->now_ms;
     run->ended = true;
     loop->runs_live--;
+    tfy__out_let_go(loop, run->uuid, 0);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->end_state == TFY_TASK_FAILED && cold != root && !cold->joined)
             tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path,

@@ -93,6 +93,12 @@ static Watch *watch_of(TfyLoop *loop, int64_t tag)
     return watch->handler && watch->generation == (uint32_t)(tag >> 32) ? watch : NULL;
 }
 
+void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events)
+{
+    Watch *watch = watch_of(loop, handle);
+    if (watch && loop->world.poller->arm) loop->world.poller->arm(loop->poller, watch->fd, events);
+}
+
 void tfy__watch_del(TfyLoop *loop, int64_t handle)
 {
     Watch *watch = watch_of(loop, handle);
@@ -143,6 +149,10 @@ const char *tfy__secrets_option(TfyLoop *loop)
 const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->options.llm;
+}
+int64_t tfy__epoch(TfyLoop *loop)
+{
+    return tfy__log_epoch(loop->log);
 }
 const char *tfy__run_uuid(TfyTask *task)
 {
@@ -248,6 +258,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     loop->program = program;
     if (options) loop->options = *options;
     loop->world = options && options->world ? *options->world : tfy__world_real;
+    if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
     memcpy(loop->performers, loop->world.performers, sizeof loop->performers);
     loop->watch_free = NO_INDEX;
     loop->root_fd = -1;

@@ -181,6 +181,13 @@ static uint8_t wait_state(const Pending *pending)
     case TFY_F_SLEEP_UNTIL: return TFY_TASK_SLEEPING;
     case TFY_F_APPROVE:
     case TFY_F_ASK: return TFY_TASK_WAITING_APPROVAL;
+    case TFY_F_ACCEPT:
+    case TFY_F_CONNECT:
+    case TFY_F_READABLE:
+    case TFY_F_WRITABLE:
+    case TFY_F_READ:
+    case TFY_F_READ_LINE:
+    case TFY_F_WRITE: return TFY_TASK_WAITING_IO;
     default: return TFY_TASK_WAITING_EFFECT;
     }
 }
@@ -465,6 +472,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         pending->timeout_ms = policy->timeout_ms;
     }
     pending->asks = site->tool->asks;
+    pending->call.record_type = result_record(site->tool);
     tfy_cut(task, 0);
     return run_step(task, pending);
 }

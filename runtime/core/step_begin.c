@@ -59,7 +59,7 @@ static void start_payload(TfyBuffer *out, const Pending *pending)
 static bool leaves_start(const Pending *pending)
 {
     const TfyTool *tool = pending->call.tool;
-    return is_question(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
+    return is_question(tool) || is_io_wait(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
 }
 
 bool tfy__step_is_sleep(const Pending *pending)
@@ -116,7 +116,8 @@ static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
 static bool begin_start(Pending *pending)
 {
     const TfyLogRecord *record;
-    if (!tfy__history_expect(pending->cold, TFY_R_STEP_START, pending->call.site->point->number, &record)) return false;
+    TfyRecordType type = is_io_wait(pending->call.tool) ? TFY_R_TASK_WAIT_IO : TFY_R_STEP_START;
+    if (!tfy__history_expect(pending->cold, type, pending->call.site->point->number, &record)) return false;
     if (!record && !tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
     TfyBuffer out = {0};
     start_payload(&out, pending);
@@ -129,7 +130,7 @@ static bool begin_start(Pending *pending)
         if (pending->admitted) tfy__limit_note(pending, record);
         tfy__history_take(pending->cold);
     } else {
-        ok = tfy__step_append(pending, TFY_R_STEP_START, &out) > 0;
+        ok = tfy__step_append(pending, type, &out) > 0;
     }
     tfy__buffer_free(&out);
     pending->started = ok;
@@ -178,7 +179,7 @@ void tfy__step_begin_again(Pending *pending)
         false;
     pending->counted = pending->asking = false;
     pending->call.attempt++;
-    pending->call.record_type = TFY_R_TOOL_RESULT;
+    pending->call.record_type = result_record(pending->call.site->tool);
     pending->call.value_in_extra = false;
     pending->call.tool = pending->call.site->tool;
     pending->call.result = pending->call.site->result;

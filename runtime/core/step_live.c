@@ -165,6 +165,21 @@ void tfy__step_synced(TfyLoop *loop)
     }
 }
 
+/* It only takes what has come: nobody outside learns anything, so it need not wait for the disk. */
+static bool only_takes(const TfyTool *tool)
+{
+    switch (tool->family) {
+    case TFY_F_ACCEPT:
+    case TFY_F_STDIN:
+    case TFY_F_READABLE:
+    case TFY_F_WRITABLE:
+    case TFY_F_READ:
+    case TFY_F_READ_LINE:
+    case TFY_F_ADDRESS: return true;
+    default: return false;
+    }
+}
+
 /* STAGE_OUTCOME with nothing recorded: the work is ours. */
 void tfy__step_go_live(Pending *pending)
 {
@@ -177,6 +192,8 @@ void tfy__step_go_live(Pending *pending)
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);
         tfy__step_inner(pending)->live(pending);
+    } else if (only_takes(tool)) {
+        start_call(pending);
     } else if (pending->from_history && !is_question(tool)) {
         pending->stage = STAGE_DOUBT;
         tfy__step_advance(pending);

@@ -193,6 +193,7 @@ bool tfy__step_take_recorded(Pending *pending)
     if (pending->admitted && !pending->started) tfy__limit_note(pending, record);
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
+    case TFY_R_IO_READY:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT: take_result(pending, record); break;

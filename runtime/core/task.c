@@ -272,6 +272,8 @@ void tfy__answer_drop(TfyTask *task)
     if (cold->granted_from) tfy__channel_return(cold);
     if (cold->granted_lock) tfy__lock_return(cold);
     if (cold->granted_signal) tfy__signal_return(cold);
+    if (cold->answer_type && cold->answer_type->kind == TFY_HANDLE)
+        tfy__out_let_go(task->loop, cold->run->uuid, task->result.i);
     if (cold->answer_type) tfy_discard(task, cold->answer_type);
     cold->answer_type = NULL;
     task->state &= ~(uint32_t)T_ANSWERED;

@@ -25,7 +25,8 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     }
     memcpy(copy, text, len);
     copy[len] = '\0';
-    *out = (Outgoing){.lsn = lsn, .to = to, .text = copy, .len = len};
+    *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
+    out->to = to;
     if (loop->out_last)
         loop->out_last->next = out;
     else
@@ -79,6 +80,7 @@ static void out_one(TfyLoop *loop, const Outgoing *out)
         if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
         break;
     case OUT_EVENT: options->on_event(options->state, out->text, out->len); break;
+    case OUT_LET_GO: loop->performers[TFY_F_ACCEPT]->let_go(loop, out->text, out->arg, true); break;
     }
 }
 
@@ -109,6 +111,24 @@ void tfy__out_free(TfyLoop *loop)
 static int64_t all_so_far(const TfyLoop *loop)
 {
     return loop->log ? tfy__log_last(loop->log) : 0;
+}
+
+/* ---- descriptors ---- */
+
+void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
+{
+    const TfyPerformer *performer = loop->performers[TFY_F_ACCEPT];
+    if (loop->replay_only || !loop->modules[TFY_M_NET] || !performer || !performer->let_go) return;
+    performer->let_go(loop, run_uuid, handle, false);
+    tfy__out_push(loop, OUT_LET_GO, all_so_far(loop), run_uuid, strlen(run_uuid));
+    if (loop->out_last) loop->out_last->arg = handle;
+}
+
+bool tfy_close_descriptor(TfyTask *task, int64_t handle)
+{
+    if (task->state & T_HALTED) return false;
+    tfy__out_let_go(task->loop, cold_of(task)->run->uuid, handle);
+    return true;
 }
 
 void tfy__report_text(TfyLoop *loop, const char *format, ...)

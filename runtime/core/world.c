@@ -58,8 +58,24 @@ const TfyWorld tfy__world_real = {
             [TFY_F_COMMIT] = &tfy__perform_commit,
             [TFY_F_LLM] = &tfy__perform_llm,
             [TFY_F_PROMPT] = &tfy__perform_llm,
+            [TFY_F_LISTEN] = &tfy__perform_net,
+            [TFY_F_ACCEPT] = &tfy__perform_net,
+            [TFY_F_CONNECT] = &tfy__perform_net,
+            [TFY_F_STDIN] = &tfy__perform_net,
+            [TFY_F_READABLE] = &tfy__perform_net,
+            [TFY_F_WRITABLE] = &tfy__perform_net,
+            [TFY_F_READ] = &tfy__perform_net,
+            [TFY_F_READ_LINE] = &tfy__perform_net,
+            [TFY_F_WRITE] = &tfy__perform_net,
+            [TFY_F_ADDRESS] = &tfy__perform_net,
         },
 };
+
+const TfyPoller *tfy__poller_of_choice(void)
+{
+    const char *choice = getenv("TFY_POLLER");
+    return choice && strcmp(choice, "poll") == 0 ? &tfy__poller_poll : &tfy__poller_epoll;
+}
 
 /* ---- the virtual world ---- */
 

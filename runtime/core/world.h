@@ -8,7 +8,12 @@
 #include "tfy.h"
 
 /* What the poller reports for one descriptor. */
-enum { TFY_FD_READ = 1, TFY_FD_WRITE = 2, TFY_FD_HANGUP = 4 };
+enum {
+    TFY_FD_READ = 1,
+    TFY_FD_WRITE = 2,
+    TFY_FD_HANGUP = 4,
+    TFY_FD_ONCE = 8, /* to add: an event is reported once, and again after arm */
+};
 
 typedef struct TfyFdEvent {
     uint64_t tag;    /* as given to add: slot and generation, so that a stale event is recognised */
@@ -21,6 +26,9 @@ typedef struct TfyPoller {
     int (*open)(void **poller);
     void (*close)(void *poller);
     int (*add)(void *poller, int fd, uint32_t events, uint64_t tag);
+    /* The watcher of a descriptor that was added with TFY_FD_ONCE got EAGAIN: it wants to hear when that changes. NULL: edges tell by
+     * themselves. */
+    void (*arm)(void *poller, int fd, uint32_t events);
     void (*del)(void *poller, int fd);
     /* Waits at most timeout_ns (0: not at all, -1: for ever); answers the number of events, 0 on a signal. */
     int (*wait)(void *poller, TfyFdEvent *events, int cap, int64_t timeout_ns);
@@ -28,6 +36,7 @@ typedef struct TfyPoller {
 
 extern const TfyPoller tfy__poller_epoll;
 extern const TfyPoller tfy__poller_poll;
+const TfyPoller *tfy__poller_of_choice(void); /* epoll; poll where TFY_POLLER says so */
 
 struct TfyPerformer; /* core/effect.h */
 

@@ -112,6 +112,7 @@ static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
     case TFY_BOOL: tfy__buffer_text(out, "{\"type\":\"boolean\"}"); break;
     case TFY_INT:
     case TFY_TASK:
+    case TFY_HANDLE:
     case TFY_CHANNEL: tfy__buffer_text(out, "{\"type\":\"integer\"}"); break;
     case TFY_FLOAT: tfy__buffer_text(out, "{\"type\":\"number\"}"); break;
     case TFY_DURATION: tfy__buffer_text(out, "{\"type\":\"string\",\"pattern\":\"^-?[0-9]+(ms|s|m|h|d)$\"}"); break;

@@ -13,6 +13,8 @@ const TfyType tfy_type_time = {.kind = TFY_TIME, .scalar = true, .name = "time"}
 const TfyType tfy_type_string = {.kind = TFY_STRING, .name = "string"};
 const TfyType tfy_type_bytes = {.kind = TFY_BYTES, .name = "bytes"};
 const TfyType tfy_type_json = {.kind = TFY_JSON, .name = "json"};
+const TfyType tfy_type_listener = {.kind = TFY_HANDLE, .scalar = true, .name = "listener"};
+const TfyType tfy_type_stream = {.kind = TFY_HANDLE, .scalar = true, .name = "stream"};
 const TfyType tfy_type_any_error = {.kind = TFY_ANY_ERROR, .name = "error"};
 const TfyType tfy_type_list_string = {.kind = TFY_LIST, .name = "list<string>", .elem = &tfy_type_string};
 const TfyType tfy_type_optional_string = {.kind = TFY_OPTIONAL, .name = "string?", .elem = &tfy_type_string};
@@ -80,6 +82,7 @@ static const TfyType box_types[] = {
     [TFY_TIME] = {.kind = TFY_BOX, .name = "time?", .elem = &tfy_type_time},
     [TFY_TASK] = {.kind = TFY_BOX, .name = "task?", .elem = &tfy_type_int},
     [TFY_CHANNEL] = {.kind = TFY_BOX, .name = "channel?", .elem = &tfy_type_int},
+    [TFY_HANDLE] = {.kind = TFY_BOX, .name = "stream?", .elem = &tfy_type_int},
 };
 
 const TfyType *tfy__box_type(const TfyType *scalar)

@@ -1,0 +1,233 @@
+/* pool.c: the threads for what blocks. One mutex guards all; the loop hears of finished jobs by an eventfd. */
+#include "effects/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/world.h"
+
+/* Jobs in order. */
+typedef struct JobQueue {
+    TfyJob *first, *last;
+} JobQueue;
+
+/* It lives until the loop and the last thread have left it. */
+typedef struct Pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t wake; /* a job was queued, or the pool closes */
+    pthread_cond_t rest; /* a job's work is over, or a thread has ended */
+    JobQueue queued, finished;
+    int threads;   /* that run */
+    int idle;      /* that wait for a job, or were woken for one and have not begun */
+    int backlog;   /* jobs in queued */
+    int outliving; /* that do work which may outlive the loop */
+    bool closing;
+    bool left; /* the loop is gone: the last thread frees the pool */
+    int event_fd;
+    int64_t watch;
+} Pool;
+
+static void push(JobQueue *queue, TfyJob *job)
+{
+    job->next = NULL;
+    if (queue->last)
+        queue->last->next = job;
+    else
+        queue->first = job;
+    queue->last = job;
+}
+
+static TfyJob *pop(JobQueue *queue)
+{
+    TfyJob *job = queue->first;
+    if (!job) return NULL;
+    queue->first = job->next;
+    if (!queue->first) queue->last = NULL;
+    return job;
+}
+
+static void take_out(JobQueue *queue, TfyJob *job)
+{
+    TfyJob **at = &queue->first, *before = NULL;
+    while (*at && *at != job) {
+        before = *at;
+        at = &before->next;
+    }
+    if (!*at) return;
+    *at = job->next;
+    if (queue->last == job) queue->last = before;
+}
+
+static void unqueue(Pool *pool, TfyJob *job)
+{
+    take_out(&pool->queued, job);
+    pool->backlog--;
+}
+
+static void pool_free(Pool *pool)
+{
+    pthread_mutex_destroy(&pool->mutex);
+    pthread_cond_destroy(&pool->wake);
+    pthread_cond_destroy(&pool->rest);
+    if (pool->event_fd >= 0) close(pool->event_fd);
+    free(pool);
+}
+
+/* ---- the threads' side ---- */
+
+/* With the mutex held, as before and after. */
+static void run_job(Pool *pool, TfyJob *job)
+{
+    bool outlives = job->may_outlive;
+    job->state = TFY_JOB_RUNNING;
+    pool->outliving += outlives;
+    pthread_mutex_unlock(&pool->mutex);
+    job->work(job);
+    pthread_mutex_lock(&pool->mutex);
+    pool->outliving -= outlives;
+    job->state = TFY_JOB_DONE;
+    if (job->dropped) {
+        job->drop(job);
+    } else {
+        push(&pool->finished, job);
+        eventfd_write(pool->event_fd, 1);
+    }
+    pthread_cond_broadcast(&pool->rest);
+}
+
+static void *serve(void *arg)
+{
+    Pool *pool = arg;
+    pthread_mutex_lock(&pool->mutex);
+    while (!pool->closing) {
+        TfyJob *job = pop(&pool->queued);
+        if (job) {
+            pool->backlog--;
+            run_job(pool, job);
+            continue;
+        }
+        pool->idle++;
+        pthread_cond_wait(&pool->wake, &pool->mutex);
+        pool->idle--;
+    }
+    bool last = --pool->threads == 0 && pool->left;
+    pthread_cond_broadcast(&pool->rest);
+    pthread_mutex_unlock(&pool->mutex);
+    if (last) pool_free(pool);
+    return NULL;
+}
+
+/* Signals are the loop's thread's affair. */
+static int start_thread(Pool *pool)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int error = pthread_create(&thread, &attr, serve, pool);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pool->threads += error == 0;
+    return error;
+}
+
+/* ---- the loop's side ---- */
+
+static void on_finished(void *arg, uint32_t events)
+{
+    Pool *pool = arg;
+    eventfd_t count;
+    (void)events;
+    eventfd_read(pool->event_fd, &count);
+    pthread_mutex_lock(&pool->mutex);
+    for (TfyJob *job; (job = pop(&pool->finished));) {
+        pthread_mutex_unlock(&pool->mutex);
+        job->done(job);
+        pthread_mutex_lock(&pool->mutex);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static Pool *pool_of(TfyLoop *loop)
+{
+    Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL);
+    if (*place) return *place;
+    Pool *pool = calloc(1, sizeof *pool);
+    if (!pool) return NULL;
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->rest, NULL);
+    pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pool->watch =
+        pool->event_fd < 0 ? -1 : tfy__watch_add(loop, pool->event_fd, TFY_FD_READ, on_finished, pool);
+    if (pool->watch >= 0) return *place = pool;
+    pool_free(pool);
+    return NULL;
+}
+
+int tfy__pool_add(TfyLoop *loop, TfyJob *job)
+{
+    Pool *pool = pool_of(loop);
+    if (!pool) return TFY_E_NOMEM;
+    int code = 0;
+    pthread_mutex_lock(&pool->mutex);
+    if (pool->backlog >= pool->idle && pool->threads < TFY_POOL_THREADS && start_thread(pool) != 0 && !pool->threads)
+        code = TFY_E_NOMEM;
+    if (!code) {
+        job->state = TFY_JOB_QUEUED;
+        job->dropped = false;
+        push(&pool->queued, job);
+        pool->backlog++;
+        pthread_cond_signal(&pool->wake);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return code;
+}
+
+void tfy__pool_let_go(TfyLoop *loop, TfyJob *job)
+{
+    Pool *pool = *tfy__module(loop, TFY_M_POOL);
+    pthread_mutex_lock(&pool->mutex);
+    if (job->state == TFY_JOB_QUEUED) unqueue(pool, job);
+    if (job->state == TFY_JOB_DONE) take_out(&pool->finished, job);
+    job->dropped = true;
+    if (job->state != TFY_JOB_RUNNING) job->drop(job);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void tfy__pool_settle(TfyLoop *loop, TfyJob *job)
+{
+    Pool *pool = *tfy__module(loop, TFY_M_POOL);
+    pthread_mutex_lock(&pool->mutex);
+    if (job->state == TFY_JOB_QUEUED) {
+        unqueue(pool, job);
+        job->state = TFY_JOB_DONE;
+    }
+    while (job->state == TFY_JOB_RUNNING) pthread_cond_wait(&pool->rest, &pool->mutex);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void tfy__pool_close(TfyLoop *loop)
+{
+    Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL), *pool = *place;
+    if (!pool) return;
+    *place = NULL;
+    tfy__watch_del(loop, pool->watch);
+    pthread_mutex_lock(&pool->mutex);
+    pool->closing = true;
+    for (TfyJob *job; (job = pop(&pool->queued));) job->drop(job);
+    pthread_cond_broadcast(&pool->wake);
+    while (pool->threads > pool->outliving) pthread_cond_wait(&pool->rest, &pool->mutex);
+    for (TfyJob *job; (job = pop(&pool->finished));) job->drop(job);
+    pool->left = true;
+    bool last = pool->threads == 0;
+    pthread_mutex_unlock(&pool->mutex);
+    if (last) pool_free(pool);
+}
