@@ -220,6 +220,7 @@ static int open_log(TfyLoop *loop, char *error_text)
     const TfyOptions *options = &loop->options;
     TfyLogOptions log_options = {
         .path = options->db_path, .forgets = options->forget, .wall_ms = log_clock, .clock_state = loop};
+    log_options.mark_every = loop->world.mark_every;
     if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
     int code = tfy__log_open(&loop->log, &log_options, error_text);
     if (code < 0) return code;

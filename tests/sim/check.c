@@ -240,11 +240,7 @@ void sim_check_recovered(TfyLog *log)
             run->uuid[0] = '\0';
             continue;
         }
-        run->acked = true;
-        if (!run->over && history->run.state >= TFY_TASK_COMPLETED) { /* it ended, and nobody was told */
-            run->over = true;
-            run->state = history->run.state;
-        }
+        run->found = history->run.state;
         check_run(run, i, history);
         tell(&all, history);
         tfy__history_free(history);

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "sim.h"
+#include "wal/log_state.h"
 
 enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40 };
 
@@ -60,6 +61,7 @@ static void bury(SimDeath death)
     sim.alive = false;
     sim.deaths_done++;
     sim_forget_events();
+    sim_ledger_die();
     sim_disk_die(death);
     sim_system_die();
     sim.loop = NULL;
@@ -253,6 +255,7 @@ static void submit(SimEvent *event)
 static void write_log(SimEvent *event)
 {
     sim.writer_planned = false;
+    if (sim_percent(&sim.chance, 4)) tfy__loop_log(sim.loop)->checkpoint_wanted = true;
     tfy__log_write(tfy__loop_log(sim.loop));
 }
 
@@ -272,10 +275,16 @@ static void look_at_runs(void)
 {
     TfyLog *log = tfy__loop_log(sim.loop);
     int64_t durable = tfy__log_durable(log);
+    if (durable < sim.opened_lsn) return; /* what this life found may be in the memory of the machine alone */
     if (durable > sim.durable) sim.durable = durable;
     for (uint32_t i = 0; i < sim.run_count; i++) {
         SimRun *run = &sim.runs[i];
         Run *live = live_run(run);
+        if (run->found) run->acked = true;
+        if (!live && !run->over && run->found >= TFY_TASK_COMPLETED) { /* it ended, and nobody was told */
+            run->over = true;
+            run->state = run->found;
+        }
         if (!live || run->over) continue;
         if (durable >= run->submit_lsn) run->acked = true;
         if (!live->ended || durable < tfy__log_last(log)) continue;
@@ -416,11 +425,14 @@ static void begin_life(const char *db, const SimPlan *begin)
     sim_world_begin();
     TfyOptions options = options_of(db);
     sim.loop = NULL;
+    sim.opened_lsn = 0;
+    for (uint32_t i = 0; i < sim.run_count; i++) sim.runs[i].found = 0;
     int code = tfy_open(&sim.loop, &sim_program, &options, error);
     must(code, "the database does not open", error, was_disturbed(begin));
     tfy__on_question(sim.loop, on_question, NULL);
     if (!db) return;
     TfyLog *log = tfy__loop_log(sim.loop);
+    sim.opened_lsn = tfy__log_last(log);
     if (tfy__log_last(log) - 1 < sim.durable) /* its own Opened is the newest */
         sim_broken("d1", "record %lld was durable, and the log ends at %lld", (long long)sim.durable,
                    (long long)tfy__log_last(log) - 1);
@@ -531,6 +543,10 @@ static void choose_runs(void)
 
 /* ---- the end ---- */
 
+static void ignore(void *state, const char *text, size_t len)
+{
+}
+
 static TfyLog *look(char *error)
 {
     TfyLogOptions options = {.path = SIM_DB, .read_only = true};
@@ -570,6 +586,31 @@ static void check_rot(void)
     if (now && now != sum) sim_broken("e3", "a changed byte was read as if it had been written");
 }
 
+/* e5: one recorded digest, changed in memory. */
+static void check_digest(void)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log = look(error);
+    TfyHistory *history = NULL;
+    TfyReplayReport report = {0};
+    TfyOptions options = {.quiet = true, .on_output = ignore};
+    if (!log || !sim_history(log, sim.runs[0].uuid, &history, error)) sim_broken("d1", "%s", error);
+    uint32_t from = sim_below(&sim.disk_chance, history->record_count);
+    char *digest = NULL;
+    for (uint32_t i = 0; i < history->record_count && !digest; i++) {
+        const TfyLogRecord *record = &history->records[(from + i) % history->record_count];
+        if (record->type == TFY_R_TOOL_RESULT) digest = strstr((char *)record->payload, "\"digest\":\"");
+    }
+    if (digest) {
+        digest += strlen("\"digest\":\"");
+        *digest = *digest == '0' ? '1' : '0';
+        tfy__replay(&sim_program, history, &options, &report);
+        if (!report.divergences) sim_broken("e5", "a replay does not notice another digest");
+    }
+    tfy__history_free(history);
+    tfy__log_close(log, false);
+}
+
 static void the_end(void)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -578,6 +619,7 @@ static void the_end(void)
     sim_check_recovered(log);
     sim_check_end(log);
     tfy__log_close(log, false);
+    if (sim.plan.seed % 4 == 1) check_digest();
     if (sim.plan.seed % 8 == 0) check_rot();
 }
 
@@ -593,6 +635,7 @@ static void make_plan(uint64_t seed)
     if (sim_percent(&sim.chance, 12)) plan->full_op = 60 + sim_below(&sim.chance, 400);
     plan->full_ms = plan->still ? 1 : 50 + sim_below(&sim.chance, 400);
     if (plan->full_op && plan->still) plan->full_op = 0;
+    if (sim_percent(&sim.chance, 60)) plan->mark_every = 3 + sim_below(&sim.chance, 60);
 }
 
 void sim_run_seed(uint64_t seed, bool verbose)

@@ -21,6 +21,7 @@
  *   w1  what begins outside, is shown or is asked has the newest record of its task behind it, durable; nothing leaves after a failed write
  *   w2  a `once` tool begins outside once per key, and again only when its step was resolved with retry or it failed with a key of its own
  *   w3  a key that begins again has the same arguments
+ *   w4  what a lock keeps apart is never under way twice in a run
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart
@@ -28,7 +29,8 @@
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back is refused, or nothing that is read is other than it was
- *   e4  the same seed makes the same trace, in another process and by another compiler */
+ *   e4  the same seed makes the same trace, in another process and by another compiler
+ *   e5  a replay notices a digest that is another one */
 #ifndef SIM_H
 #define SIM_H
 
@@ -92,6 +94,7 @@ typedef struct SimPlan {
     uint64_t full_op;    /* … at or after which the disk is full for a while; 0: none */
     uint32_t full_ms;    /* how long */
     uint64_t no_memory;  /* the allocation of a value that fails; 0: none */
+    uint32_t mark_every; /* records between marks of the log; 0: the runtime\'s own number */
 } SimPlan;
 
 /* Something that will happen outside. */
@@ -113,6 +116,7 @@ typedef struct SimEntry {
     int64_t step;
     uint64_t digest;
     bool once, own_key;
+    bool inside;      /* of the tool `alone`: it has begun and not ended */
     bool happened;    /* the newest beginning took effect outside */
     char *value;      /* JSON of its result, owned */
     bool failed;      /* its result is an error */
@@ -139,6 +143,7 @@ typedef struct SimRun {
     char uuid[37];        /* of its newest submission; "" before */
     int64_t submit_lsn;   /* its first record */
     bool acked;           /* that was durable: it may not be lost */
+    int found;            /* its state in the log as this life found it; 0: it is not there */
     bool over;            /* it was seen to end, durable */
     int state;            /* how, TfyTaskState */
     char *result, *error; /* then, owned */
@@ -167,6 +172,7 @@ typedef struct Sim {
     uint32_t acts; /* things that left the process in this life */
     uint64_t allocs;
     TfyLoop *loop;
+    int64_t opened_lsn; /* of this life's Opened: once it is durable, all that was found is */
     TfyWorld world;
     bool expecting; /* the undisturbed run: nothing is checked */
 
@@ -203,7 +209,8 @@ bool sim_event_due(void);             /* makes the first due one happen; false: 
 int64_t sim_next_event_ns(void);      /* INT64_MAX: none */
 bool sim_events_wait_for_turns(void); /* one could happen now but for its turn */
 void sim_forget_events(void);
-void sim_left(void); /* something has left the process */
+void sim_ledger_die(void); /* nothing is under way any more */
+void sim_left(void);       /* something has left the process */
 SimEntry *sim_entry_of_step(const char *run, const char *path, int64_t step);
 
 /* check.c */

@@ -14,6 +14,7 @@ bool sim_look(TfyTask *task, int64_t n, int64_t *out);
 bool sim_note(TfyTask *task, TfyObj *text, TfyObj **out);
 bool sim_frail(TfyTask *task, int64_t n, int64_t *out);
 bool sim_stamp(TfyTask *task, TfyObj *at, int64_t *out);
+bool sim_alone(TfyTask *task, TfyObj *who, int64_t *out);
 
 static const char *text_of(const TfyObj *s)
 {
@@ -125,6 +126,12 @@ bool sim_frail(TfyTask *task, int64_t n, int64_t *out)
 {
     *out = n;
     return n % 3 != 0 || tfy_tool_fail(task, 7, "%lld is divided by three", (long long)n);
+}
+
+bool sim_alone(TfyTask *task, TfyObj *who, int64_t *out)
+{
+    *out = 1;
+    return true;
 }
 
 /* What it comes to says nothing of the time; that it got it does. */

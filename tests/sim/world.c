@@ -189,6 +189,28 @@ static void foresee(TfyCall *call, SimEntry *entry)
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
+/* w4 */
+static void check_alone(SimEntry *entry)
+{
+    for (uint32_t i = 0; i < sim.entry_count; i++) {
+        const SimEntry *other = &sim.entries[i];
+        if (other != entry && other->inside && strcmp(other->run, entry->run) == 0)
+            sim_broken("w4", "%s begins while %s is under way under the same lock", entry->key, other->key);
+    }
+    entry->inside = true;
+}
+
+static void ends(const char *key)
+{
+    SimEntry *entry = entry_of_key(key);
+    if (entry) entry->inside = false;
+}
+
+void sim_ledger_die(void)
+{
+    for (uint32_t i = 0; i < sim.entry_count; i++) sim.entries[i].inside = false;
+}
+
 static void begin_outside(TfyCall *call)
 {
     sim_check_behind(cold_of(call->task), call->tool->name);
@@ -201,6 +223,7 @@ static void begin_outside(TfyCall *call)
     if (entry->once && !entry->own_key && entry->begun > entry->allowed)
         sim_broken("w2", "once tool %s began %u times under key %s", call->tool->name, entry->begun, call->key);
     entry->happened = false;
+    if (strcmp(entry->tool, "alone") == 0) check_alone(entry);
     foresee(call, entry);
 }
 
@@ -208,6 +231,7 @@ static void answers(SimEvent *event)
 {
     TfyCall *call = event->arg;
     sim_trace("answer %s", call->key);
+    ends(call->key);
     tfy__perform_extern.start(call);
 }
 
@@ -236,6 +260,7 @@ static void tool_start(TfyCall *call)
     if (sim.plan.eager && sim_percent(&sim.chance, 70)) {
         entry_of_key(call->key)->happened = true;
         sim_left();
+        ends(call->key);
         tfy__perform_extern.start(call);
         return;
     }
@@ -249,6 +274,7 @@ static void tool_abort(TfyCall *call)
     SimEntry *entry = entry_of_key(call->key);
     sim_trace("abort %s", call->key);
     if (entry && call->tool == call->site->tool && sim_percent(&sim.chance, 50)) entry->happened = true;
+    ends(call->key);
     forget_call(call);
 }
 
@@ -321,7 +347,8 @@ void sim_world_begin(void)
                            .random = world_random,
                            .alloc = world_alloc,
                            .poller = &sim_poller,
-                           .writer_by_hand = true};
+                           .writer_by_hand = true,
+                           .mark_every = sim.plan.mark_every};
     sim.world.performers[TFY_F_EXTERN] = &sim_tools;
     sim.boot_ns = sim.now_ns;
     sim.turn = 0;
