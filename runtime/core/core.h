@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <string.h>
 
 #include "core/effect.h"
 #include "core/loop.h"
@@ -354,6 +355,15 @@ static inline Cold *cold_of(const TfyTask *task)
 static inline TfyFrame *frame_at(const TfyTask *task, uint32_t offset)
 {
     return (TfyFrame *)(task->stack + offset);
+}
+/* The top frame is gone: the one below it is running. */
+static inline void pop_frame(TfyTask *task, TfyFrame *frame)
+{
+    task->top = frame->prev;
+    cold_of(task)->depth--;
+#ifdef TFY_POISON
+    memset(frame, 0xde, frame->workflow->frame_size);
+#endif
 }
 static inline TfyTaskState state_of(const TfyTask *task)
 {

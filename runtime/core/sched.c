@@ -120,10 +120,24 @@ static inline TfyStatus run_top(TfyTask *task)
     return status;
 }
 
+/* The common return: to a caller, from a frame that nothing else hangs on. False: it takes more (frame_finish). */
+static inline bool return_plainly(TfyTask *task)
+{
+    TfyFrame *frame = frame_at(task, task->top);
+    const Cold *cold = cold_of(task);
+    uint64_t hangs = frame->flags | frame->children | frame->timer | cold->undo_count | cold->deadline_count |
+                     (task->state & T_RETURNING);
+    if (UNLIKELY(hangs || frame->prev == TFY_NO_FRAME)) return false;
+    if (UNLIKELY(frame_at(task, frame->prev)->flags & FRAME_UNDOING)) return false;
+    pop_frame(task, frame);
+    return true;
+}
+
 /* What a frame said decides what comes next, until the task stops. */
 static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 {
     for (int answers = 0;; status = run_top(task)) {
+        if (status == TFY_CALL || (status == TFY_RETURN && return_plainly(task))) continue;
         switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
@@ -131,7 +145,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             task->passages++;
             tfy__ready_push(loop, task);
             return;
-        case TFY_CALL: break;
+        case TFY_CALL: break; /* seen above */
         case TFY_RETURN:
             if (!frame_finish(task)) return;
             break;

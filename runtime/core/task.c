@@ -222,19 +222,24 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
     return true;
 }
 
-void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
+/* A frame at an offset where there is room for it. */
+static inline TfyFrame *place_frame(TfyTask *task, const TfyWorkflow *workflow, uint32_t at)
 {
     Cold *cold = cold_of(task);
+    TfyFrame *frame = frame_at(task, at);
+    *frame = (TfyFrame){.workflow = workflow, .prev = task->top, .scope = ++cold->scopes};
+    task->top = at;
+    cold->depth++;
+    return frame;
+}
+
+void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
+{
     if (task->loop->test) workflow = tfy__test_stand_in(task->loop->test, workflow);
     uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
     if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
-    TfyFrame *frame = frame_at(task, at);
-    memset(frame, 0, workflow->frame_size);
-    frame->workflow = workflow;
-    frame->prev = task->top;
-    frame->scope = ++cold->scopes;
-    task->top = at;
-    cold->depth++;
+    TfyFrame *frame = place_frame(task, workflow, at);
+    memset(frame + 1, 0, workflow->frame_size - sizeof *frame);
     return frame;
 }
 
@@ -243,11 +248,7 @@ void tfy__task_pop(TfyTask *task)
     Cold *cold = cold_of(task);
     TfyFrame *frame = frame_at(task, task->top);
     if (cold->deadline_count) tfy__deadlines_drop(task);
-    task->top = frame->prev;
-    cold->depth--;
-#ifdef TFY_POISON
-    memset(frame, 0xde, frame->workflow->frame_size);
-#endif
+    pop_frame(task, frame);
 }
 
 /* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
@@ -295,25 +296,47 @@ void tfy__task_release_frames(TfyTask *task)
     task->error = NULL;
 }
 
-TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+/* May the task call one more workflow? Who cleans up has some spare depth. */
+static bool may_call(TfyTask *task)
 {
     Cold *cold = cold_of(task);
-    (void)point;
-    bool cleaning = task->state & T_CANCEL || cold->cancelled || frame_at(task, task->top)->mask;
-    uint32_t limit = DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0);
+    const TfyFrame *frame = frame_at(task, task->top);
+    bool cleaning = task->state & T_CANCEL || cold->cancelled || frame->mask;
+    if (cold->depth < DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0)) return true;
+    return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
+}
+
+static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const TfyWorkflow *workflow,
+                                                          const TfyPoint *point, int64_t timeout_ms)
+{
+    Cold *cold = cold_of(task);
     if (cold->undo_count) tfy__undo_attempt(task, false);
-    if (cold->depth >= limit) {
-        tfy_panic(task, frame_at(task, task->top)->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
-        return NULL;
-    }
+    if (cold->depth >= DEPTH_MAX && !may_call(task)) return NULL;
     TfyFrame *frame = tfy__task_push(task, workflow);
     if (!frame) {
         tfy__out_of_memory(task);
         return NULL;
     }
-    if (timeout_ms != TFY_NEVER && !tfy__scope_deadline(cold, point, timeout_ms)) {
+    if (timeout_ms == TFY_NEVER) return (TfyValue *)(frame + 1);
+    if (!tfy__scope_deadline(cold, point, timeout_ms)) {
         tfy__task_pop(task);
         return NULL;
     }
     return (TfyValue *)(frame_at(task, task->top) + 1);
+}
+
+#define FEW_SLOTS 4 /* zeroed together, whether the frame has them or not */
+
+/* The common call, of a small frame that fits the stack as it is, is done here. */
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+{
+    const Cold *cold = cold_of(task);
+    const uint32_t small = sizeof(TfyFrame) + FEW_SLOTS * sizeof(TfyValue);
+    uint32_t at = task->top + frame_at(task, task->top)->workflow->frame_size;
+    if (cold->undo_count || cold->depth >= DEPTH_MAX || timeout_ms != TFY_NEVER || task->loop->test ||
+        workflow->frame_size > small || at + small > cold->stack_cap)
+        return push_carefully(task, workflow, point, timeout_ms);
+    TfyValue *slots = (TfyValue *)(place_frame(task, workflow, at) + 1);
+    for (int i = 0; i < FEW_SLOTS; i++) slots[i].i = 0;
+    return slots;
 }
