@@ -942,7 +942,10 @@ typedef struct TfyOptions {
         secrets; /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
     bool approve_all; /* --yes: every approval is answered yes, and says so in the log */
     bool wait_people; /* tfy_run waits for people too, instead of returning when only they can move what is left */
-    bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */
+    bool log_json;    /* log lines are JSON objects, and the runtime's own are among them, from info on */
+    const char
+        *log_level; /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
+    bool quiet;     /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
     void *state;                                                  /* for the two above */

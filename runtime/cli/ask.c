@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "core/effect.h"
 #include "core/world.h"
+#include "value/buffer.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -172,12 +173,20 @@ static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
 {
     char *text = text_of(asked);
     bool plain = strcmp(asked->answers, "yes, no") == 0;
-    fprintf(stderr, "%s\n  %s approve %s --task %s --step %lld %s%s%s\n", text ? text : asked->question, asker->command,
-            asked->run, asked->task, (long long)asked->step,
-            asked->free_text ? "TEXT"
-            : plain          ? "--yes|--no"
-                             : "--answer CASE (",
-            plain || asked->free_text ? "" : asked->answers, plain || asked->free_text ? "" : ")");
+    const char *command = NULL;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "  %s approve %s --task %s --step %lld %s%s%s", asker->command, asked->run, asked->task,
+                       (long long)asked->step,
+                       asked->free_text ? "TEXT"
+                       : plain          ? "--yes|--no"
+                                        : "--answer CASE (",
+                       plain || asked->free_text ? "" : asked->answers, plain || asked->free_text ? "" : ")");
+    command = out.failed ? "" : out.data;
+    if (tfy__says_json())
+        tfy__say("%s; answer with:%s", text ? text : asked->question, command + 1);
+    else
+        fprintf(stderr, "%s\n%s\n", text ? text : asked->question, command);
+    tfy__buffer_free(&out);
     free(text);
 }
 

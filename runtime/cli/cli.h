@@ -2,7 +2,7 @@
  *
  * `tfy` and every compiled program read their arguments through the same tables, so help, did-you-mean and refusals are the same
  * everywhere. Data goes to stdout, messages to stderr, one clear sentence each, always beginning with the name of the program.
- * Nothing is coloured or animated, hence NO_COLOR is honoured by construction. */
+ * Only `watch` colours and animates, on a terminal, and not against NO_COLOR. */
 #ifndef TFY_CLI_CLI_H
 #define TFY_CLI_CLI_H
 
@@ -56,6 +56,11 @@ typedef enum TfyOption {
     OPT_DIFF,
     OPT_DIAGNOSTICS,
     OPT_FORMAT,
+    OPT_SINCE,
+    OPT_LOG_FORMAT,
+    OPT_LOG_LEVEL,
+    OPT_TOOLS,
+    OPT_PROMETHEUS,
     OPT_COUNT
 } TfyOption;
 
@@ -113,6 +118,8 @@ const char *tfy__db_path(const TfyArgs *args);
 /* Prints "NAME: sentence" on stderr and answers the status. */
 int tfy__fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tfy__say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tfy__say_json(bool json); /* messages become log lines in JSON, until told otherwise */
+bool tfy__says_json(void);
 /* What messages begin with: "tfy", or a compiled program's own name. */
 void tfy__set_program_name(const char *name);
 const char *tfy__program_name(void);
@@ -148,5 +155,6 @@ int tfy__cmd_kill(int argc, char **argv);
 int tfy__cmd_signal(int argc, char **argv);
 int tfy__cmd_resolve(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
+int tfy__cmd_watch(int argc, char **argv);
 
 #endif

@@ -1,6 +1,8 @@
 /* common.c: messages, exit statuses and standard files, shared by all commands. */
 #include "cli/cli.h"
+#include "observe/line.h"
 #include "tfy.h"
+#include "value/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *program_name = "tfy";
@@ -23,9 +26,36 @@ const char *tfy__program_name(void)
     return program_name;
 }
 
-static void say(const char *format, va_list args)
+static bool say_json;
+
+void tfy__say_json(bool json)
+{
+    say_json = json;
+}
+
+static void say_line(TfyLevel level, const char *format, va_list args)
+{
+    TfyBuffer message = {0}, out = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    tfy__buffer_vprintf(&message, format, args);
+    tfy__line_json(&out, &(TfyLine){.ts_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                                    .level = level,
+                                    .target = TFY_TARGET_RUN,
+                                    .message = message.data ? message.data : "",
+                                    .message_len = message.len});
+    if (!out.failed) fputs(out.data, stderr);
+    tfy__buffer_free(&message);
+    tfy__buffer_free(&out);
+}
+
+static void say(TfyLevel level, const char *format, va_list args)
 {
     fflush(stdout); /* so that data and messages keep their order on a terminal */
+    if (say_json) {
+        say_line(level, format, args);
+        return;
+    }
     fprintf(stderr, "%s: ", program_name);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
@@ -35,15 +65,20 @@ void tfy__say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say(TFY_LEVEL_WARN, format, args);
     va_end(args);
+}
+
+bool tfy__says_json(void)
+{
+    return say_json;
 }
 
 int tfy__fail(int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say(status == EXIT_DONE ? TFY_LEVEL_INFO : TFY_LEVEL_ERROR, format, args);
     va_end(args);
     return status;
 }

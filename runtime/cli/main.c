@@ -25,6 +25,7 @@ static const Entry ENTRIES[] = {
     {"resume", tfy__cmd_resume},
     {"replay", tfy__cmd_replay},
     {"output", tfy__cmd_output},
+    {"watch", tfy__cmd_watch},
     {"approve", tfy__cmd_approve},
     {"deny", tfy__cmd_deny},
     {"kill", tfy__cmd_kill},

@@ -38,12 +38,19 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_CHECK] = {"check", NULL, "list the files that are not formatted, end with 1 if there are any, change nothing"},
     [OPT_DIFF] = {"diff", NULL, "show what would change, change nothing"},
     [OPT_FORMAT] = {"format", "mermaid|dot", "for Mermaid (the default) or for Graphviz"},
+    [OPT_SINCE] = {"since", "SEQ", "from this event on, as far as they are kept"},
+    [OPT_LOG_FORMAT] = {"log-format", "json|text", "log lines as JSON objects, or as text (the default)"},
+    [OPT_LOG_LEVEL] = {"log-level", "LEVEL",
+                       "error, warn, info, debug, trace; or a list: warn,effect=debug (else $TFY_LOG)"},
+    [OPT_TOOLS] = {"tools", NULL, "calls, failures, retries and time of each tool"},
+    [OPT_PROMETHEUS] = {"prometheus", NULL, "print all figures in Prometheus' text format"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
 #define BIT(option) (UINT64_C(1) << (option))
 #define RUNNING                                                                                                        \
-    (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT))
+    (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT) |  \
+     BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL))
 #define ANSWERING (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {
@@ -66,6 +73,8 @@ static const TfyCommandInfo COMMANDS[] = {
     {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR), 0, -1},
+    {"watch", "[RUN]", "what the process that runs it does now",
+     BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_SINCE) | BIT(OPT_JSON), 0, 1},
     {"output", "RUN", "everything a run ever printed", BIT(OPT_DB) | BIT(OPT_JSON), 0, 1},
     {"approve", "RUN [TEXT]", "answer a question that a run asks, with yes unless told otherwise",
      ANSWERING | BIT(OPT_YES) | BIT(OPT_NO) | BIT(OPT_ANSWER), 1, 2},

@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 #include "core/effect.h"
 #include "core/world.h"
+#include "observe/pal.h"
+#include "value/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_MAX     16
+#define CLIENT_MAX     64
+#define WATCHER_MAX    48 /* clients that stay; the others can always be served */
+#define CHUNK_BYTES    65536
 #define REQUEST_MAX    (1u << 20)          /* bytes of one request: a resolved step's result may be long */
 #define CLIENT_TIME_NS INT64_C(5000000000) /* a client has this long for its line */
 #define REPLY_TIME_MS  30000               /* how long a client waits for its answer */
@@ -29,6 +33,14 @@ typedef struct Client {
     uid_t uid;  /* of the peer */
     char *line; /* what came so far, owned */
     size_t len, cap;
+    /* what it is sent */
+    TfyBuffer out;   /* whole lines */
+    size_t sent;     /* bytes of them */
+    int64_t out_lsn; /* leaves when this is durable; 0: at once */
+    bool blocked;    /* the socket takes no more: its writability is waited for */
+    bool watching;   /* events follow */
+    TfyPalCursor cursor;
+    char filter[TFY_PAL_FILTER];
 } Client;
 
 struct TfyOwner {
@@ -131,17 +143,136 @@ static void close_client(Client *client)
     tfy__watch_del(client->owner->loop, client->watch);
     close(client->fd);
     free(client->line);
+    tfy__buffer_free(&client->out);
+    if (client->watching) tfy__pal(client->owner->loop)->subscribers--;
     *client = (Client){.owner = client->owner, .fd = -1};
 }
 
-static void answer(Client *client)
+/* ---- sending ---- */
+
+static void on_client(void *arg, uint32_t events);
+
+/* Writability is asked for only while it is missing: a poller that reports it all the time would never sleep. */
+static bool listen_for(Client *client, bool blocked)
+{
+    TfyLoop *loop = client->owner->loop;
+    if (client->blocked == blocked) return true;
+    client->blocked = blocked;
+    tfy__watch_del(loop, client->watch);
+    client->watch =
+        tfy__watch_add(loop, client->fd, blocked ? TFY_FD_READ | TFY_FD_WRITE : TFY_FD_READ, on_client, client);
+    return client->watch >= 0;
+}
+
+/* False: the client is gone. */
+static bool send_out(Client *client)
+{
+    while (client->sent < client->out.len) {
+        ssize_t sent = send(client->fd, client->out.data + client->sent, client->out.len - client->sent,
+                            MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return listen_for(client, true);
+        if (sent <= 0) return false;
+        client->sent += (size_t)sent;
+    }
+    tfy__buffer_reset(&client->out);
+    client->sent = 0;
+    return listen_for(client, false);
+}
+
+/* As many lines as are there, up to a chunk. */
+static void take_events(Client *client)
+{
+    TfyPal *pal = tfy__pal(client->owner->loop);
+    const TfyPalEvent *event;
+    uint64_t from;
+    TfyPalFound found;
+    while (client->out.len < CHUNK_BYTES &&
+           (found = tfy__pal_read(pal, &client->cursor, &event, &from)) != TFY_PAL_NONE) {
+        if (found == TFY_PAL_EVENT)
+            tfy__buffer_add(&client->out, event->text, event->len);
+        else
+            tfy__buffer_printf(&client->out, "{\"gap\":true,\"from\":%llu,\"to\":%llu}", (unsigned long long)from,
+                               (unsigned long long)client->cursor.next - 1);
+        tfy__buffer_char(&client->out, '\n');
+    }
+}
+
+/* Sends what the socket takes. False: the client is gone. */
+static bool pump(Client *client)
+{
+    if (client->out_lsn > tfy__log_durable(tfy__loop_log(client->owner->loop))) return true;
+    client->out_lsn = 0;
+    for (;;) {
+        if (!send_out(client)) return false;
+        if (client->blocked) return true;
+        if (client->watching) take_events(client);
+        if (client->out.failed) return false;
+        if (!client->out.len) return true;
+    }
+}
+
+static void on_published(void *state)
+{
+    TfyOwner *owner = state;
+    for (int i = 0; i < CLIENT_MAX; i++) {
+        Client *client = &owner->clients[i];
+        if (client->fd >= 0 && client->watching && !pump(client)) close_client(client);
+    }
+}
+
+/* ---- answering ---- */
+
+static uint64_t first_wanted(const TfyPal *pal, const json_t *request, int64_t epoch)
+{
+    const json_t *since = json_object_get(request, "since"), *of = json_object_get(request, "epoch");
+    if (!json_is_integer(since) || (json_is_integer(of) && json_integer_value(of) != epoch)) return pal->first;
+    json_int_t number = json_integer_value(since);
+    if (number < 1) return pal->first;
+    return (uint64_t)number < pal->next ? (uint64_t)number : pal->next;
+}
+
+/* From now on it is sent events. */
+static int begin_watching(Client *client, const json_t *request, char *error)
+{
+    TfyLoop *loop = client->owner->loop;
+    TfyPal *pal = tfy__pal(loop);
+    int64_t epoch = tfy__log_epoch(tfy__loop_log(loop));
+    TfyBuffer snapshot = {0};
+    if (!pal || pal->subscribers >= WATCHER_MAX) {
+        snprintf(error, TFY_ERROR_TEXT, "%s",
+                 pal ? "too many watch this process already" : "this process keeps no events");
+        return TFY_E_STATE;
+    }
+    int code = tfy__pal_subscribe(loop, text_member(request, "run"), text_member(request, "task"), client->filter,
+                                  &snapshot, &client->out_lsn, error);
+    if (code == TFY_OK) {
+        client->cursor = (TfyPalCursor){.next = first_wanted(pal, request, epoch), .filter = client->filter};
+        tfy__buffer_printf(&client->out, "{\"code\":0,\"epoch\":%lld,\"pid\":%ld,\"first\":%llu,\"next\":%llu}\n",
+                           (long long)epoch, (long)getpid(), (unsigned long long)pal->first,
+                           (unsigned long long)pal->next);
+        tfy__buffer_add(&client->out, snapshot.data, snapshot.len);
+        client->watching = true;
+        pal->subscribers++;
+        tfy__timer_del(loop, client->timer);
+        client->timer = 0;
+    }
+    tfy__buffer_free(&snapshot);
+    return code;
+}
+
+/* False: it is done with. */
+static bool answer(Client *client)
 {
     char error[TFY_ERROR_TEXT] = "", by[64];
     json_error_t json_error;
     json_t *request = json_loadb(client->line, client->len, JSON_REJECT_DUPLICATES, &json_error);
     name_of(client->uid, by, sizeof by);
-    int code = obey(client->owner->loop, request, by, error);
+    const char *what = text_member(request, "do");
+    int code = what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
+                                                  : obey(client->owner->loop, request, by, error);
     json_decref(request);
+    if (client->watching) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
     if (code) json_object_set_new(reply, "error", json_string(error));
     char *text = json_dumps(reply, JSON_COMPACT);
@@ -153,6 +284,7 @@ static void answer(Client *client)
         (void)!sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
     free(text);
+    return false;
 }
 
 static bool room(Client *client)
@@ -169,8 +301,12 @@ static bool room(Client *client)
 static void on_client(void *arg, uint32_t events)
 {
     Client *client = arg;
-    (void)events;
+    if (client->watching && events & TFY_FD_WRITE && !pump(client)) {
+        close_client(client);
+        return;
+    }
     for (;;) {
+        if (client->watching) client->len = 0; /* it has nothing more to say; its end is worth knowing */
         if (!room(client)) break;
         ssize_t got = recv(client->fd, client->line + client->len, client->cap - client->len, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR) continue;
@@ -178,10 +314,9 @@ static void on_client(void *arg, uint32_t events)
         if (got <= 0) break;
         char *end = memchr(client->line + client->len, '\n', (size_t)got);
         client->len += (size_t)got;
-        if (end) {
+        if (end && !client->watching) {
             client->len = (size_t)(end - client->line);
-            answer(client);
-            break;
+            if (!answer(client)) break;
         }
     }
     close_client(client);
@@ -272,7 +407,7 @@ TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path)
     owner->fd = listen_in(owner->dir_fd);
     if (owner->fd < 0) goto failed;
     owner->watch = tfy__watch_add(loop, owner->fd, TFY_FD_READ, on_connection, owner);
-    if (owner->watch >= 0) return owner;
+    if (owner->watch >= 0 && tfy__pal_open(loop, on_published, owner) == 0) return owner;
 failed:
     tfy__say("this process cannot be reached by approve, signal, kill and resolve while it runs: %s-live: %s", db_path,
              strerror(errno));
@@ -280,12 +415,23 @@ failed:
     return NULL;
 }
 
+/* The last line, if the socket takes all that comes before it. */
+static void say_end(Client *client)
+{
+    if (!pump(client) || client->blocked || client->out_lsn) return;
+    tfy__buffer_printf(&client->out, "{\"end\":true,\"next\":%llu}\n", (unsigned long long)client->cursor.next);
+    (void)!send_out(client);
+}
+
 void tfy__owner_stop(TfyOwner *owner)
 {
     if (!owner) return;
     for (int i = 0; i < CLIENT_MAX; i++) {
-        if (owner->clients[i].fd >= 0) close_client(&owner->clients[i]);
+        if (owner->clients[i].fd < 0) continue;
+        if (owner->clients[i].watching) say_end(&owner->clients[i]);
+        close_client(&owner->clients[i]);
     }
+    tfy__pal_close(owner->loop);
     if (owner->watch >= 0) tfy__watch_del(owner->loop, owner->watch);
     if (owner->fd >= 0) {
         close(owner->fd);
@@ -348,17 +494,27 @@ static bool read_line(int fd, char *line, size_t size)
     return false;
 }
 
+int tfy__owner_connect(const char *db_path, const json_t *request)
+{
+    int fd = connect_to(db_path);
+    char *text = fd >= 0 ? json_dumps(request, JSON_COMPACT) : NULL;
+    bool sent = text && send_all(fd, text, strlen(text)) && send_all(fd, "\n", 1);
+    free(text);
+    if (sent || fd < 0) return fd;
+    close(fd);
+    return -1;
+}
+
 int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char *error_text)
 {
     char line[4 * TFY_ERROR_TEXT];
     int code = TFY_E_IO;
-    int fd = connect_to(db_path);
+    int fd = tfy__owner_connect(db_path, request);
     *live = fd >= 0;
     if (fd < 0) return TFY_E_ABSENT;
-    char *text = json_dumps(request, JSON_COMPACT);
     snprintf(error_text, TFY_ERROR_TEXT,
              "the running process did not answer; look with 'inspect' whether the request arrived");
-    if (text && send_all(fd, text, strlen(text)) && send_all(fd, "\n", 1) && read_line(fd, line, sizeof line)) {
+    if (read_line(fd, line, sizeof line)) {
         json_error_t json_error;
         json_t *reply = json_loads(line, 0, &json_error);
         if (json_is_integer(json_object_get(reply, "code"))) {
@@ -368,7 +524,6 @@ int tfy__owner_request(const char *db_path, const json_t *request, bool *live, c
         }
         json_decref(reply);
     }
-    free(text);
     close(fd);
     return code;
 }

@@ -4,7 +4,14 @@
  *   {"do":"approve","run":R,"task":P?,"step":N?,"answer":A?}   {"do":"kill","run":R,"task":P?,"force":B}
  *   {"do":"resolve","run":R,"task":P?,"step":N,"how":"done"|"retry"|"fail","value":V?}
  *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
+ *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is durable.
+ *
+ * To watch, the answer {"code":0,"epoch":E,"pid":P,"first":N,"next":N} begins a stream of lines that ends with the process: {"live":true,…} for
+ * each task as it stands; the live events that are still kept, from number N on; then each as it happens; {"gap":true,"from":A,"to":B}
+ * instead of those that a slow reader missed; and {"end":true,"next":N} before an orderly end. E numbers the openings of the database, and event
+ * numbers begin anew with each: with another E than ours, N means nothing and all are sent. No subscriber makes the process wait:
+ * what the socket does not take stays in the ring (observe/pal.h) or becomes a gap.
  *
  * Only the same user and root may ask: the directory is 0700, the socket 0600, and the peer's credentials are looked at besides. Clients
  * are bounded in number, bytes and time, so that none can hold up the loop. The socket is reached through the directory's descriptor,
@@ -26,5 +33,8 @@ void tfy__owner_stop(TfyOwner *owner);
 
 /* Sends a request to the live owner of a database, if there is one (*live), and answers its code; error_text has its sentence. */
 int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char *error_text);
+
+/* Sends a request and answers the descriptor to read the lines of the answer from; -1: no process owns the database. */
+int tfy__owner_connect(const char *db_path, const json_t *request);
 
 #endif

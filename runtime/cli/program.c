@@ -86,10 +86,24 @@ static void print_event(void *state, const char *json, size_t len)
     fprintf(stderr, "%.*s\n", (int)len, json);
 }
 
+/* From here on the messages of this program are log lines like the others. */
+static int read_log_format(const char *format, bool *json)
+{
+    if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+        return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", format);
+    *json = format && strcmp(format, "json") == 0;
+    tfy__say_json(*json);
+    return EXIT_DONE;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
     const TfyArgs *args = session->args;
+    bool log_json = false;
+    int status = read_log_format(args->option[OPT_LOG_FORMAT], &log_json);
+    if (status != EXIT_DONE) return status;
+    const char *log_level = args->option[OPT_LOG_LEVEL] ? args->option[OPT_LOG_LEVEL] : getenv("TFY_LOG");
     bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YES];
     TfyOptions options = {
         .db_path = session->db_path,
@@ -99,6 +113,8 @@ static int open_session(Session *session)
         .approve_all = args->option[OPT_YES] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
+        .log_json = log_json,
+        .log_level = log_level && *log_level ? log_level : NULL,
         .quiet = !session->stdout_open,
     };
     int code = tfy_open(&session->loop, session->program, &options, error);
@@ -154,8 +170,12 @@ static void print_commands(const char *text, const char *command)
     while (*text) {
         size_t len = strcspn(text, "\n");
         bool is_command = strncmp(text, "  tfy ", 6) == 0;
-        fprintf(stderr, "%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
-                (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
+        if (tfy__says_json())
+            tfy__say("%s%.*s", is_command ? command : "", (int)(is_command ? len - 5 : len),
+                     is_command ? text + 5 : text);
+        else
+            fprintf(stderr, "%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
+                    (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
         text += text[len] ? len + 1 : len;
     }
 }

@@ -21,6 +21,8 @@
 #include "core/loop.h"
 #include "core/test.h"
 #include "core/world.h"
+#include "observe/line.h"
+#include "observe/pal.h"
 #include "value/buffer.h"
 #include "value/heap.h"
 #include "value/json.h"
@@ -413,6 +415,7 @@ struct Pending {
     bool held;           /* stands in run->held */
     bool in_sync;        /* stands in the loop's sync queue */
     bool in_work;        /* stands in the loop's work queue */
+    bool told_idle;      /* live events said that it waits */
     bool asking;         /* approve, ask: the question was shown */
     bool lined_up;       /* a tool with a limit: it has asked for admission … */
     bool admitted;       /* … and was admitted */
@@ -434,10 +437,18 @@ struct Pending {
 
 typedef struct Outgoing {
     int64_t lsn; /* leaves when this is durable */
-    enum { OUT_STDOUT, OUT_STDERR, OUT_EVENT, OUT_LET_GO } to; /* LET_GO: text is a run's uuid, arg a handle */
+    enum {
+        OUT_STDOUT,
+        OUT_STDERR,
+        OUT_EVENT,
+        OUT_LET_GO, /* text is a run's uuid, arg a handle */
+        OUT_NUDGE   /* subscribers may be told what waited for the lsn */
+    } to;
     int64_t arg;
     char *text; /* owned */
     size_t len;
+    uint64_t seq; /* OUT_EVENT: its number */
+    TfyPalEvent event;
     struct Outgoing *next;
 } Outgoing;
 
@@ -527,7 +538,12 @@ struct TfyLoop {
     int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
     volatile sig_atomic_t interrupted; /* set by a signal handler */
     bool shutdown_written;
-    uint64_t events;         /* sequence number of the last activity event */
+    uint64_t events;                /* sequence number of the last activity event */
+    TfyPal *pal;                    /* live events for subscribers; NULL: nobody can subscribe */
+    void (*published)(void *state); /* there is something new for them */
+    void *published_state;
+    TfyLineFilter lines;     /* log lines that are shown */
+    bool tells;              /* somebody listens to live events, or log lines of the runtime's own are shown */
     TfyReplayReport *report; /* replay: where differences go */
     char *deadlock_text;     /* what tfy_deadlock answered, owned */
     char failure_text[1024];
@@ -679,8 +695,19 @@ void tfy__probe_done(Pending *pending, TfyValue answer);
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
 /* Descriptors are closed like that: whoever sees it from outside sees what came before, too. handle 0: all of the run. */
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle);
-void tfy__out_flush(TfyLoop *loop); /* everything that is durable */
+void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event);
+int64_t tfy__out_lsn(const TfyLoop *loop); /* what must be durable before something that is known now may leave */
+void tfy__out_flush(TfyLoop *loop);        /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
+
+/* activity.c */
+int tfy__activity_init(TfyLoop *loop, char *error_text);
+void tfy__activity_run_ended(const Run *run); /* its last record is appended */
+/* What the program itself says: an event with a stage of its own (level: NULL), or one that goes with a log line. */
+void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, const char *level, const char *text,
+                       size_t len);
+void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level, const char *text, size_t len);
+void tfy__line_report(TfyLoop *loop, const char *text, size_t len);
 
 /* replay.c: the history of a run as the source of answers */
 const TfyLogRecord *tfy__history_peek(const Cold *cold); /* NULL: none left */

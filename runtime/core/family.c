@@ -185,6 +185,7 @@ Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
         return NULL;
     }
     if (recorded) tfy__history_take(cold);
+    tfy__activity(child->task, "TaskStep", "%s begins", workflow->name);
     return child;
 }
 
@@ -333,6 +334,7 @@ static void run_finish(TfyLoop *loop, Run *run)
         if (cold->end_state == TFY_TASK_FAILED && cold != root && !cold->joined)
             tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path,
                              cold->workflow->name, cold->failure_text);
+    tfy__activity_run_ended(run);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
 }
 
@@ -355,8 +357,10 @@ void tfy__task_finish(TfyTask *task)
             tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
         cold->failure = tfy_take_error(task);
     }
-    if (cold == cold->run->root)
-        tfy__activity(task, "Completed", "%s", state == TFY_TASK_COMPLETED ? "done" : "failed");
+    tfy__activity(task, "Completed", "%s",
+                  state == TFY_TASK_COMPLETED   ? "done"
+                  : state == TFY_TASK_CANCELLED ? "cancelled"
+                                                : "failed");
     if (cold->undo_count) tfy__undo_hand_over(cold);
     unlink_child(cold);
     for (Pending *joiner; (joiner = cold->joiners.first);) {

@@ -276,7 +276,7 @@ static int open_core(TfyLoop *loop, char *error_text)
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);
-    return code;
+    return code < 0 ? code : tfy__activity_init(loop, error_text);
 }
 
 int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
@@ -702,6 +702,7 @@ int tfy_close(TfyLoop *loop)
     if (loop->log && !code) code = tfy__log_sync(loop->log);
     if (!code) tfy__out_flush(loop);
     tfy__out_free(loop);
+    tfy__pal_close(loop);
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);

@@ -2,7 +2,9 @@
 #ifndef CORE_LOOP_H
 #define CORE_LOOP_H
 
+#include "observe/pal.h"
 #include "tfy.h"
+#include "value/buffer.h"
 #include "wal/log.h"
 
 /* Arrivals: each is recorded in the chain of the task it concerns before it has any effect, and is durable before the sender hears "done".
@@ -60,6 +62,17 @@ typedef struct TfyQuestion {
 
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
+
+/* Live events for subscribers (observe/pal.h): from here to tfy__pal_close they are kept; published is called on the loop's thread whenever
+ * there is something new. */
+int tfy__pal_open(TfyLoop *loop, void (*published)(void *state), void *state);
+void tfy__pal_close(TfyLoop *loop);
+TfyPal *tfy__pal(TfyLoop *loop); /* NULL: not open */
+#define TFY_PAL_FILTER 640
+/* What a new subscriber has to know first: the filter for its cursor, and a line of JSON for each live task as it stands. It may leave once
+ * everything appended so far is durable: published is called then. run, task: NULL for all; task "1.2" stands for those below it too. */
+int tfy__pal_subscribe(TfyLoop *loop, const char *run, const char *task, char filter[TFY_PAL_FILTER],
+                       TfyBuffer *snapshot, int64_t *lsn, char *error_text);
 
 /* What made tfy_run fail, one sentence; "" when nothing did. */
 const char *tfy__failure(TfyLoop *loop);

@@ -196,6 +196,7 @@ void tfy__step_answer(Pending *pending, TfyValue value)
 {
     TfyTask *task = pending->call.task;
     const TfyType *type = pending->call.result;
+    if (pending->told_idle) tfy__activity(task, "TaskStep", "%s", pending->call.tool->name);
     task->result = type->kind == TFY_NOTHING ? tfy_of_int(0) : tfy__keep_value(type, value);
     cold_of(task)->answer_type = type;
     task->state |= T_ANSWERED;
@@ -207,6 +208,7 @@ void tfy__step_answer(Pending *pending, TfyValue value)
 void tfy__step_raise(Pending *pending)
 {
     TfyTask *task = pending->call.task;
+    if (pending->told_idle) tfy__activity(task, "TaskStep", "%s failed", pending->call.tool->name);
     tfy__step_free(pending);
     cut_temps(task);
     tfy__sched_wake(task);

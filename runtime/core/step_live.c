@@ -180,18 +180,28 @@ static bool only_takes(const TfyTool *tool)
     }
 }
 
+/* It waits for time, or for somebody inside its run. Who listens is told when it goes on, too. */
+static void tell_idle(Pending *pending)
+{
+    pending->told_idle = true;
+    tfy__activity(pending->call.task, "Idle", "%s", pending->call.tool->name);
+}
+
 /* STAGE_OUTCOME with nothing recorded: the work is ours. */
 void tfy__step_go_live(Pending *pending)
 {
     const TfyTool *tool = pending->call.tool;
+    const Cold *cold = pending->cold;
     if (tfy__test_answers(pending)) return;
     if (tfy__step_is_sleep(pending)) {
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);
+        tell_idle(pending);
     } else if (tfy__step_inner(pending)) {
         pending->stage = STAGE_RUN;
         tfy__step_arm(pending);
         tfy__step_inner(pending)->live(pending);
+        if (cold->pending == pending) tell_idle(pending);
     } else if (only_takes(tool)) {
         start_call(pending);
     } else if (pending->from_history && !is_question(tool)) {

@@ -34,6 +34,15 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     loop->out_last = out;
 }
 
+void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event)
+{
+    Outgoing *before = loop->out_last;
+    tfy__out_push(loop, OUT_EVENT, tfy__out_lsn(loop), text, event->len);
+    if (loop->out_last == before) return;
+    loop->out_last->seq = seq;
+    loop->out_last->event = *event;
+}
+
 /* Somebody else may have made our output non-blocking; a line that does not fit now is no line that is lost. */
 static bool is_passing(int fd)
 {
@@ -66,7 +75,17 @@ static void write_all(TfyLoop *loop, int fd, const char *text, size_t len)
     }
 }
 
-static void out_one(TfyLoop *loop, const Outgoing *out)
+/* Whoever listens in the process hears it first; then it is kept for subscribers. */
+static void publish(TfyLoop *loop, Outgoing *out)
+{
+    if (loop->options.on_event) loop->options.on_event(loop->options.state, out->text, out->len);
+    if (!loop->pal) return;
+    out->event.text = out->text;
+    tfy__pal_push(loop->pal, out->seq, &out->event);
+    out->text = NULL;
+}
+
+static void out_one(TfyLoop *loop, Outgoing *out)
 {
     const TfyOptions *options = &loop->options;
     switch (out->to) {
@@ -79,22 +98,26 @@ static void out_one(TfyLoop *loop, const Outgoing *out)
     case OUT_STDERR:
         if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
         break;
-    case OUT_EVENT: options->on_event(options->state, out->text, out->len); break;
+    case OUT_EVENT: publish(loop, out); break;
     case OUT_LET_GO: loop->performers[TFY_F_ACCEPT]->let_go(loop, out->text, out->arg, true); break;
+    case OUT_NUDGE: break;
     }
 }
 
 void tfy__out_flush(TfyLoop *loop)
 {
     int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    bool published = false;
     while (loop->out_first && loop->out_first->lsn <= durable) {
         Outgoing *out = loop->out_first;
         loop->out_first = out->next;
         if (!loop->out_first) loop->out_last = NULL;
+        published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
         out_one(loop, out);
         free(out->text);
         free(out);
     }
+    if (published && loop->published) loop->published(loop->published_state);
 }
 
 void tfy__out_free(TfyLoop *loop)
@@ -108,7 +131,7 @@ void tfy__out_free(TfyLoop *loop)
     loop->out_last = NULL;
 }
 
-static int64_t all_so_far(const TfyLoop *loop)
+int64_t tfy__out_lsn(const TfyLoop *loop)
 {
     return loop->log ? tfy__log_last(loop->log) : 0;
 }
@@ -120,7 +143,7 @@ void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
     const TfyPerformer *performer = loop->performers[TFY_F_ACCEPT];
     if (loop->replay_only || !loop->modules[TFY_M_NET] || !performer || !performer->let_go) return;
     performer->let_go(loop, run_uuid, handle, false);
-    tfy__out_push(loop, OUT_LET_GO, all_so_far(loop), run_uuid, strlen(run_uuid));
+    tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
     if (loop->out_last) loop->out_last->arg = handle;
 }
 
@@ -139,31 +162,12 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
     va_start(args, format);
     tfy__buffer_vprintf(&out, format, args);
     va_end(args);
-    if (!out.failed) tfy__out_push(loop, OUT_STDERR, all_so_far(loop), out.data, out.len);
-    tfy__buffer_free(&out);
-}
-
-/* ---- live activity ---- */
-
-void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
-{
-    TfyLoop *loop = task->loop;
-    Cold *cold = cold_of(task);
-    if (!loop->options.on_event || loop->replay_only || cold->run->history) return;
-    TfyBuffer message = {0}, out = {0};
-    va_list args;
-    va_start(args, format);
-    tfy__buffer_vprintf(&message, format, args);
-    va_end(args);
-    tfy__buffer_printf(&out, "{\"seq\":%llu,\"ts\":\"", (unsigned long long)++loop->events);
-    tfy__write_time(&out, loop->now_ms);
-    tfy__buffer_printf(&out, "\",\"task_id\":\"%s/%s\",\"stage\":", cold->run->uuid, cold->log.path);
-    tfy__buffer_json_string(&out, stage, strlen(stage));
-    tfy__buffer_text(&out, ",\"message\":");
-    tfy__buffer_json_string(&out, message.data ? message.data : "", message.len);
-    tfy__buffer_char(&out, '}');
-    if (!out.failed) tfy__out_push(loop, OUT_EVENT, all_so_far(loop), out.data, out.len);
-    tfy__buffer_free(&message);
+    if (!out.failed) {
+        if (loop->options.log_json)
+            tfy__line_report(loop, out.data, out.len);
+        else
+            tfy__out_push(loop, OUT_STDERR, tfy__out_lsn(loop), out.data, out.len);
+    }
     tfy__buffer_free(&out);
 }
 
@@ -186,21 +190,23 @@ static void saying_payload(TfyBuffer *out, const Saying *saying)
     tfy__buffer_char(out, '}');
 }
 
-static void saying_out(TfyTask *task, const Saying *saying)
+static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *saying)
 {
     TfyLoop *loop = task->loop;
-    TfyBuffer line = {0};
+    const TfyString *text = saying->text;
     if (strcmp(saying->to, "pal") == 0) {
-        tfy__activity(task, saying->stage->bytes, "%s", saying->text->bytes);
-        return;
+        tfy__activity_say(task, point, saying->stage->bytes, NULL, text->bytes, text->byte_len);
+    } else if (strcmp(saying->to, "log") == 0) {
+        const char *level = saying->level ? saying->level->bytes : "info";
+        tfy__line_say(task, point, level, text->bytes, text->byte_len);
+        tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
+    } else {
+        TfyBuffer line = {0};
+        tfy__buffer_add(&line, text->bytes, text->byte_len);
+        tfy__buffer_char(&line, '\n');
+        if (!line.failed) tfy__out_push(loop, OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
+        tfy__buffer_free(&line);
     }
-    if (strcmp(saying->to, "log") == 0)
-        tfy__buffer_printf(&line, "%s: ", saying->level ? saying->level->bytes : "info");
-    tfy__buffer_add(&line, saying->text->bytes, saying->text->byte_len);
-    tfy__buffer_char(&line, '\n');
-    int to = strcmp(saying->to, "log") == 0 ? OUT_STDERR : OUT_STDOUT;
-    if (!line.failed) tfy__out_push(loop, to, all_so_far(loop), line.data, line.len);
-    tfy__buffer_free(&line);
 }
 
 static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
@@ -220,14 +226,15 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
         ok = false;
     } else if (record) {
         tfy__history_take(cold);
-        if (task->loop->replay_only) saying_out(task, saying); /* shown again; a resumed run has said it already */
+        if (task->loop->replay_only)
+            saying_out(task, point, saying); /* shown again; a resumed run has said it already */
     } else {
         ok = tfy__record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
         if (ok && task->loop->test)
             tfy__test_said(task->loop->test, strcmp(saying->to, "stdout") == 0, saying->text->bytes,
                            saying->text->byte_len);
         if (ok)
-            saying_out(task, saying);
+            saying_out(task, point, saying);
         else
             tfy__sched_halt(task);
     }

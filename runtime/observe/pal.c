@@ -1,0 +1,68 @@
+#include "observe/pal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool tfy__pal_init(TfyPal *pal, uint32_t events, size_t bytes)
+{
+    uint32_t places = 1;
+    while (places < events) places *= 2;
+    *pal = (TfyPal){.mask = places - 1, .first = 1, .next = 1, .max = bytes};
+    pal->ring = calloc(places, sizeof *pal->ring);
+    return pal->ring != NULL;
+}
+
+static void drop_oldest(TfyPal *pal)
+{
+    TfyPalEvent *oldest = &pal->ring[pal->first++ & pal->mask];
+    pal->bytes -= oldest->len;
+    free(oldest->text);
+    oldest->text = NULL;
+}
+
+static void drop_all(TfyPal *pal)
+{
+    while (pal->first != pal->next) drop_oldest(pal);
+}
+
+void tfy__pal_deinit(TfyPal *pal)
+{
+    drop_all(pal);
+    free(pal->ring);
+    pal->ring = NULL;
+}
+
+void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
+{
+    if (seq > pal->next) { /* without holes */
+        drop_all(pal);
+        pal->first = pal->next = seq;
+    }
+    while (pal->first != pal->next && (pal->next - pal->first > pal->mask || pal->bytes + event->len > pal->max))
+        drop_oldest(pal);
+    pal->ring[pal->next++ & pal->mask] = *event;
+    pal->bytes += event->len;
+}
+
+bool tfy__pal_matches(const char *filter, const char *task, size_t task_len)
+{
+    size_t len = strlen(filter);
+    if (len > task_len || memcmp(filter, task, len) != 0) return false;
+    return !len || len == task_len || task[len] == '/' || task[len] == '.';
+}
+
+TfyPalFound tfy__pal_read(TfyPal *pal, TfyPalCursor *cursor, const TfyPalEvent **event, uint64_t *from)
+{
+    if (cursor->next < pal->first) {
+        *from = cursor->next;
+        pal->lost += pal->first - cursor->next;
+        cursor->next = pal->first;
+        return TFY_PAL_GAP;
+    }
+    while (cursor->next < pal->next) {
+        *event = &pal->ring[cursor->next++ & pal->mask];
+        if (tfy__pal_matches(cursor->filter, (*event)->text + (*event)->task_at, (*event)->task_len))
+            return TFY_PAL_EVENT;
+    }
+    return TFY_PAL_NONE;
+}
