@@ -155,7 +155,7 @@ typedef struct Limiter {
 /* A hierarchical wheel: six levels of 256 slots with a bitmap each. A slot of level k holds the timers of 256^k ticks (a tick: a millisecond),
  * oldest first; a timer lies on the level of the highest digit in which its tick differs from the wheel's, so all of a lower level come
  * before all of a higher one. The wheel turns only as far as it has to: when a slot's time has come, its timers are spread over the levels below.
- *   - Every timer stands in one list: of a slot, of `due`, or of the free ones; or in the heap `late`.
+ *   - Every timer that is set stands in one list, of a slot or `due`, or in the heap `late`.
  *   - Timers of the wheel's own tick and earlier are not in slots: those that came up with it are in `due`, by (due_ns, creation); those that
  *     were set since are in `late`, which is a heap, as nothing is known about their order.
  *   - The wheel moves on when both are empty. So timers with the same deadline fire in the order of their creation. */
@@ -187,12 +187,18 @@ typedef struct LateTimer {
     uint32_t node;
 } LateTimer;
 
+/* A node that is free again, and its next generation: a timer is set without reading the node. */
+typedef struct SpareTimer {
+    uint32_t node, generation;
+} SpareTimer;
+
 typedef struct Timers {
     Timer *nodes;       /* by number; 0 is none */
     uint32_t cap, used; /* nodes there is room for; that were ever used, with node 0 */
-    uint32_t free;      /* list by next */
-    uint32_t count;     /* timers that are set */
-    uint64_t tick;      /* where the wheel stands */
+    SpareTimer *spare;  /* nodes that are free again; room for cap */
+    uint32_t spare_count;
+    uint32_t count; /* timers that are set */
+    uint64_t tick;  /* where the wheel stands */
     uint64_t full[WHEEL_LEVELS][WHEEL_SLOTS / 64];
     TimerList slots[WHEEL_LEVELS * WHEEL_SLOTS];
     TimerList due;

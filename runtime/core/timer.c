@@ -4,10 +4,12 @@
  * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that of a radix heap. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core.h"
 
 #define TICK_NS    1000000
+#define HUGE_PAGE  ((size_t)2 << 20)
 #define LOOK_AT    16u /* timers of a slot among which the earliest is looked for */
 #define FIRST_ROOM 64u
 
@@ -23,38 +25,46 @@ static Timer *node_at(const Timers *timers, uint32_t node)
 
 /* ---- nodes and lists ---- */
 
+/* Like realloc; what is large begins on a border of huge pages and asks for them: timers are visited in any order, and with small pages every
+ * visit would first miss the processor's table of them. */
+static void *enlarge(void *old, size_t old_size, size_t size)
+{
+    if (size < HUGE_PAGE) return realloc(old, size);
+    void *large = aligned_alloc(HUGE_PAGE, size);
+    if (!large) return NULL;
+    madvise(large, size, MADV_HUGEPAGE);
+    if (old_size) memcpy(large, old, old_size);
+    free(old);
+    return large;
+}
+
 static bool grow(Timers *timers)
 {
-    uint32_t cap = timers->cap ? timers->cap * 2 : FIRST_ROOM;
-    Timer *nodes = cap > timers->cap ? realloc(timers->nodes, cap * sizeof *nodes) : NULL;
+    const size_t old = timers->cap, cap = old ? old * 2 : FIRST_ROOM;
+    Timer *nodes = cap < UINT32_MAX ? enlarge(timers->nodes, old * sizeof *nodes, cap * sizeof *nodes) : NULL;
     if (!nodes) return false;
     timers->nodes = nodes;
-    timers->cap = cap;
+    SpareTimer *spare = enlarge(timers->spare, old * sizeof *spare, cap * sizeof *spare);
+    if (!spare) return false;
+    timers->spare = spare;
+    timers->cap = (uint32_t)cap;
     if (!timers->used) nodes[timers->used++] = (Timer){.place = TIMER_FREE};
     return true;
 }
 
-/* 0: no memory. */
-static uint32_t take_node(Timers *timers)
+/* Its node is 0: no memory. */
+static SpareTimer take_node(Timers *timers)
 {
-    uint32_t node = timers->free;
-    if (node) {
-        timers->free = node_at(timers, node)->next;
-        return node;
-    }
-    if (timers->used == timers->cap && !grow(timers)) return 0;
-    node = timers->used++;
-    node_at(timers, node)->generation = 1;
-    return node;
+    if (timers->spare_count) return timers->spare[--timers->spare_count];
+    if (timers->used == timers->cap && !grow(timers)) return (SpareTimer){0, 0};
+    return (SpareTimer){timers->used++, 1};
 }
 
 static void give_node(Timers *timers, uint32_t node)
 {
     Timer *timer = node_at(timers, node);
     timer->place = TIMER_FREE;
-    timer->generation++;
-    timer->next = timers->free;
-    timers->free = node;
+    timers->spare[timers->spare_count++] = (SpareTimer){node, timer->generation + 1};
     timers->count--;
 }
 
@@ -264,22 +274,20 @@ static uint8_t handler_number(Timers *timers, TfyTimerHandler fire)
 uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg)
 {
     const uint8_t handler = handler_number(timers, fire);
-    const uint32_t node = handler < TIMER_HANDLERS ? take_node(timers) : 0;
-    if (!node) return 0;
-    Timer *timer = node_at(timers, node);
+    const SpareTimer taken = handler < TIMER_HANDLERS ? take_node(timers) : (SpareTimer){0, 0};
+    if (!taken.node) return 0;
     const uint64_t tick = tick_of(due_ns);
-    timer->due_ns = due_ns;
-    timer->arg = arg;
-    timer->handler = handler;
+    *node_at(timers, taken.node) =
+        (Timer){.due_ns = due_ns, .arg = arg, .generation = taken.generation, .handler = handler};
     timers->count++;
     if (tick > timers->tick) {
-        put_in_wheel(timers, node, tick);
-    } else if (!put_late(timers, node)) {
-        give_node(timers, node);
+        put_in_wheel(timers, taken.node, tick);
+    } else if (!put_late(timers, taken.node)) {
+        give_node(timers, taken.node);
         return 0;
     }
     if (due_ns < timers->next_ns) timers->next_ns = due_ns;
-    return (uint64_t)timer->generation << 32 | node;
+    return (uint64_t)taken.generation << 32 | taken.node;
 }
 
 static Timer *of_handle(const Timers *timers, uint64_t handle)
@@ -372,6 +380,7 @@ bool tfy__timers_fire_one(Timers *timers, int64_t now_ns)
 void tfy__timers_deinit(Timers *timers)
 {
     free(timers->nodes);
+    free(timers->spare);
     free(timers->late);
     *timers = (Timers){0};
 }
