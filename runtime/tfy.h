@@ -1007,6 +1007,14 @@ int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const c
 typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);
 int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
 
+/* Inside an effect like that or an extern tool: the step waits until a descriptor can be read or written (or its other side has ended), and
+ * everybody else goes on meanwhile. Return what this answers. When the time has come, `ready` is called on the loop's thread and ends the
+ * step as the tool itself would: true and *out, false after tfy_tool_fail, or it waits again. When the step is cancelled or its time is up,
+ * stop(state) is called instead (NULL: nothing is to be done). The descriptor stays the caller's. */
+enum { TFY_WAIT_READ = 1, TFY_WAIT_WRITE = 2 };
+typedef bool (*TfyReady)(void *state, TfyTask *task, TfyValue *out);
+bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state);
+
 int tfy_approve(TfyLoop *loop, int64_t tid,
                 const char *answer); /* "yes", "no", an enum case, or the text; TFY_E_STATE: nothing is asked */
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);

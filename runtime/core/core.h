@@ -59,6 +59,7 @@ enum {
 typedef struct Cold Cold;
 typedef struct Run Run;
 typedef struct Pending Pending;
+typedef struct FdWait FdWait; /* wait_fd.c */
 
 /* Steps that wait for the same thing, in order of arrival. A step stands in at most one. */
 typedef struct WaitQueue {
@@ -435,6 +436,7 @@ struct Pending {
     Pending *sync_next; /* each queue has its own link */
     Pending *work_next;
     Pending *held_next;
+    FdWait *fd_wait;                  /* the tool waits for a descriptor of its own; NULL: it does not */
     WaitQueue *queue;                 /* where it waits for something inside its run; NULL: nowhere */
     Pending *queue_prev, *queue_next; /* neighbours there; next: also the free list */
 };
@@ -661,6 +663,9 @@ bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 /* group.c: the bodies of parallel and race */
 void tfy__group_body_ended(Cold *body); /* its last record is written */
 void tfy__groups_free(Run *run);
+
+/* wait_fd.c */
+void tfy__wait_fd_stop(Pending *pending); /* it waits for one, and need not any more */
 
 /* channel.c */
 void tfy__channels_free(Cold *maker);

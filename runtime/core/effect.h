@@ -49,6 +49,9 @@ void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
 
+/* A tool in C answered true, but waits for a descriptor (tfy_wait_fd): the step goes on when that is ready. */
+bool tfy__call_waits(const TfyCall *call);
+
 /* The performer's own code set task->error (a panic, or tfy_tool_fail). */
 void tfy__call_panicked(TfyCall *call);
 

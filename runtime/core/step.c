@@ -148,6 +148,10 @@ void tfy__step_stop_call(Pending *pending)
     TfyCall *call = &pending->call;
     pending->in_call = false;
     call->loop->in_flight--;
+    if (pending->fd_wait) {
+        tfy__wait_fd_stop(pending);
+        return;
+    }
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     if (performer && performer->abort) performer->abort(call);
 }

@@ -92,6 +92,11 @@ void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
     call_failed(pending_of(call));
 }
 
+bool tfy__call_waits(const TfyCall *call)
+{
+    return pending_of((TfyCall *)call)->fd_wait != NULL;
+}
+
 void tfy__call_panicked(TfyCall *call)
 {
     call_failed(pending_of(call));

@@ -123,10 +123,10 @@ static bool registered(Pending *pending)
     for (Registration *own = call->loop->registrations; own; own = own->next) {
         if (!own->call || strcmp(own->tool, call->tool->name) != 0) continue;
         TfyValue value = {.i = 0};
-        if (own->call(own->state, call->task, call->args, &value))
-            tfy__call_done(call, value);
-        else
+        if (!own->call(own->state, call->task, call->args, &value))
             tfy__call_panicked(call);
+        else if (!pending->fd_wait)
+            tfy__call_done(call, value);
         return true;
     }
     return false;

@@ -39,7 +39,7 @@ static void call_tool(TfyCall *call, const TfyValue *args)
     TfyTask *task = call->task;
     TfyValue result = {.i = 0};
     if (call->tool->call(task, args, &result)) {
-        tfy__call_done(call, result);
+        if (!tfy__call_waits(call)) tfy__call_done(call, result);
     } else {
         TfyObj *error = tfy_take_error(task);
         tfy__call_fail(call, error->type, ((TfyRecord *)error)->fields);

@@ -247,8 +247,8 @@ static bool size_asked(TfyCall *call, size_t otherwise, size_t *out)
     int64_t size = asked ? tfy_unbox(asked).i : (int64_t)otherwise;
     *out = (size_t)size;
     if (size >= 1 && size <= SIZE_MAX_ASK) return true;
-    tfy__call_tool_error(call, EINVAL, "cannot %s %lld bytes: a size is from 1 to %d", call->tool->name, (long long)size,
-                         SIZE_MAX_ASK);
+    tfy__call_tool_error(call, EINVAL, "cannot %s %lld bytes: a size is from 1 to %d", call->tool->name,
+                         (long long)size, SIZE_MAX_ASK);
     return false;
 }
 

@@ -52,8 +52,8 @@ struct TfyDescriptor {
     size_t at;      /* bytes of in that were handed out */
     size_t scanned; /* bytes of in, from at, that hold no end of a line */
     int64_t turn_ns;
-    uint32_t at_once; /* steps answered at once in that turn */
-    uint64_t again;   /* a timer: the queues are looked at in the next turn; 0: none */
+    uint32_t at_once;    /* steps answered at once in that turn */
+    uint64_t again;      /* a timer: the queues are looked at in the next turn; 0: none */
     TfyDescriptor *next; /* bucket of the table */
 };
 

@@ -56,7 +56,8 @@ static void dial_fail(Dial *dial, int64_t code, const char *why)
 {
     TfyCall *call = dial->call;
     dial_free(dial);
-    tfy__call_tool_error(call, code, "cannot %s %s: %s", call->tool->family == TFY_F_LISTEN ? "listen at" : "connect to",
+    tfy__call_tool_error(call, code, "cannot %s %s: %s",
+                         call->tool->family == TFY_F_LISTEN ? "listen at" : "connect to",
                          ((const TfyString *)call->args[0].o)->bytes, why);
 }
 
@@ -287,8 +288,7 @@ static void look_up_elsewhere(Dial *dial)
 {
     Lookup *lookup = calloc(1, sizeof *lookup);
     if (lookup) {
-        lookup->job =
-            (TfyJob){.work = lookup_work, .done = lookup_done, .drop = lookup_drop, .may_outlive = true};
+        lookup->job = (TfyJob){.work = lookup_work, .done = lookup_done, .drop = lookup_drop, .may_outlive = true};
         lookup->dial = dial;
         memcpy(lookup->host, dial->address.host, sizeof lookup->host);
         memcpy(lookup->port, dial->address.port, sizeof lookup->port);

@@ -165,8 +165,7 @@ static Pool *pool_of(TfyLoop *loop)
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->rest, NULL);
     pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pool->watch =
-        pool->event_fd < 0 ? -1 : tfy__watch_add(loop, pool->event_fd, TFY_FD_READ, on_finished, pool);
+    pool->watch = pool->event_fd < 0 ? -1 : tfy__watch_add(loop, pool->event_fd, TFY_FD_READ, on_finished, pool);
     if (pool->watch >= 0) return *place = pool;
     pool_free(pool);
     return NULL;

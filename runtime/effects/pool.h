@@ -28,7 +28,8 @@ struct TfyJob {
 /* 0, or a negative code: then the job is still the caller's. */
 int tfy__pool_add(TfyLoop *loop, TfyJob *job);
 void tfy__pool_let_go(TfyLoop *loop, TfyJob *job); /* its done() has not been called */
-void tfy__pool_settle(TfyLoop *loop, TfyJob *job); /* its work is over, or will never begin, when this returns; still to be let go of */
-void tfy__pool_close(TfyLoop *loop);               /* closing twice is fine */
+void tfy__pool_settle(
+    TfyLoop *loop, TfyJob *job); /* its work is over, or will never begin, when this returns; still to be let go of */
+void tfy__pool_close(TfyLoop *loop); /* closing twice is fine */
 
 #endif
