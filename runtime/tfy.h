@@ -30,6 +30,7 @@ enum {
     TFY_E_DIVERGED = -7, /* the program does not do what the log says it did */
     TFY_E_STATE = -8,    /* not possible now */
     TFY_E_DEADLOCK = -9, /* tasks are left, and nothing can ever move one of them: exit status 75 */
+    TFY_E_FULL = -10,    /* a limit of TfyOptions is reached */
 };
 
 /* ---- types ---- */
@@ -155,6 +156,7 @@ typedef struct TfyHeap {
     struct TfyRegexCache *regexes; /* compiled patterns, made when first needed; value/regex.c's affair */
     size_t in_use;                 /* bytes in live objects */
     size_t limit;                  /* 0 = none; beyond it an allocation panics its task */
+    size_t block_limit;            /* 0 = none; a single block beyond it likewise */
     int64_t objects;               /* live objects: leaks show in tests */
 } TfyHeap;
 #define TFY_FN_DEPTH   1000
@@ -945,7 +947,11 @@ typedef struct TfyOptions {
     bool log_json;    /* log lines are JSON objects, and the runtime's own are among them, from info on */
     const char
         *log_level; /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
-    bool quiet;     /* print effects write nothing to stdout (they are recorded all the same) */
+    /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
+    uint32_t max_tasks; /* alive at once in this process */
+    uint32_t max_queue; /* room of a channel; signals that a run keeps until a task takes them */
+    size_t max_memory;  /* bytes of one task: its stack and all values it refers to */
+    bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
     void *state;                                                  /* for the two above */

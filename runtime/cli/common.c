@@ -94,6 +94,7 @@ int tfy__exit_status(int code)
     case TFY_E_DATA: return EXIT_DATA;
     case TFY_E_DIVERGED: return EXIT_DATA;
     case TFY_E_ABSENT: return EXIT_MISSING;
+    case TFY_E_FULL:
     case TFY_E_STATE: return EXIT_RUN_FAILED;
     default: return EXIT_BUG;
     }

@@ -96,6 +96,40 @@ static int read_log_format(const char *format, bool *json)
     return EXIT_DONE;
 }
 
+/* A number with an optional K, M, G or T behind it, from 1 to max. False after a message. */
+static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
+{
+    static const char letters[] = "KMGT";
+    const char *text = args->option[option];
+    if (!text) return true;
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *letter = units && end && *end ? strchr(letters, *end) : NULL;
+    int shift = letter ? (int)(letter - letters + 1) * 10 : 0;
+    bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
+    if (!whole || !number || number > max >> shift) {
+        tfy__say("'%s' is no value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
+                 (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
+        return false;
+    }
+    *out = (uint64_t)number << shift;
+    return true;
+}
+
+static bool read_limits(const TfyArgs *args, TfyOptions *options)
+{
+    uint64_t tasks = 0, queue = 0, memory = 0;
+    if (!read_limit(args, OPT_MAX_TASKS, UINT32_MAX, false, &tasks) ||
+        !read_limit(args, OPT_MAX_QUEUE, UINT32_MAX, false, &queue) ||
+        !read_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory))
+        return false;
+    options->max_tasks = (uint32_t)tasks;
+    options->max_queue = (uint32_t)queue;
+    options->max_memory = memory;
+    return true;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -117,6 +151,7 @@ static int open_session(Session *session)
         .log_level = log_level && *log_level ? log_level : NULL,
         .quiet = !session->stdout_open,
     };
+    if (!read_limits(args, &options)) return EXIT_USAGE;
     int code = tfy_open(&session->loop, session->program, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__llm_prepare(session->loop, error) : TFY_OK;

@@ -163,6 +163,14 @@ static void mark_scopes(TfyTask *task, uint32_t target)
     }
 }
 
+/* Where the task stands. */
+static uint32_t line_of(const TfyTask *task)
+{
+    if (task->top == TFY_NO_FRAME) return cold_of(task)->workflow->line;
+    const TfyFrame *frame = frame_at(task, task->top);
+    return frame->pc ? frame->workflow->resume[frame->pc - 1]->line : frame->workflow->line;
+}
+
 bool tfy__cancel_deliver(TfyTask *task)
 {
     Cold *cold = cold_of(task);
@@ -181,8 +189,12 @@ bool tfy__cancel_deliver(TfyTask *task)
     if (force) end_by_force(task);
     tfy__answer_drop(task);
     tfy_drop(task, tfy_take_error(task));
-    TfyObj *text = tfy_string_of(task, why, strlen(why));
-    if (text) tfy_fail(task, &tfy_type_cancelled, 0, (TfyValue[]){tfy_of_obj(text)});
+    if (strcmp(why, OVER_MEMORY) == 0) {
+        tfy_panic(task, line_of(task), "the task uses more memory than a task may");
+    } else {
+        TfyObj *text = tfy_string_of(task, why, strlen(why));
+        if (text) tfy_fail(task, &tfy_type_cancelled, 0, (TfyValue[]){tfy_of_obj(text)});
+    }
     tfy_cut(task, 0);
     if (!force) return true;
     tfy__task_finish(task);

@@ -38,6 +38,9 @@ bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
     Cold *maker = cold_of(task);
     if (capacity < 1)
         return tfy_panic(task, line, "a channel has room for at least one message, not %lld", (long long)capacity);
+    if (maker->run->max_queue && capacity > maker->run->max_queue)
+        return tfy_panic(task, line, "a channel of this process has room for at most %lld messages, not %lld",
+                         (long long)maker->run->max_queue, (long long)capacity);
     if (maker->channel_count == (1 << MAKER_SHIFT) - 1)
         return tfy_panic(task, line, "a task makes at most %d channels", (1 << MAKER_SHIFT) - 1);
     Channel *channel = calloc(1, sizeof *channel);

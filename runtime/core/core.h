@@ -227,8 +227,9 @@ struct Run {
     TfyLoop *loop;
     TfyLogRun log; /* id, uuid, state */
     char uuid[37];
-    uint64_t seed; /* of random and uuid */
-    uint32_t live; /* tasks that have not ended */
+    uint64_t seed;                 /* of random and uuid */
+    int64_t max_queue, max_memory; /* TfyOptions' when it began; 0: none */
+    uint32_t live;                 /* tasks that have not ended */
     Cold *root;
     Cold *tasks;         /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
     Group *groups;       /* all that were ever made */
@@ -553,6 +554,7 @@ struct TfyLoop {
     TfyLineFilter lines;     /* log lines that are shown */
     bool tells;              /* somebody listens to live events, or log lines of the runtime's own are shown */
     TfyReplayReport *report; /* replay: where differences go */
+    size_t memory_watch;     /* look at the tasks' memory when the heap holds more */
     char *deadlock_text;     /* what tfy_deadlock answered, owned */
     char failure_text[1024];
 };
@@ -575,6 +577,8 @@ static inline void cut_temps(TfyTask *task)
 }
 
 /* task.c */
+uint32_t tfy__tasks_limit(const TfyLoop *loop);
+bool tfy__tasks_full(const TfyLoop *loop); /* no further one may be made */
 int tfy__tasks_init(TfyLoop *loop);
 void tfy__tasks_deinit(TfyLoop *loop);
 Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
@@ -682,6 +686,11 @@ void tfy__limits_free(TfyLoop *loop);
 void tfy__locks_free(TfyLoop *loop, Run *run);
 bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
 void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
+
+/* memory.c */
+#define OVER_MEMORY "over its memory limit" /* why a task is cancelled; delivered, it is a panic */
+void tfy__memory_init(TfyLoop *loop);
+void tfy__memory_look(TfyLoop *loop); /* cancels tasks that are over the limit */
 
 /* deadlock.c */
 bool tfy__deadlocked(const TfyLoop *loop); /* of an idle loop: nothing can ever move any of its live tasks */

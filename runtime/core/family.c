@@ -126,18 +126,24 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
             tfy__history_diverge(cold, record, "it spawns {%s", out.data);
             tid = TFY_E_DIVERGED;
         } else {
-            tid = json_integer_value(json_object_get(json, "tid"));
-            *born = record->lsn;
+            json_t *full = json_object_get(json, "full");
+            tid = full ? TFY_E_FULL : json_integer_value(json_object_get(json, "tid"));
+            *born = full ? json_integer_value(full) : record->lsn;
             *recorded = true;
         }
         json_decref(json);
     } else if (!out.failed) {
-        tid = tfy__log_next_tid(loop->log);
+        bool full = tfy__tasks_full(loop);
+        tid = full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
         TfyBuffer payload = {0};
-        tfy__buffer_printf(&payload, "{\"tid\":%lld,\"path\":\"%s\",", (long long)tid, path);
+        if (full)
+            tfy__buffer_printf(&payload, "{\"full\":%u,", tfy__tasks_limit(loop));
+        else
+            tfy__buffer_printf(&payload, "{\"tid\":%lld,\"path\":\"%s\",", (long long)tid, path);
         tfy__buffer_add(&payload, out.data, out.len);
-        *born = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
-        if (*born < 0) tid = *born;
+        int64_t lsn = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
+        *born = full ? (int64_t)tfy__tasks_limit(loop) : lsn;
+        if (lsn < 0) tid = lsn;
         tfy__buffer_free(&payload);
     }
     tfy__buffer_free(&out);
@@ -172,6 +178,11 @@ Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
     int64_t born = 0;
     bool recorded = false;
     int64_t tid = record_spawn(cold, point, workflow, args, bond, path, &born, &recorded);
+    if (tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
+        if (recorded) tfy__history_take(cold);
+        tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)born);
+        return NULL;
+    }
     if (tid < 0) return spawn_failed(task, point, workflow, tid);
     Cold *child = tfy__task_new(loop, cold->run, workflow, tid, path);
     if (child) {

@@ -273,6 +273,7 @@ static int open_core(TfyLoop *loop, char *error_text)
     if (code < 0) return code;
     code = tfy__tasks_init(loop);
     if (code < 0) return code;
+    tfy__memory_init(loop);
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);
@@ -334,7 +335,10 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
     tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
     tfy__buffer_text(&out, ",\"args\":");
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
-    tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d}", (unsigned long long)run->seed, TFY_FUEL_SLICE);
+    tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d", (unsigned long long)run->seed, TFY_FUEL_SLICE);
+    if (run->max_memory) tfy__buffer_printf(&out, ",\"max_memory\":%lld", (long long)run->max_memory);
+    if (run->max_queue) tfy__buffer_printf(&out, ",\"max_queue\":%lld", (long long)run->max_queue);
+    tfy__buffer_char(&out, '}');
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
     return lsn;
@@ -352,6 +356,8 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     Run *run = tfy__run_new(loop, &log);
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
+    run->max_memory = (int64_t)loop->options.max_memory;
+    run->max_queue = loop->options.max_queue;
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
     Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
@@ -383,6 +389,11 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     if (loop->failure) {
         snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
         return loop->failure;
+    }
+    if (tfy__tasks_full(loop)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "there are %u tasks already: the limit of this process",
+                 tfy__tasks_limit(loop));
+        return TFY_E_FULL;
     }
     tfy__loop_clock(loop);
     TfyTask task = {.heap = &loop->heap, .loop = loop};
@@ -464,6 +475,8 @@ static int turn(TfyLoop *loop, bool block)
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
     if (count > SCHED_TASKS) count = SCHED_TASKS;
     happened += (int)tfy__sched_run_ready(loop, count);
+    size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
+    if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);

@@ -195,7 +195,7 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 static const char *static_reason(const char *why)
 {
     static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
-                                          "its parent was killed", "its group has ended"};
+                                          "its parent was killed", "its group has ended", OVER_MEMORY};
     for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
         if (strcmp(why, reasons[i]) == 0) return reasons[i];
     return "killed";
@@ -341,6 +341,8 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     const TfyWorkflow *workflow = name ? tfy__workflow_by_name(loop->program, name) : NULL;
     const char *seed = json_string_value(json_object_get(json, "seed"));
     run->seed = seed ? strtoull(seed, NULL, 16) : 0;
+    run->max_memory = json_integer_value(json_object_get(json, "max_memory"));
+    run->max_queue = json_integer_value(json_object_get(json, "max_queue"));
     int code = 0;
     if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with",
@@ -428,8 +430,12 @@ static bool advance_owner(Run *run)
 /* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
 static bool replay_turns(TfyLoop *loop, Run *run)
 {
-    while (run->cursor < run->history->record_count && !loop->failure)
-        if (!advance_owner(run)) return false;
+    const size_t block_limit = loop->heap.block_limit;
+    bool ok = true;
+    loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
+    while (ok && run->cursor < run->history->record_count && !loop->failure) ok = advance_owner(run);
+    loop->heap.block_limit = block_limit;
+    if (!ok) return false;
     if (!loop->failure && !loop->replay_only) history_finished(run);
     return true;
 }

@@ -244,6 +244,14 @@ static int64_t record_signal(Run *run, const char *name, const char *value, cons
     return lsn;
 }
 
+static uint32_t kept_signals(const Run *run)
+{
+    uint32_t count = 0;
+    for (const SignalName *name = run->signals; name; name = name->next)
+        for (const Signal *signal = name->first; signal; signal = signal->next) count++;
+    return count;
+}
+
 int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, const char *value_json, const char *id,
                        const char *by, char *error_text)
 {
@@ -258,6 +266,12 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
     }
     /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be durable yet. */
     if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+    if (loop->options.max_queue && kept_signals(run) >= loop->options.max_queue) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "run %s keeps %u signals that no task has taken yet: the limit of its process", run->uuid,
+                 loop->options.max_queue);
+        return TFY_E_FULL;
+    }
     TfyBuffer value = {0};
     if (!write_value(&value, value_json)) {
         tfy__buffer_free(&value);

@@ -146,6 +146,17 @@ static char *first_stack(TfyTask *task)
     return ((TaskCell *)task)->stack;
 }
 
+uint32_t tfy__tasks_limit(const TfyLoop *loop)
+{
+    uint32_t limit = loop->options.max_tasks;
+    return limit && limit < TASK_MAX ? limit : TASK_MAX;
+}
+
+bool tfy__tasks_full(const TfyLoop *loop)
+{
+    return loop->task_count - loop->free_count >= tfy__tasks_limit(loop);
+}
+
 Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
 {
     Cold *cold = calloc(1, sizeof *cold);

@@ -42,6 +42,7 @@ void *tfy__realloc(TfyHeap *heap, void *old, size_t old_size, size_t new_size)
 {
     size_t in_use = heap->in_use - old_size + new_size;
     if (heap->limit && new_size > old_size && in_use > heap->limit) return NULL;
+    if (heap->block_limit && new_size > old_size && new_size > heap->block_limit) return NULL;
     void *block = heap->alloc(heap->alloc_state, old, old_size, new_size);
     if (block) heap->in_use = in_use;
     return block;

@@ -248,12 +248,18 @@ static char *workflow_of(const TfyLogRecord *record)
     return copy;
 }
 
+/* A spawn that was refused is none. */
+static bool is_birth(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0;
+}
+
 /* Every task was born by a record of this history, and every such record has its task: none was lost or slipped in. */
 static int name_tasks(Reading *reading)
 {
     TfyHistory *history = reading->history;
     uint32_t births = 0, place;
-    for (uint32_t i = 0; i < history->record_count; i++) births += history->records[i].type == TFY_R_TASK_SPAWN;
+    for (uint32_t i = 0; i < history->record_count; i++) births += is_birth(&history->records[i]);
     history->task_workflows = calloc(history->task_count, sizeof *history->task_workflows);
     if (!history->task_workflows) return no_memory(reading);
     for (uint32_t i = 0; i < history->task_count; i++) {

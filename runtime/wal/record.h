@@ -5,8 +5,10 @@
  * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object:
  *
  *   Opened            {"epoch", "pid", "version"}
- *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N}       first record of a root task
+ *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?}    first record
+ *                     of a root task
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
+ *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
  *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   to a person; type: "bool", "string" or [cases]
  *                     {"tool": "signal", "name"}                                      waits for a signal
