@@ -53,8 +53,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
 #define BIT(option) (UINT64_C(1) << (option))
 #define RUNNING                                                                                                        \
     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT) |  \
-     BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) |
-     BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE))
+     BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) | BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE))
 #define ANSWERING (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {
@@ -91,258 +90,257 @@ static const TfyCommandInfo COMMANDS[] = {
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
 
-     const TfyCommandInfo *tfy__command_at(int index)
-     {
-         return index < COMMAND_COUNT ? &COMMANDS[index] : NULL;
-     }
+const TfyCommandInfo *tfy__command_at(int index)
+{
+    return index < COMMAND_COUNT ? &COMMANDS[index] : NULL;
+}
 
-     const TfyCommandInfo *tfy__command_find(const char *name)
-     {
-         for (int i = 0; i < COMMAND_COUNT; i++) {
-             if (strcmp(COMMANDS[i].name, name) == 0) return &COMMANDS[i];
-         }
-         return NULL;
-     }
+const TfyCommandInfo *tfy__command_find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].name, name) == 0) return &COMMANDS[i];
+    }
+    return NULL;
+}
 
-     bool tfy__command_takes(const TfyCommandInfo *command, int option)
-     {
-         return option == OPT_HELP || (command->options & BIT(option)) != 0;
-     }
+bool tfy__command_takes(const TfyCommandInfo *command, int option)
+{
+    return option == OPT_HELP || (command->options & BIT(option)) != 0;
+}
 
-     void tfy__command_usage(const TfyCommandInfo *command, void *file)
-     {
-         fprintf(file, "usage: %s %s%s%s [options]\n%s\n", tfy__program_name(), command->name,
-                 *command->operands ? " " : "", command->operands, command->summary);
-         tfy__command_options(command, file);
-     }
+void tfy__command_usage(const TfyCommandInfo *command, void *file)
+{
+    fprintf(file, "usage: %s %s%s%s [options]\n%s\n", tfy__program_name(), command->name, *command->operands ? " " : "",
+            command->operands, command->summary);
+    tfy__command_options(command, file);
+}
 
-     void tfy__command_options(const TfyCommandInfo *command, void *file)
-     {
-         for (int i = 0; i < OPT_COUNT; i++) {
-             const TfyOptionInfo *info = &OPTIONS[i];
-             char left[64];
-             if (!tfy__command_takes(command, i)) continue;
-             snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
-                      info->argument ? info->argument : "");
-             fprintf(file, "  %-20s  %s\n", left, info->meaning);
-         }
-     }
+void tfy__command_options(const TfyCommandInfo *command, void *file)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const TfyOptionInfo *info = &OPTIONS[i];
+        char left[64];
+        if (!tfy__command_takes(command, i)) continue;
+        snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
+                 info->argument ? info->argument : "");
+        fprintf(file, "  %-20s  %s\n", left, info->meaning);
+    }
+}
 
-     /* ---- did you mean ---- */
+/* ---- did you mean ---- */
 
 #define WORD_MAX 64
 
-     /* Edits (insert, delete, replace, swap of neighbours) between two words of at most WORD_MAX bytes. */
-     static int distance(const char *a, const char *b)
-     {
-         int a_len = (int)strlen(a), b_len = (int)strlen(b);
-         int rows[3][WORD_MAX + 1];
-         if (a_len > WORD_MAX || b_len > WORD_MAX) return WORD_MAX;
-         for (int j = 0; j <= b_len; j++) rows[0][j] = j;
-         for (int i = 1; i <= a_len; i++) {
-             int *now = rows[i % 3], *before = rows[(i + 2) % 3], *before_that = rows[(i + 1) % 3];
-             now[0] = i;
-             for (int j = 1; j <= b_len; j++) {
-                 int best = before[j - 1] + (a[i - 1] != b[j - 1]);
-                 if (before[j] + 1 < best) best = before[j] + 1;
-                 if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
-                 if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before_that[j - 2] + 1 < best)
-                     best = before_that[j - 2] + 1;
-                 now[j] = best;
-             }
-         }
-         return rows[a_len % 3][b_len];
-     }
+/* Edits (insert, delete, replace, swap of neighbours) between two words of at most WORD_MAX bytes. */
+static int distance(const char *a, const char *b)
+{
+    int a_len = (int)strlen(a), b_len = (int)strlen(b);
+    int rows[3][WORD_MAX + 1];
+    if (a_len > WORD_MAX || b_len > WORD_MAX) return WORD_MAX;
+    for (int j = 0; j <= b_len; j++) rows[0][j] = j;
+    for (int i = 1; i <= a_len; i++) {
+        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *before_that = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= b_len; j++) {
+            int best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            if (before[j] + 1 < best) best = before[j] + 1;
+            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before_that[j - 2] + 1 < best)
+                best = before_that[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return rows[a_len % 3][b_len];
+}
 
-     const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *state)
-     {
-         const char *best = NULL;
-         int best_distance = (int)strlen(word) / 3 + 2;
-         for (int i = 0;; i++) {
-             const char *name = candidate(state, i);
-             if (!name) return best;
-             int d = distance(word, name);
-             if (d < best_distance && d < (int)strlen(name)) {
-                 best = name;
-                 best_distance = d;
-             }
-         }
-     }
+const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *state)
+{
+    const char *best = NULL;
+    int best_distance = (int)strlen(word) / 3 + 2;
+    for (int i = 0;; i++) {
+        const char *name = candidate(state, i);
+        if (!name) return best;
+        int d = distance(word, name);
+        if (d < best_distance && d < (int)strlen(name)) {
+            best = name;
+            best_distance = d;
+        }
+    }
+}
 
-     /* The options a command takes, one after the other. */
-     static const char *option_candidate(const void *state, int index)
-     {
-         for (int i = 0; i < OPT_COUNT; i++) {
-             if (tfy__command_takes(state, i) && index-- == 0) return OPTIONS[i].name;
-         }
-         return NULL;
-     }
+/* The options a command takes, one after the other. */
+static const char *option_candidate(const void *state, int index)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (tfy__command_takes(state, i) && index-- == 0) return OPTIONS[i].name;
+    }
+    return NULL;
+}
 
-     /* ---- reading ---- */
+/* ---- reading ---- */
 
-     /* Where the reader stands. Its functions answer false after a message; status is then what to exit with. */
-     typedef struct Reader {
-         TfyArgs *args;
-         int argc;
-         char **argv;
-         int at; /* the word being read; left at the last one that was used */
-         int status;
-     } Reader;
+/* Where the reader stands. Its functions answer false after a message; status is then what to exit with. */
+typedef struct Reader {
+    TfyArgs *args;
+    int argc;
+    char **argv;
+    int at; /* the word being read; left at the last one that was used */
+    int status;
+} Reader;
 
-     static bool refuse(Reader *reader, int status)
-     {
-         reader->status = status;
-         return false;
-     }
+static bool refuse(Reader *reader, int status)
+{
+    reader->status = status;
+    return false;
+}
 
-     static int find_option(const char *name, size_t len)
-     {
-         for (int i = 0; i < OPT_COUNT; i++) {
-             if (strlen(OPTIONS[i].name) == len && memcmp(OPTIONS[i].name, name, len) == 0) return i;
-         }
-         return -1;
-     }
+static int find_option(const char *name, size_t len)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (strlen(OPTIONS[i].name) == len && memcmp(OPTIONS[i].name, name, len) == 0) return i;
+    }
+    return -1;
+}
 
-     const TfyOptionInfo *tfy__option_at(int option)
-     {
-         return &OPTIONS[option];
-     }
+const TfyOptionInfo *tfy__option_at(int option)
+{
+    return &OPTIONS[option];
+}
 
-     int tfy__option_words(const TfyCommandInfo *command, const char *text)
-     {
-         bool long_form = text[1] == '-';
-         const char *name = text + (long_form ? 2 : 1);
-         size_t len = strcspn(name, "=");
-         int option = find_option(name, len);
-         if (option < 0 || !tfy__command_takes(command, option) || long_form == (len == 1)) return 0;
-         return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
-     }
+int tfy__option_words(const TfyCommandInfo *command, const char *text)
+{
+    bool long_form = text[1] == '-';
+    const char *name = text + (long_form ? 2 : 1);
+    size_t len = strcspn(name, "=");
+    int option = find_option(name, len);
+    if (option < 0 || !tfy__command_takes(command, option) || long_form == (len == 1)) return 0;
+    return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
+}
 
-     static int refuse_option(const TfyCommandInfo *command, const char *text, const char *name)
-     {
-         const char *meant = tfy__nearest(name, option_candidate, command);
-         if (meant) {
-             return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; did you mean '%s%s'?", command->name, text,
-                              meant[1] ? "--" : "-", meant);
-         }
-         return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; see '%s %s --help'", command->name, text,
-                          tfy__program_name(), command->name);
-     }
+static int refuse_option(const TfyCommandInfo *command, const char *text, const char *name)
+{
+    const char *meant = tfy__nearest(name, option_candidate, command);
+    if (meant) {
+        return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; did you mean '%s%s'?", command->name, text,
+                         meant[1] ? "--" : "-", meant);
+    }
+    return tfy__fail(EXIT_USAGE, "%s takes no option '%s'; see '%s %s --help'", command->name, text,
+                     tfy__program_name(), command->name);
+}
 
-     static bool is_run(const TfyCommandInfo *command)
-     {
-         return strcmp(command->name, "run") == 0;
-     }
+static bool is_run(const TfyCommandInfo *command)
+{
+    return strcmp(command->name, "run") == 0;
+}
 
-     /* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later. A following "--x"
+/* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later. A following "--x"
  * is the next parameter, never a value: values that begin with two dashes are written with '='. */
-     static bool take_param(Reader *reader)
-     {
-         char *text = reader->argv[reader->at];
-         if (strncmp(text, "--", 2) != 0 || !text[2]) {
-             return refuse(reader, tfy__fail(EXIT_USAGE, "unexpected '%s'; parameters are written --NAME VALUE", text));
-         }
-         const char **pair = &reader->args->params[2 * reader->args->param_count++];
-         char *equals = strchr(text, '=');
-         pair[0] = text + 2;
-         if (equals) {
-             *equals = '\0';
-             pair[1] = equals + 1;
-         } else if (reader->at + 1 < reader->argc && strncmp(reader->argv[reader->at + 1], "--", 2) != 0) {
-             pair[1] = reader->argv[++reader->at];
-         }
-         return true;
-     }
+static bool take_param(Reader *reader)
+{
+    char *text = reader->argv[reader->at];
+    if (strncmp(text, "--", 2) != 0 || !text[2]) {
+        return refuse(reader, tfy__fail(EXIT_USAGE, "unexpected '%s'; parameters are written --NAME VALUE", text));
+    }
+    const char **pair = &reader->args->params[2 * reader->args->param_count++];
+    char *equals = strchr(text, '=');
+    pair[0] = text + 2;
+    if (equals) {
+        *equals = '\0';
+        pair[1] = equals + 1;
+    } else if (reader->at + 1 < reader->argc && strncmp(reader->argv[reader->at + 1], "--", 2) != 0) {
+        pair[1] = reader->argv[++reader->at];
+    }
+    return true;
+}
 
-     /* Of all options only the directories may be given several times. */
-     static void keep_value(TfyArgs *args, int option, const char *value)
-     {
-         args->option[option] = value;
-         if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
-     }
+/* Of all options only the directories may be given several times. */
+static void keep_value(TfyArgs *args, int option, const char *value)
+{
+    args->option[option] = value;
+    if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
+}
 
-     static bool take_option(Reader *reader)
-     {
-         TfyArgs *args = reader->args;
-         const char *text = reader->argv[reader->at];
-         bool long_form = text[1] == '-';
-         const char *name = text + (long_form ? 2 : 1);
-         size_t len = strcspn(name, "=");
-         int option = tfy__option_words(args->command, text) ? find_option(name, len) : -1;
-         if (option < 0) {
-             if (is_run(args->command) && long_form) return take_param(reader);
-             return refuse(reader, refuse_option(args->command, text, name));
-         }
-         bool has_value = name[len] == '=';
-         if (!OPTIONS[option].argument) {
-             args->option[option] = "";
-             return !has_value ||
-                    refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", OPTIONS[option].name));
-         }
-         if (has_value) {
-             keep_value(args, option, name + len + 1);
-             return true;
-         }
-         if (reader->at + 1 >= reader->argc) {
-             return refuse(reader,
-                           tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, OPTIONS[option].argument));
-         }
-         keep_value(args, option, reader->argv[++reader->at]);
-         return true;
-     }
+static bool take_option(Reader *reader)
+{
+    TfyArgs *args = reader->args;
+    const char *text = reader->argv[reader->at];
+    bool long_form = text[1] == '-';
+    const char *name = text + (long_form ? 2 : 1);
+    size_t len = strcspn(name, "=");
+    int option = tfy__option_words(args->command, text) ? find_option(name, len) : -1;
+    if (option < 0) {
+        if (is_run(args->command) && long_form) return take_param(reader);
+        return refuse(reader, refuse_option(args->command, text, name));
+    }
+    bool has_value = name[len] == '=';
+    if (!OPTIONS[option].argument) {
+        args->option[option] = "";
+        return !has_value ||
+               refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", OPTIONS[option].name));
+    }
+    if (has_value) {
+        keep_value(args, option, name + len + 1);
+        return true;
+    }
+    if (reader->at + 1 >= reader->argc) {
+        return refuse(reader, tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, OPTIONS[option].argument));
+    }
+    keep_value(args, option, reader->argv[++reader->at]);
+    return true;
+}
 
-     static int check_words(const TfyArgs *args)
-     {
-         const TfyCommandInfo *command = args->command;
-         if (args->word_count < command->min_words) {
-             tfy__say("%s needs %s", command->name, command->operands);
-         } else if (command->max_words >= 0 && args->word_count > command->max_words) {
-             tfy__say("%s does not take '%s'", command->name, args->words[command->max_words]);
-         } else {
-             return -1;
-         }
-         tfy__command_usage(command, stderr);
-         return EXIT_USAGE;
-     }
+static int check_words(const TfyArgs *args)
+{
+    const TfyCommandInfo *command = args->command;
+    if (args->word_count < command->min_words) {
+        tfy__say("%s needs %s", command->name, command->operands);
+    } else if (command->max_words >= 0 && args->word_count > command->max_words) {
+        tfy__say("%s does not take '%s'", command->name, args->words[command->max_words]);
+    } else {
+        return -1;
+    }
+    tfy__command_usage(command, stderr);
+    return EXIT_USAGE;
+}
 
-     static bool read_words(Reader *reader)
-     {
-         TfyArgs *args = reader->args;
-         bool rest = false; /* behind "--": parameters of `run`, operands of the others */
-         for (; reader->at < reader->argc; reader->at++) {
-             char *text = reader->argv[reader->at];
-             if (rest && is_run(args->command)) {
-                 if (!take_param(reader)) return false;
-             } else if (!rest && strcmp(text, "--") == 0) {
-                 rest = true;
-             } else if (!rest && text[0] == '-' && text[1]) {
-                 if (!take_option(reader)) return false;
-             } else {
-                 args->words[args->word_count++] = text;
-             }
-         }
-         return true;
-     }
+static bool read_words(Reader *reader)
+{
+    TfyArgs *args = reader->args;
+    bool rest = false; /* behind "--": parameters of `run`, operands of the others */
+    for (; reader->at < reader->argc; reader->at++) {
+        char *text = reader->argv[reader->at];
+        if (rest && is_run(args->command)) {
+            if (!take_param(reader)) return false;
+        } else if (!rest && strcmp(text, "--") == 0) {
+            rest = true;
+        } else if (!rest && text[0] == '-' && text[1]) {
+            if (!take_option(reader)) return false;
+        } else {
+            args->words[args->word_count++] = text;
+        }
+    }
+    return true;
+}
 
-     int tfy__args_parse(int argc, char **argv, TfyArgs *args)
-     {
-         *args = (TfyArgs){.command = tfy__command_find(argv[0])};
-         args->words = calloc((size_t)argc + 1, sizeof *args->words);
-         args->params = calloc(2 * ((size_t)argc + 1), sizeof *args->params);
-         args->dirs = calloc((size_t)argc + 1, sizeof *args->dirs);
-         if (!args->words || !args->params || !args->dirs) return tfy__fail(EXIT_BUG, "memory ran out");
-         Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
-         if (!read_words(&reader)) return reader.status;
-         if (!args->option[OPT_HELP]) return check_words(args);
-         if (is_run(args->command)) return -1; /* the program prints its workflow's own usage */
-         tfy__command_usage(args->command, stdout);
-         return tfy__flush_stdout(EXIT_DONE);
-     }
+int tfy__args_parse(int argc, char **argv, TfyArgs *args)
+{
+    *args = (TfyArgs){.command = tfy__command_find(argv[0])};
+    args->words = calloc((size_t)argc + 1, sizeof *args->words);
+    args->params = calloc(2 * ((size_t)argc + 1), sizeof *args->params);
+    args->dirs = calloc((size_t)argc + 1, sizeof *args->dirs);
+    if (!args->words || !args->params || !args->dirs) return tfy__fail(EXIT_BUG, "memory ran out");
+    Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
+    if (!read_words(&reader)) return reader.status;
+    if (!args->option[OPT_HELP]) return check_words(args);
+    if (is_run(args->command)) return -1; /* the program prints its workflow's own usage */
+    tfy__command_usage(args->command, stdout);
+    return tfy__flush_stdout(EXIT_DONE);
+}
 
-     void tfy__args_free(TfyArgs *args)
-     {
-         free(args->words);
-         free(args->params);
-         free(args->dirs);
-         args->words = args->params = args->dirs = NULL;
-     }
+void tfy__args_free(TfyArgs *args)
+{
+    free(args->words);
+    free(args->params);
+    free(args->dirs);
+    args->words = args->params = args->dirs = NULL;
+}

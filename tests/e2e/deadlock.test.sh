@@ -75,3 +75,7 @@ check "... in time" printed_exactly "in time"
 run timeout 20 tfy resume --all
 check "a run that waits beside one in a deadlock: waiting" ended 75 "waiting for people"
 check "... and the other is told too" grep -q "task 1 (receiver, circle.tfy:18)" err
+
+run timeout 20 tfy run "$EXAMPLES/philosophers/philosophers.tfy" --workflow reckless
+check "philosophers who all reach to the left first: 75" ended 75 "in a circle: "
+check "... the whole table" [ "$(grep -c "waits for lock \"fork [0-2]\", held by task 1.[1-3]$" err)" = 3 ]
