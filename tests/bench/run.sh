@@ -14,6 +14,9 @@ for word in "$@"; do
     *) build=$word ;;
     esac
 done
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$build" && pwd)
+g++ -O2 -std=c++20 -o "$build/tests/bench/coroutine" "$here/coroutine.cc"
 figures=$(mktemp)
 trap 'rm -f "$figures"' EXIT
 trap 'exit 130' INT TERM
@@ -22,7 +25,9 @@ for program in "$build"/tests/bench/bench_*; do
     [ -f "$program" ] && [ -x "$program" ] || continue
     # Databases lie beside the build: a sync must reach a disk, and /tmp may be memory.
     name=${program##*/}
-    (cd "$build" && "./tests/bench/$name") >"$figures" || { echo "bench: $name failed" >&2; status=1; }
+    set --
+    [ "$name" != bench_others ] || set -- "$build/tests/bench" "$here"
+    (cd "$build" && "./tests/bench/$name" "$@") >"$figures" || { echo "bench: $name failed" >&2; status=1; }
     if [ -n "$tsv" ]; then
         cat "$figures"
     else
