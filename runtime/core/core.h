@@ -170,7 +170,7 @@ enum {
 typedef struct Timer {
     int64_t due_ns;
     void *arg;
-    uint32_t next, prev; /* neighbours in its list; late: prev is its place in the heap */
+    uint32_t next, prev; /* neighbours in its list; late: 0, and its place in the heap */
     uint32_t generation; /* how often this node was used, from 1: the handle's upper half */
     uint16_t place;      /* level * WHEEL_SLOTS + slot, or TIMER_… */
     uint8_t handler;     /* index into handlers */

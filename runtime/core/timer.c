@@ -298,7 +298,7 @@ static Timer *of_handle(const Timers *timers, uint64_t handle)
     return timer->generation == handle >> 32 && timer->place != TIMER_FREE ? timer : NULL;
 }
 
-static void take_out(Timers *timers, Timer *timer)
+static void take_from_end(Timers *timers, Timer *timer)
 {
     if (timer->place < TIMER_DUE)
         take_from_wheel(timers, timer);
@@ -306,6 +306,17 @@ static void take_out(Timers *timers, Timer *timer)
         unlink_node(timers, &timers->due, timer);
     else
         take_late(timers, timer->prev);
+}
+
+static inline void take_out(Timers *timers, Timer *timer)
+{
+    if (timer->next &&
+        timer->prev) { /* in the middle of a list: most are, and then nothing but its neighbours is touched */
+        node_at(timers, timer->next)->prev = timer->prev;
+        node_at(timers, timer->prev)->next = timer->next;
+    } else {
+        take_from_end(timers, timer);
+    }
     if (timer->due_ns <= timers->next_ns) timers->next_known = false;
     give_node(timers, (uint32_t)(timer - timers->nodes));
 }
