@@ -111,6 +111,21 @@ const char *tfy__source_point(const TfySourceMap *map, uint32_t point)
     return json_string_value(json_object_get(find_point(map, point), "id"));
 }
 
+/* Ids without a label are "WORKFLOW/KIND/CALLEE/N". */
+void tfy__source_callee(const TfySourceMap *map, uint32_t point, char name[64])
+{
+    static const char *const kinds[] = {"/tool/", "/effect/", "/prompt/"};
+    const char *id = tfy__source_point(map, point);
+    name[0] = '\0';
+    for (size_t i = 0; id && i < sizeof kinds / sizeof *kinds; i++) {
+        const char *kind = strstr(id, kinds[i]);
+        if (!kind) continue;
+        const char *callee = kind + strlen(kinds[i]);
+        snprintf(name, 64, "%.*s", (int)strcspn(callee, "/"), callee);
+        return;
+    }
+}
+
 const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *len)
 {
     const int64_t line = stored_line(find_point(map, point));

@@ -31,6 +31,8 @@ const char *tfy__source_file(const TfySourceMap *map);
 /* A point's line within its file; 0: unknown. *file: the file when it is not the main one, else NULL. */
 int64_t tfy__source_line(const TfySourceMap *map, uint32_t point, const char **file);
 const char *tfy__source_point(const TfySourceMap *map, uint32_t point); /* its id; NULL: unknown */
+/* The tool or effect that a point asks for; "" when it asks for none, or has a label and does not tell. */
+void tfy__source_callee(const TfySourceMap *map, uint32_t point, char name[64]);
 /* The text of a point's line without the blanks around it; *len its bytes; "" when there is none. */
 const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *len);
 

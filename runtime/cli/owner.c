@@ -39,6 +39,7 @@ typedef struct Client {
     int64_t out_lsn; /* leaves when this is durable; 0: at once */
     bool blocked;    /* the socket takes no more: its writability is waited for */
     bool watching;   /* events follow */
+    bool closing;    /* nothing follows */
     TfyPalCursor cursor;
     char filter[TFY_PAL_FILTER];
 } Client;
@@ -208,7 +209,7 @@ static bool pump(Client *client)
         if (client->blocked) return true;
         if (client->watching) take_events(client);
         if (client->out.failed) return false;
-        if (!client->out.len) return true;
+        if (!client->out.len) return !client->closing;
     }
 }
 
@@ -217,7 +218,7 @@ static void on_published(void *state)
     TfyOwner *owner = state;
     for (int i = 0; i < CLIENT_MAX; i++) {
         Client *client = &owner->clients[i];
-        if (client->fd >= 0 && client->watching && !pump(client)) close_client(client);
+        if (client->fd >= 0 && (client->watching || client->closing) && !pump(client)) close_client(client);
     }
 }
 
@@ -261,6 +262,17 @@ static int begin_watching(Client *client, const json_t *request, char *error)
     return code;
 }
 
+static void say_metrics(Client *client)
+{
+    TfyBuffer text = {0};
+    tfy__metrics_text(client->owner->loop, &text, &client->out_lsn);
+    tfy__buffer_text(&client->out, "{\"code\":0,\"text\":");
+    tfy__buffer_json_string(&client->out, text.data, text.len);
+    tfy__buffer_text(&client->out, "}\n");
+    client->closing = true;
+    tfy__buffer_free(&text);
+}
+
 /* False: it is done with. */
 static bool answer(Client *client)
 {
@@ -269,10 +281,13 @@ static bool answer(Client *client)
     json_t *request = json_loadb(client->line, client->len, JSON_REJECT_DUPLICATES, &json_error);
     name_of(client->uid, by, sizeof by);
     const char *what = text_member(request, "do");
-    int code = what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
-                                                  : obey(client->owner->loop, request, by, error);
+    bool figures = what && strcmp(what, "metrics") == 0;
+    if (figures) say_metrics(client);
+    int code = figures                              ? TFY_OK
+               : what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
+                                                    : obey(client->owner->loop, request, by, error);
     json_decref(request);
-    if (client->watching) return pump(client);
+    if (client->watching || client->closing) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
     if (code) json_object_set_new(reply, "error", json_string(error));
     char *text = json_dumps(reply, JSON_COMPACT);
@@ -301,12 +316,13 @@ static bool room(Client *client)
 static void on_client(void *arg, uint32_t events)
 {
     Client *client = arg;
-    if (client->watching && events & TFY_FD_WRITE && !pump(client)) {
+    if ((client->watching || client->closing) && events & TFY_FD_WRITE && !pump(client)) {
         close_client(client);
         return;
     }
     for (;;) {
-        if (client->watching) client->len = 0; /* it has nothing more to say; its end is worth knowing */
+        if (client->watching || client->closing)
+            client->len = 0; /* it has nothing more to say; its end is worth knowing */
         if (!room(client)) break;
         ssize_t got = recv(client->fd, client->line + client->len, client->cap - client->len, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR) continue;
@@ -314,7 +330,7 @@ static void on_client(void *arg, uint32_t events)
         if (got <= 0) break;
         char *end = memchr(client->line + client->len, '\n', (size_t)got);
         client->len += (size_t)got;
-        if (end && !client->watching) {
+        if (end && !client->watching && !client->closing) {
             client->len = (size_t)(end - client->line);
             if (!answer(client)) break;
         }

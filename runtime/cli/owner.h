@@ -5,7 +5,10 @@
  *   {"do":"resolve","run":R,"task":P?,"step":N,"how":"done"|"retry"|"fail","value":V?}
  *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
+ *   {"do":"metrics"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is durable.
+ *
+ * To metrics it is {"code":0,"text":T}, T in Prometheus' text format.
  *
  * To watch, the answer {"code":0,"epoch":E,"pid":P,"first":N,"next":N} begins a stream of lines that ends with the process: {"live":true,…} for
  * each task as it stands; the live events that are still kept, from number N on; then each as it happens; {"gap":true,"from":A,"to":B}

@@ -314,3 +314,53 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
     return snapshot->failed ? TFY_E_NOMEM : 0;
 }
+
+/* ---- figures ---- */
+
+void tfy__count_call(const Pending *pending, bool failed, bool timeout)
+{
+    TfyLoop *loop = pending->call.loop;
+    double seconds = (double)(loop->now_ns - pending->begun_ns) / 1e9;
+    tfy__metrics_call(&loop->metrics, pending->call.tool->name, seconds, failed, timeout);
+}
+
+void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state)
+{
+    counts[state == TFY_TASK_COMPLETED   ? TFY_ENDED_COMPLETED
+           : state == TFY_TASK_CANCELLED ? TFY_ENDED_CANCELLED
+                                         : TFY_ENDED_FAILED]++;
+}
+
+void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
+{
+    if (prompt > 0) loop->metrics.tokens[0] += (uint64_t)prompt;
+    if (completion > 0) loop->metrics.tokens[1] += (uint64_t)completion;
+}
+
+static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
+{
+    metrics->live = true;
+    metrics->runs_live = loop->runs_live;
+    for (const Run *run = loop->runs; run; run = run->next) metrics->tasks_live += run->ended ? 0 : run->live;
+    metrics->tasks_ready = loop->ring_tail - loop->ring_head;
+    metrics->timers = loop->timers.count;
+    metrics->calls_in_flight = loop->in_flight;
+    metrics->heap_bytes = loop->heap.in_use;
+    metrics->start_time = (double)loop->opened_ms / 1000;
+    metrics->events = loop->events;
+    if (loop->log) metrics->unsynced = (uint64_t)(tfy__log_last(loop->log) - tfy__log_durable(loop->log));
+    if (!loop->pal) return;
+    metrics->events_missed = loop->pal->lost;
+    metrics->subscribers = loop->pal->subscribers;
+}
+
+void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn)
+{
+    TfyMetrics now = loop->metrics; /* the rows of tools stay the loop's */
+    now.runs_started = now.records[TFY_R_INSTRUCTION_START];
+    now.tasks_started = now.runs_started + now.records[TFY_R_TASK_SPAWN];
+    read_gauges(loop, &now);
+    tfy__metrics_print(&now, out);
+    *lsn = tfy__out_lsn(loop);
+    tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
+}

@@ -22,6 +22,7 @@
 #include "core/test.h"
 #include "core/world.h"
 #include "observe/line.h"
+#include "observe/metrics.h"
 #include "observe/pal.h"
 #include "value/buffer.h"
 #include "value/heap.h"
@@ -423,6 +424,7 @@ struct Pending {
     bool held;           /* stands in run->held */
     bool in_sync;        /* stands in the loop's sync queue */
     bool in_work;        /* stands in the loop's work queue */
+    int64_t begun_ns;    /* in_call: when the performer was given it */
     bool told_idle;      /* live events said that it waits */
     bool asking;         /* approve, ask: the question was shown */
     bool lined_up;       /* a tool with a limit: it has asked for admission … */
@@ -552,6 +554,8 @@ struct TfyLoop {
     void (*published)(void *state); /* there is something new for them */
     void *published_state;
     TfyLineFilter lines;     /* log lines that are shown */
+    int64_t opened_ms;       /* wall clock: when this process began */
+    TfyMetrics metrics;      /* counters; gauges are read when somebody asks */
     bool tells;              /* somebody listens to live events, or log lines of the runtime's own are shown */
     TfyReplayReport *report; /* replay: where differences go */
     size_t memory_watch;     /* look at the tasks' memory when the heap holds more */
@@ -721,6 +725,8 @@ void tfy__out_flush(TfyLoop *loop);        /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
 
 /* activity.c */
+void tfy__count_call(const Pending *pending, bool failed, bool timeout); /* an attempt of its tool has ended */
+void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state);
 int tfy__activity_init(TfyLoop *loop, char *error_text);
 void tfy__activity_run_ended(const Run *run); /* its last record is appended */
 /* What the program itself says: an event with a stage of its own (level: NULL), or one that goes with a log line. */

@@ -88,6 +88,9 @@ void **tfy__module(TfyLoop *loop, int module);
 /* Live activity (PAL): stage is one of ADR-0007's names; published after everything appended so far is synced. */
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* What a model counted, for the figures. */
+void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion);
+
 /* A line for people, with its newline, on stderr after everything appended so far is synced; nothing in replay. */
 void tfy__report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -302,6 +302,7 @@ static bool record_end(Cold *cold, TfyTaskState *state)
         tfy__history_take(cold);
     } else if (ok) {
         ok = tfy__record_append(cold, type, cold->log.step, 0, &out) > 0;
+        tfy__count_end(task->loop->metrics.tasks_ended, *state);
     }
     if (out.failed) tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
     tfy__buffer_free(&out);
@@ -333,8 +334,8 @@ static void run_finish(TfyLoop *loop, Run *run)
     if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
     if (record)
         tfy__history_take(root);
-    else
-        tfy__record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out);
+    else if (tfy__record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out) > 0)
+        tfy__count_end(loop->metrics.runs_ended, root->end_state);
     tfy__buffer_free(&out);
     run->log.state = root->end_state;
     run->log.ended_ms = loop->now_ms;

@@ -277,6 +277,7 @@ static int open_core(TfyLoop *loop, char *error_text)
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);
+    loop->opened_ms = loop->now_ms;
     return code < 0 ? code : tfy__activity_init(loop, error_text);
 }
 
@@ -716,6 +717,7 @@ int tfy_close(TfyLoop *loop)
     if (!code) tfy__out_flush(loop);
     tfy__out_free(loop);
     tfy__pal_close(loop);
+    tfy__metrics_free(&loop->metrics);
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);

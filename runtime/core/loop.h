@@ -74,6 +74,9 @@ TfyPal *tfy__pal(TfyLoop *loop); /* NULL: not open */
 int tfy__pal_subscribe(TfyLoop *loop, const char *run, const char *task, char filter[TFY_PAL_FILTER],
                        TfyBuffer *snapshot, int64_t *lsn, char *error_text);
 
+/* The figures of this process in Prometheus' text format (observe/metrics.h). They may leave as a snapshot does. */
+void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn);
+
 /* What made tfy_run fail, one sentence; "" when nothing did. */
 const char *tfy__failure(TfyLoop *loop);
 

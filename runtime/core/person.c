@@ -76,6 +76,7 @@ void tfy__person_ask(Pending *pending)
     pending->stage = STAGE_RUN;
     pending->asking = true;
     if (pending->due_ms) tfy__step_arm(pending);
+    loop->metrics.questions++;
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
         const char *answer = first_answer(call->result);

@@ -249,6 +249,7 @@ int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_
     if (lsn < 0)
         tfy__loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
                        (long long)tfy__log_durable(loop->log));
+    loop->metrics.records[type]++;
     if (cold->task) cold->task->passages = 0;
     return lsn;
 }
@@ -310,6 +311,7 @@ static bool record_retry(Pending *pending)
     tfy__buffer_printf(&out, ",\"due\":%lld}", (long long)pending->due_ms);
     int64_t lsn = tfy__step_append(pending, TFY_R_RETRY, &out);
     tfy__buffer_free(&out);
+    if (!pending->backoff_only) tfy__metrics_retry(&pending->call.loop->metrics, pending->call.tool->name);
     return lsn > 0;
 }
 

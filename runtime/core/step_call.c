@@ -61,6 +61,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
         return;
     }
     leave_call(pending);
+    tfy__count_call(pending, false, false);
     if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
     tfy__step_answer(pending, result);
@@ -80,6 +81,7 @@ static void call_failed(Pending *pending)
         tfy__person_in_doubt(pending);
         return;
     }
+    tfy__count_call(pending, true, false);
     if (tfy__step_append(pending, call->record_type, result_payload(pending, NULL)) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
     pending->stage = STAGE_SETTLE;

@@ -36,6 +36,7 @@ static void timer_fired(void *arg)
     int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
+    if (worked) tfy__count_call(pending, true, true);
     if (worked)
         tfy__activity(pending->call.task, "ToolExecutionComplete", "%s ran out of time", pending->call.tool->name);
     if (!pending->bounded) {
@@ -139,6 +140,7 @@ static void start_call(Pending *pending)
     pending->stage = STAGE_RUN;
     pending->in_call = true;
     loop->in_flight++;
+    pending->begun_ns = loop->now_ns;
     if (!pending->probing) tfy__step_arm(pending);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     if (injected(pending) || registered(pending)) return;

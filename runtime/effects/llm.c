@@ -293,6 +293,7 @@ static void take_reply(Asking *asking, const TfyLlmReply *reply)
     call->occurrence = occurrence;
     if (kept) write_extra(asking, reply, occurrence);
     free_asking(asking);
+    tfy__count_tokens(call->loop, reply->prompt_tokens, reply->completion_tokens);
     if (reply->completion_tokens >= 0)
         tfy__activity(call->task, "Tokens", "%s: %lld in, %lld out", call->tool->name, (long long)reply->prompt_tokens,
                       (long long)reply->completion_tokens);

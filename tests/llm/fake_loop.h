@@ -147,6 +147,10 @@ void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
     task->loop->activities++;
 }
 
+void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
+{
+}
+
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
     FakeCall *fake = fake_of(call->task);
