@@ -1,7 +1,7 @@
 /* file.c: read_file and write_file inside the working root.
  *
- * Both run on the loop's thread: a file is at most 16 MiB, and what a disk needs for that is less than what a thread would cost in
- * order and complexity. A write is seen whole or not at all, also after a crash: a new file in the same directory, synced, renamed over
+ * A disk can take long, so both are work for the pool's threads. Writes are done one after the other, and whoever stops one waits until it
+ * is over: no write goes on behind the back of a later attempt, which would use the same temporary name. A write is seen whole or not at all, also after a crash: a new file in the same directory, synced, renamed over
  * the old one, the directory synced. The temporary name follows from the step's key, so what a crash leaves behind is taken up by the
  * repeated step. */
 #include "effects/file.h"
@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "effects/pool.h"
 #include "value/utf8.h"
 
 #define LINK_HOPS 8 /* symbolic links followed when a file is written */
@@ -140,26 +141,91 @@ int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out)
     return -error;
 }
 
-static void read_start(TfyCall *call)
+/* What a thread of the pool needs to know of a call, and what comes of it. */
+typedef struct FileJob {
+    TfyJob job;    /* first */
+    TfyCall *call; /* the loop's thread's affair */
+    int root_fd;   /* open as long as the pool */
+    char *path;    /* owned */
+    TfyBuffer content;
+    const char *bytes, *key; /* of a write: the call's */
+    size_t len;
+    int error; /* 0 or -errno */
+} FileJob;
+
+static const char *shown(const TfyCall *call)
 {
+    return ((const TfyString *)call->args[0].o)->bytes;
+}
+
+static void job_drop(TfyJob *job)
+{
+    FileJob *own = (FileJob *)job;
+    tfy__buffer_free(&own->content);
+    free(own->path);
+    free(own);
+}
+
+/* Hands the call to the pool, or fails it. */
+static void begin(TfyCall *call, const char *verb, FileJob wanted)
+{
+    const char *path = tfy__path_below(call->loop, call->args[0].o);
+    FileJob *job = path ? malloc(sizeof *job) : NULL;
+    if (!path) {
+        tfy__file_error(call, verb, shown(call), EXDEV);
+        return;
+    }
+    if (job) *job = wanted;
+    if (job) job->call = call;
+    if (job) job->root_fd = tfy__root_fd(call->loop);
+    if (job) job->job.drop = job_drop;
+    if (job && (job->path = strdup(path)) && tfy__pool_add(call->loop, &job->job) == 0) {
+        call->state = job;
+        return;
+    }
+    if (job) job_drop(&job->job);
+    tfy__file_error(call, verb, shown(call), ENOMEM);
+}
+
+static void read_work(TfyJob *job)
+{
+    FileJob *own = (FileJob *)job;
+    own->error = tfy__file_read(own->root_fd, own->path, true, &own->content);
+}
+
+static void read_done(TfyJob *job)
+{
+    FileJob *own = (FileJob *)job;
+    TfyCall *call = own->call;
     TfyTask *task = call->task; /* the call may be gone when it is answered */
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
-    TfyBuffer content = {0};
-    const char *shown = ((const TfyString *)call->args[0].o)->bytes,
-               *path = tfy__path_below(call->loop, call->args[0].o);
-    int error = path ? tfy__file_read(tfy__root_fd(call->loop), path, true, &content) : -EXDEV;
+    TfyBuffer content = own->content;
+    int error = own->error;
+    own->content = (TfyBuffer){0};
+    job_drop(job);
     TfyObj *text = error ? NULL : tfy_string_of(task, content.data ? content.data : "", content.len);
     if (error) {
-        tfy__file_error(call, "read", shown, -error);
+        tfy__file_error(call, "read", shown(call), -error);
     } else if (text) {
         tfy__call_done(call, tfy_of_obj(text));
     } else {
         tfy_drop(task, tfy_take_error(task));
-        tfy__file_error(call, "read", shown, ENOMEM);
+        tfy__file_error(call, "read", shown(call), ENOMEM);
     }
     tfy__buffer_free(&content);
     if (heap->temp_count > mark) tfy__cut(heap, mark);
+}
+
+static void read_start(TfyCall *call)
+{
+    begin(call, "read", (FileJob){.job = {.work = read_work, .done = read_done}});
+}
+
+static void read_abort(TfyCall *call)
+{
+    FileJob *own = call->state;
+    tfy__pool_let_go(call->loop, &own->job);
 }
 
 /* ---- writing ---- */
@@ -295,24 +361,43 @@ int tfy__file_remove(int root_fd, const char *start)
     return error == -ENOENT ? 0 : error;
 }
 
-static void write_start(TfyCall *call)
+static void write_work(TfyJob *job)
 {
-    const char *shown = ((const TfyString *)call->args[0].o)->bytes,
-               *path = tfy__path_below(call->loop, call->args[0].o);
-    int root_fd = tfy__root_fd(call->loop);
-    const TfyString *text = (const TfyString *)call->args[1].o;
-    int error = path ? tfy__file_write(root_fd, path, call->key, -1, text->bytes, text->byte_len) : -EXDEV;
+    FileJob *own = (FileJob *)job;
+    own->error = tfy__file_write(own->root_fd, own->path, own->key, -1, own->bytes, own->len);
+}
+
+static void write_done(TfyJob *job)
+{
+    FileJob *own = (FileJob *)job;
+    TfyCall *call = own->call;
+    int error = own->error;
+    job_drop(job);
     if (error) {
-        tfy__file_error(call, "write", shown, -error);
+        tfy__file_error(call, "write", shown(call), -error);
     } else {
         tfy__call_done(call, tfy_of_int(0));
     }
 }
 
-/* Never in flight: both are answered inside start. */
-static void abort_nothing(TfyCall *call)
+static void write_start(TfyCall *call)
 {
+    const TfyString *text = (const TfyString *)call->args[1].o;
+    begin(call, "write",
+          (FileJob){.job = {.work = write_work, .done = write_done, .alone = true},
+                    .bytes = text->bytes,
+                    .key = call->key,
+                    .len = text->byte_len});
 }
 
-const TfyPerformer tfy__perform_read_file = {.name = "read_file", .start = read_start, .abort = abort_nothing};
-const TfyPerformer tfy__perform_write_file = {.name = "write_file", .start = write_start, .abort = abort_nothing};
+static void write_abort(TfyCall *call)
+{
+    FileJob *own = call->state;
+    tfy__pool_settle(call->loop, &own->job);
+    tfy__pool_let_go(call->loop, &own->job);
+}
+
+const TfyPerformer tfy__perform_read_file = {
+    .name = "read_file", .start = read_start, .abort = read_abort, .close = tfy__pool_close};
+const TfyPerformer tfy__perform_write_file = {
+    .name = "write_file", .start = write_start, .abort = write_abort, .close = tfy__pool_close};

@@ -21,10 +21,11 @@ typedef struct Pool {
     pthread_cond_t wake; /* a job was queued, or the pool closes */
     pthread_cond_t rest; /* a job's work is over, or a thread has ended */
     JobQueue queued, finished;
-    int threads;   /* that run */
-    int idle;      /* that wait for a job, or were woken for one and have not begun */
-    int backlog;   /* jobs in queued */
-    int outliving; /* that do work which may outlive the loop */
+    int threads;     /* that run */
+    int idle;        /* that wait for a job, or were woken for one and have not begun */
+    int backlog;     /* jobs in queued */
+    bool alone_runs; /* a job that is to be alone among its like */
+    int outliving;   /* that do work which may outlive the loop */
     bool closing;
     bool left; /* the loop is gone: the last thread frees the pool */
     int event_fd;
@@ -79,16 +80,25 @@ static void pool_free(Pool *pool)
 
 /* ---- the threads' side ---- */
 
+static TfyJob *next_job(const Pool *pool)
+{
+    TfyJob *job = pool->queued.first;
+    while (job && job->alone && pool->alone_runs) job = job->next;
+    return job;
+}
+
 /* With the mutex held, as before and after. */
 static void run_job(Pool *pool, TfyJob *job)
 {
     bool outlives = job->may_outlive;
     job->state = TFY_JOB_RUNNING;
     pool->outliving += outlives;
+    pool->alone_runs |= job->alone;
     pthread_mutex_unlock(&pool->mutex);
     job->work(job);
     pthread_mutex_lock(&pool->mutex);
     pool->outliving -= outlives;
+    if (job->alone) pool->alone_runs = false; /* this thread takes up the next one */
     job->state = TFY_JOB_DONE;
     if (job->dropped) {
         job->drop(job);
@@ -104,9 +114,9 @@ static void *serve(void *arg)
     Pool *pool = arg;
     pthread_mutex_lock(&pool->mutex);
     while (!pool->closing) {
-        TfyJob *job = pop(&pool->queued);
+        TfyJob *job = next_job(pool);
         if (job) {
-            pool->backlog--;
+            unqueue(pool, job);
             run_job(pool, job);
             continue;
         }

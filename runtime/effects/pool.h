@@ -18,6 +18,7 @@ struct TfyJob {
     void (*work)(TfyJob *job); /* on a thread of the pool */
     void (*done)(TfyJob *job); /* on the loop's thread; frees it */
     void (*drop)(TfyJob *job); /* instead of done */
+    bool alone;                /* no two such jobs run at once; they keep their order */
     bool may_outlive;          /* drop may come after the loop was closed */
     /* the pool's */
     enum { TFY_JOB_QUEUED, TFY_JOB_RUNNING, TFY_JOB_DONE } state;

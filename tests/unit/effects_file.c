@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include "effects/file.h"
+#include "effects/pool.h"
 
 static int open_loop(void **state)
 {
@@ -13,6 +14,7 @@ static int open_loop(void **state)
 
 static int close_loop(void **state)
 {
+    tfy__pool_close(*state);
     loop_close(*state);
     return 0;
 }
@@ -27,6 +29,7 @@ static Job *read_path(TfyLoop *loop, const char *path)
     Job *job = job_new(loop, &read_tool);
     job->args[0] = tfy_of_obj(text_of(loop, path));
     tfy__perform_read_file.start(&job->call);
+    await(loop, job, 10000);
     return job;
 }
 
@@ -36,6 +39,7 @@ static Job *write_path(TfyLoop *loop, const char *path, const char *text)
     job->args[0] = tfy_of_obj(text_of(loop, path));
     job->args[1] = tfy_of_obj(text_of(loop, text));
     tfy__perform_write_file.start(&job->call);
+    await(loop, job, 10000);
     return job;
 }
 
@@ -120,6 +124,7 @@ static void takes_up_what_a_crash_left(void **state)
     job->args[1] = tfy_of_obj(text_of(loop, "new"));
     close(openat(loop->root_fd, ".tfy-9d10f2ba07f2a9f5.tmp", O_CREAT | O_WRONLY, 0400));
     tfy__perform_write_file.start(&job->call);
+    await(loop, job, 10000);
     assert_true(job->done);
     job_free(job);
     assert_reads(loop, "a.txt", "new");
@@ -292,6 +297,7 @@ static void walks_without_openat2(void **state)
 static void leaks_no_descriptor(void **state)
 {
     TfyLoop *loop = *state;
+    job_free(read_path(loop, "none")); /* the pool is made */
     int before = open_descriptors();
     writes_and_reads(state);
     says_what_is_wrong(state);

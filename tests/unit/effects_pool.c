@@ -131,13 +131,19 @@ static void drop(TfyJob *job)
     free(job);
 }
 
-static TfyJob *add(TfyLoop *loop, int64_t in, bool may_outlive)
+static TfyJob *add_as(TfyLoop *loop, int64_t in, bool may_outlive, bool alone)
 {
     Sum *sum = calloc(1, sizeof *sum);
     assert_non_null(sum);
-    *sum = (Sum){.job = {.work = work, .done = done, .drop = drop, .may_outlive = may_outlive}, .in = in};
+    *sum =
+        (Sum){.job = {.work = work, .done = done, .drop = drop, .may_outlive = may_outlive, .alone = alone}, .in = in};
     assert_int_equal(tfy__pool_add(loop, &sum->job), 0);
     return &sum->job;
+}
+
+static TfyJob *add(TfyLoop *loop, int64_t in, bool may_outlive)
+{
+    return add_as(loop, in, may_outlive, false);
 }
 
 static int reset(void **state)
@@ -190,6 +196,21 @@ static void test_let_go(void **state)
     assert_int_equal(done_count, TFY_POOL_THREADS - 1);
     loop_close(&loop);
     assert_int_equal(read_count(&dropped), 3);
+}
+
+/* Jobs that are to be alone run one at a time, in order, and keep nobody else from running. */
+static void test_alone(void **state)
+{
+    TfyLoop loop = loop_open(&tfy__poller_epoll);
+    for (int i = 0; i < 6; i++) add_as(&loop, i, false, true);
+    for (int i = 0; i < 2; i++) add(&loop, i, false);
+    wait_for(&running, 3);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_int_equal(read_count(&running), 3);
+    open_gate(true);
+    for (int i = 0; i < 500 && done_count < 8; i++) turn(&loop);
+    assert_int_equal(done_count, 8);
+    loop_close(&loop);
 }
 
 /* Whoever settles a job sees all that it did; one that waits is not begun any more. */
@@ -343,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup(test_let_go, reset),
         cmocka_unit_test_setup(test_settle, reset),
         cmocka_unit_test_setup(test_close, reset),
+        cmocka_unit_test_setup(test_alone, reset),
         cmocka_unit_test(test_once),
         cmocka_unit_test(test_places),
     };
