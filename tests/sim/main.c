@@ -1,6 +1,6 @@
-/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--trace] [--hashes]: runs seeds, each in a process of its own, and prints "N passed, N failed".
+/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes]: runs seeds, each in a process of its own, and prints "N passed, N failed".
  *
- * --time stops after so many seconds, wherever it is; --trace tells everything that happens (of one seed); --hashes prints each seed's trace
+ * --time stops after so many seconds, wherever it is; --first stops at the first seed that fails; --trace tells everything that happens (of one seed); --hashes prints each seed's trace
  * as a number. Every eighth seed is run twice, and must do the same. */
 #include <errno.h>
 #include <jansson.h>
@@ -29,6 +29,7 @@ static Shared *shared;
 static uint64_t last;
 static int64_t until_s;
 static bool hashes, verbose;
+static uint32_t failures_max = FAILURES_MAX;
 
 static int64_t seconds(void)
 {
@@ -77,7 +78,7 @@ static void work(uint32_t worker)
     for (;;) {
         uint64_t seed = atomic_fetch_add(&shared->next, 1);
         if (seed > last || (until_s && seconds() >= until_s)) break;
-        if (atomic_load(&shared->failed) >= FAILURES_MAX) break;
+        if (atomic_load(&shared->failed) >= failures_max) break;
         if (run_seed(seed, worker))
             atomic_fetch_add(&shared->passed, 1);
         else
@@ -88,7 +89,7 @@ static void work(uint32_t worker)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--trace] [--hashes]\n");
+    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes]\n");
     return 64;
 }
 
@@ -105,6 +106,10 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[i], "--hashes") == 0) {
             hashes = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--first") == 0) {
+            failures_max = 1;
             continue;
         }
         if (!value) return usage();

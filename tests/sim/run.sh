@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: run.sh BUILD [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --trace --hashes]
+# Usage: run.sh BUILD [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes]
 # The simulation (sim.h says what it is): compiles N generated programs (120) and work.tfy, links them with the runtime of BUILD and the simulated
 # world, and runs the seeds. FILE instead: programs that were made before (the generator's depend on the compiler it was built with). The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
 set -u
@@ -12,7 +12,7 @@ while [ $# -gt 0 ]; do
     --programs) programs=$2; shift ;;
     --source) source=$2; shift ;;
     --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd); shift ;;
-    --trace | --hashes) options="$options $1" ;;
+    --first | --trace | --hashes) options="$options $1" ;;
     *) options="$options $1 ${2:?run.sh: $1 needs a value}"; shift ;;
     esac
     shift

@@ -44,6 +44,8 @@ static void plan_death(void)
     plan->death_turn = plan->death_act = 0;
     uint32_t how = sim_below(&sim.chance, 10);
     plan->death = how < 3 ? SIM_DIES_PROCESS : how < 8 ? SIM_DIES_MACHINE : SIM_DIES_ALL;
+    if (!plan->deaths && plan->scarce) plan->no_memory = sim.allocs + 1 + sim_below(&sim.chance, 1500);
+    if (!plan->deaths) plan->scarce = false;
     if (!plan->deaths) return;
     plan->deaths--;
     switch (sim_below(&sim.chance, 4)) {
@@ -437,7 +439,8 @@ static void begin_life(const char *db, const SimPlan *begin)
         sim_broken("d1", "record %lld was durable, and the log ends at %lld", (long long)sim.durable,
                    (long long)tfy__log_last(log) - 1);
     sim_check_recovered(log);
-    must(tfy_resume_all(sim.loop, error), "resuming", error, was_disturbed(begin));
+    code = tfy_resume_all(sim.loop, error);
+    must(code, "resuming", error, was_disturbed(begin));
 }
 
 /* A moment within so many turns and, in a moving seed, so much time. (The order in which arguments are evaluated is the compiler's.) */
@@ -533,7 +536,7 @@ static void choose_runs(void)
         SimRun run = {.workflow = name};
         if (!expect(&run)) continue;
         sim.runs[sim.run_count] = run;
-        if (!sim.plan.still || sim.plan.meddles || strncmp(name, "root_a", 6) == 0) {
+        if (!sim.plan.still || sim.plan.meddles || sim.plan.scarce || strncmp(name, "root_a", 6) == 0) {
             free(run.expect);
             sim.runs[sim.run_count].expect = NULL;
         }
@@ -635,6 +638,10 @@ static void make_plan(uint64_t seed)
     if (sim_percent(&sim.chance, 12)) plan->full_op = 60 + sim_below(&sim.chance, 400);
     plan->full_ms = plan->still ? 1 : 50 + sim_below(&sim.chance, 400);
     if (plan->full_op && plan->still) plan->full_op = 0;
+    if (sim_percent(&sim.chance, 6)) { /* in the last life: see no_memory in sim.h */
+        plan->scarce = true;
+        plan->fail_sync = plan->full_op = 0;
+    }
     if (sim_percent(&sim.chance, 60)) plan->mark_every = 3 + sim_below(&sim.chance, 60);
 }
 

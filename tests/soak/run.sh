@@ -9,6 +9,7 @@
 #   tsan     the threads (pool, the log's writer) and a server with its clients, with the thread sanitizer, SOAK_TSAN (5) times
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
 #   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
+#   planted  every bug of tests/planted, which the simulation has to find
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -140,13 +141,18 @@ soak_sim()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim
+soak_planted()
+{
+    once_for planted all sh "$root/tests/planted/run.sh"
+}
+
+[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim planted
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | tsan | programs | sim) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs and sim" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | tsan | programs | sim | planted) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim and planted" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
