@@ -6,6 +6,8 @@
 
 #include "sim.h"
 
+enum { LATE_MS = 4 };
+
 /* w1 */
 void sim_check_behind(const Cold *cold, const char *what)
 {
@@ -323,6 +325,40 @@ static void check_once_each(const SimRun *run, const TfyHistory *history)
     }
 }
 
+/* When the life began in which something was recorded, wall clock. */
+static int64_t boot_before(int64_t ts_ms)
+{
+    int64_t boot_ms = 0;
+    for (uint32_t i = 0; i < sim.life && i < SIM_LIVES; i++)
+        if (sim.boots_ms[i] <= ts_ms) boot_ms = sim.boots_ms[i];
+    return boot_ms;
+}
+
+static void check_timer(const SimRun *run, const TfyHistory *history, uint32_t fired)
+{
+    const TfyLogRecord *end = &history->records[fired], *begin = NULL;
+    for (uint32_t i = 0; i < fired; i++)
+        if (history->records[i].type == TFY_R_TASK_YIELD && history->record_tasks[i] == history->record_tasks[fired] &&
+            history->records[i].step == end->step)
+            begin = &history->records[i];
+    if (!begin) sim_broken("e6", "step %lld of %s ran out of no time", (long long)end->step, run->workflow);
+    json_t *json = tfy__record_json(begin);
+    int64_t due_ms = json_integer_value(json_object_get(json, "due")), boot_ms = boot_before(end->ts_ms);
+    json_decref(json);
+    int64_t late_ms = end->ts_ms - (due_ms > boot_ms ? due_ms : boot_ms);
+    if (end->ts_ms < due_ms || late_ms > LATE_MS)
+        sim_broken("e6", "step %lld of task %s of %s was due at %lld and ended at %lld", (long long)end->step,
+                   path_of(history, fired), run->workflow, (long long)due_ms, (long long)end->ts_ms);
+}
+
+/* e6 */
+static void check_timers(const SimRun *run, const TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_TIMER_FIRED && strcmp(history->records[i].payload, "{}") == 0)
+            check_timer(run, history, i);
+}
+
 void sim_check_end(TfyLog *log)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -333,6 +369,7 @@ void sim_check_end(TfyLog *log)
         if (!sim_history(log, run->uuid, &history, error)) sim_broken("e1", "%s is lost", run->workflow);
         check_ends(run, history);
         check_once_each(run, history);
+        if (!sim.plan.full_ms) check_timers(run, history);
         char *told = sim_told(history, run->state);
         if (run->expect && strcmp(run->expect, told) != 0)
             sim_broken("e2", "%s came to something else: undisturbed\n%sdisturbed\n%s", run->workflow, run->expect,

@@ -30,7 +30,8 @@
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back is refused, or nothing that is read is other than it was
  *   e4  the same seed makes the same trace, in another process and by another compiler
- *   e5  a replay notices a digest that is another one */
+ *   e5  a replay notices a digest that is another one
+ *   e6  a sleep and a timeout end when they are due, or as soon as somebody lives who could see it (unless the disk was full) */
 #ifndef SIM_H
 #define SIM_H
 
@@ -155,7 +156,7 @@ typedef struct SimRun {
     uint32_t signals_acked;
 } SimRun;
 
-enum { SIM_RUNS = 3, SIM_SIGNALS = 3 };
+enum { SIM_LIVES = 64, SIM_RUNS = 3, SIM_SIGNALS = 3 };
 
 typedef struct Sim {
     SimPlan plan;
@@ -164,8 +165,10 @@ typedef struct Sim {
     uint64_t trace;        /* hash over everything that happened */
     bool verbose;
     jmp_buf death;
-    bool alive; /* between the beginning and the end of a life */
+    bool closed; /* the last life closed its log in order */
+    bool alive;  /* between the beginning and the end of a life */
     uint32_t life;
+    int64_t boots_ms[SIM_LIVES]; /* when each life began, wall clock */
 
     int64_t now_ns, boot_ns; /* since the beginning; when this life began */
     uint64_t turn;           /* of this life */
