@@ -142,9 +142,9 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     watch2=$!
     TERM=dumb script -qec "tfy watch last" /dev/null >dumb </dev/null &
     watch3=$!
-    within 10 grep -q "Idle  signal (line 16)" screen
-    within 10 grep -q "signal" coloured
-    within 10 grep -q "signal" dumb
+    within 30 grep -q "Idle  signal (line 16)" screen
+    within 30 grep -q "signal" coloured
+    within 30 grep -q "signal" dumb
     go
     finish
     wait "$watch" "$watch2" "$watch3"
