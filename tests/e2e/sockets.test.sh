@@ -56,6 +56,16 @@ for poller in epoll poll; do
     check "its history replays ($poller)" replays
 done
 
+rm -rf .tfy
+start tfy run "$spam" --address '[::1]:0'
+if within 60 serving; then
+    check "IPv6 is served" told 'SPAM 1\n' '100 SPAM FOLLOWS\nspam glorious spam'
+    check "and ends" stop
+else
+    finish
+    echo "ok IPv6 is skipped: this machine has none: $(cat err)"
+fi
+
 # ---- killed, and back ----
 
 rm -rf .tfy
