@@ -459,12 +459,30 @@ Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
     }
 }
 
+static Val *lower_spawn_with(Lower *l, const Expr *e, Point *point, Val *flow, Val *args)
+{
+    Val *priority = val_int(l, 0);
+    Parts after = {0};
+    for (const Arg *arg = e->args; arg; arg = arg->next) {
+        if (arg->value->kind != EX_LIST || strcmp(arg->name.text, "after") != 0) {
+            priority = lower_expr(l, arg->value);
+            continue;
+        }
+        for (const Arg *task = arg->value->args; task; task = task->next)
+            add_part(l, &after, lower_expr(l, task->value));
+    }
+    return lower_call(l, RT_SPAWN_WITH, NULL, 7, val_point(l, point), flow, args, priority,
+                      val_array(l, REP_WORD, after.items, after.count), val_int(l, after.count),
+                      val_bool(l, e->detached));
+}
+
 Val *lower_spawn(Lower *l, const Expr *e)
 {
     const Expr *call = e->left;
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
     Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->full_name, l->line);
     flow->decl = call->decl;
+    if (e->args) return lower_spawn_with(l, e, point, flow, args);
     return lower_call(l, e->detached ? RT_SPAWN_DETACHED : RT_SPAWN, NULL, 3, val_point(l, point), flow, args);
 }
 

@@ -176,6 +176,7 @@ static const RtFunc functions[RT_COUNT] = {
     [RT_ERROR_IS] = VALUE("tfy_error_is", true, REP_BOOL),
     [RT_SPAWN] = TELLS("tfy_spawn", REP_INT),
     [RT_SPAWN_DETACHED] = TELLS("tfy_spawn_detached", REP_INT),
+    [RT_SPAWN_WITH] = TELLS("tfy_spawn_with", REP_INT),
     [RT_BRANCH] = TELLS("tfy_branch", REP_NONE),
     [RT_CHANNEL] = CHECKS("tfy_channel", true, REP_INT),
     [RT_CHANNEL_CLOSE] = TELLS("tfy_channel_close", REP_NONE),

@@ -191,6 +191,7 @@ typedef enum RtId {
     RT_ERROR_IS,
     RT_SPAWN,
     RT_SPAWN_DETACHED,
+    RT_SPAWN_WITH,
     RT_BRANCH,
     RT_CHANNEL,
     RT_CHANNEL_CLOSE,

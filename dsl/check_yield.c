@@ -189,6 +189,40 @@ const Type *check_yield(Check *c, Expr *e, const Type *want)
     return type;
 }
 
+/* `after: [a, b]`: tasks of any type, written out. */
+static void check_after(Check *c, Expr *e)
+{
+    if (e->kind != EX_LIST) {
+        if (e->kind != EX_BAD) diag_not_yet(c->diags, e->span, "'after' with anything but tasks written out, [a, b],");
+        return;
+    }
+    for (Arg *arg = e->args; arg; arg = arg->next) {
+        const Type *type = check_expr(c, arg->value, NULL);
+        if (type->kind != TYPE_TASK && type->kind != TYPE_BAD)
+            diag_error(c->diags, arg->value->span, "'after' takes tasks, values of spawn, not %s", type->name);
+    }
+}
+
+static void check_spawn_with(Check *c, const Expr *spawn)
+{
+    bool priority = false, after = false;
+    for (Arg *arg = spawn->args; arg; arg = arg->next) {
+        const char *name = arg->name.text ? arg->name.text : "";
+        bool is_priority = strcmp(name, "priority") == 0, is_after = strcmp(name, "after") == 0;
+        if ((is_priority && priority) || (is_after && after))
+            diag_error(c->diags, arg->name.span, "'%s' is given twice", name);
+        else if (is_priority)
+            check_expr_to(c, arg->value, c->core->integer, (Why){0});
+        else if (is_after)
+            check_after(c, arg->value);
+        else
+            diag_error(c->diags, arg->name.text ? arg->name.span : arg->value->span,
+                       "spawn's 'with' takes priority: and after:");
+        priority |= is_priority;
+        after |= is_after;
+    }
+}
+
 const Type *check_spawn(Check *c, Expr *e)
 {
     Expr *call = e->left;
@@ -199,8 +233,8 @@ const Type *check_spawn(Check *c, Expr *e)
         return c->core->bad;
     }
     if (call->kind != EX_CALL) return c->core->bad;
-    if (e->has_with) diag_not_yet(c->diags, e->span, "spawn's 'with'");
     const Type *type = check_call_in_mode(c, call, MODE_SPAWN, NULL);
+    if (e->has_with) check_spawn_with(c, e);
     call->type = call->to = type;
     return type->kind == TYPE_BAD ? type : type_task(c, type);
 }

@@ -772,6 +772,9 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
 /* A task that neither delays the end of the frame that spawned it nor is cancelled with it. */
 bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                         int64_t *out);
+/* `spawn f() with (priority: P, after: [a, b])`: the child begins when the tasks of the handles have ended, however they did. */
+bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                    int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out);
 /* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list at *handles
  * (NULL: begins one). What it leaves on its undo list at a normal end goes to the parent's frame. */
 bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
@@ -947,6 +950,7 @@ typedef struct TfyOptions {
     bool log_json;    /* log lines are JSON objects, and the runtime's own are among them, from info on */
     const char
         *log_level; /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
+    const char *policy; /* who of the ready tasks runs next: "fifo" (also NULL), "priority", "deps" */
     /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
     uint32_t max_tasks; /* alive at once in this process */
     uint32_t max_queue; /* room of a channel; signals that a run keeps until a task takes them */
@@ -1020,6 +1024,30 @@ int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *s
 enum { TFY_WAIT_READ = 1, TFY_WAIT_WRITE = 2 };
 typedef bool (*TfyReady)(void *state, TfyTask *task, TfyValue *out);
 bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state);
+
+/* ---- who runs next ---- */
+
+/* A task that has become ready, as a policy sees it. */
+typedef struct TfyReadyTask {
+    uint32_t slot;    /* names it until it has been popped */
+    int32_t priority; /* of `spawn f() with (priority: N)`; 0 */
+    uint32_t awaited; /* tasks that wait for its end: by join, or `with (after: …)` */
+    int64_t tid;
+    uint64_t seq; /* in the order of becoming ready, ascending */
+} TfyReadyTask;
+
+/* A policy: a queue of ready tasks. It decides only in which order live tasks go on; what a run does is recorded and replayed the same
+ * under every policy. Whoever wants nobody to starve lets tasks age. */
+typedef struct TfyScheduling {
+    const char *name;
+    void *(*open)(void); /* NULL: no memory */
+    bool (*push)(void *queue, const TfyReadyTask *ready); /* false: no memory; the loop stops */
+    uint32_t (*pop)(void *queue); /* a slot; called only while there is one */
+    void (*close)(void *queue);
+} TfyScheduling;
+
+/* From now on this policy decides; what is ready goes over to it. NULL: fifo. The table must outlive the loop. 0, or TFY_E_NOMEM. */
+int tfy_register_policy(TfyLoop *loop, const TfyScheduling *policy);
 
 int tfy_approve(TfyLoop *loop, int64_t tid,
                 const char *answer); /* "yes", "no", an enum case, or the text; TFY_E_STATE: nothing is asked */

@@ -26,6 +26,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
                      "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)"},
     [OPT_ROOT] = {"root", "DIR", "the working root of files, commits and tools (else the current directory)"},
     [OPT_WAIT] = {"wait", NULL, "stay until people have answered, instead of ending with status 75"},
+    [OPT_POLICY] = {"policy", "fifo|priority|deps", "who of the tasks that are ready runs next"},
     [OPT_MAX_TASKS] = {"max-tasks", "N", "tasks alive at once in this process; a further one fails"},
     [OPT_MAX_MEMORY] = {"max-memory", "SIZE", "memory of one task, such as 64M; one that needs more fails"},
     [OPT_MAX_QUEUE] = {"max-queue", "N", "room of a channel, and signals kept until they are taken"},
@@ -53,7 +54,8 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
 #define BIT(option) (UINT64_C(1) << (option))
 #define RUNNING                                                                                                        \
     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT) |  \
-     BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) | BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE))
+     BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) | BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE) |        \
+     BIT(OPT_POLICY))
 #define ANSWERING (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {

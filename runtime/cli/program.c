@@ -142,6 +142,7 @@ static int open_session(Session *session)
     TfyOptions options = {
         .db_path = session->db_path,
         .root = args->option[OPT_ROOT],
+        .policy = args->option[OPT_POLICY],
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
         .approve_all = args->option[OPT_YES] != NULL,

@@ -342,7 +342,7 @@ static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
     metrics->live = true;
     metrics->runs_live = loop->runs_live;
     for (const Run *run = loop->runs; run; run = run->next) metrics->tasks_live += run->ended ? 0 : run->live;
-    metrics->tasks_ready = loop->ring_tail - loop->ring_head;
+    metrics->tasks_ready = loop->ring_tail - loop->ring_head + loop->policy_count;
     metrics->timers = loop->timers.count;
     metrics->calls_in_flight = loop->in_flight;
     metrics->heap_bytes = loop->heap.in_use;

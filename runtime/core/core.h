@@ -152,6 +152,12 @@ typedef struct Limiter {
     struct Limiter *next;
 } Limiter;
 
+/* A task that begins when another has ended. */
+typedef struct Follower {
+    Cold *child;
+    struct Follower *next;
+} Follower;
+
 /* ---- timers ---- */
 
 /* A hierarchical wheel: six levels of 256 slots with a bitmap each. A slot of level k holds the timers of 256^k ticks (a tick: a millisecond),
@@ -306,7 +312,10 @@ struct Cold {
     Cold *sibling_prev, *sibling_next; /* live children of that frame */
     Pending *pending;                  /* the step under way */
     WaitQueue joiners;                 /* steps that wait for this task's end */
-    Group *group;                      /* it is a body of a parallel or race; NULL: no */
+    Follower *followers;               /* tasks that begin after it */
+    uint32_t after_left;               /* how many it begins after are still alive; 0: it may begin */
+    int32_t priority;
+    Group *group; /* it is a body of a parallel or race; NULL: no */
     /* cancellation: T_CANCEL is set while the kill below or an expired call (FRAME_EXPIRED) waits to be delivered */
     bool kill;            /* a cancellation of the whole task waits */
     bool kill_force;      /* … and skips cleanup */
@@ -553,13 +562,17 @@ struct TfyLoop {
     TfyPal *pal;                    /* live events for subscribers; NULL: nobody can subscribe */
     void (*published)(void *state); /* there is something new for them */
     void *published_state;
-    TfyLineFilter lines;     /* log lines that are shown */
-    int64_t opened_ms;       /* wall clock: when this process began */
-    TfyMetrics metrics;      /* counters; gauges are read when somebody asks */
-    bool tells;              /* somebody listens to live events, or log lines of the runtime's own are shown */
-    TfyReplayReport *report; /* replay: where differences go */
-    size_t memory_watch;     /* look at the tasks' memory when the heap holds more */
-    char *deadlock_text;     /* what tfy_deadlock answered, owned */
+    TfyLineFilter lines;         /* log lines that are shown */
+    int64_t opened_ms;           /* wall clock: when this process began */
+    TfyMetrics metrics;          /* counters; gauges are read when somebody asks */
+    bool tells;                  /* somebody listens to live events, or log lines of the runtime's own are shown */
+    TfyReplayReport *report;     /* replay: where differences go */
+    size_t memory_watch;         /* look at the tasks' memory when the heap holds more */
+    char *deadlock_text;         /* what tfy_deadlock answered, owned */
+    const TfyScheduling *policy; /* NULL: fifo */
+    void *policy_queue;
+    uint32_t policy_count; /* ready tasks that stand there */
+    uint64_t policy_seq;
     char failure_text[1024];
 };
 
@@ -690,6 +703,11 @@ void tfy__limits_free(TfyLoop *loop);
 void tfy__locks_free(TfyLoop *loop, Run *run);
 bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
 void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
+
+/* policy.c */
+int tfy__policy_init(TfyLoop *loop, const char *name, char *error_text);
+uint32_t tfy__policy_run(TfyLoop *loop, uint32_t most); /* like tfy__sched_run_ready, with a policy */
+void tfy__policy_close(TfyLoop *loop);
 
 /* memory.c */
 #define OVER_MEMORY "over its memory limit" /* why a task is cancelled; delivered, it is a panic */

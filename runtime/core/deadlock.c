@@ -37,7 +37,7 @@ static bool task_stuck(const Cold *cold)
 {
     const TfyTask *task = cold->task;
     if (task->state & (T_QUEUED | T_HALTED)) return false;
-    bool waits = cold->pending ? step_stuck(cold->pending) : (task->state & T_RETURNING) != 0;
+    bool waits = cold->pending ? step_stuck(cold->pending) : cold->after_left || (task->state & T_RETURNING);
     return waits && !time_bounds(cold);
 }
 
@@ -162,13 +162,24 @@ static void await_holders(Awaited *awaited, const Graph *graph, const Lock *lock
         await(awaited, graph->holders[low].cold);
 }
 
+/* Those it begins after. */
+static void await_former(Awaited *awaited, const Graph *graph, const Cold *cold)
+{
+    for (uint32_t i = 0; i < graph->count; i++)
+        for (const Follower *follower = graph->tasks[i]->followers; follower; follower = follower->next)
+            if (follower->child == cold) await(awaited, graph->tasks[i]);
+}
+
 /* Empty for a task that waits for a message: anybody could send or take one. */
 static Awaited awaited_by(const Graph *graph, const Cold *cold)
 {
     Awaited awaited = {0};
     const Pending *pending = cold->pending;
     if (!pending) {
-        await_children(&awaited, cold);
+        if (cold->after_left)
+            await_former(&awaited, graph, cold);
+        else
+            await_children(&awaited, cold);
         return awaited;
     }
     switch (pending->call.tool->family) {
@@ -267,6 +278,10 @@ static void say_wait(TfyBuffer *out, const Graph *graph, const Cold *cold)
 {
     const Pending *pending = cold->pending;
     Awaited awaited = awaited_by(graph, cold);
+    if (!pending && cold->after_left) {
+        say_paths(out, &awaited, "begins after task", "begins after tasks");
+        return;
+    }
     if (!pending) {
         say_paths(out, &awaited, "is done and waits for its child", "is done and waits for its children");
         return;

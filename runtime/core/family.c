@@ -4,6 +4,8 @@
 
 #include "core.h"
 
+#define PRIORITY_MAX 1000
+
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name)
 {
     for (uint32_t i = 0; i < program->workflow_count; i++)
@@ -54,7 +56,7 @@ static bool start_frame(Cold *cold, const TfyValue *args)
     TfyValue *slots = (TfyValue *)(frame + 1);
     for (uint32_t i = 0; i < cold->workflow->param_count; i++)
         slots[i] = tfy__keep_value(cold->workflow->params[i].type, args[i]);
-    tfy__ready_push(task->loop, task);
+    if (!cold->after_left) tfy__ready_push(task->loop, task);
     return true;
 }
 
@@ -99,10 +101,70 @@ static void unlink_child(Cold *child)
     if (!frame->children && waits) tfy__ready_push(loop, parent->task);
 }
 
+/* What stands behind `with` of a spawn. */
+typedef struct With {
+    int64_t priority;
+    const TfyValue *after; /* handles */
+    int64_t after_count;
+} With;
+
+static Cold *awaited_task(const Run *run, TfyValue handle)
+{
+    Cold *cold = tfy__task_by_tid(run->loop, handle.i);
+    return cold && cold->run == run && !cold->end_state ? cold : NULL;
+}
+
+/* False: no memory. */
+static bool begin_after(Cold *child, const With *with)
+{
+    for (int64_t i = 0; i < with->after_count; i++) {
+        Cold *awaited = awaited_task(child->run, with->after[i]);
+        if (!awaited) continue;
+        Follower *follower = malloc(sizeof *follower);
+        if (!follower) return false;
+        *follower = (Follower){.child = child, .next = awaited->followers};
+        awaited->followers = follower;
+        child->after_left++;
+    }
+    return true;
+}
+
+/* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way already. */
+static void let_followers_begin(Cold *ended)
+{
+    Follower *first = NULL;
+    while (ended->followers) {
+        Follower *follower = ended->followers;
+        ended->followers = follower->next;
+        follower->next = first;
+        first = follower;
+    }
+    while (first) {
+        Follower *follower = first;
+        Cold *child = follower->child;
+        first = follower->next;
+        free(follower);
+        if (--child->after_left == 0 && child->task && state_of(child->task) == TFY_TASK_CREATED)
+            tfy__ready_push(child->task->loop, child->task);
+    }
+}
+
+static void write_with(TfyBuffer *out, const Run *run, const With *with)
+{
+    if (with->priority) tfy__buffer_printf(out, ",\"priority\":%lld", (long long)with->priority);
+    if (!with->after_count) return;
+    tfy__buffer_text(out, ",\"after\":[");
+    for (int64_t i = 0; i < with->after_count; i++) {
+        const Cold *cold = tfy__task_by_tid(run->loop, with->after[i].i);
+        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", cold && cold->run == run ? cold->log.path : "?");
+    }
+    tfy__buffer_char(out, ']');
+}
+
 /* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. A recorded one is not taken yet:
  * the last record of a history ends it, and the child still has to be found there. */
 static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                            Bond bond, const char *path, int64_t *born, bool *recorded)
+                            Bond bond, const With *with, const char *path, int64_t *born, bool *recorded)
 {
     static const char *const ends[] = {
         [BOND_CHILD] = "}", [BOND_BODY] = ",\"body\":true}", [BOND_NONE] = ",\"detached\":true}"};
@@ -114,6 +176,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
     tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
     tfy__buffer_text(&out, ",\"args\":");
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
+    write_with(&out, cold->run, with);
     tfy__buffer_text(&out, ends[bond]);
     if (out.depth > TFY_JSON_DEPTH) {
         tid = TFY_E_INVALID;
@@ -163,8 +226,8 @@ static Cold *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflo
     return NULL;
 }
 
-Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                      Bond bond)
+static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, Bond bond,
+                   const With *with)
 {
     if (task->state & T_HALTED) return NULL;
     Cold *cold = cold_of(task);
@@ -177,7 +240,7 @@ Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
     cold->log.step++;
     int64_t born = 0;
     bool recorded = false;
-    int64_t tid = record_spawn(cold, point, workflow, args, bond, path, &born, &recorded);
+    int64_t tid = record_spawn(cold, point, workflow, args, bond, with, path, &born, &recorded);
     if (tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
         if (recorded) tfy__history_take(cold);
         tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)born);
@@ -189,8 +252,10 @@ Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
         child->log.born = child->log.head = born;
         if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
         if (bond != BOND_NONE) link_child(child, cold);
+        child->priority = (int32_t)with->priority;
     }
-    if (!child || !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
+    if (!child || !begin_after(child, with) ||
+        !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
         tfy__sched_halt(task);
         return NULL;
@@ -198,6 +263,24 @@ Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
     if (recorded) tfy__history_take(cold);
     tfy__activity(child->task, "TaskStep", "%s begins", workflow->name);
     return child;
+}
+
+Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                      Bond bond)
+{
+    return spawn(task, point, workflow, args, bond, &(With){0});
+}
+
+bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                    int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out)
+{
+    if (priority < -PRIORITY_MAX || priority > PRIORITY_MAX)
+        return tfy_panic(task, point->line, "a priority lies between -%d and %d, it is not %lld", PRIORITY_MAX,
+                         PRIORITY_MAX, (long long)priority);
+    const With with = {.priority = priority, .after = after, .after_count = after_count};
+    const Cold *child = spawn(task, point, workflow, args, detached ? BOND_NONE : BOND_CHILD, &with);
+    if (child) *out = child->log.tid;
+    return child != NULL;
 }
 
 bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
@@ -379,6 +462,7 @@ void tfy__task_finish(TfyTask *task)
         tfy__wait_leave(joiner);
         tfy__step_join_ended(joiner);
     }
+    if (cold->followers) let_followers_begin(cold);
     if (cold->group) tfy__group_body_ended(cold);
     tfy__task_give_back(cold);
     if (--cold->run->live == 0) run_finish(loop, cold->run);

@@ -290,6 +290,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     if (!loop) return TFY_E_NOMEM;
     int code = open_core(loop, error_text);
     if (code >= 0) code = open_root(loop, error_text);
+    if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
     if (code >= 0) code = open_log(loop, error_text);
     if (code >= 0) code = record_opened(loop);
     if (code < 0) {
@@ -426,7 +427,7 @@ static void wake_durable(TfyLoop *loop)
 
 static bool ready(const TfyLoop *loop)
 {
-    return loop->ring_head != loop->ring_tail;
+    return loop->ring_head != loop->ring_tail || loop->policy_count;
 }
 
 static bool all_durable(const TfyLoop *loop)
@@ -475,7 +476,7 @@ static int turn(TfyLoop *loop, bool block)
     bool paused = tfy__log_full(loop->log);
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
     if (count > SCHED_TASKS) count = SCHED_TASKS;
-    happened += (int)tfy__sched_run_ready(loop, count);
+    happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
     tfy__log_flush(loop->log);
@@ -728,6 +729,7 @@ int tfy_close(TfyLoop *loop)
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
     }
+    tfy__policy_close(loop);
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);
     free(loop->watches);

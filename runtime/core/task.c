@@ -204,6 +204,11 @@ void tfy__cold_free(TfyLoop *loop, Cold *cold)
     tfy_drop(&scratch, cold->failure);
     table_remove(loop, cold);
     tfy__channels_free(cold);
+    while (cold->followers) {
+        Follower *follower = cold->followers;
+        cold->followers = follower->next;
+        free(follower);
+    }
     for (Hold *hold = cold->holds, *next; hold; hold = next) {
         next = hold->next;
         free(hold);

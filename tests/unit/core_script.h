@@ -35,6 +35,7 @@ typedef enum OpKind {
     OP_DEAR,    /* yield dear(n): a once tool of which one runs at a time */
     OP_ASK,     /* yield approve("…") timeout … */
     OP_SPAWN,   /* h = spawn script, n times (0: once) */
+    OP_AFTER,   /* h = spawn script with (priority: n, after: [h]) */
     OP_JOIN,    /* yield join(h) timeout … */
     OP_CALL,    /* yield script() retry … backoff … timeout … */
     OP_KILL,    /* kill(h) */
@@ -455,6 +456,13 @@ step:
             for (int64_t i = 0; i < (op->n ? op->n : 1); i++)
                 if (!tfy_spawn(t, &point_spawn, &op->script->workflow, NULL, &F->handle)) goto fail;
             break;
+        case OP_AFTER: {
+            const TfyValue after = tfy_of_int(F->handle);
+            if (!tfy_spawn_with(t, &point_spawn, &op->script->workflow, NULL, op->n, &after, F->handle != 0, false,
+                                &F->handle))
+                goto fail;
+            break;
+        }
         case OP_JOIN: return perform(t, F, op, PC_JOIN, &site_join, tfy_of_int(F->handle));
         case OP_CALL: {
             if (!F->attempt && !with_undo(t, op)) goto fail;
