@@ -99,15 +99,26 @@ static uint64_t *bitmap_word(Timers *timers, uint32_t place)
     return &timers->full[place / WHEEL_SLOTS][place % WHEEL_SLOTS / 64];
 }
 
-/* The node's tick is not yet come. */
-static void put_in_wheel(Timers *timers, uint32_t node, uint64_t tick)
+/* Where a timer lies whose tick is not yet come. */
+static inline uint32_t place_of(const Timers *timers, uint64_t tick)
 {
     const uint32_t level = (63u - (uint32_t)__builtin_clzll(tick ^ timers->tick)) / WHEEL_BITS;
-    const uint32_t place = level * WHEEL_SLOTS + (uint32_t)(tick >> level * WHEEL_BITS) % WHEEL_SLOTS;
+    return level * WHEEL_SLOTS + (uint32_t)(tick >> level * WHEEL_BITS) % WHEEL_SLOTS;
+}
+
+/* Makes a node the last of its slot; answers the one before it. */
+static inline uint32_t put_last(Timers *timers, uint32_t place, uint32_t node)
+{
     TimerList *slot = &timers->slots[place];
-    if (!slot->first) *bitmap_word(timers, place) |= (uint64_t)1 << place % 64;
-    append(timers, slot, node);
-    node_at(timers, node)->place = (uint16_t)place;
+    const uint32_t prev = slot->last;
+    slot->last = node;
+    if (prev) {
+        node_at(timers, prev)->next = node;
+    } else {
+        slot->first = node;
+        *bitmap_word(timers, place) |= (uint64_t)1 << place % 64;
+    }
+    return prev;
 }
 
 static void take_from_wheel(Timers *timers, const Timer *timer)
@@ -187,7 +198,10 @@ static void turn_to(Timers *timers, uint32_t place)
         next = timer->next;
         if (next) __builtin_prefetch(node_at(timers, next));
         if (tick != timers->tick) {
-            put_in_wheel(timers, node, tick);
+            const uint32_t lower = place_of(timers, tick);
+            timer->next = 0;
+            timer->prev = put_last(timers, lower, node);
+            timer->place = (uint16_t)lower;
             continue;
         }
         append(timers, &timers->due, node);
@@ -277,14 +291,19 @@ uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, v
     const SpareTimer taken = handler < TIMER_HANDLERS ? take_node(timers) : (SpareTimer){0, 0};
     if (!taken.node) return 0;
     const uint64_t tick = tick_of(due_ns);
-    *node_at(timers, taken.node) =
-        (Timer){.due_ns = due_ns, .arg = arg, .generation = taken.generation, .handler = handler};
+    Timer timer = {.due_ns = due_ns, .arg = arg, .generation = taken.generation, .handler = handler};
     timers->count++;
     if (tick > timers->tick) {
-        put_in_wheel(timers, taken.node, tick);
-    } else if (!put_late(timers, taken.node)) {
-        give_node(timers, taken.node);
-        return 0;
+        const uint32_t place = place_of(timers, tick);
+        timer.place = (uint16_t)place;
+        timer.prev = put_last(timers, place, taken.node);
+        *node_at(timers, taken.node) = timer;
+    } else {
+        *node_at(timers, taken.node) = timer;
+        if (!put_late(timers, taken.node)) {
+            give_node(timers, taken.node);
+            return 0;
+        }
     }
     if (due_ns < timers->next_ns) timers->next_ns = due_ns;
     return (uint64_t)taken.generation << 32 | taken.node;
