@@ -211,6 +211,7 @@ bool tfy__limit_admit(Pending *pending)
         line_up(pending, limiter);
     else
         take(pending, limiter);
+    if (pending->queue) tfy__activity(pending->call.task, "Idle", "%s waits for its turn", pending->call.tool->name);
     return pending->admitted && !pending->in_work;
 }
 

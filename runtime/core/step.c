@@ -353,6 +353,8 @@ static bool backoff(Pending *pending)
     if (!record && !tfy__history_live(cold)) return tfy__history_hold(pending), false;
     if (!record && pending->due_ms > pending->call.loop->now_ms) {
         tfy__step_arm(pending);
+        tfy__activity(pending->call.task, "Idle", "%s pauses before another attempt",
+                      pending->backoff_only ? "a call" : pending->call.tool->name);
         return false;
     }
     tfy__timers_del(&pending->call.loop->timers, pending->timer);
