@@ -317,16 +317,46 @@ static TfyObj *error_message(const TfyObj *error)
     return tfy_field(error, 0).o;
 }
 
+#define CAUSES_SOUGHT 1000 /* tasks: many that fail together must not each look at all others */
+
+/* The name of a task's workflow, where it is quickly found. */
+static const char *workflow_at(const Run *run, const char *path)
+{
+    const Cold *cold = run->tasks;
+    for (int i = 0; cold && strcmp(cold->log.path, path) != 0; i++) cold = i < CAUSES_SOUGHT ? cold->next_in_run : NULL;
+    return cold ? cold->workflow->name : NULL;
+}
+
+/* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in and the places from
+ * the inside out. False: the error tells of no task that ended. */
+static bool say_cause(TfyBuffer *out, const TfyTask *task, const TfyObj *error)
+{
+    if (error->type != &tfy_type_task_failed) return false;
+    const TfyString *message = (const TfyString *)tfy_field(error, 0).o,
+                    *path = (const TfyString *)tfy_field(error, 1).o, *kind = (const TfyString *)tfy_field(error, 2).o;
+    bool killed = kind && strcmp(kind->bytes, "killed") == 0;
+    bool failed = kind && (strcmp(kind->bytes, "failed") == 0 || strcmp(kind->bytes, "panicked") == 0);
+    if (!path || !message || !(killed || failed)) return false;
+    const char *workflow = workflow_at(cold_of(task)->run, path->bytes);
+    tfy__buffer_printf(out, ": task %s%s%s%s %s", path->bytes, workflow ? " (" : "", workflow ? workflow : "",
+                       workflow ? ")" : "", killed ? "was killed" : kind->bytes);
+    if (failed) tfy__buffer_printf(out, ": %.*s", (int)message->byte_len, message->bytes);
+    return true;
+}
+
 static char *failure_sentence(const TfyTask *task, const TfyObj *error)
 {
     TfyBuffer out = {0};
     const TfyString *message = (const TfyString *)error_message(error);
     tfy__buffer_text(&out, error->type->name);
-    if (message && message->byte_len) tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
+    bool joined = say_cause(&out, task, error);
+    if (!joined && message && message->byte_len)
+        tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
     if (error->aux) {
         uint32_t line = error->aux;
         const char *file = tfy__line_file(task->loop->program, &line);
-        tfy__buffer_printf(&out, " (%s:%u)", file ? file : task->loop->program->name, line);
+        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)", file ? file : task->loop->program->name,
+                           line);
     }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
