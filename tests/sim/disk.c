@@ -59,6 +59,11 @@ void sim_disk_room(bool room)
     disk.full = !room;
 }
 
+bool sim_disk_has_room(void)
+{
+    return !disk.full;
+}
+
 /* ---- bytes ---- */
 
 static void set_len(Bytes *bytes, int64_t len)

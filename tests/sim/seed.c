@@ -486,7 +486,8 @@ static void close_life(void)
     int code = tfy_close(loop);
     if (code < 0 && !was_disturbed(&begin)) sim_broken("d1", "closing fails: %d", code);
     sim.alive = false;
-    sim.closed = code == 0;
+    /* Without room, or with a sync that fails, what the close was to move stays in the -wal file, where it is safe. */
+    sim.closed = code == 0 && !was_disturbed(&begin) && sim_disk_has_room();
     sim_forget_events();
     sim_system_die();
 }

@@ -64,9 +64,10 @@ typedef enum SimDeath {
     SIM_DIES_ALL,     /* … all of it is lost */
 } SimDeath;
 
-void sim_disk_register(void);         /* the VFS, as SQLite's default */
-void sim_disk_die(SimDeath death);    /* every handle is gone; sim_system_die as well */
-void sim_disk_room(bool room);        /* false: writes find the disk full */
+void sim_disk_register(void);      /* the VFS, as SQLite's default */
+void sim_disk_die(SimDeath death); /* every handle is gone; sim_system_die as well */
+void sim_disk_room(bool room);     /* false: writes find the disk full */
+bool sim_disk_has_room(void);
 uint64_t sim_disk_ops(void);          /* writes, syncs, changes of names so far */
 bool sim_disk_rot(SimChance *chance); /* changes one byte of a record in the database; false: there is none */
 /* Names, for system.c. */
