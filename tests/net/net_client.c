@@ -96,7 +96,7 @@ static void talk(int fd, long gap_ms)
     if (n < 0) die("recv");
 }
 
-/* \n becomes a newline. */
+/* \n becomes a newline; the caller frees it. */
 static char *unescape(const char *text)
 {
     char *out = strdup(text), *to = out;
@@ -109,7 +109,7 @@ static char *unescape(const char *text)
     return out;
 }
 
-static void many(const char *address, int count, const char *line, const char *wanted)
+static void many(const char *address, int count, char *line, char *wanted)
 {
     int *fds = calloc((size_t)count, sizeof *fds);
     char got[4096];
@@ -124,13 +124,16 @@ static void many(const char *address, int count, const char *line, const char *w
     }
     for (int i = 0; i < count; i++) close(fds[i]);
     free(fds);
+    free(line);
+    free(wanted);
 }
 
-static void reset(int fd, const char *line)
+static void reset(int fd, char *line)
 {
     char byte;
     struct linger now = {.l_onoff = 1};
     send_all(fd, line, strlen(line));
+    free(line);
     if (recv(fd, &byte, 1, 0) != 1) die("recv");
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     close(fd);
