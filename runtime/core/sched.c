@@ -107,7 +107,7 @@ static bool prepare(TfyTask *task)
 #define ANSWERS_AT_ONCE 64
 
 #define MANY_TASKS 16384u /* they do not fit the cache any more */
-#define EARLY      8u     /* how many tasks ahead to fetch then */
+#define EARLY      24u    /* how many tasks ahead to fetch then */
 
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
 #define PLAIN               ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
@@ -257,7 +257,10 @@ uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
     const uint32_t *yielded = slots, *const end = slots + count;
     ring_read(loop, loop->ring_head, slots, count);
     loop->ring_head += count;
-    for (uint32_t i = 0; i < EARLY; i++) slots[count + i] = 0;
+    uint32_t behind = loop->ring_tail - loop->ring_head; /* the first of the next go are fetched in this one */
+    if (behind > EARLY) behind = EARLY;
+    ring_read(loop, loop->ring_head, slots + count, behind);
+    for (uint32_t i = behind; i < EARLY; i++) slots[count + i] = 0;
     while (yielded < end) {
         TfyStatus status = NOT_RUN;
         uint32_t tail = loop->ring_tail;
