@@ -713,6 +713,13 @@ static bool match_shape(Gen *g)
     return falls;
 }
 
+/* What a match on a variable that may be null makes of it, in its arms and behind them, is not followed here: it is not used any more. */
+static void forget(Gen *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->var_count; i++)
+        if (strcmp(g->vars[i].name, name) == 0) g->vars[i].type = TY_COUNT;
+}
+
 static bool match_plain(Gen *g)
 {
     bool falls;
@@ -722,7 +729,9 @@ static bool match_plain(Gen *g)
         falls = arm(g, "0 =>");
         falls |= arm(g, "1 | 2 | -1 =>");
     } else {
-        line(g, "match %s {", any(g, OSTR));
+        const char *subject = any(g, OSTR);
+        line(g, "match %s {", subject);
+        forget(g, subject);
         g->indent++;
         falls = arm(g, "null =>");
         falls |= arm(g, "\"a\" | \"key\" =>");
@@ -1158,16 +1167,23 @@ static bool parallel_for_stmt(Gen *g)
     return true;
 }
 
+/* Tasks of kind c share no lock: who comes first would decide what the others do. */
+static char *lock_name(const Gen *g, char letter, uint32_t level)
+{
+    return g->kind == 'c' ? text("\"%c%u.%u ${%s}\"", letter, g->flow_count, level, g->me)
+                          : text("\"%c%u.%u\"", letter, g->flow_count, level);
+}
+
 static bool with_stmt(Gen *g)
 {
     const char *timeout = chance(g, 40) ? text(" timeout %s", literal(g, DUR)) : "";
     uint32_t which = below(g, 3), locks = g->locks, level = g->locks + below(g, 2);
     char *head;
     if (which == 0 && locks < 4) {
-        head = text("with lock(\"k%u.%u\")%s", g->flow_count, level, timeout);
+        head = text("with lock(%s)%s", lock_name(g, 'k', level), timeout);
         g->locks = level + 1;
     } else if (which == 1 && locks < 4) {
-        head = text("with semaphore(\"s%u.%u\", %u)%s", g->flow_count, level, 1 + level % 3, timeout);
+        head = text("with semaphore(%s, %u)%s", lock_name(g, 's', level), 1 + level % 3, timeout);
         g->locks = level + 1;
     } else {
         head = text("with deadline(%s)", chance(g, 80) ? literal(g, DUR) : any(g, DUR));

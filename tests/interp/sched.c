@@ -140,12 +140,13 @@ bool task_deliver(Task *task)
     return true;
 }
 
-/* Something that cancels has come: a task that stands still is woken when it is reached. */
+/* Something that cancels has come: a task that stands still is woken when it is reached. One that is ready hears of it in its turn, and
+ * what it was handed goes back then. */
 static void wake_for_cancel(Task *task)
 {
     Scope *target;
     bool whole;
-    if (!cancel_target(task, &target, &whole)) return;
+    if (task->ready || !cancel_target(task, &target, &whole)) return;
     forget_wait(task);
     make_ready(task);
 }
