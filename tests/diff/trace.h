@@ -2,7 +2,8 @@
  *
  * Output and tool calls are two sequences: output leaves only after a sync, so their common order says nothing. Where tasks run side by
  * side with tools (names that begin with root_c) only the order within each task is promised; lines begin with their task's path and
- * are sorted by it. */
+ * are sorted by it. The workflow's name in "task 1.2 (main.each) failed" is left out: the interpreter does not know what the compiler calls
+ * the bodies of a parallel. */
 #ifndef DIFF_TRACE_H
 #define DIFF_TRACE_H
 
@@ -35,6 +36,28 @@ static inline void trace_one_line(char *text, size_t len)
         if (text[i] == '\n') text[i] = '\r';
 }
 
+/* Bytes to leave out here: of " (NAME)" between "task PATH" and what became of it; 0: none. */
+static inline size_t trace_name(const char *text, const char *at)
+{
+    const char *path = at;
+    while (path > text && strchr("0123456789.", path[-1])) path--;
+    if (path == at || path - text < 5 || memcmp(path - 5, "task ", 5) != 0 || strncmp(at, " (", 2) != 0) return 0;
+    size_t len = strcspn(at, ")");
+    if (!at[len]) return 0;
+    const char *after = at + len + 1;
+    return !strncmp(after, " was killed", 11) || !strncmp(after, " failed", 7) || !strncmp(after, " panicked", 9)
+               ? len + 1
+               : 0;
+}
+
+static inline void trace_text(FILE *to, const char *text, size_t len)
+{
+    for (size_t at = 0; at < len; at++) {
+        at += text[at] == ' ' ? trace_name(text, text + at) : 0;
+        if (at < len) fputc(text[at], to);
+    }
+}
+
 static inline int trace_order(const void *a, const void *b)
 {
     const TraceLine *x = a, *y = b;
@@ -55,8 +78,20 @@ static inline void trace_lines(FILE *to, const char *prefix, const char *text, i
         lines[count] = (TraceLine){at, (size_t)(end - at), path, count};
     }
     if (sorted) qsort(lines, count, sizeof *lines, trace_order);
-    for (size_t i = 0; i < count; i++) fprintf(to, "%s%.*s\n", prefix, (int)lines[i].len, lines[i].text);
+    for (size_t i = 0; i < count; i++) {
+        fputs(prefix, to);
+        trace_text(to, lines[i].text, lines[i].len);
+        fputc('\n', to);
+    }
     free(lines);
+}
+
+static inline void trace_sentence(FILE *to, const char *prefix, const char *text)
+{
+    if (!text) return;
+    fputs(prefix, to);
+    trace_text(to, text, strlen(text));
+    fputc('\n', to);
 }
 
 static inline void trace_print(FILE *to, const Trace *trace)
@@ -66,8 +101,8 @@ static inline void trace_print(FILE *to, const Trace *trace)
     trace_lines(to, "out ", trace->out, sorted);
     trace_lines(to, "call ", trace->calls, sorted);
     fprintf(to, "state %s\n", trace->state);
-    if (trace->result) fprintf(to, "result %s\n", trace->result);
-    if (trace->error) fprintf(to, "error %s\n", trace->error);
+    trace_sentence(to, "result ", trace->result);
+    trace_sentence(to, "error ", trace->error);
 }
 
 #endif

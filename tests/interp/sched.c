@@ -353,18 +353,32 @@ static const Module *module_of_line(const Program *program, uint32_t line)
     return at;
 }
 
+/* The task whose failure goes on; the sentence about it ends with its own place. Its workflow's name is left out (trace.h). False: it is
+ * another error. */
+static bool describe_cause(Buf *text, const Interp *in, const Value *error)
+{
+    if (error->type != in->program->core.task_failed) return false;
+    const char *path = error->items[1]->text, *kind = error->items[2]->text;
+    bool killed = strcmp(kind, "killed") == 0;
+    if (!killed && strcmp(kind, "failed") != 0 && strcmp(kind, "panicked") != 0) return false;
+    buf_format(text, "%s: task %s %s%s", error->type->name, path, killed ? "was " : "", kind);
+    if (!killed) buf_format(text, ": %s", error->items[0]->text);
+    return true;
+}
+
 static void describe_failure(Task *task)
 {
     Buf text = {0};
     const Raised *raised = &task->raised;
     uint32_t line = raised->kind == RAISED_PANIC ? raised->line : raised->error->line;
+    bool joined = raised->kind != RAISED_PANIC && describe_cause(&text, task->interp, raised->error);
     if (raised->kind == RAISED_PANIC)
         buf_format(&text, "Panic: %s", raised->panic);
-    else
+    else if (!joined)
         value_print(&text, raised->error->type, raised->error);
     if (line) {
         const Module *at = module_of_line(task->interp->program, line);
-        buf_format(&text, " (%s:%u)", at->file, line - at->source->line_base);
+        buf_format(&text, joined ? ", joined at %s:%u" : " (%s:%u)", at->file, line - at->source->line_base);
     }
     task->failure = text.data;
 }
