@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -243,6 +244,9 @@ static void lookup_work(TfyJob *job)
     Lookup *lookup = (Lookup *)job;
     lookup->code = look_up(lookup->host, lookup->port, 0, &lookup->list);
     lookup->error = errno;
+    /* This name means this machine (RFC 6761), also where nothing was set up that says so: without a host, the loopback addresses come. */
+    if (lookup->code && strcasecmp(lookup->host, "localhost") == 0)
+        lookup->code = look_up("", lookup->port, 0, &lookup->list);
 }
 
 static void lookup_drop(TfyJob *job)
