@@ -72,11 +72,8 @@ static int64_t tid_of(const Bench *bench, const char *path)
 static void check_row(const Row *row)
 {
     Bench bench = {0};
-    char said[400] = "", error[TFY_ERROR_TEXT] = "";
-    bench.world = tfy_world_virtual(0, 42);
-    bench.world->performers[TFY_F_EXTERN] = &jobs;
-    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
-    assert_int_equal(tfy_open(&bench.loop, &program, &options, error), 0);
+    char said[400] = "";
+    open_collecting(&bench, said);
     start(&bench, row->workflow);
     for (int ms = 0; ms < 50; ms++) {
         bench.world->jump(bench.world->state, (int64_t)ms * 1000000);

@@ -40,11 +40,8 @@ static void test_runs_take_turns(void **state)
 {
     (void)state;
     Bench bench = {0};
-    char said[400] = "", error[TFY_ERROR_TEXT] = "";
-    bench.world = tfy_world_virtual(0, 42);
-    bench.world->performers[TFY_F_EXTERN] = &jobs;
-    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
-    assert_int_equal(tfy_open(&bench.loop, &program, &options, error), 0);
+    char said[400] = "";
+    open_collecting(&bench, said);
     start(&bench, "greedy");
     start(&bench, "modest");
     while (bench.loop->runs_live) one_turn(bench.loop);

@@ -901,16 +901,22 @@ TFY__UNUSED static void collect(void *state, const char *text, size_t len)
     strncat(state, text, len);
 }
 
+/* A bench at time 0 whose output is collected in said, which is empty. */
+TFY__UNUSED static void open_collecting(Bench *bench, char said[400])
+{
+    char error[TFY_ERROR_TEXT] = "";
+    bench->world = tfy_world_virtual(0, 42);
+    bench->world->performers[TFY_F_EXTERN] = &jobs;
+    TfyOptions options = {.world = bench->world, .on_output = collect, .state = said};
+    if (tfy_open(&bench->loop, &program, &options, error) < 0) fail_msg("%s", error);
+}
+
 /* Runs a workflow with a kill after some milliseconds and perhaps a --force later; answers what it said, and when it ended. */
 TFY__UNUSED static int64_t said_when_killed(const char *workflow, int kill_ms, int force_ms, char said[400])
 {
     Bench bench = {0};
-    char error[TFY_ERROR_TEXT] = "";
     said[0] = '\0';
-    bench.world = tfy_world_virtual(0, 42);
-    bench.world->performers[TFY_F_EXTERN] = &jobs;
-    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
-    if (tfy_open(&bench.loop, &program, &options, error) < 0) fail_msg("%s", error);
+    open_collecting(&bench, said);
     start(&bench, workflow);
     for (int ms = 0; ms < 20000 && bench.loop->runs_live; ms++) {
         if (ms == kill_ms) arrive(bench.loop, NULL, false);
