@@ -400,6 +400,11 @@ static void emit_site(Emit *e, const Point *point)
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
+static bool has_site(const Point *point)
+{
+    return point->ask == ASK_EFFECT || point->ask == ASK_BACKOFF;
+}
+
 static bool is_tool(const Decl *decl)
 {
     return decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT;
@@ -416,8 +421,7 @@ void emit_tools(Emit *e)
         if (is_tool(program->decls[i])) emit_tool(e, program->decls[i]);
     emit_channel_tools(e);
     for (uint32_t i = 0; i < e->machine->point_count; i++) {
-        const Point *point = e->machine->points[i];
-        if (point->ask == ASK_EFFECT || point->ask == ASK_BACKOFF) emit_site(e, point);
+        if (has_site(e->machine->points[i])) emit_site(e, e->machine->points[i]);
     }
 }
 
@@ -581,9 +585,45 @@ static const char *list_points(const Emit *e)
     return list.data;
 }
 
+static const char *list_sites(const Emit *e)
+{
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    for (uint32_t i = 0; i < e->machine->point_count; i++)
+        text_format(&list, has_site(e->machine->points[i]) ? "%s&tfyg_site%u" : "%s0", i ? ", " : "", i + 1);
+    return list.data;
+}
+
+static const char *list_routines(const Emit *e, uint32_t *count)
+{
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    *count = 0;
+    for (uint32_t i = 0; i < e->machine->routine_count; i++) {
+        if (e->machine->routines[i]->kind != ROUTINE_WORKFLOW) continue;
+        text_format(&list, "%s&tfyg_wf_%s", list.len ? ", " : "", e->machine->routines[i]->name);
+        ++*count;
+    }
+    return list.data;
+}
+
+static const char *list_errors(Emit *e, uint32_t *count)
+{
+    Text list = {.arena = e->arena};
+    text_put(&list, "");
+    *count = 0;
+    for (const Type *type = e->machine->program->types; type; type = type->next) {
+        if (type->kind != TYPE_ERROR || !type->decl) continue;
+        if (list.len) text_put(&list, ", ");
+        emit_type(e, &list, type);
+        ++*count;
+    }
+    return list.data;
+}
+
 void emit_program(Emit *e)
 {
-    uint32_t workflows, tests, tools, modules, main = main_workflow(e, &workflows);
+    uint32_t workflows, tests, tools, routines, errors, modules, main = main_workflow(e, &workflows);
     Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
     const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
     char *layout = emit_layout(e->machine, file);
@@ -594,6 +634,9 @@ void emit_program(Emit *e)
     const char *test_list = emit_array_of(e, "TfyWorkflow", "tfyg_tests", list_workflows(e, true, &tests));
     const char *tool_list = emit_array_of(e, "TfyTool", "tfyg_tools", list_tools(e, &tools));
     const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
+    const char *routine_list = emit_array_of(e, "TfyWorkflow", "tfyg_routines", list_routines(e, &routines));
+    const char *site_list = emit_array_of(e, "TfySite", "tfyg_sites", list_sites(e));
+    const char *error_list = emit_array_of(e, "TfyType", "tfyg_errors", list_errors(e, &errors));
     const char *module_list = emit_modules(e, &modules);
     text_add(&hashed, source.data, source.len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
@@ -610,7 +653,8 @@ void emit_program(Emit *e)
     ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u,", workflow_list, workflows, tool_list, tools,
                point_list, e->machine->point_count,
                main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
-    ctext_line(&e->c, 1, "    %s, %u};", test_list, tests);
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u};", test_list, tests, routine_list, routines, site_list,
+               error_list, errors);
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

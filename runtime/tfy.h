@@ -926,6 +926,12 @@ typedef struct TfyProgram {
     uint32_t module_count;           /* 0: it is one file */
     const TfyWorkflow *const *tests; /* compiled with --tests: its tests; a test's name is its workflow's */
     uint32_t test_count;
+    /* What snapshots name things by; all NULL: the program can have none. */
+    const TfyWorkflow *const *routines; /* workflows, blocks behind undo, bodies of parallel and race, tests: as in the layout */
+    uint32_t routine_count;
+    const TfySite *const *sites; /* sites[n - 1]: what point n asks for; NULL: nothing */
+    const TfyType *const *errors; /* the errors it declares */
+    uint32_t error_count;
 } TfyProgram;
 
 /* ---- embedding ---- */

@@ -22,6 +22,7 @@ typedef struct TfyBuffer {
     size_t cap;     /* bytes allocated, the NUL's included */
     bool failed;    /* something could not be added; what data holds is incomplete */
     uint32_t depth; /* the deepest nesting of containers that tfy__encode wrote into it */
+    bool exact;     /* tfy__encode writes for tfy__decode_exact (json.h) */
 } TfyBuffer;
 
 void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len);

@@ -37,6 +37,9 @@ typedef struct TfyStretch {
 /* The stretches of a string, TfyString.secrets of them, in order. */
 const TfyStretch *tfy__string_secrets(const TfyObj *object);
 
+/* An owned string that stands for secrets at these places; NULL after a panic. One that lies outside the text is left out. */
+TfyObj *tfy__string_secret(TfyTask *task, const char *bytes, size_t len, uint32_t count, const TfyStretch *stretches);
+
 /* Owned, unfinished objects for those who build them piece by piece (decoding); each may be dropped at any stage. */
 TfyObj *tfy__string_new(TfyTask *task, const TfyType *type, const char *bytes,
                         size_t len);                                     /* string (made valid UTF-8), bytes, json */

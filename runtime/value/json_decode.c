@@ -23,9 +23,10 @@ typedef struct Path {
 
 /* One decoding. */
 typedef struct Reader {
-    TfyTask *task;    /* whose heap the value is made in */
-    char *error;      /* TFY_ERROR_TEXT bytes */
-    const char *root; /* how error texts call the place all paths begin at */
+    TfyTask *task;         /* whose heap the value is made in */
+    char *error;           /* TFY_ERROR_TEXT bytes */
+    const char *root;      /* how error texts call the place all paths begin at */
+    const TfyExact *exact; /* NULL: what outsiders send */
 } Reader;
 
 static bool read_value(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out);
@@ -126,6 +127,10 @@ static bool read_float(Reader *reader, const Path *path, const json_t *json, Tfy
 static bool read_timed(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out)
 {
     bool duration = type->kind == TFY_DURATION;
+    if (reader->exact && json_is_integer(json)) {
+        out->i = json_integer_value(json);
+        return true;
+    }
     const char *text = json_string_value(json);
     size_t len = json_string_length(json);
     if (text && (duration ? tfy__read_duration(text, len, &out->i) : tfy__read_time(text, len, &out->i))) return true;
@@ -220,8 +225,27 @@ static bool read_json(Reader *reader, const Path *path, const json_t *json, TfyV
     return out->o || stop(reader);
 }
 
+/* Where a string stands for secrets. */
+static bool read_secret(Reader *reader, const Path *path, const json_t *json, TfyValue *out)
+{
+    const json_t *text = json_object_get(json, "text"), *secrets = json_object_get(json, "secrets");
+    if (!json_is_string(text) || !json_array_size(secrets)) return refuse(reader, path, json, "string");
+    TfyStretch *stretches = calloc(json_array_size(secrets), sizeof *stretches);
+    for (size_t i = 0; stretches && i < json_array_size(secrets); i++) {
+        const json_t *pair = json_array_get(secrets, i);
+        stretches[i].at = (uint32_t)json_integer_value(json_array_get(pair, 0));
+        stretches[i].len = (uint32_t)json_integer_value(json_array_get(pair, 1));
+    }
+    if (stretches)
+        out->o = tfy__string_secret(reader->task, json_string_value(text), json_string_length(text),
+                                    (uint32_t)json_array_size(secrets), stretches);
+    free(stretches);
+    return out->o || stop(reader);
+}
+
 static bool read_string(Reader *reader, const Path *path, const json_t *json, TfyValue *out)
 {
+    if (reader->exact && json_is_object(json)) return read_secret(reader, path, json, out);
     if (!json_is_string(json)) return refuse(reader, path, json, "string");
     out->o = tfy__string_new(reader->task, &tfy_type_string, json_string_value(json), json_string_length(json));
     return out->o || stop(reader);
@@ -375,10 +399,17 @@ static bool read_enum(Reader *reader, const Path *path, const TfyType *type, con
     return out->o ? read_fields(reader, path, TFY_ENUM, of->fields, of->field_count, json, out->o) : stop(reader);
 }
 
+static const TfyType *error_type(const Reader *reader, const char *name)
+{
+    for (uint32_t i = 0; reader->exact && i < reader->exact->error_count; i++)
+        if (strcmp(reader->exact->errors[i]->name, name) == 0) return reader->exact->errors[i];
+    return tfy__builtin_error(name);
+}
+
 static bool read_error(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out)
 {
     const char *name = json_string_value(json_object_get(json, "error"));
-    if (type->kind == TFY_ANY_ERROR) type = name ? tfy__builtin_error(name) : NULL;
+    if (type->kind == TFY_ANY_ERROR) type = name ? error_type(reader, name) : NULL;
     if (!type || !name || strcmp(type->name, name) != 0)
         return refuse(reader, path, json, type ? type->name : "a built-in error");
     out->o = tfy__record_new(reader->task, type);
@@ -452,6 +483,15 @@ bool tfy__decode_at(TfyTask *task, const TfyType *type, const char *root, const 
 bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, TfyValue *out, char *error)
 {
     return tfy__decode_at(task, type, "$", json, out, error);
+}
+
+bool tfy__decode_exact(TfyTask *task, const TfyExact *exact, const TfyType *type, const json_t *json, TfyValue *out,
+                       char *error)
+{
+    Reader reader = {.task = task, .error = error, .root = "$", .exact = exact};
+    Path start = {0};
+    *out = tfy_of_int(0);
+    return read_value(&reader, &start, type, json, out) && lend(&reader, type, out);
 }
 
 static json_t *parse(Reader *reader, const char *text, size_t len)

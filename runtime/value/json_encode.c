@@ -1,4 +1,5 @@
 /* json_encode.c: values to JSON, by descriptor, straight into a buffer. */
+#include "heap.h"
 #include "json.h"
 #include "map.h"
 #include "names.h"
@@ -11,13 +12,33 @@ static void write_leaf_string(TfyBuffer *out, void (*write)(TfyBuffer *, int64_t
     tfy__buffer_char(out, '"');
 }
 
+static void write_timed(TfyBuffer *out, const TfyType *type, int64_t ms)
+{
+    if (out->exact)
+        tfy__buffer_int(out, ms);
+    else
+        write_leaf_string(out, type->kind == TFY_TIME ? tfy__write_time : tfy__write_duration, ms);
+}
+
+/* A string that stands for secrets, with the places where. */
+static void write_secret(TfyBuffer *out, const TfyString *text)
+{
+    const TfyStretch *stretches = tfy__string_secrets(&text->head);
+    tfy__buffer_text(out, "{\"text\":");
+    tfy__buffer_json_string(out, text->bytes, text->byte_len);
+    tfy__buffer_text(out, ",\"secrets\":[");
+    for (uint32_t i = 0; i < text->secrets; i++)
+        tfy__buffer_printf(out, "%s[%u,%u]", i ? "," : "", stretches[i].at, stretches[i].len);
+    tfy__buffer_text(out, "]}");
+}
+
 static void write_scalar(TfyBuffer *out, const TfyType *type, TfyValue value)
 {
     switch (type->kind) {
     case TFY_BOOL: tfy__buffer_text(out, value.b ? "true" : "false"); break;
     case TFY_FLOAT: tfy__write_float(out, value.f); break;
-    case TFY_DURATION: write_leaf_string(out, tfy__write_duration, value.i); break;
-    case TFY_TIME: write_leaf_string(out, tfy__write_time, value.i); break;
+    case TFY_DURATION:
+    case TFY_TIME: write_timed(out, type, value.i); break;
     case TFY_NOTHING: tfy__buffer_text(out, "null"); break;
     default: tfy__buffer_int(out, value.i); break;
     }
@@ -78,6 +99,8 @@ static bool begin(TfyBuffer *out, const TfyType *type, TfyValue value, TfyLevel 
         write_scalar(out, type, value);
     } else if (!text) {
         tfy__buffer_text(out, "null");
+    } else if (type->kind == TFY_STRING && out->exact && text->secrets) {
+        write_secret(out, text);
     } else if (type->kind == TFY_STRING) {
         tfy__buffer_json_string(out, text->bytes, text->byte_len);
     } else if (type->kind == TFY_JSON) {

@@ -164,6 +164,19 @@ TfyObj *tfy_secret(TfyTask *task, TfyObj *name)
     return tfy_temp(task, &made->head);
 }
 
+TfyObj *tfy__string_secret(TfyTask *task, const char *bytes, size_t len, uint32_t count, const TfyStretch *stretches)
+{
+    TfyString *made = allocate(task, 0, &tfy_type_string, len + stretch_room(count));
+    if (!made) return NULL;
+    memcpy(made->bytes, bytes, len);
+    made->byte_len = (uint32_t)len;
+    made->len = tfy__count_points(bytes, made->byte_len);
+    for (uint32_t i = 0; i < count; i++)
+        if (stretches[i].at <= len && stretches[i].len <= len - stretches[i].at)
+            stretches_of(made)[made->secrets++] = stretches[i];
+    return &made->head;
+}
+
 /* Makes *place the only owner's, with room for cap bytes at least. */
 static bool grow(TfyTask *task, uint32_t line, TfyObj **place, uint64_t cap)
 {
