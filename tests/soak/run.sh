@@ -10,6 +10,7 @@
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
 #   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
 #   planted  every bug of tests/planted, which the simulation has to find
+#   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -146,13 +147,22 @@ soak_planted()
     once_for planted all sh "$root/tests/planted/run.sh"
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim planted
+soak_model()
+{
+    crashes=2
+    while [ "$crashes" -le "${SOAK_MISFORTUNES:-4}" ]; do
+        once_for model "$crashes crashes" sh "$root/tests/model/run.sh" "$crashes"
+        crashes=$((crashes + 1))
+    done
+}
+
+[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim planted model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | tsan | programs | sim | planted) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim and planted" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | tsan | programs | sim | planted | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, planted and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
