@@ -159,6 +159,7 @@ int tfy__cmd_kill(int argc, char **argv);
 int tfy__cmd_signal(int argc, char **argv);
 int tfy__cmd_resolve(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
+int tfy__cmd_verify(int argc, char **argv);
 int tfy__cmd_watch(int argc, char **argv);
 int tfy__cmd_stats(int argc, char **argv);
 int tfy__cmd_timeline(int argc, char **argv);

@@ -35,6 +35,7 @@ static const Entry ENTRIES[] = {
     {"signal", tfy__cmd_signal},
     {"resolve", tfy__cmd_resolve},
     {"wal export", tfy__cmd_wal_export},
+    {"verify", tfy__cmd_verify},
 };
 #define ENTRY_COUNT (sizeof ENTRIES / sizeof *ENTRIES)
 

@@ -94,6 +94,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"resolve", "RUN STEP", "say what became of a step that is in doubt",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
+    {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
 

@@ -129,18 +129,17 @@ static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *r
     if (due_ms > record->ts_ms) add(timeline, &span);
 }
 
-static void begin_child(Timeline *timeline, const TfyLogRecord *record, const json_t *payload)
+static void begin_child(Timeline *timeline, const TfyLogRecord *record)
 {
-    json_int_t tid = json_integer_value(json_object_get(payload, "tid"));
-    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order of their numbers */
+    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order in which they were born */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->history->tasks[middle].tid < tid)
+        if (timeline->history->tasks[middle].born < record->lsn)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < timeline->history->task_count && timeline->history->tasks[low].tid == tid)
+    if (low < timeline->history->task_count && timeline->history->tasks[low].born == record->lsn)
         timeline->readings[low].since_ms = record->ts_ms;
 }
 
@@ -156,7 +155,7 @@ static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *r
     json_t *payload = tfy__db_payload(record);
     Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = record->ts_ms, .step = record->step};
     if (record->ts_ms > timeline->end_ms) timeline->end_ms = record->ts_ms;
-    if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record, payload);
+    if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
     if (!is_arrival(record)) {
         if (reading->since_ms) classify(timeline, record, payload, reading, &span);
         /* What took no time is worth a bar only when it is more than running. */

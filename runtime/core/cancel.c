@@ -235,8 +235,7 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
     if (task->state & T_HALTED) return false;
     Cold *cold = cold_of(task);
     cold->log.step++;
-    Cold *target = tfy__task_by_tid(task->loop, handle);
-    if (target && target->run != cold->run) target = NULL;
+    Cold *target = tfy__task_of_handle(cold->run, handle);
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return tfy__sched_halt(task), false;
     TfyBuffer out = {0};

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAKER_SHIFT 20 /* a channel's number: its maker's, then which of its channels */
+#define MAKER_SHIFT 20 /* a channel's number: its maker's handle, then which of its channels */
 
 /* ---- channels ---- */
 
-static Channel *channel_of(TfyLoop *loop, int64_t number)
+static Channel *channel_of(const Run *run, int64_t number)
 {
-    Cold *maker = tfy__task_by_tid(loop, number >> MAKER_SHIFT);
+    Cold *maker = tfy__task_of_handle(run, number >> MAKER_SHIFT);
     uint32_t index = (uint32_t)(number & ((1 << MAKER_SHIFT) - 1));
     return maker && index && index <= maker->channel_count ? maker->channels[index - 1] : NULL;
 }
@@ -54,7 +54,7 @@ bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
     channel->name = name.data;
     channel->capacity = capacity;
     maker->channels[maker->channel_count++] = channel;
-    *out = maker->log.tid << MAKER_SHIFT | maker->channel_count;
+    *out = tfy__task_handle(maker) << MAKER_SHIFT | maker->channel_count;
     return true;
 }
 
@@ -115,7 +115,7 @@ static Message take_first(Channel *channel)
 
 static Channel *asked(const Pending *pending)
 {
-    return channel_of(pending->call.loop, pending->call.args[0].i);
+    return channel_of(pending->cold->run, pending->call.args[0].i);
 }
 
 static void write_error(TfyBuffer *out, const Channel *channel, const TfyObj *error)
@@ -279,7 +279,7 @@ bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
 {
     if (task->state & T_HALTED) return false;
     Cold *cold = cold_of(task);
-    Channel *channel = channel_of(task->loop, number);
+    Channel *channel = channel_of(cold_of(task)->run, number);
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"obj\":\"%s\"}", channel->name);
     cold->log.step++;

@@ -608,6 +608,13 @@ void tfy__answer_drop(TfyTask *task);
 void tfy__task_give_back(Cold *cold); /* the slot; cold stays for joiners */
 void tfy__cold_free(TfyLoop *loop, Cold *cold);
 Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);
+/* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run that is imported into
+ * another database gets other numbers there but keeps these. */
+static inline int64_t tfy__task_handle(const Cold *cold)
+{
+    return cold->log.tid - cold->run->log.root;
+}
+Cold *tfy__task_of_handle(const Run *run, int64_t handle); /* NULL: the run has no such task */
 void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 
 /* sched.c */
@@ -766,7 +773,8 @@ bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyB
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
 void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
-bool tfy__history_live(const Cold *cold); /* may this task append now? */
+bool tfy__history_live(const Cold *cold);               /* may this task append now? */
+int64_t tfy__history_born(const Run *run, int64_t lsn); /* the task that a TaskSpawn of the history made */
 bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
 void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
 void tfy__history_park(Cold *cold);       /* ready, but its run replays */

@@ -139,7 +139,7 @@ static void await_bodies(Awaited *awaited, const Pending *pending)
 {
     const TfyObj *handles = pending->call.args[0].o;
     for (uint32_t i = 0; handles && i < ((const TfyList *)handles)->len; i++)
-        await(awaited, tfy__task_by_tid(pending->call.loop, tfy_list_item(handles, i).i));
+        await(awaited, tfy__task_of_handle(pending->cold->run, tfy_list_item(handles, i).i));
 }
 
 /* A step's queue is a member of the lock it waits for. */

@@ -110,8 +110,8 @@ typedef struct With {
 
 static Cold *awaited_task(const Run *run, TfyValue handle)
 {
-    Cold *cold = tfy__task_by_tid(run->loop, handle.i);
-    return cold && cold->run == run && !cold->end_state ? cold : NULL;
+    Cold *cold = tfy__task_of_handle(run, handle.i);
+    return cold && !cold->end_state ? cold : NULL;
 }
 
 /* False: no memory. */
@@ -155,8 +155,8 @@ static void write_with(TfyBuffer *out, const Run *run, const With *with)
     if (!with->after_count) return;
     tfy__buffer_text(out, ",\"after\":[");
     for (int64_t i = 0; i < with->after_count; i++) {
-        const Cold *cold = tfy__task_by_tid(run->loop, with->after[i].i);
-        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", cold && cold->run == run ? cold->log.path : "?");
+        const Cold *cold = tfy__task_of_handle(run, with->after[i].i);
+        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", cold ? cold->log.path : "?");
     }
     tfy__buffer_char(out, ']');
 }
@@ -190,7 +190,7 @@ static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow
             tid = TFY_E_DIVERGED;
         } else {
             json_t *full = json_object_get(json, "full");
-            tid = full ? TFY_E_FULL : json_integer_value(json_object_get(json, "tid"));
+            tid = full ? TFY_E_FULL : tfy__history_born(cold->run, record->lsn);
             *born = full ? json_integer_value(full) : record->lsn;
             *recorded = true;
         }
@@ -279,14 +279,14 @@ bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *wor
                          PRIORITY_MAX, (long long)priority);
     const With with = {.priority = priority, .after = after, .after_count = after_count};
     const Cold *child = spawn(task, point, workflow, args, detached ? BOND_NONE : BOND_CHILD, &with);
-    if (child) *out = child->log.tid;
+    if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
 
 bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
 {
     const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_CHILD);
-    if (child) *out = child->log.tid;
+    if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
 
@@ -294,7 +294,7 @@ bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow 
                         int64_t *out)
 {
     const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_NONE);
-    if (child) *out = child->log.tid;
+    if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
 

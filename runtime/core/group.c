@@ -14,7 +14,7 @@
 
 static Cold *body_at(TfyTask *task, const TfyObj *handles, uint32_t index)
 {
-    return tfy__task_by_tid(task->loop, tfy_list_item(handles, index).i);
+    return tfy__task_of_handle(cold_of(task)->run, tfy_list_item(handles, index).i);
 }
 
 static uint32_t body_count(const TfyObj *handles)
@@ -66,7 +66,7 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
         ((TfyList *)*handles)->len--;
         return false;
     }
-    place->i = body->log.tid;
+    place->i = tfy__task_handle(body);
     body->group = group;
     body->joined = true; /* its failure is the group's */
     group->alive++;
@@ -109,7 +109,7 @@ static uint32_t index_of(const TfyCall *call, const Cold *body)
 {
     const TfyObj *handles = call->args[0].o;
     uint32_t index = 0;
-    while (tfy_list_item(handles, index).i != body->log.tid) index++;
+    while (tfy_list_item(handles, index).i != tfy__task_handle(body)) index++;
     return index;
 }
 

@@ -6,8 +6,7 @@
 /* NULL: there is no such task in this run. */
 static Cold *join_target(const Pending *pending)
 {
-    Cold *target = tfy__task_by_tid(pending->call.loop, pending->call.args[0].i);
-    return target && target->run == pending->cold->run ? target : NULL;
+    return tfy__task_of_handle(pending->cold->run, pending->call.args[0].i);
 }
 
 static void join_live(Pending *pending)

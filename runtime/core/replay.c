@@ -137,6 +137,22 @@ static uint32_t known_task(const TfyHistory *history, int64_t tid)
     return low < history->task_count && history->tasks[low].tid == tid ? low : NO_INDEX;
 }
 
+/* The payload says which number the task had when it was born; an import may have given it another. Tasks are born in the order of their
+ * numbers. */
+int64_t tfy__history_born(const Run *run, int64_t lsn)
+{
+    const TfyHistory *history = run->history;
+    uint32_t low = 0, high = history->task_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (history->tasks[middle].born < lsn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < history->task_count && history->tasks[low].born == lsn ? history->tasks[low].tid : TFY_E_DATA;
+}
+
 bool tfy__history_attach(Cold *cold)
 {
     Run *run = cold->run;
@@ -194,8 +210,9 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 
 static const char *static_reason(const char *why)
 {
-    static const char *const reasons[] = {"killed", "its parent failed", "its parent was cancelled",
-                                          "its parent was killed", "its group has ended", OVER_MEMORY};
+    static const char *const reasons[] = {
+        "killed",   "its parent failed", "its parent was cancelled", "its parent was killed", "its group has ended",
+        OVER_MEMORY};
     for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
         if (strcmp(why, reasons[i]) == 0) return reasons[i];
     return "killed";

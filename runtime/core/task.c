@@ -107,6 +107,12 @@ Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
     return NULL;
 }
 
+Cold *tfy__task_of_handle(const Run *run, int64_t handle)
+{
+    Cold *cold = tfy__task_by_tid(run->loop, run->log.root + handle);
+    return cold && cold->run == run ? cold : NULL;
+}
+
 static void table_remove(TfyLoop *loop, Cold *cold)
 {
     for (Cold **link = &loop->by_tid[bucket_of(loop, cold->log.tid)]; *link; link = &(*link)->next_by_tid) {

@@ -128,7 +128,8 @@ static int take_task(void *state, const TfyStoreTask *row)
     Reading *reading = state;
     TfyHistory *history = reading->history;
     if (history->task_count == reading->task_room && widen_tasks(reading) != 0) return no_memory(reading);
-    if (tfy__chain_seed(history->run.uuid, row->path) != row->base_chain)
+    const bool whole = row->base == (strchr(row->path, '.') ? row->born : 0);
+    if (whole && tfy__chain_seed(history->run.uuid, row->path) != row->base_chain)
         return refuse(reading, TFY_E_DATA, "task", row->tid, "was changed");
     char *path = strdup(row->path);
     if (!path) return no_memory(reading);

@@ -30,7 +30,7 @@ void tfy__mark_untouch(TfyLogTask *task)
 void tfy__mark_count(TfyLog *log, const TfyLogRecord *record)
 {
     log->segment_rows++;
-    log->segment_sum = tfy__store_segment_next(log->segment_sum, record->lsn, record->tid, record->prev, record->chain);
+    log->segment_sum += tfy__store_segment_part(record);
 }
 
 void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)

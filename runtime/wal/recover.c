@@ -81,7 +81,7 @@ static int take_record(void *state, const TfyLogRecord *record)
     if (record->step > head->step) head->step = record->step;
     heads->upto = record->lsn;
     heads->rows++;
-    heads->sum = tfy__store_segment_next(heads->sum, record->lsn, record->tid, record->prev, record->chain);
+    heads->sum += tfy__store_segment_part(record);
     return 0;
 }
 
@@ -90,7 +90,7 @@ static int check_mark(TfyLog *log, const TfyStoreMark *mark, char *error_text)
 {
     TfyStore *store = log->store;
     const char *path = log->path ? log->path : "the log";
-    uint64_t chain = tfy__store_mark_seed(log->meta.db);
+    uint64_t chain = log->meta.base_chain;
     TfyStoreMark before;
     int code = TFY_STORE(store, TFY_CALL_READ, get_mark, mark->lsn, &before);
     if (!code) chain = before.chain;
@@ -117,6 +117,7 @@ int tfy__recover_tail(TfyLog *log, char *error_text)
     if (code) return refuse_store(log, code, "the newest mark", error_text);
     if (heads->upto == 0 || heads->mark != mark.lsn || heads->mark_chain != mark.chain) {
         log->meta.mark = meta.mark;
+        log->meta.base_chain = meta.base_chain;
         if ((code = check_mark(log, &mark, error_text))) return code;
         tfy__heads_clear(heads);
         *heads = (TfyHeads){.mark = mark.lsn, .mark_chain = mark.chain, .upto = mark.lsn};

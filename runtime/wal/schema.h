@@ -1,18 +1,23 @@
 /* schema.h: the durable format: the tables, one statement each. A file is ours when its schema holds exactly these texts.
  *
- *   meta     one row: the file's id, how often it was opened for writing, by whom last, whether it was closed cleanly
- *   wal      the records, insert only; record.h says what they hold. Numbers are dense: a crash leaves a prefix
- *   mark     checkpoints: (lsn, epoch, rows, sum) seals the records since the mark before; chain runs over all marks
+ *   meta     one row: the file's id, how often it was opened for writing, by whom last, whether it was closed cleanly;
+ *            base and base_chain say where the marks begin: 0 and the seed, or the newest one that retention took away
+ *   wal      the records, insert only; record.h says what they hold. Numbers are dense: a crash leaves a prefix.
+ *            Retention (gc.c) alone deletes, while meta.gc is 1, which it is only inside its transactions
+ *   mark     checkpoints: (lsn, epoch, rows, sum) seals the records since the mark before; chain runs over all marks.
+ *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be taken off:
+ *            gone_rows and gone_sum are the part of rows and sum that retention deleted
  *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
  *   run      a submitted workflow: inserted with its first record, changed once, at its end
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
  *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
- *            TaskSpawn and the seed of a child
+ *            TaskSpawn and the seed of a child; or the last of the records that retention took off its beginning
  *   obj, wake, inbox   for channels and locks, parked tasks, and arrivals seen
  *
  * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little endian:
  * the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The seed of a
- * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c).
+ * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c), but for
+ * base and base_chain of a task, gone_rows and gone_sum of a mark: what they say is checked against the records.
  *
  * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
  * run_live the unfinished runs. Both are touched once or twice in the life of a task or run, never per record; wal
@@ -26,7 +31,7 @@
 /* clang-format off */
 static const char *const schema[] = {
     "CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK(id=1), db BLOB, epoch INT, owner TEXT, dev INT, ino INT,"
-    " clean INT, next_lsn INT, next_tid INT, mark INT, gc INT DEFAULT 0, sum INT)",
+    " clean INT, next_lsn INT, next_tid INT, mark INT, base INT, base_chain INT, gc INT DEFAULT 0, sum INT)",
     "CREATE TABLE wal(lsn INTEGER PRIMARY KEY, tid INT, prev INT, v INT, ts INT, type INT, step INT, point INT,"
     " payload TEXT, chain INT)",
     "CREATE TABLE mark(lsn INTEGER PRIMARY KEY, epoch INT, rows INT, sum INT, gone_rows INT DEFAULT 0, gone_sum"
@@ -44,8 +49,8 @@ static const char *const schema[] = {
     "CREATE INDEX run_live ON run(id) WHERE state<12",
     "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
     " never changed'); END",
-    "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
-    " never deleted'); END",
+    "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"
+    " BEGIN SELECT RAISE(ABORT,'records of the log are never deleted'); END",
     /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. */
     "CREATE VIEW history AS\n"
     "SELECT w.lsn AS lsn,\n"

@@ -42,7 +42,8 @@ uint64_t tfy__store_sum_meta(const TfyStoreMeta *meta)
 {
     uint64_t sum = ADD_WORDS(XXH3_64bits(meta->db, 16), meta->epoch);
     sum = add_text(sum, meta->owner);
-    return ADD_WORDS(sum, meta->dev, meta->ino, meta->clean, meta->next_lsn, meta->next_tid, meta->mark);
+    return ADD_WORDS(sum, meta->dev, meta->ino, meta->clean, meta->next_lsn, meta->next_tid, meta->mark, meta->base,
+                     (int64_t)meta->base_chain);
 }
 
 uint64_t tfy__store_sum_program(const TfyStoreProgram *program)
@@ -60,8 +61,8 @@ uint64_t tfy__store_sum_run(const TfyLogRun *run)
 uint64_t tfy__store_sum_task(const TfyStoreTask *task)
 {
     uint64_t sum = add_text(ADD_WORDS(0, task->tid, task->run), task->path);
-    return ADD_WORDS(sum, task->program, task->born, task->base, (int64_t)task->base_chain, task->head,
-                     (int64_t)task->chain, task->step, task->state, task->wait);
+    return ADD_WORDS(sum, task->program, task->born, task->head, (int64_t)task->chain, task->step, task->state,
+                     task->wait);
 }
 
 uint64_t tfy__store_mark_seed(const uint8_t db[16])
@@ -74,10 +75,11 @@ uint64_t tfy__store_mark_chain(uint64_t previous, const TfyStoreMark *mark)
     return ADD_WORDS(previous, mark->lsn, mark->epoch, mark->rows, (int64_t)mark->sum);
 }
 
-uint64_t tfy__store_segment_next(uint64_t sum, int64_t lsn, int64_t tid, int64_t prev, uint64_t chain)
+uint64_t tfy__store_segment_part(const TfyLogRecord *record)
 {
-    const uint64_t words[4] = {htole64((uint64_t)lsn), htole64((uint64_t)tid), htole64((uint64_t)prev), htole64(chain)};
-    return XXH3_64bits_withSeed(words, sizeof words, sum);
+    const uint64_t words[4] = {htole64((uint64_t)record->lsn), htole64((uint64_t)record->tid),
+                               htole64((uint64_t)record->prev), htole64(record->chain)};
+    return XXH3_64bits(words, sizeof words);
 }
 
 int tfy__store_found(TfyStore *store)
@@ -85,8 +87,9 @@ int tfy__store_found(TfyStore *store)
     static const uint8_t nobody[16];
     TfyStoreMeta meta = {.clean = 1, .next_lsn = 1, .next_tid = 1};
     if (getrandom(meta.db, sizeof meta.db, 0) != (ssize_t)sizeof meta.db) return TFY_E_IO;
+    meta.base_chain = tfy__store_mark_seed(meta.db);
     TfyStoreMark mark = {.lsn = 0};
-    mark.chain = tfy__store_mark_chain(tfy__store_mark_seed(meta.db), &mark);
+    mark.chain = tfy__store_mark_chain(meta.base_chain, &mark);
     const uint64_t seed = tfy__chain_seed(nobody, "");
     const TfyStoreTask self = {.path = "", .base_chain = seed, .chain = seed};
     int code = store->ops->put_meta(store, &meta);

@@ -18,23 +18,27 @@
 
 /* The one row of table meta: about the file as a whole, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
-    uint8_t db[16];   /* the database's id, made at its creation */
-    int64_t epoch;    /* number of write openings so far */
-    char owner[64];   /* "pid 123 (name)" of the last one */
-    int64_t dev, ino; /* the file as that opening saw it: a copy shows */
-    int64_t clean;    /* 1: it was closed cleanly, so mark is the newest record */
-    int64_t next_lsn; /* as of mark */
-    int64_t next_tid; /* as of mark */
-    int64_t mark;     /* lsn of the newest mark */
+    uint8_t db[16];      /* the database's id, made at its creation */
+    int64_t epoch;       /* number of write openings so far */
+    char owner[64];      /* "pid 123 (name)" of the last one */
+    int64_t dev, ino;    /* the file as that opening saw it: a copy shows */
+    int64_t clean;       /* 1: it was closed cleanly, so mark is the newest record */
+    int64_t next_lsn;    /* as of mark */
+    int64_t next_tid;    /* as of mark */
+    int64_t mark;        /* lsn of the newest mark */
+    int64_t base;        /* lsn of the newest mark that was taken away with all its records; 0: none */
+    uint64_t base_chain; /* its chain; or the seed of marks */
 } TfyStoreMeta;
 
 /* A row of table mark: a checkpoint of all heads, and a seal on the records since the mark before. */
 typedef struct TfyStoreMark {
-    int64_t lsn;    /* the last record it covers; 0: the one a new file starts with */
-    int64_t epoch;  /* who wrote it */
-    int64_t rows;   /* records in its segment */
-    uint64_t sum;   /* over (lsn, tid, prev, chain) of each of them */
-    uint64_t chain; /* over the previous mark's chain and this row */
+    int64_t lsn;       /* the last record it covers; 0: the one a new file starts with */
+    int64_t epoch;     /* who wrote it */
+    int64_t rows;      /* records in its segment */
+    uint64_t sum;      /* of a hash over (lsn, tid, prev, chain) of each of them */
+    int64_t gone_rows; /* how many of them were deleted; not in the chain, since it changes */
+    uint64_t gone_sum; /* their part of sum */
+    uint64_t chain;    /* over the previous mark's chain, lsn, epoch, rows and sum */
 } TfyStoreMark;
 
 typedef struct TfyStoreProgram {
@@ -51,8 +55,9 @@ typedef struct TfyStoreTask {
     const char *path;    /* "1.3.2" */
     int64_t program;     /* row id of its program; 0: none */
     int64_t born;        /* lsn of its InstructionStart or TaskSpawn */
-    int64_t base;        /* where walking prev ends: 0 of a root, born of a child */
-    uint64_t base_chain; /* the chain before its first record: the seed */
+    int64_t base;        /* where walking prev ends: 0 of a root, born of a child, or the last record that was deleted.
+                     Written at birth and by retention; an update leaves it and base_chain alone */
+    uint64_t base_chain; /* the chain before its first record: the seed, or that record's */
     int64_t head;        /* lsn of its newest record as of the row's writing */
     uint64_t chain;      /* of head */
     int64_t step;        /* step counter at head */
@@ -75,6 +80,7 @@ typedef struct TfyStore TfyStore;
 typedef int TfyStoreSeeRecord(void *state, const TfyLogRecord *record);
 typedef int TfyStoreSeeTask(void *state, const TfyStoreTask *task);
 typedef int TfyStoreSeeRun(void *state, const TfyLogRun *run);
+typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
 /* All answer 0 or a negative code; the ones that look one row up answer TFY_E_ABSENT when there is none. */
 typedef struct TfyStoreOps {
@@ -101,6 +107,7 @@ typedef struct TfyStoreOps {
     int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
+    int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state);                   /* lsn ascending */
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
     void (*close)(TfyStore *store, bool clean); /* clean: what is committed is moved to the main file */
 } TfyStoreOps;
@@ -124,7 +131,7 @@ int tfy__store_open_memory(TfyStore **store, bool forgets); /* forgets: records,
 int tfy__store_found(TfyStore *store);
 uint64_t tfy__store_mark_seed(const uint8_t db[16]); /* the chain before the first mark */
 uint64_t tfy__store_mark_chain(uint64_t previous, const TfyStoreMark *mark);
-uint64_t tfy__store_segment_next(uint64_t sum, int64_t lsn, int64_t tid, int64_t prev, uint64_t chain);
+uint64_t tfy__store_segment_part(const TfyLogRecord *record); /* what a record adds to its segment's sum */
 
 /* The sums of rows. */
 uint64_t tfy__store_sum_meta(const TfyStoreMeta *meta);

@@ -192,8 +192,11 @@ static void apply(MemoryStore *self, const Change *change)
 {
     if (change->is_task) {
         TaskRow *row = at(&self->tasks, change->index);
+        const TfyStoreTask born = row->row;
         row->row = change->task;
         row->row.path = row->text;
+        row->row.base = born.base;
+        row->row.base_chain = born.base_chain;
     } else {
         *(TfyLogRun *)at(&self->runs, change->index) = change->run;
     }
@@ -326,6 +329,14 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     return code;
 }
 
+static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
+{
+    const Rows *marks = &inside(store)->marks;
+    int code = 0;
+    for (size_t i = 0; !code && i < marks->count; i++) code = see(state, at(marks, i));
+    return code;
+}
+
 static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid)
 {
     const MemoryStore *self = inside(store);
@@ -368,6 +379,7 @@ static const TfyStoreOps memory_ops = {
     .see_records = see_records,
     .see_tasks = see_tasks,
     .see_runs = see_runs,
+    .see_marks = see_marks,
     .last_ids = last_ids,
     .close = close_store,
 };

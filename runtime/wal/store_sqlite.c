@@ -9,6 +9,7 @@
 #define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,sum"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
+#define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
 
 static const char *const texts[S_COUNT] = {
     [S_BEGIN] = "BEGIN IMMEDIATE",
@@ -17,15 +18,18 @@ static const char *const texts[S_COUNT] = {
     [S_LOOK] = "BEGIN",
     [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
     [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ",snap,parked) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,0,0)",
-    [S_PUT_TASK] = "UPDATE task SET (" TASK_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
+    [S_PUT_TASK] =
+        "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
+        " WHERE tid=?1",
     [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?)",
     [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
-    [S_PUT_META] = "INSERT OR REPLACE INTO meta(id,epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner) "
-                   "VALUES(1,?,?,?,?,?,?,?,?,?,?)",
-    [S_GET_META] = "SELECT epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner FROM meta",
-    [S_GET_MARK] = "SELECT lsn,epoch,rows,sum,chain FROM mark WHERE lsn<? ORDER BY lsn DESC LIMIT 1",
+    [S_PUT_META] =
+        "INSERT OR REPLACE INTO meta(id,epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner,base,base_chain)"
+        " VALUES(1,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [S_GET_META] = "SELECT epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner,base,base_chain FROM meta",
+    [S_GET_MARK] = "SELECT " MARK_COLUMNS " FROM mark WHERE lsn<? ORDER BY lsn DESC LIMIT 1",
     [S_GET_RECORD] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn=?",
     [S_GET_TASK] = "SELECT " TASK_COLUMNS " FROM task WHERE tid=?",
     [S_GET_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE id=?",
@@ -34,6 +38,7 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_RECORDS] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn>=? ORDER BY lsn",
     [S_SEE_TASKS] = "SELECT " TASK_COLUMNS " FROM task WHERE run=? ORDER BY tid",
     [S_SEE_RUNS] = "SELECT " RUN_COLUMNS " FROM run ORDER BY id",
+    [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
     [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 ORDER BY id",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
@@ -199,6 +204,7 @@ static int put_meta(TfyStore *store, const TfyStoreMeta *meta)
          (int64_t)tfy__store_sum_meta(meta));
     sqlite3_bind_blob(to, 9, meta->db, 16, SQLITE_STATIC);
     bind_text(to, 10, meta->owner);
+    BIND(to, 11, meta->base, (int64_t)meta->base_chain);
     return finish(inside(store), to);
 }
 
@@ -338,11 +344,24 @@ static int get_meta(TfyStore *store, TfyStoreMeta *meta)
                            .clean = word_at(row, 3),
                            .next_lsn = word_at(row, 4),
                            .next_tid = word_at(row, 5),
-                           .mark = word_at(row, 6)};
+                           .mark = word_at(row, 6),
+                           .base = word_at(row, 10),
+                           .base_chain = (uint64_t)word_at(row, 11)};
     snprintf(meta->owner, sizeof meta->owner, "%s", text_at(row, 9));
     const bool sound = id_at(row, 8, meta->db) && (uint64_t)word_at(row, 7) == tfy__store_sum_meta(meta);
     sqlite3_reset(row);
     return sound ? 0 : damaged(self, "the row of meta", 1);
+}
+
+static void read_mark(sqlite3_stmt *row, TfyStoreMark *mark)
+{
+    *mark = (TfyStoreMark){.lsn = word_at(row, 0),
+                           .epoch = word_at(row, 1),
+                           .rows = word_at(row, 2),
+                           .sum = (uint64_t)word_at(row, 3),
+                           .chain = (uint64_t)word_at(row, 4),
+                           .gone_rows = word_at(row, 5),
+                           .gone_sum = (uint64_t)word_at(row, 6)};
 }
 
 static int get_mark(TfyStore *store, int64_t below, TfyStoreMark *mark)
@@ -353,11 +372,7 @@ static int get_mark(TfyStore *store, int64_t below, TfyStoreMark *mark)
     if (code) return code;
     sqlite3_bind_int64(row, 1, below);
     if ((code = look_up(self, row))) return code;
-    *mark = (TfyStoreMark){.lsn = word_at(row, 0),
-                           .epoch = word_at(row, 1),
-                           .rows = word_at(row, 2),
-                           .sum = (uint64_t)word_at(row, 3),
-                           .chain = (uint64_t)word_at(row, 4)};
+    read_mark(row, mark);
     sqlite3_reset(row);
     return 0;
 }
@@ -466,6 +481,23 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     return code;
 }
 
+static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_SEE_MARKS, &row);
+    if (code) return code;
+    int stepped = SQLITE_DONE;
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        TfyStoreMark mark;
+        read_mark(row, &mark);
+        code = see(state, &mark);
+    }
+    if (!code) code = answer(self, stepped);
+    sqlite3_reset(row);
+    return code;
+}
+
 static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid)
 {
     SqliteStore *self = inside(store);
@@ -513,6 +545,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .see_records = see_records,
     .see_tasks = see_tasks,
     .see_runs = see_runs,
+    .see_marks = see_marks,
     .last_ids = last_ids,
     .close = close_store,
 };

@@ -275,7 +275,7 @@ static bool text_answer(const Frame *frame)
 /* The number of a channel the root made: 1 of ints, 2 of strings. */
 static int64_t channel_number(const TfyTask *t, const Op *op)
 {
-    return cold_of(t)->run->root->log.tid << 20 | (op->text ? 2 : 1);
+    return tfy__task_handle(cold_of(t)->run->root) << 20 | (op->text ? 2 : 1);
 }
 
 static bool say_received(TfyTask *t, const Op *op)

@@ -255,10 +255,12 @@ static void test_altered(void **state)
         snprintf(text, sizeof text, "DROP TRIGGER wal_never_updates; DROP TRIGGER wal_never_deletes; %s;",
                  cases[i].sql);
         run_sql(place->db, text);
-        run_sql(place->db, "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of "
-                           "the log are never changed'); END;"
-                           "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal BEGIN SELECT RAISE(ABORT,'records of "
-                           "the log are never deleted'); END");
+        run_sql(
+            place->db,
+            "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of "
+            "the log are never changed'); END;"
+            "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1 BEGIN SELECT "
+            "RAISE(ABORT,'records of the log are never deleted'); END");
         check_refused(place, TFY_E_DATA, cases[i].says);
     }
 }
