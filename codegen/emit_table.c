@@ -244,11 +244,15 @@ static const char *point_kind(AskKind ask)
 static void emit_point(Emit *e, const Point *point, const LiveList *lists)
 {
     Text p = {.arena = e->arena};
+    bool mark = point->ask == ASK_MARK;
+    if (mark && point->live_count) emit_live(e, point);
     text_format(&p, "static const TfyPoint tfyg_p%u = {", point->number);
     text_quote_c(&p, point->id, strlen(point->id));
     text_format(&p, ", %u, %u, %s, ", point->number, point->line, point_kind(point->ask));
     if (!point->live_count)
         text_put(&p, "NULL, 0};");
+    else if (mark)
+        text_format(&p, "tfyg_live%u, %u};", point->number, point->live_count);
     else if (lists[point->pc - 1].from)
         text_format(&p, "tfyg_live%u + %u, %u};", lists[point->pc - 1].point->number, lists[point->pc - 1].from,
                     point->live_count);
@@ -653,8 +657,8 @@ void emit_program(Emit *e)
     ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u,", workflow_list, workflows, tool_list, tools,
                point_list, e->machine->point_count,
                main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u};", test_list, tests, routine_list, routines, site_list,
-               error_list, errors);
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u, %s};", test_list, tests, routine_list, routines, site_list,
+               error_list, errors, e->machine->debug ? "true" : "false");
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

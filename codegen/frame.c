@@ -190,7 +190,7 @@ static uint32_t deaths(const Instr *instr, const uint64_t *live_after, Var **lis
     if (gone && gone->owned && !set_has(live_after, gone->id)) list[count++] = instr->dst;
     if (instr->kind == IN_STORE && instr->i && !set_has(live_after, instr->dst->id)) list[count++] = instr->dst;
     for (uint32_t i = 0; instr->kind == IN_END && i < instr->use_count; i++)
-        if (!set_has(live_after, instr->uses[i]->id)) list[count++] = instr->uses[i];
+        if (instr->uses[i]->owned && !set_has(live_after, instr->uses[i]->id)) list[count++] = instr->uses[i];
     return count;
 }
 
@@ -220,6 +220,24 @@ static void put_before(const Frame *f, Reversed *list, Instr *instr)
     list->items[list->count++] = instr;
 }
 
+/* Debug: the named variables that a mark finds in the frame. A mark that stands in several places (a finally has several ways in) may know
+ * less at one of them than at another: it is noted once, where the walk meets it first. */
+static void note_mark(const Frame *f, const Instr *instr, const uint64_t *live)
+{
+    for (uint32_t i = 0; i < instr->argc; i++) {
+        Point *point = instr->args[i]->kind == VAL_POINT ? instr->args[i]->point : NULL;
+        uint32_t cap = 0;
+        if (!point || point->ask != ASK_MARK || point->live_count) continue;
+        for (uint32_t id = 0; id < f->routine->var_count; id++) {
+            Var *var = f->routine->vars[id];
+            if (!var->label || !set_has(live, id)) continue;
+            if (point->live_count == cap) point->live = arena_grow(f->arena, point->live, &cap, cap + 1, sizeof(Var *));
+            point->live[point->live_count++] = var;
+            var->crosses = true;
+        }
+    }
+}
+
 /* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live before the block's end. */
 static void release_in_block(const Frame *f, MBlock *block, VarSet live)
 {
@@ -233,6 +251,7 @@ static void release_in_block(const Frame *f, MBlock *block, VarSet live)
         while (count) put_before(f, &list, unneeded[--count]);
         put_before(f, &list, instr);
         step_back(f, instr, live);
+        if (f->routine->machine->debug) note_mark(f, instr, live);
         if (instr->landing) arrive(f, instr->landing, live);
     }
     for (uint32_t i = 0; i < list.count / 2; i++) {
@@ -665,8 +684,8 @@ static void frame_routine(Routine *routine)
     find_entries(&f);
     find_stretches(&f);
     assign_slots(&f);
-    for (uint32_t i = 0; i < routine->resume_count; i++) {
-        Point *point = routine->resume[i];
+    for (uint32_t i = 0; i < routine->point_count; i++) {
+        Point *point = routine->points[i];
         if (point->live_count > 1) qsort(point->live, point->live_count, sizeof(Var *), by_slot);
     }
 }

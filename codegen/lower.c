@@ -59,6 +59,7 @@ void lower_param(Lower *l, const Variable *variable)
     var->label = variable->name;
     l->by_id[variable->id] = var;
     l->routine->param_count++;
+    lower_keep(l, variable);
 }
 
 static void add_params(Lower *l, const Decl *decl)
@@ -68,6 +69,7 @@ static void add_params(Lower *l, const Decl *decl)
 
 void lower_close_routine(Lower *l)
 {
+    lower_keep_end(l, 0);
     if (l->cur) lower_end_block(l, TERM_RETURN);
     l->landing = l->routine->failed;
     if (l->unwind) {
@@ -186,11 +188,12 @@ static void lower_decl(Machine *machine, const Decl *decl)
     }
 }
 
-Machine *lower_program(const Program *program, bool tests, Arena *arena)
+Machine *lower_program(const Program *program, const LowerOptions *options, Arena *arena)
 {
     Machine *machine = arena_new(arena, Machine);
     machine->program = program;
-    machine->tests = tests;
+    machine->tests = options->tests;
+    machine->debug = options->debug;
     machine->arena = arena;
     for (uint32_t i = 0; i < program->decl_count; i++) lower_decl(machine, program->decls[i]);
     return machine;

@@ -60,6 +60,8 @@ typedef struct Lower {
     uint32_t touched_count, touched_cap;
     bool temps;            /* it left something on the release stack */
     uint32_t inline_depth; /* bodies of inline functions around the expression under way */
+    Var **kept;            /* debug: named variables in scope, which live to its end; innermost last */
+    uint32_t kept_count, kept_cap;
     uint32_t next_temp[REP_COUNT];
     /* names taken in this routine */
     NameSlot *names;
@@ -113,6 +115,10 @@ Var *lower_local(Lower *l, const Variable *variable);
 Var *lower_hidden(Lower *l, const Type *type, const char *name);
 Val *lower_steady(Lower *l, Val *value, const Type *type,
                   const char *name); /* a value that stays the same over statements */
+void lower_keep(Lower *l, const Variable *variable); /* debug: it is in scope from here on; NULL: nobody is */
+void lower_keep_to_here(Lower *l, uint32_t from);    /* debug: those from this place of kept on live to here */
+void lower_keep_end(Lower *l, uint32_t from);        /* … and their scope ends */
+void lower_keep_old(Lower *l, Var *var);             /* debug: it is about to be replaced, and kept what it held to here */
 
 /* lower_stmt.c */
 void lower_block(Lower *l, const Block *block);

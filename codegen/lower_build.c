@@ -147,6 +147,40 @@ Var *lower_local(Lower *l, const Variable *variable)
     return var;
 }
 
+void lower_keep(Lower *l, const Variable *variable)
+{
+    Var *var = variable ? l->by_id[variable->id] : NULL;
+    if (!l->machine->debug || l->routine->kind != ROUTINE_WORKFLOW || !var || var->rep == REP_NONE) return;
+    if (l->kept_count == l->kept_cap)
+        l->kept = arena_grow(l->arena, l->kept, &l->kept_cap, l->kept_count + 1, sizeof *l->kept);
+    l->kept[l->kept_count++] = var;
+}
+
+/* A statement of its own, which does nothing but look at them. */
+static void look_at(Lower *l, Var *const *vars, uint32_t count)
+{
+    Instr *instr = machine_instr(l->routine, l->cur, IN_END, l->line);
+    instr->use_count = count;
+    instr->uses = arena_alloc(l->arena, count * sizeof *instr->uses);
+    memcpy(instr->uses, vars, count * sizeof *instr->uses);
+}
+
+void lower_keep_to_here(Lower *l, uint32_t from)
+{
+    if (l->cur && l->kept_count > from) look_at(l, l->kept + from, l->kept_count - from);
+}
+
+void lower_keep_old(Lower *l, Var *var)
+{
+    if (l->machine->debug && l->routine->kind == ROUTINE_WORKFLOW && var->label) look_at(l, &var, 1);
+}
+
+void lower_keep_end(Lower *l, uint32_t from)
+{
+    lower_keep_to_here(l, from);
+    l->kept_count = from;
+}
+
 Var *lower_hidden(Lower *l, const Type *type, const char *name)
 {
     return machine_var(l->routine, VAR_HIDDEN, type, machine_rep(type),

@@ -55,7 +55,11 @@ typedef struct Match {
 
 static void lower_arm_body(Lower *l, const Match *m, const Arm *arm)
 {
+    uint32_t scope = l->kept_count;
+    for (const Binding *b = arm->patterns->next ? NULL : arm->patterns->bindings; b; b = b->next)
+        lower_keep(l, b->variable);
     lower_block(l, arm->block);
+    lower_keep_end(l, scope);
     if (l->cur) lower_go(l, m->join);
 }
 

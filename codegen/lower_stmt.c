@@ -141,7 +141,11 @@ static void lower_for(Lower *l, const Stmt *s)
     lower_counted_over(l, &c, s->value, s->range_end);
     lower_end(l);
     lower_counted_open(l, &c);
+    uint32_t scope = l->kept_count;
+    lower_keep(l, s->variable);
+    lower_keep(l, s->variable2);
     lower_block(l, s->block);
+    lower_keep_end(l, scope);
     lower_counted_close(l, &c);
 }
 
@@ -151,6 +155,7 @@ static void lower_let(Lower *l, const Stmt *s)
 {
     lower_into(l, s->value, lower_local(l, s->variable), false);
     if (l->cur) lower_end(l);
+    lower_keep(l, s->variable);
 }
 
 static void lower_expr_stmt(Lower *l, const Stmt *s)
@@ -219,9 +224,11 @@ static void begin_statement(Lower *l)
 
 void lower_block(Lower *l, const Block *block)
 {
+    uint32_t scope = l->kept_count;
     for (const Stmt *s = block->stmts; s && l->cur; s = s->next) {
         l->line = lower_line_of(l, s->span);
         begin_statement(l);
         lower_stmt(l, s);
     }
+    lower_keep_end(l, scope);
 }

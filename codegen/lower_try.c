@@ -209,10 +209,12 @@ void lower_return(Lower *l, const Stmt *s)
         if (!l->result) l->result = lower_hidden(l, l->routine->result, "result");
         lower_into(l, s->value, l->result, false);
         lower_end(l);
+        lower_keep_to_here(l, 0);
         leave(l, LEAVE_RETURN, NULL);
         return;
     }
     if (!s->value && in_cleanup_scope(l)) {
+        lower_keep_to_here(l, 0);
         leave(l, LEAVE_RETURN, NULL);
         return;
     }
@@ -221,6 +223,7 @@ void lower_return(Lower *l, const Stmt *s)
         lower_instr(l, IN_RESULT, NULL, value)->type = l->routine->result;
     }
     lower_end(l);
+    lower_keep_to_here(l, 0);
     lower_end_block(l, TERM_RETURN);
 }
 

@@ -56,6 +56,7 @@ static void take_answer(Lower *l, const Expr *e, const Target *dst)
     const Type *from = e->left->type;
     if (from->kind == TYPE_NOTHING) return;
     bool boxes = e->type != from && from->scalar;
+    if (dst->var && dst->replaces) lower_keep_old(l, dst->var);
     if (!dst->var || !boxes) {
         lower_instr(l, IN_TAKE, dst->var, NULL)->type = from;
         return;

@@ -396,7 +396,7 @@ struct Point {
     const Type *channel; /* send and recv: of what type */
     Routine *routine;
     bool kept;  /* it stands in the output */
-    Var **live; /* what lies in the frame while stopped here, by slot; set by frame */
+    Var **live; /* what lies in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
     uint32_t live_count;
 };
 
@@ -454,6 +454,7 @@ struct Machine {
     const Program *program;
     Arena *arena;
     bool tests;         /* tests are part of the output */
+    bool debug;         /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */
@@ -495,8 +496,14 @@ void machine_dump(const Machine *machine, FILE *out);
 
 /* ---- the passes ---- */
 
-/* Requires a program without errors. tests: with its tests, which a program that is only run has no use for. */
-Machine *lower_program(const Program *program, bool tests, Arena *arena);
+/* What the program is compiled for. */
+typedef struct LowerOptions {
+    bool tests; /* with its tests, which a program that is only run has no use for */
+    bool debug; /* for stepping through a replay: see Machine.debug */
+} LowerOptions;
+
+/* Requires a program without errors. */
+Machine *lower_program(const Program *program, const LowerOptions *options, Arena *arena);
 
 /* Liveness, releases, frame slots and live sets of every routine. Requires machine_finish. */
 void frame_assign(Machine *machine);

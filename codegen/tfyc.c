@@ -69,7 +69,7 @@ static int print_text(const char *text, const size_t *len)
 static int make_c(Compilation *c, const Program *program)
 {
     size_t len;
-    Machine *machine = lower_program(program, c->options->tests, &c->arena);
+    Machine *machine = lower_program(program, &c->options->lower, &c->arena);
     machine_finish(machine);
     frame_assign(machine);
     if (c->options->dump == DUMP_MACHINE) {

@@ -31,7 +31,6 @@ typedef struct Options {
     bool format;     /* write the canonical text */
     bool diff;       /* with format: show what would change */
     bool json;       /* --diagnostics=json */
-    bool tests;      /* compile the tests too */
     bool bundle;     /* the input is a stored program: module.h */
     bool list_files; /* print the files a program is made of */
     bool graph;      /* print the states as graph_format wants them */
@@ -41,6 +40,7 @@ typedef struct Options {
     const char *schema; /* the declaration whose schema is printed; NULL: none */
     bool lsp;           /* serve an editor; takes no inputs */
     ModulePaths paths;  /* -I, in an array that is kept to the end of the process */
+    LowerOptions lower;
     EmitOptions emit;
 } Options;
 

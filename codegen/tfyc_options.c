@@ -23,6 +23,7 @@ enum {
     OPT_JSON,
     OPT_SCHEMA,
     OPT_TESTS,
+    OPT_DEBUG,
     OPT_NO_MAIN,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
@@ -57,6 +58,7 @@ static const OptionInfo table[] = {
     {OPT_BUNDLE, "bundle", NULL, "FILE is a program as the log stores it: JSON with all its files"},
     {OPT_LSP, "lsp", NULL, "serve an editor on standard input and output"},
     {OPT_TESTS, "tests", NULL, "compile the tests too, for 'tfy test'"},
+    {OPT_DEBUG, "debug", NULL, "keep every variable to the end of its scope, for 'tfy replay --step' and gdb"},
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
@@ -145,7 +147,8 @@ static void read_option(Options *options, int option)
     case OPT_OUTPUT: options->output = optarg; return;
     case OPT_DIR: options->paths.dirs[options->paths.count++] = optarg; return;
     case OPT_LIST_FILES: options->list_files = true; return;
-    case OPT_TESTS: options->tests = true; return;
+    case OPT_TESTS: options->lower.tests = true; return;
+    case OPT_DEBUG: options->lower.debug = true; return;
     case OPT_BUNDLE: options->bundle = true; return;
     case OPT_LSP: options->lsp = true; return;
     case OPT_CHECK: options->check = true; return;

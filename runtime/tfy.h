@@ -932,6 +932,7 @@ typedef struct TfyProgram {
     const TfySite *const *sites; /* sites[n - 1]: what point n asks for; NULL: nothing */
     const TfyType *const *errors; /* the errors it declares */
     uint32_t error_count;
+    bool debug; /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
 } TfyProgram;
 
 /* ---- embedding ---- */

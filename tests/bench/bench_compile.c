@@ -140,7 +140,7 @@ static size_t run_passes(const char *text, size_t len, double took[PASS_COUNT], 
         diag_print(&diags, stderr, false);
         bench_die("the program has mistakes");
     }
-    Machine *machine = lower_program(program, false, &arena);
+    Machine *machine = lower_program(program, &(LowerOptions){0}, &arena);
     machine_finish(machine);
     frame_assign(machine);
     at[3] = bench_cpu_seconds();

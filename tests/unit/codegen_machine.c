@@ -36,17 +36,22 @@ static int teardown(void **state)
     return 0;
 }
 
-static Machine *compile(Fixture *f, const char *text)
+static Machine *compile_for(Fixture *f, const char *text, bool debug)
 {
     Source *source = source_add(&f->sources, "test.tfy", text, strlen(text));
     Module *module = parse_module(&f->sources, source, &f->arena, &f->diags);
     Program *program = check_program(module, &f->sources, &f->arena, &f->diags);
     if (f->diags.errors) diag_print(&f->diags, stderr, false);
     assert_int_equal(f->diags.errors, 0);
-    Machine *machine = lower_program(program, false, &f->arena);
+    Machine *machine = lower_program(program, &(LowerOptions){.debug = debug}, &f->arena);
     machine_finish(machine);
     frame_assign(machine);
     return machine;
+}
+
+static Machine *compile(Fixture *f, const char *text)
+{
+    return compile_for(f, text, false);
 }
 
 static const Routine *routine_named(const Machine *machine, const char *name)
@@ -57,14 +62,18 @@ static const Routine *routine_named(const Machine *machine, const char *name)
     return NULL;
 }
 
-/* The names live at a stop, in the order of their slots. */
-static const char *live_at(Fixture *f, const Routine *routine, uint32_t pc)
+/* The names live at a point, in the order of their slots. */
+static const char *live_names(Fixture *f, const Point *point)
 {
     const char *text = "";
-    const Point *point = routine->resume[pc - 1];
     for (uint32_t i = 0; i < point->live_count; i++)
         text = arena_printf(&f->arena, "%s%s%s", text, i ? " " : "", point->live[i]->name);
     return text;
+}
+
+static const char *live_at(Fixture *f, const Routine *routine, uint32_t pc)
+{
+    return live_names(f, routine->resume[pc - 1]);
 }
 
 static char *c_text(Machine *machine)
@@ -230,6 +239,29 @@ static void long_workflows_become_parts(void **state)
     assert_int_equal(r->slot_count, 1);
 }
 
+/* For who steps through a replay. */
+static void debug_keeps_variables_to_the_end_of_their_scope(void **state)
+{
+    Fixture *f = *state;
+    const char *text = "workflow main(a: int, b: string) -> int {\n"
+                       "  let n = a + 1\n  yield\n"
+                       "  while true {\n    let k = n * 2\n    let s = \"${k}\"\n    print(s)\n    yield\n"
+                       "    if k > 9 { return n }\n  }\n}\n";
+    const Routine *r = routine_named(compile_for(f, text, true), "main");
+    assert_string_equal(live_at(f, r, 1), "a b n"); /* nothing of what comes later */
+    for (uint32_t i = 0; i < r->point_count; i++)
+        if (r->points[i]->ask == ASK_MARK) assert_string_equal(live_names(f, r->points[i]), "a b n k s");
+    assert_string_equal(live_at(f, r, r->resume_count), "a b n k s");
+    const Routine *plain = routine_named(compile(f, text), "main");
+    assert_string_equal(live_at(f, plain, 1), "n");
+    assert_int_equal(plain->point_count, r->point_count);
+    for (uint32_t i = 0; i < r->point_count; i++) {
+        assert_int_equal(plain->points[i]->number, r->points[i]->number);
+        assert_string_equal(plain->points[i]->id, r->points[i]->id);
+        if (plain->points[i]->ask == ASK_MARK) assert_int_equal(plain->points[i]->live_count, 0);
+    }
+}
+
 int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
@@ -239,7 +271,7 @@ int main(void)
         TEST(arguments_of_a_retried_call_are_kept), TEST(a_loop_keeps_fuel_unless_every_round_stops),
         TEST(points_are_called_by_their_place),     TEST(what_cannot_be_reached_has_no_points),
         TEST(the_same_text_gives_the_same_c),       TEST(names_that_c_reserves_are_changed),
-        TEST(long_workflows_become_parts),
+        TEST(long_workflows_become_parts),          TEST(debug_keeps_variables_to_the_end_of_their_scope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
