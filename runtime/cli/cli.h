@@ -65,6 +65,9 @@ typedef enum TfyOption {
     OPT_LOG_LEVEL,
     OPT_TOOLS,
     OPT_PROMETHEUS,
+    OPT_STEPPING,
+    OPT_UNTIL,
+    OPT_PRINT_LOCALS,
     OPT_COUNT
 } TfyOption;
 

@@ -39,6 +39,12 @@ static int read_run(TfyLog *log, const char *run, TfyHistory **history)
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
+/* Is the run to be looked at, not only compared? */
+static bool steps(const TfyArgs *args)
+{
+    return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
+}
+
 /* The program of a history, compiled. */
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
@@ -52,6 +58,7 @@ static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char
     TfyCompile what = {.name = name,
                        .source = bundle ? bundle : history->program_source,
                        .bundle = bundle != NULL,
+                       .debug = steps(args),
                        .extras = args->words + from,
                        .extra_count = args->word_count - from};
     int status = tfy__compile(&what, program);
@@ -141,6 +148,7 @@ static int continue_as(const TfyArgs *args, const char *command)
                            .path = args->option[OPT_PROGRAM],
                            .dirs = args->dirs,
                            .dir_count = args->dir_count,
+                           .debug = steps(args),
                            .extras = args->words + from,
                            .extra_count = args->word_count - from};
         status = tfy__compile(&what, &program);

@@ -48,6 +48,10 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
                        "error, warn, info, debug, trace; or a list: warn,effect=debug (else $TFY_LOG)"},
     [OPT_TOOLS] = {"tools", NULL, "calls, failures, retries and time of each tool"},
     [OPT_PROMETHEUS] = {"prometheus", NULL, "print all figures in Prometheus' text format"},
+    [OPT_STEPPING] = {"step", NULL, "go through the run record by record, forward and back; commands come from standard input"},
+    [OPT_UNTIL] = {"until", "PLACE",
+                   "stop there: 12 (a record), 1.2/7 (task 1.2, step 7), lsn:57, line:40, failure, end, a point"},
+    [OPT_PRINT_LOCALS] = {"print-locals", NULL, "print the variables there, or at every record"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -77,7 +81,9 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
     {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
-     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR), 0, -1},
+     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
+         BIT(OPT_PRINT_LOCALS),
+     0, -1},
     {"watch", "[RUN]", "what the process that runs it does now",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_SINCE) | BIT(OPT_JSON), 0, 1},
     {"stats", "[RUN]", "figures of a run, of all runs, or of the process that runs them",
@@ -202,9 +208,11 @@ static bool refuse(Reader *reader, int status)
     return false;
 }
 
-static int find_option(const char *name, size_t len)
+/* Two commands may mean different things by one name. */
+static int find_option(const TfyCommandInfo *command, const char *name, size_t len)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
+        if (!tfy__command_takes(command, i)) continue;
         if (strlen(OPTIONS[i].name) == len && memcmp(OPTIONS[i].name, name, len) == 0) return i;
     }
     return -1;
@@ -220,8 +228,8 @@ int tfy__option_words(const TfyCommandInfo *command, const char *text)
     bool long_form = text[1] == '-';
     const char *name = text + (long_form ? 2 : 1);
     size_t len = strcspn(name, "=");
-    int option = find_option(name, len);
-    if (option < 0 || !tfy__command_takes(command, option) || long_form == (len == 1)) return 0;
+    int option = find_option(command, name, len);
+    if (option < 0 || long_form == (len == 1)) return 0;
     return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
 }
 
@@ -275,7 +283,7 @@ static bool take_option(Reader *reader)
     bool long_form = text[1] == '-';
     const char *name = text + (long_form ? 2 : 1);
     size_t len = strcspn(name, "=");
-    int option = tfy__option_words(args->command, text) ? find_option(name, len) : -1;
+    int option = tfy__option_words(args->command, text) ? find_option(args->command, name, len) : -1;
     if (option < 0) {
         if (is_run(args->command) && long_form) return take_param(reader);
         return refuse(reader, refuse_option(args->command, text, name));

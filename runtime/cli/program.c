@@ -4,6 +4,7 @@
  * name what was typed. */
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/debugger.h"
 #include "cli/owner.h"
 #include "cli/params.h"
 #include "cli/tests.h"
@@ -469,6 +470,12 @@ static int command_replay(Session *session)
         return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", session->args->words[1]);
     int status = read_history(session->db_path, session->args->word_count ? session->args->words[0] : "last", &history);
     if (status != EXIT_DONE) return status;
+    if (session->args->option[OPT_STEPPING] || session->args->option[OPT_UNTIL] ||
+        session->args->option[OPT_PRINT_LOCALS]) {
+        status = tfy__debug_command(session->program, history, session->args);
+        tfy__history_free(history);
+        return status;
+    }
     tfy__uuid_text(history->run.uuid, run);
     int code = tfy__replay(session->program, history, &options, &report);
     tfy__history_free(history);

@@ -256,7 +256,7 @@ TfyPal *tfy__pal(TfyLoop *loop)
     return loop->pal;
 }
 
-static const char *state_name(TfyTaskState state)
+const char *tfy__state_name(TfyTaskState state)
 {
     static const char *const names[] = {
         [TFY_TASK_CREATED] = "created",
@@ -270,6 +270,9 @@ static const char *state_name(TfyTaskState state)
         [TFY_TASK_WAITING_SIGNAL] = "waiting(signal)",
         [TFY_TASK_WAITING_CHANNEL] = "waiting(channel)",
         [TFY_TASK_WAITING_LOCK] = "waiting(lock)",
+        [TFY_TASK_COMPLETED] = "completed",
+        [TFY_TASK_FAILED] = "failed",
+        [TFY_TASK_CANCELLED] = "cancelled",
     };
     return state < sizeof names / sizeof *names && names[state] ? names[state] : "?";
 }
@@ -280,7 +283,7 @@ static void snapshot_task(TfyLoop *loop, const Cold *cold, TfyBuffer *out)
     tfy__buffer_printf(out, "{\"live\":true,\"ts\":\"");
     tfy__write_time(out, loop->now_ms);
     tfy__buffer_printf(out, "\",\"task_id\":\"%s/%s\",\"state\":\"%s\",\"message\":", cold->run->uuid, cold->log.path,
-                       state_name(state_of(cold->task)));
+                       tfy__state_name(state_of(cold->task)));
     const char *tool = pending && !pending->backoff_only ? pending->call.tool->name : "";
     tfy__buffer_json_string(out, tool, strlen(tool));
     add_place(out, cold, pending ? pending->call.site->point : NULL);

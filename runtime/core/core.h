@@ -567,6 +567,9 @@ struct TfyLoop {
     TfyMetrics metrics;          /* counters; gauges are read when somebody asks */
     bool tells;                  /* somebody listens to live events, or log lines of the runtime's own are shown */
     TfyReplayReport *report;     /* replay: where differences go */
+    const struct TfyStepping *stepping; /* replay that stops at records (debug.h); else NULL */
+    uint32_t stop_at;            /* … at this one next */
+    bool stepped_away;           /* … and is not wanted any more */
     size_t memory_watch;         /* look at the tasks' memory when the heap holds more */
     char *deadlock_text;         /* what tfy_deadlock answered, owned */
     const TfyScheduling *policy; /* NULL: fifo */
@@ -750,6 +753,7 @@ void tfy__out_flush(TfyLoop *loop);        /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
 
 /* activity.c */
+const char *tfy__state_name(TfyTaskState state);
 void tfy__count_call(const Pending *pending, bool failed, bool timeout); /* an attempt of its tool has ended */
 void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state);
 int tfy__activity_init(TfyLoop *loop, char *error_text);
@@ -780,6 +784,11 @@ void tfy__history_hold(Pending *pending); /* go live when the cursor has reached
 void tfy__history_park(Cold *cold);       /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
+
+/* debug.c: a replay that stops at records; see debug.h */
+void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
+void tfy__debug_stop(Cold *cold, uint32_t index); /* it is about to take this record */
+void tfy__debug_end(Run *run);                    /* everything was taken, or a difference was met */
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "core/debug.h"
 
 json_t *tfy__record_json(const TfyLogRecord *record)
 {
@@ -100,6 +101,7 @@ void tfy__history_take(Cold *cold)
 {
     Run *run = cold->run;
     uint32_t index = cold->next_record;
+    if (run->loop->stepping) tfy__debug_stop(cold, index);
     run->taken[index] = true;
     cold->next_record = run->next_of_task[index];
     if (cold->task) {
@@ -450,7 +452,8 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     const size_t block_limit = loop->heap.block_limit;
     bool ok = true;
     loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
-    while (ok && run->cursor < run->history->record_count && !loop->failure) ok = advance_owner(run);
+    while (ok && run->cursor < run->history->record_count && !loop->failure && !loop->stepped_away)
+        ok = advance_owner(run);
     loop->heap.block_limit = block_limit;
     if (!ok) return false;
     if (!loop->failure && !loop->replay_only) history_finished(run);
@@ -586,17 +589,25 @@ static void report_end(TfyLoop *loop, Run *run, TfyReplayReport *report)
 int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
                 TfyReplayReport *report)
 {
+    return tfy__replay_steps(program, history, options, NULL, report);
+}
+
+int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                      const TfyStepping *stepping, TfyReplayReport *report)
+{
     *report = (TfyReplayReport){0};
     TfyLoop *loop = NULL;
     char error_text[TFY_ERROR_TEXT] = "";
     int code = tfy__loop_open_replay(&loop, program, options, error_text);
     if (code < 0) return code;
     loop->report = report;
+    if (stepping) tfy__debug_begin(loop, stepping);
     Run *run = NULL;
     code = attach_run(loop, (TfyHistory *)history, false, &run, error_text);
     if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
     if (run) report_end(loop, run, report);
+    if (run) tfy__debug_end(run);
     if (loop->failure) code = loop->failure;
     if (run) run->history = NULL; /* the caller's */
     tfy_close(loop);

@@ -79,8 +79,7 @@ static const char *text_of(const json_t *line, const char *name)
     return text ? text : "";
 }
 
-/* Without what a terminal would obey: control characters, those of Latin-1 included, become blanks. */
-static void add_clean(TfyBuffer *out, const char *text)
+void tfy__screen_clean(TfyBuffer *out, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
@@ -89,20 +88,30 @@ static void add_clean(TfyBuffer *out, const char *text)
     }
 }
 
-/* At most so many code points of a text, and blanks up to so many. */
-static void add_column(TfyBuffer *out, const char *text, int width)
+/* At most so many code points of a text; answers how many. */
+static int add_cut(TfyBuffer *out, const char *text, int width)
 {
     TfyBuffer clean = {0};
     int columns = 0;
-    add_clean(&clean, text);
+    tfy__screen_clean(&clean, text);
     for (size_t i = 0; i < clean.len; i++) {
         bool begins = (clean.data[i] & 0xc0) != 0x80;
         if (begins && columns == width) break;
         columns += begins;
         tfy__buffer_char(out, clean.data[i]);
     }
-    for (; columns < width; columns++) tfy__buffer_char(out, ' ');
     tfy__buffer_free(&clean);
+    return columns;
+}
+
+void tfy__screen_cut(TfyBuffer *out, const char *text, int width)
+{
+    add_cut(out, text, width);
+}
+
+void tfy__screen_column(TfyBuffer *out, const char *text, int width)
+{
+    for (int columns = add_cut(out, text, width); columns < width; columns++) tfy__buffer_char(out, ' ');
 }
 
 static const char *path_of(const char *id)
@@ -115,7 +124,7 @@ static void add_place(TfyBuffer *out, const char *file, int64_t line)
 {
     if (!line) return;
     tfy__buffer_text(out, " (");
-    if (file && *file) add_clean(out, file);
+    if (file && *file) tfy__screen_clean(out, file);
     tfy__buffer_printf(out, "%sline %lld)", file && *file ? " " : "", (long long)line);
 }
 
@@ -128,16 +137,16 @@ void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out)
                            (long long)json_integer_value(json_object_get(line, "to")));
     }
     if (!json_object_get(line, "seq")) return;
-    add_clean(out, text_of(line, "ts"));
+    tfy__screen_clean(out, text_of(line, "ts"));
     tfy__buffer_char(out, ' ');
-    add_clean(out, one_run ? path_of(id) : id);
+    tfy__screen_clean(out, one_run ? path_of(id) : id);
     tfy__buffer_char(out, ' ');
-    add_clean(out, text_of(line, "workflow"));
+    tfy__screen_clean(out, text_of(line, "workflow"));
     tfy__buffer_char(out, ' ');
-    add_clean(out, text_of(line, "stage"));
+    tfy__screen_clean(out, text_of(line, "stage"));
     tfy__buffer_text(out, ": ");
     if (json_object_get(line, "level")) tfy__buffer_printf(out, "%s: ", text_of(line, "level"));
-    add_clean(out, text_of(line, "message"));
+    tfy__screen_clean(out, text_of(line, "message"));
     add_place(out, text_of(line, "file"), json_integer_value(json_object_get(line, "line")));
     tfy__buffer_char(out, '\n');
 }
@@ -331,17 +340,17 @@ static void draw_row(TfyScreen *screen, const TfyScreenLook *look, const Row *ro
     colour(out, look, row->mood);
     tfy__buffer_printf(out, "%s ", spinner(screen, look, row->mood));
     no_colour(out, look);
-    add_column(out, id, id_width);
-    add_clean(&what, row->workflow ? row->workflow : "");
+    tfy__screen_column(out, id, id_width);
+    tfy__screen_clean(&what, row->workflow ? row->workflow : "");
     tfy__buffer_printf(&what, "  %s", row->stage ? row->stage : "");
     if (row->message && *row->message) tfy__buffer_text(&what, "  ");
-    if (row->message) add_clean(&what, row->message);
+    if (row->message) tfy__screen_clean(&what, row->message);
     add_place(&what, row->file, row->line);
     tfy__buffer_printf(&right, "step %lld  ", (long long)row->step);
     add_elapsed(&right, now_ms - row->since_ms);
     int room = width - 2 - id_width - 2 - (int)right.len - 2;
     tfy__buffer_text(out, "  ");
-    add_column(out, what.data ? what.data : "", room > 0 ? room : 0);
+    tfy__screen_column(out, what.data ? what.data : "", room > 0 ? room : 0);
     tfy__buffer_text(out, "  ");
     tfy__buffer_add(out, right.data, room > 0 ? right.len : 0);
     end_line(screen, out);

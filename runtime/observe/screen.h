@@ -33,4 +33,11 @@ void tfy__screen_draw(TfyScreen *screen, const TfyScreenLook *look, int64_t now_
 /* The same line for a pipe: "TIME TASK WORKFLOW STAGE MESSAGE (line N)", with its newline; nothing for what only a screen needs. */
 void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out);
 
+/* ---- text for a terminal ---- */
+
+/* Without what a terminal would obey: control characters, those of Latin-1 included, become blanks. */
+void tfy__screen_clean(TfyBuffer *out, const char *text);
+void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
+void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … and blanks up to so many */
+
 #endif
