@@ -617,7 +617,7 @@ static const char *list_errors(Emit *e, uint32_t *count)
     text_put(&list, "");
     *count = 0;
     for (const Type *type = e->machine->program->types; type; type = type->next) {
-        if (type->kind != TYPE_ERROR || !type->decl) continue;
+        if (type->kind != TYPE_ERROR || !type->decl || !e->needed[type->id]) continue; /* nobody can raise the others */
         if (list.len) text_put(&list, ", ");
         emit_type(e, &list, type);
         ++*count;
