@@ -24,6 +24,7 @@ static const Entry ENTRIES[] = {
     {"inspect", tfy__cmd_inspect},
     {"resume", tfy__cmd_resume},
     {"replay", tfy__cmd_replay},
+    {"diff", tfy__cmd_diff},
     {"output", tfy__cmd_output},
     {"watch", tfy__cmd_watch},
     {"stats", tfy__cmd_stats},

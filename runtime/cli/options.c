@@ -84,6 +84,7 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
          BIT(OPT_PRINT_LOCALS),
      0, -1},
+    {"diff", "RUN RUN", "compare two runs step by step; ends with 1 when they differ", BIT(OPT_DB) | BIT(OPT_JSON), 2, 2},
     {"watch", "[RUN]", "what the process that runs it does now",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_SINCE) | BIT(OPT_JSON), 0, 1},
     {"stats", "[RUN]", "figures of a run, of all runs, or of the process that runs them",
