@@ -6,8 +6,10 @@
  *  "modules": of a program of several files: [{"file", "line", "bytes", "imports": {PATH: index}}]; the stored source is the files one
  *  after the other, a newline between them
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
- *  "points": [{"n", "id", "kind", "workflow", "line", "live": [[slot, "name", "type"], …], "dead": [slot, …]}],
+ *  "points": [{"n", "id", "kind", "workflow", "line", "callee": what is asked for: a workflow, tool, prompt or effect, "result": the type that
+ *             the place wants, "live": [[slot, "name", "type"], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
+ * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left out.
  * A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the slots that became live (or hold
  * another variable now) hold, and which slots no longer hold anything. So the layout grows with the program, not with its square.
  * One line per element, for diff and for people. */
@@ -30,7 +32,7 @@ static void put_fields(Text *out, const TypeField *fields, uint32_t count)
         put_name(out, "name", fields[i].name);
         text_put(out, ",");
         put_name(out, "type", fields[i].type->name);
-        text_put(out, "}");
+        text_put(out, fields[i].value ? ",\"default\":true}" : "}");
     }
     text_put(out, "]");
 }
@@ -132,6 +134,22 @@ static void put_live(Text *out, Slots *slots, const Point *point)
     text_put(out, "]");
 }
 
+/* What is asked for, and what for: a change of either is another step. */
+static void put_request(Text *out, const Point *point)
+{
+    const char *callee = point->callee    ? point->callee->full_name
+                         : point->builtin ? point->builtin->name
+                                          : point->effect;
+    if (callee) {
+        text_put(out, ",");
+        put_name(out, "callee", callee);
+    }
+    if (point->result) {
+        text_put(out, ",");
+        put_name(out, "result", point->result->name);
+    }
+}
+
 static void put_point(Text *out, Slots *slots, const Point *point)
 {
     static const char *const kinds[] = {
@@ -142,6 +160,7 @@ static void put_point(Text *out, Slots *slots, const Point *point)
     text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
     put_name(out, "workflow", point->routine->label);
     put_line(out, point->routine, point->line);
+    put_request(out, point);
     if (slots->routine != point->routine) {
         slots->routine = point->routine;
         slots->vars = arena_alloc(out->arena, (point->routine->slot_count + 1) * sizeof *slots->vars);

@@ -64,6 +64,8 @@ typedef enum TfyOption {
     OPT_LOG_FORMAT,
     OPT_LOG_LEVEL,
     OPT_TOOLS,
+    OPT_AT,
+    OPT_SET_RESULT,
     OPT_PROMETHEUS,
     OPT_STEPPING,
     OPT_UNTIL,
@@ -162,6 +164,7 @@ int tfy__cmd_deny(int argc, char **argv);
 int tfy__cmd_kill(int argc, char **argv);
 int tfy__cmd_signal(int argc, char **argv);
 int tfy__cmd_resolve(int argc, char **argv);
+int tfy__cmd_fork(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
 int tfy__cmd_verify(int argc, char **argv);
 int tfy__cmd_watch(int argc, char **argv);

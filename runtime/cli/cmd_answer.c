@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Who answers, for the log. */
-static void own_name(char *out, size_t size)
+void tfy__own_name(char *out, size_t size)
 {
     struct passwd *user = getpwuid(geteuid());
     if (user) {
@@ -27,9 +27,9 @@ static int deliver(const TfyArgs *args, const json_t *request, const char *done)
     char error[TFY_ERROR_TEXT] = "", by[64], run[37] = "";
     bool live = false;
     const char *db_path = tfy__db_path(args);
-    int code = tfy__owner_request(db_path, request, &live, error);
+    int code = tfy__owner_request(db_path, request, &live, run, error);
     if (!live) {
-        own_name(by, sizeof by);
+        tfy__own_name(by, sizeof by);
         code = tfy__offline_request(db_path, request, by, run, error);
     }
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);

@@ -35,6 +35,7 @@ static const Entry ENTRIES[] = {
     {"kill", tfy__cmd_kill},
     {"signal", tfy__cmd_signal},
     {"resolve", tfy__cmd_resolve},
+    {"fork", tfy__cmd_fork},
     {"wal export", tfy__cmd_wal_export},
     {"verify", tfy__cmd_verify},
 };

@@ -1,5 +1,6 @@
 #include "cli/offline.h"
 #include "cli/cli.h"
+#include "cli/fork.h"
 #include "tfy.h"
 #include "value/buffer.h"
 #include "wal/log.h"
@@ -212,11 +213,12 @@ static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *req
     return code;
 }
 
-static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
+static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], const char *by,
                 char *error_text)
 {
     Target target = {0};
     const char *what = text_member(request, "do");
+    if (strcmp(what, "fork") == 0) return tfy__fork_request(log, history, request, run, error_text);
     if (history->run.state >= TFY_TASK_COMPLETED)
         return fail(error_text, TFY_E_STATE, "run %s has already ended%s", run, "");
     if (strcmp(what, "kill") == 0) return kill_task(log, history, request, run, by, error_text);

@@ -41,7 +41,8 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_VERBOSE] = {"v", NULL, "say of every test what was answered and printed"},
     [OPT_CHECK] = {"check", NULL, "list the files that are not formatted, end with 1 if there are any, change nothing"},
     [OPT_DIFF] = {"diff", NULL, "show what would change, change nothing"},
-    [OPT_FORMAT] = {"format", "mermaid|dot|svg", "for Mermaid (the default), for Graphviz (graph, tasks), or a picture (timeline)"},
+    [OPT_FORMAT] = {"format", "mermaid|dot|svg",
+                    "for Mermaid (the default), for Graphviz (graph, tasks), or a picture (timeline)"},
     [OPT_SINCE] = {"since", "SEQ", "from this event on, as far as they are kept"},
     [OPT_LOG_FORMAT] = {"log-format", "json|text", "log lines as JSON objects, or as text (the default)"},
     [OPT_LOG_LEVEL] = {"log-level", "LEVEL",
@@ -52,6 +53,9 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_UNTIL] = {"until", "PLACE",
                    "stop there: 12 (a record), 1.2/7 (task 1.2, step 7), lsn:57, line:40, failure, end, a point"},
     [OPT_PRINT_LOCALS] = {"print-locals", NULL, "print the variables there, or at every record"},
+    [OPT_AT] = {"at", "STEP",
+                "the last step that the new run takes over; 0: none, it begins anew with the same arguments"},
+    [OPT_SET_RESULT] = {"set-result", "JSON", "let that step have come to this"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -100,6 +104,8 @@ static const TfyCommandInfo COMMANDS[] = {
     {"kill", "RUN", "cancel a run, or one task of it", BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_FORCE), 1, 1},
     {"resolve", "RUN STEP", "say what became of a step that is in doubt",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
+    {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
+     BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };

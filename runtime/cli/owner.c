@@ -1,5 +1,6 @@
 #include "cli/owner.h"
 #include "cli/cli.h"
+#include "cli/fork.h"
 #include "core/effect.h"
 #include "core/world.h"
 #include "observe/pal.h"
@@ -119,7 +120,20 @@ static int obey_signal(TfyLoop *loop, const json_t *request, const char *run, co
     return code;
 }
 
-static int obey(TfyLoop *loop, const json_t *request, const char *by, char *error)
+/* The new run is whoever takes it up's: this process only has the log. */
+static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char made[37], char *error)
+{
+    TfyHistory *history = NULL;
+    TfyLog *log = tfy__loop_log(loop);
+    int code = tfy__log_sync(log); /* what is shown of the run can be forked */
+    if (code == TFY_OK) code = tfy__history_read(log, run, &history, error);
+    if (code == TFY_OK) code = tfy__fork_request(log, history, request, made, error);
+    tfy__history_free(history);
+    return code;
+}
+
+/* made: the uuid of a run that came into being. */
+static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[37], char *error)
 {
     const char *what = text_member(request, "do"), *run = text_member(request, "run"),
                *task = text_member(request, "task");
@@ -134,6 +148,7 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char *erro
     if (what && run && strcmp(what, "signal") == 0 && text_member(request, "name"))
         return obey_signal(loop, request, run, by, error);
     if (what && run && strcmp(what, "resolve") == 0) return obey_resolve(loop, request, run, task, by, error);
+    if (what && run && strcmp(what, "fork") == 0) return obey_fork(loop, request, run, made, error);
     snprintf(error, TFY_ERROR_TEXT, "the request is not understood");
     return TFY_E_INVALID;
 }
@@ -276,7 +291,7 @@ static void say_metrics(Client *client)
 /* False: it is done with. */
 static bool answer(Client *client)
 {
-    char error[TFY_ERROR_TEXT] = "", by[64];
+    char error[TFY_ERROR_TEXT] = "", by[64], made[37] = "";
     json_error_t json_error;
     json_t *request = json_loadb(client->line, client->len, JSON_REJECT_DUPLICATES, &json_error);
     name_of(client->uid, by, sizeof by);
@@ -285,11 +300,12 @@ static bool answer(Client *client)
     if (figures) say_metrics(client);
     int code = figures                              ? TFY_OK
                : what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
-                                                    : obey(client->owner->loop, request, by, error);
+                                                    : obey(client->owner->loop, request, by, made, error);
     json_decref(request);
     if (client->watching || client->closing) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
     if (code) json_object_set_new(reply, "error", json_string(error));
+    if (!code && *made) json_object_set_new(reply, "run", json_string(made));
     char *text = json_dumps(reply, JSON_COMPACT);
     json_decref(reply);
     if (text) {
@@ -521,7 +537,7 @@ int tfy__owner_connect(const char *db_path, const json_t *request)
     return -1;
 }
 
-int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char *error_text)
+int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text)
 {
     char line[4 * TFY_ERROR_TEXT];
     int code = TFY_E_IO;
@@ -535,8 +551,9 @@ int tfy__owner_request(const char *db_path, const json_t *request, bool *live, c
         json_t *reply = json_loads(line, 0, &json_error);
         if (json_is_integer(json_object_get(reply, "code"))) {
             code = (int)json_integer_value(json_object_get(reply, "code"));
-            const char *sentence = text_member(reply, "error");
+            const char *sentence = text_member(reply, "error"), *made = text_member(reply, "run");
             snprintf(error_text, TFY_ERROR_TEXT, "%s", sentence ? sentence : "");
+            snprintf(run, 37, "%s", made ? made : "");
         }
         json_decref(reply);
     }

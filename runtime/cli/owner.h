@@ -4,9 +4,11 @@
  *   {"do":"approve","run":R,"task":P?,"step":N?,"answer":A?}   {"do":"kill","run":R,"task":P?,"force":B}
  *   {"do":"resolve","run":R,"task":P?,"step":N,"how":"done"|"retry"|"fail","value":V?}
  *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
+ *   {"do":"fork","run":R,"task":P?,"step":N,"value":V?}
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
  *   {"do":"metrics"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is durable.
+ * A fork's answer has the new run's uuid as "run".
  *
  * To metrics it is {"code":0,"text":T}, T in Prometheus' text format.
  *
@@ -34,8 +36,9 @@ TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path);
 /* Removes the socket; before the loop is closed, while the writer lock is still held. NULL is fine. */
 void tfy__owner_stop(TfyOwner *owner);
 
-/* Sends a request to the live owner of a database, if there is one (*live), and answers its code; error_text has its sentence. */
-int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char *error_text);
+/* Sends a request to the live owner of a database, if there is one (*live), and answers its code; error_text has its sentence. run gets the uuid
+ * of a run that came into being, else "". */
+int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text);
 
 /* Sends a request and answers the descriptor to read the lines of the answer from; -1: no process owns the database. */
 int tfy__owner_connect(const char *db_path, const json_t *request);

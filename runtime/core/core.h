@@ -230,6 +230,12 @@ bool tfy__timers_fire_one(Timers *timers, int64_t now_ns); /* the earliest, if i
 
 /* ---- runs ---- */
 
+/* Where a run left the one that it was copied from. */
+typedef struct Fork {
+    int64_t lsn;   /* the last record that was copied */
+    uint64_t seed; /* of random and uuid behind it */
+} Fork;
+
 struct Run {
     TfyLoop *loop;
     TfyLogRun log; /* id, uuid, state */
@@ -244,6 +250,8 @@ struct Run {
     SignalId *signal_ids;
     uint64_t signal_count; /* signals that ever came: the newest seq */
     Lock **locks;          /* by name: LOCK_BUCKETS lists; NULL before the first use */
+    Fork *forks; /* the run is a fork, perhaps of a fork: oldest first */
+    uint32_t fork_count;
     bool ended;
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
@@ -789,6 +797,10 @@ json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller 
 void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
 void tfy__debug_stop(Cold *cold, uint32_t index); /* it is about to take this record */
 void tfy__debug_end(Run *run);                    /* everything was taken, or a difference was met */
+
+/* fork.c: runs that began as a copy of another one's records */
+bool tfy__fork_begin(Run *run, const json_t *instruction); /* its root is there: what its first record says */
+uint64_t tfy__fork_seed(const Cold *cold);                 /* of the task's next random number */
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

@@ -43,6 +43,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
         if (loop->log) tfy__log_forget_task(loop->log, &cold->log);
         tfy__cold_free(loop, cold);
     }
+    free(run->forks);
     free(run->result);
     free(run->error);
 }

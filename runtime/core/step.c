@@ -422,7 +422,7 @@ static bool keep_args(Pending *pending, const TfyValue *args)
     return true;
 }
 
-/* The key from the source, or "run/path/step". One that is too long keeps its beginning and gets a hash, so that keys stay apart. */
+/* The key from the source, or tfy__record_key's, written into a buffer that is there. */
 static bool set_key(Pending *pending, TfyObj *key)
 {
     const Cold *cold = pending->cold;
@@ -437,13 +437,7 @@ static bool set_key(Pending *pending, TfyObj *key)
         tfy__buffer_int(out, pending->call.step);
     }
     if (out->failed) return false;
-    size_t kept = out->len < sizeof pending->key ? out->len : sizeof pending->key - 18;
-    memcpy(pending->key, out->data, kept);
-    pending->key[kept] = '\0';
-    if (kept < out->len) {
-        pending->key[kept] = '~';
-        tfy__step_digest_text(XXH3_64bits(out->data, out->len), pending->key + kept + 1);
-    }
+    tfy__record_key_fit(out->data, out->len, pending->key);
     pending->call.key = pending->key;
     return true;
 }

@@ -292,7 +292,7 @@ bool tfy_self(TfyTask *task, TfyObj **out)
 static uint64_t draw(TfyTask *task)
 {
     Cold *cold = cold_of(task);
-    XXH64_hash_t seed = XXH3_64bits_withSeed(cold->log.path, strlen(cold->log.path), cold->run->seed);
+    XXH64_hash_t seed = XXH3_64bits_withSeed(cold->log.path, strlen(cold->log.path), tfy__fork_seed(cold));
     uint64_t count = ++cold->randoms;
     return XXH3_64bits_withSeed(&count, sizeof count, seed);
 }

@@ -293,31 +293,38 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
 
 /* ---- records ---- */
 
-int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
-                        const char *payload, size_t payload_len)
+int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
 {
     int code = writable(log);
     if (code) return code;
-    if (payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
-    TfyLogRecord record = {.lsn = log->last + 1,
-                           .tid = task->tid,
-                           .prev = task->head,
-                           .ts_ms = log->wall_ms(log->clock_state),
-                           .step = step,
-                           .point = point,
-                           .v = TFY_RECORD_V,
-                           .type = (uint8_t)type,
-                           .payload_len = (uint32_t)payload_len,
-                           .payload = payload};
+    if (from->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    TfyLogRecord record = *from;
+    record.lsn = log->last + 1;
+    record.tid = task->tid;
+    record.prev = task->head;
     record.chain = tfy__chain_next(task->chain, &record);
     if ((code = queued(log, tfy__batch_add_record(log->filling, &record)))) return code;
     log->last = record.lsn;
     task->head = record.lsn;
     task->chain = record.chain;
-    if (step > task->step) task->step = step;
+    if (record.step > task->step) task->step = record.step;
     tfy__mark_count(log, &record);
     tfy__mark_touch(log, task);
     return record.lsn;
+}
+
+int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                        const char *payload, size_t payload_len)
+{
+    if (payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    const TfyLogRecord record = {.ts_ms = log->wall_ms(log->clock_state),
+                                 .step = step,
+                                 .point = point,
+                                 .v = TFY_RECORD_V,
+                                 .type = (uint8_t)type,
+                                 .payload_len = (uint32_t)payload_len,
+                                 .payload = payload};
+    return tfy__log_copy(log, task, &record);
 }
 
 int64_t tfy__log_last(const TfyLog *log)

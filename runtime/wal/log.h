@@ -17,11 +17,13 @@ typedef struct TfyLog TfyLog;
 
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
-    int64_t id;       /* row id; given by tfy__log_begin_run */
-    uint8_t uuid[16]; /* UUIDv7 */
-    int64_t program;  /* row id of its program */
-    int64_t root;     /* tid of its root task */
-    int state;        /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
+    int64_t id;         /* row id; given by tfy__log_begin_run */
+    uint8_t uuid[16];   /* UUIDv7 */
+    int64_t program;    /* row id of its program */
+    int64_t root;       /* tid of its root task */
+    uint8_t origin[16]; /* a fork: the uuid of the run whose records it began with … */
+    int64_t origin_lsn; /* … and the last of those there; 0: it is no fork */
+    int state;          /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
 } TfyLogRun;
 
@@ -86,6 +88,9 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task);
 /* Appends; the payload is copied. Answers the lsn, or a negative code after a failure. Not durable yet. */
 int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
                         const char *payload, size_t payload_len);
+
+/* Appends a record that was written elsewhere: with its own step, point, type, version and time, in the chain of this task. */
+int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record);
 
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */

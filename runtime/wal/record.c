@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -60,6 +61,21 @@ int tfy__record_type_of(const char *name)
 uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path)
 {
     return XXH3_64bits_withSeed(path, strlen(path), XXH3_64bits(uuid, 16));
+}
+
+void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE])
+{
+    const size_t kept = len < TFY_KEY_SIZE ? len : TFY_KEY_SIZE - 18;
+    memcpy(key, text, kept);
+    key[kept] = '\0';
+    if (kept < len) snprintf(key + kept, 18, "~%016llx", (unsigned long long)XXH3_64bits(text, len));
+}
+
+void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE])
+{
+    char text[1024]; /* a path has less than 512 bytes */
+    const int len = snprintf(text, sizeof text, "%s/%s/%lld", uuid, path, (long long)step);
+    tfy__record_key_fit(text, len < (int)sizeof text ? (size_t)len : sizeof text - 1, key);
 }
 
 static uint8_t *put_le(uint8_t *at, uint64_t word, size_t size)

@@ -5,8 +5,8 @@
  * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object:
  *
  *   Opened            {"epoch", "pid", "version"}
- *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?}    first record
- *                     of a root task
+ *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
+ *                     "fork_of"?: […]}    first record of a root task; fork_of: wal/fork.h
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
@@ -107,6 +107,12 @@ typedef struct TfyRecord_ {
     const char *payload;
     uint64_t chain; /* hash of this record and all before it in its task */
 } TfyLogRecord;
+
+/* The key of a step, unless the program gives it one: "RUN/PATH/STEP", its run's uuid, its task's path, its number. Texts that are too long
+ * for a key keep their beginning and get a hash, so that keys stay apart. */
+#define TFY_KEY_SIZE 160 /* bytes, with the NUL */
+void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE]);
+void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
 
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
 int tfy__record_type_of(const char *name);   /* 0: unknown */

@@ -54,8 +54,27 @@ uint64_t tfy__store_sum_program(const TfyStoreProgram *program)
 
 uint64_t tfy__store_sum_run(const TfyLogRun *run)
 {
-    return ADD_WORDS(XXH3_64bits(run->uuid, 16), run->id, run->program, run->root, run->state, run->started_ms,
-                     run->ended_ms);
+    const uint64_t sum = ADD_WORDS(XXH3_64bits(run->uuid, 16), run->id, run->program, run->root, run->state,
+                                   run->started_ms, run->ended_ms);
+    return run->origin_lsn ? ADD_WORDS(XXH3_64bits_withSeed(run->origin, 16, sum), run->origin_lsn) : sum;
+}
+
+void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE])
+{
+    const uint64_t lsn = htobe64((uint64_t)run->origin_lsn);
+    memcpy(blob, run->origin, 16);
+    memcpy(blob + 16, &lsn, sizeof lsn);
+}
+
+bool tfy__store_origin_read(TfyLogRun *run, const void *blob, int size)
+{
+    uint64_t lsn;
+    if (!blob && !size) return true;
+    if (size != TFY_ORIGIN_SIZE) return false;
+    memcpy(run->origin, blob, 16);
+    memcpy(&lsn, (const uint8_t *)blob + 16, sizeof lsn);
+    run->origin_lsn = (int64_t)be64toh(lsn);
+    return run->origin_lsn > 0;
 }
 
 uint64_t tfy__store_sum_task(const TfyStoreTask *task)

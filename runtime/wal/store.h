@@ -139,6 +139,11 @@ uint64_t tfy__store_sum_program(const TfyStoreProgram *program);
 uint64_t tfy__store_sum_run(const TfyLogRun *run);
 uint64_t tfy__store_sum_task(const TfyStoreTask *task);
 
+/* Column origin of table run: NULL, or 16 bytes uuid and 8 bytes lsn, the highest first. read: false when it is neither. */
+#define TFY_ORIGIN_SIZE 24
+void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE]);
+bool tfy__store_origin_read(TfyLogRun *run, const void *blob, int size);
+
 /* Writes a sentence into error_text (TFY_ERROR_TEXT bytes, may be NULL) and answers code. */
 int tfy__log_refuse(char *error_text, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,sum"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,sum,origin"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -21,8 +21,8 @@ static const char *const texts[S_COUNT] = {
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -164,11 +164,14 @@ static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
 static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
 {
     sqlite3_stmt *to;
+    uint8_t origin[TFY_ORIGIN_SIZE];
     const int code = prepared(inside(store), birth ? S_BEAR_RUN : S_PUT_RUN, &to);
     if (code) return code;
+    tfy__store_origin_blob(run, origin);
     BIND(to, 1, run->id);
     sqlite3_bind_blob(to, 2, run->uuid, 16, SQLITE_STATIC);
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, (int64_t)tfy__store_sum_run(run));
+    sqlite3_bind_blob(to, 9, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
     return finish(inside(store), to);
 }
 
@@ -309,7 +312,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .state = (int)word_at(row, 4),
                        .started_ms = word_at(row, 5),
                        .ended_ms = word_at(row, 6)};
-    if (!id_at(row, 1, run->uuid) || (uint64_t)word_at(row, 7) != tfy__store_sum_run(run))
+    if (!id_at(row, 1, run->uuid) ||
+        !tfy__store_origin_read(run, sqlite3_column_blob(row, 8), sqlite3_column_bytes(row, 8)) || (uint64_t)word_at(row, 7) != tfy__store_sum_run(run))
         return damaged(store, "run", run->id);
     return 0;
 }

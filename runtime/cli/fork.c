@@ -1,0 +1,270 @@
+#include "cli/fork.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tfy.h"
+#include "value/type_book.h"
+#include "wal/fork.h"
+
+/* What is being worked out. */
+typedef struct Plan {
+    const TfyHistory *history;
+    TfyFork fork;
+    uint32_t task;       /* index of the task that was named */
+    uint32_t step_first; /* the step's records: its first … */
+    uint32_t step_last;  /* … and its last */
+    uint32_t outcome;    /* the one that says what the step came to; UINT32_MAX: none */
+    const json_t *value; /* what it is to come to instead; NULL: what it came to */
+    char *payload;       /* made for it, owned */
+    char run[37];        /* the run that is forked */
+    char *error_text;
+} Plan;
+
+static int refuse(const Plan *plan, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int refuse(const Plan *plan, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(plan->error_text, TFY_ERROR_TEXT, format, args);
+    va_end(args);
+    return code;
+}
+
+static json_t *payload_of(const TfyLogRecord *record)
+{
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    return json ? json : json_object();
+}
+
+static bool has_member(const TfyLogRecord *record, const char *name)
+{
+    json_t *json = payload_of(record);
+    const bool has = json_object_get(json, name) != NULL;
+    json_decref(json);
+    return has;
+}
+
+/* ---- where the fork leaves the run ---- */
+
+/* Records that a step makes. The others came from outside, or end the task. */
+static bool is_of_step(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_SIGNAL:
+    case TFY_R_TASK_CANCEL:
+    case TFY_R_TASK_EXIT:
+    case TFY_R_TASK_ABORT:
+    case TFY_R_TASK_COMPLETE:
+    case TFY_R_SNAPSHOT:
+    case TFY_R_COMPACTED: return false;
+    case TFY_R_TIMER_FIRED: return !has_member(record, "scope");
+    default: return true;
+    }
+}
+
+static bool is_outcome(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_TOOL_RESULT:
+    case TFY_R_LLM_PLAN:
+    case TFY_R_PATCH_PREVIEW:
+    case TFY_R_COMMIT:
+    case TFY_R_APPROVAL:
+    case TFY_R_WOKE: return true;
+    case TFY_R_RESOLVED: return !has_member(record, "how") || strstr(record->payload, "\"retry\"") == NULL;
+    default: return false;
+    }
+}
+
+static int find_task(Plan *plan, const char *path)
+{
+    const TfyHistory *history = plan->history;
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        if (strcmp(history->tasks[i].path, path) != 0) continue;
+        plan->task = i;
+        plan->fork.task = history->tasks[i].path;
+        return 0;
+    }
+    return refuse(plan, TFY_E_ABSENT, "run %s has no task %.60s; 'tfy tasks' lists its tasks", plan->run, path);
+}
+
+/* Step 0 is the task's beginning. */
+static int find_step(Plan *plan)
+{
+    const TfyHistory *history = plan->history;
+    const int64_t step = plan->fork.step, born = history->tasks[plan->task].born;
+    int64_t newest = 0;
+    plan->step_first = plan->step_last = plan->outcome = UINT32_MAX;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (!step && record->lsn == born) plan->step_first = plan->step_last = i;
+        if (history->record_tasks[i] != plan->task || !is_of_step(record)) continue;
+        if (record->step > newest) newest = record->step;
+        if (!step || record->step != step) continue;
+        if (plan->step_first == UINT32_MAX) plan->step_first = i;
+        plan->step_last = i;
+        if (is_outcome(record)) plan->outcome = i;
+    }
+    if (plan->step_last != UINT32_MAX) return 0;
+    if (!newest)
+        return refuse(plan, TFY_E_ABSENT, "task %s of run %s has recorded no step yet", plan->fork.task, plan->run);
+    return refuse(plan, TFY_E_ABSENT, "task %s of run %s has no record of step %lld; its newest is step %lld",
+                  plan->fork.task, plan->run, (long long)step, (long long)newest);
+}
+
+/* ---- another result ---- */
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+/* What the place in the source wants; NULL: the layout does not tell. */
+static const char *wanted_type(const json_t *layout, uint32_t point)
+{
+    const json_t *found = point ? json_array_get(json_object_get(layout, "points"), point - 1) : NULL;
+    return text_of(found, "result");
+}
+
+static int check_value(Plan *plan)
+{
+    const TfyLogRecord *record = &plan->history->records[plan->step_first];
+    json_t *layout = json_loads(plan->history->program_layout, 0, NULL);
+    TfyTypeBook *book = tfy__type_book_new(layout);
+    const char *name = wanted_type(layout, record->point);
+    const TfyType *type = book && name ? tfy__type_book_find(book, name) : NULL;
+    char why[TFY_ERROR_TEXT] = "";
+    int code = 0;
+    if (type && !tfy__type_book_fits(type, plan->value, why))
+        code = refuse(plan, TFY_E_INVALID, "the result of step %lld is to be %.100s: %.300s",
+                      (long long)plan->fork.step, name, why);
+    tfy__type_book_free(book);
+    json_decref(layout);
+    return code;
+}
+
+/* A person's answer is kept as it is typed. */
+static json_t *answer_of(const json_t *value)
+{
+    if (json_is_boolean(value)) return json_string(json_is_true(value) ? "yes" : "no");
+    return json_is_string(value) ? json_copy((json_t *)value) : json_string("?");
+}
+
+/* The outcome's record with the other result in it. What else it knew is about the old one. */
+static json_t *changed_outcome(const Plan *plan, const TfyLogRecord *record)
+{
+    json_t *json = payload_of(record), *value = (json_t *)plan->value;
+    const char *by = "fork";
+    if (record->type == TFY_R_APPROVAL) {
+        json_object_set_new(json, "answer", answer_of(value));
+    } else if (record->type == TFY_R_RESOLVED) {
+        json_object_set_new(json, "how", json_string("done"));
+        json_object_set(json, "value", value);
+    } else {
+        json_t *kept =
+            json_pack("{s:O?,s:O?}", "tool", json_object_get(json, "tool"), "digest", json_object_get(json, "digest"));
+        json_decref(json);
+        json = kept;
+        json_object_set(json, "value", value);
+        if (record->type == TFY_R_LLM_PLAN) json_object_set(json, "answer", value);
+    }
+    json_object_set_new(json, "by", json_string(by));
+    return json;
+}
+
+/* A signal's value stands where it arrived: in the root's chain. */
+static int change_signal(Plan *plan, const TfyLogRecord *woke)
+{
+    const TfyHistory *history = plan->history;
+    json_t *json = payload_of(woke);
+    json_int_t seq = json_integer_value(json_object_get(json, "seq")), count = 0;
+    json_decref(json);
+    for (uint32_t i = 0; i < plan->fork.records; i++) {
+        if (history->records[i].type != TFY_R_SIGNAL || !has_member(&history->records[i], "value")) continue;
+        if (++count != seq) continue;
+        json = payload_of(&history->records[i]);
+        json_object_set(json, "value", (json_t *)plan->value);
+        plan->payload = json_dumps(json, JSON_COMPACT);
+        plan->fork.replaced = i;
+        json_decref(json);
+        return plan->payload ? 0 : TFY_E_NOMEM;
+    }
+    return refuse(plan, TFY_E_DATA, "run %s has no record of the signal that step %lld took", plan->run,
+                  (long long)plan->fork.step);
+}
+
+/* A step in flight is said to have been done, as a person would resolve it. */
+static int resolve_in_flight(Plan *plan)
+{
+    const TfyLogRecord *last = &plan->history->records[plan->step_last];
+    const bool once = (last->type == TFY_R_STEP_START && has_member(last, "args")) || last->type == TFY_R_IN_DOUBT;
+    if (!once)
+        return refuse(plan, TFY_E_STATE,
+                      "step %lld of task %s has no result of a tool, a model or a person that could be set",
+                      (long long)plan->fork.step, plan->fork.task);
+    json_t *json = json_pack("{s:s,s:O,s:s}", "how", "done", "value", plan->value, "by", "fork");
+    plan->payload = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    plan->fork.resolved = plan->task;
+    plan->fork.resolution = plan->payload;
+    return plan->payload ? 0 : TFY_E_NOMEM;
+}
+
+static int set_value(Plan *plan)
+{
+    if (!plan->fork.step)
+        return refuse(plan, TFY_E_INVALID, "step 0 is the beginning of task %s and has no result", plan->fork.task);
+    if (plan->outcome == UINT32_MAX) {
+        int code = resolve_in_flight(plan);
+        return code ? code : check_value(plan);
+    }
+    const TfyLogRecord *record = &plan->history->records[plan->outcome];
+    int code = check_value(plan);
+    plan->fork.records = plan->outcome + 1;
+    if (code || record->type == TFY_R_WOKE) return code ? code : change_signal(plan, record);
+    json_t *json = changed_outcome(plan, record);
+    plan->payload = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    plan->fork.replaced = plan->outcome;
+    return plan->payload ? 0 : TFY_E_NOMEM;
+}
+
+/* ---- the request ---- */
+
+static int make_plan(Plan *plan, const json_t *request)
+{
+    const char *path = text_of(request, "task");
+    const json_t *step = json_object_get(request, "step");
+    plan->fork.step = json_integer_value(step);
+    if (!json_is_integer(step) || plan->fork.step < 0) return refuse(plan, TFY_E_INVALID, "a step is a number from 0");
+    int code = find_task(plan, path ? path : "1");
+    if (!code) code = find_step(plan);
+    if (code) return code;
+    plan->fork.records = plan->step_last + 1;
+    return plan->value ? set_value(plan) : 0;
+}
+
+int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text)
+{
+    Plan plan = {.history = history,
+                 .fork = {.from = history, .replaced = UINT32_MAX, .resolved = UINT32_MAX},
+                 .value = json_object_get(request, "value"),
+                 .error_text = error_text};
+    TfyLogRun made;
+    tfy__uuid_text(history->run.uuid, plan.run);
+    snprintf(error_text, TFY_ERROR_TEXT, "memory ran out");
+    int code = make_plan(&plan, request);
+    if (!code && plan.fork.replaced != UINT32_MAX) plan.fork.payload = plan.payload;
+    if (!code) code = tfy__fork_write(log, &plan.fork, &made, error_text);
+    if (!code) {
+        snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
+        code = tfy__log_sync(log);
+        tfy__uuid_text(made.uuid, run);
+    }
+    free(plan.payload);
+    return code;
+}

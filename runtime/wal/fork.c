@@ -1,0 +1,316 @@
+#include "fork.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <jansson.h>
+
+#include "log_state.h"
+
+typedef struct Copying {
+    TfyLog *log;
+    const TfyFork *fork;
+    TfyLogRun *run;
+    char from_uuid[37], uuid[37];
+    TfyLogTask *tasks; /* of the new run, by the index of their originals; path NULL: not born yet */
+    uint64_t seed;
+} Copying;
+
+/* A copied record's payload, whole and ready to be appended. */
+typedef struct Payload {
+    const char *text;
+    size_t len;
+    char *owned; /* NULL: text is somebody else's */
+} Payload;
+
+/* ---- a new run's identity ---- */
+
+static bool draw_identity(Copying *copying)
+{
+    uint8_t *uuid = copying->run->uuid;
+    if (getrandom(uuid, 16, 0) != 16) return false;
+    if (getrandom(&copying->seed, sizeof copying->seed, 0) != sizeof copying->seed) return false;
+    for (int i = 0; i < 6; i++) uuid[i] = (uint8_t)(copying->run->started_ms >> (40 - 8 * i));
+    uuid[6] = (uint8_t)(0x70 | (uuid[6] & 0x0f));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+    tfy__uuid_text(uuid, copying->uuid);
+    return true;
+}
+
+/* What says where the other run stood says nothing about this one. */
+static bool is_copied(const TfyLogRecord *record)
+{
+    return record->type != TFY_R_SNAPSHOT && record->type != TFY_R_COMPACTED;
+}
+
+static uint32_t copied_count(const TfyFork *fork)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < fork->records; i++) count += is_copied(&fork->from->records[i]);
+    return count;
+}
+
+/* ---- payloads ---- */
+
+/* Earlier forks count as far as their copies reach into this one. */
+static json_t *fork_list(const Copying *copying, const json_t *before)
+{
+    const TfyFork *fork = copying->fork;
+    const json_int_t records = copied_count(fork);
+    json_t *list = json_array(), *one;
+    char seed[17];
+    size_t i;
+    json_array_foreach(before, i, one)
+    {
+        if (json_integer_value(json_object_get(one, "records")) < records) json_array_append(list, one);
+    }
+    snprintf(seed, sizeof seed, "%016llx", (unsigned long long)copying->seed);
+    one = json_pack("{s:s,s:I,s:s,s:I,s:I,s:s}", "run", copying->from_uuid, "lsn",
+                    (json_int_t)fork->from->records[fork->records - 1].lsn, "task", fork->task, "step",
+                    (json_int_t)fork->step, "records", records, "seed", seed);
+    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) json_object_set_new(one, "set", json_true());
+    json_array_append_new(list, one);
+    return list;
+}
+
+static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *record, Payload *payload)
+{
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    if (!json) return false;
+    json_object_set_new(json, "run", json_string(copying->uuid));
+    json_object_set_new(json, "fork_of", fork_list(copying, json_object_get(json, "fork_of")));
+    payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
+    payload->len = payload->owned ? strlen(payload->owned) : 0;
+    json_decref(json);
+    return payload->owned != NULL;
+}
+
+/* The step's own key, as a member: `"key":"RUN/PATH/STEP"`. */
+static void key_member(const char *uuid, const TfyLogTask *task, int64_t step, char out[TFY_KEY_SIZE + 8])
+{
+    char key[TFY_KEY_SIZE];
+    tfy__record_key(uuid, task->path, step, key);
+    snprintf(out, TFY_KEY_SIZE + 8, "\"key\":\"%s\"", key);
+}
+
+/* A key that the program chose stays: it says what the step means, whoever takes it. Where the member stands is known, so arguments that look
+ * like it are left alone: at the end of a StepStart or TaskWaitIO, behind the tool's name in an InDoubt. */
+static bool rewrite_key(const Copying *copying, const TfyLogTask *task, const TfyLogRecord *record, Payload *payload)
+{
+    char old[TFY_KEY_SIZE + 8], new[TFY_KEY_SIZE + 8];
+    key_member(copying->from_uuid, task, record->step, old);
+    key_member(copying->uuid, task, record->step, new);
+    const size_t old_len = strlen(old), new_len = strlen(new);
+    const char *at = record->type == TFY_R_IN_DOUBT  ? strstr(record->payload, old)
+                     : record->payload_len > old_len ? record->payload + record->payload_len - 1 - old_len
+                                                     : NULL;
+    if (!at || memcmp(at, old, old_len) != 0) return true;
+    const size_t head = (size_t)(at - record->payload), tail = record->payload_len - head - old_len;
+    payload->owned = malloc(head + new_len + tail + 1);
+    if (!payload->owned) return false;
+    memcpy(payload->owned, record->payload, head);
+    memcpy(payload->owned + head, new, new_len);
+    memcpy(payload->owned + head + new_len, at + old_len, tail + 1);
+    payload->text = payload->owned;
+    payload->len = head + new_len + tail;
+    return true;
+}
+
+static bool make_payload(const Copying *copying, uint32_t index, Payload *payload)
+{
+    const TfyHistory *from = copying->fork->from;
+    const TfyLogRecord *record = &from->records[index];
+    *payload = (Payload){record->payload, record->payload_len, NULL};
+    if (index == copying->fork->replaced) {
+        *payload = (Payload){copying->fork->payload, strlen(copying->fork->payload), NULL};
+        return true;
+    }
+    switch (record->type) {
+    case TFY_R_INSTRUCTION_START: return rewrite_instruction(copying, record, payload);
+    case TFY_R_STEP_START:
+    case TFY_R_TASK_WAIT_IO:
+    case TFY_R_IN_DOUBT: return rewrite_key(copying, &from->tasks[from->record_tasks[index]], record, payload);
+    default: return true;
+    }
+}
+
+/* ---- tasks ---- */
+
+/* A task's number, counted from the root's, is what programs hold of it: it stands in recorded values, so it stays. */
+static int64_t take_tid(TfyLog *log, int64_t tid)
+{
+    if (log->next_tid <= tid) log->next_tid = tid + 1;
+    return tid;
+}
+
+static bool bear(Copying *copying, uint32_t index, int64_t born)
+{
+    const TfyHistory *from = copying->fork->from;
+    const TfyLogTask *original = &from->tasks[index];
+    TfyLogTask *task = &copying->tasks[index];
+    *task = (TfyLogTask){.tid = take_tid(copying->log, copying->run->root + original->tid - from->run.root),
+                         .run = copying->run,
+                         .path = strdup(original->path),
+                         .born = born,
+                         .state = TFY_TASK_READY};
+    if (!task->path) return false;
+    tfy__log_add_task(copying->log, task);
+    return true;
+}
+
+/* The tasks that the record was the birth of: they come in the order of their births. */
+static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn, uint32_t *next)
+{
+    const TfyHistory *from = copying->fork->from;
+    while (*next < from->task_count && from->tasks[*next].born == record->lsn) {
+        if (!bear(copying, (*next)++, lsn)) return false;
+    }
+    return true;
+}
+
+static void end_task(TfyLogTask *task, const TfyLogRecord *record)
+{
+    if (record->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
+    if (record->type == TFY_R_TASK_ABORT)
+        task->state = strncmp(record->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
+}
+
+/* ---- copying ---- */
+
+static int copy_records(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    uint32_t next = 1; /* task to be born; the root is there */
+    for (uint32_t i = 0; i < fork->records; i++) {
+        TfyLogRecord record = fork->from->records[i];
+        TfyLogTask *task = &copying->tasks[fork->from->record_tasks[i]];
+        Payload payload;
+        if (!is_copied(&record)) continue;
+        if (!make_payload(copying, i, &payload)) return TFY_E_NOMEM;
+        record.payload = payload.text;
+        record.payload_len = (uint32_t)payload.len;
+        const int64_t lsn = tfy__log_copy(copying->log, task, &record);
+        free(payload.owned);
+        if (lsn < 0) return (int)lsn;
+        end_task(task, &record);
+        if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
+    }
+    return 0;
+}
+
+/* A signal for the run lies in its root's chain and says nothing about what the root does. */
+static bool is_run_signal(const TfyLogRecord *record)
+{
+    json_t *json =
+        record->type == TFY_R_SIGNAL ? json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL) : NULL;
+    const bool is = json_object_get(json, "value") != NULL;
+    json_decref(json);
+    return is;
+}
+
+static bool is_once_start(const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_STEP_START) return false;
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const bool is = json_object_get(json, "args") != NULL;
+    json_decref(json);
+    return is;
+}
+
+/* The once step that each task has begun and not finished (malloc'ed, by task). Whatever comes behind its StepStart settles it: even a kill, or
+ * the end of a time limit around it, cancels it when the run is taken up. */
+static const TfyLogRecord **find_in_flight(const TfyFork *fork)
+{
+    const TfyHistory *from = fork->from;
+    const TfyLogRecord **open = calloc(from->task_count, sizeof(TfyLogRecord *));
+    for (uint32_t i = 0; open && i < fork->records; i++) {
+        const TfyLogRecord *record = &from->records[i];
+        if (!is_run_signal(record)) open[from->record_tasks[i]] = is_once_start(record) ? record : NULL;
+    }
+    return open;
+}
+
+static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *start)
+{
+    char key[TFY_KEY_SIZE], own[TFY_KEY_SIZE], why[160];
+    json_t *begun = json_loadb(start->payload, start->payload_len, JSON_ALLOW_NUL, NULL);
+    const char *tool = json_string_value(json_object_get(begun, "tool")),
+               *used = json_string_value(json_object_get(begun, "key"));
+    tfy__record_key(copying->from_uuid, task->path, start->step, own);
+    tfy__record_key(copying->uuid, task->path, start->step, key);
+    snprintf(why, sizeof why, "the run was forked while %.100s ran", tool ? tool : "it");
+    json_t *doubt = json_pack("{s:s,s:s,s:s}", "tool", tool ? tool : "?", "key",
+                              used && strcmp(used, own) != 0 ? used : key, "why", why);
+    char *text = doubt ? json_dumps(doubt, JSON_COMPACT) : NULL;
+    const int64_t lsn =
+        text ? tfy__log_append(copying->log, task, TFY_R_IN_DOUBT, start->step, start->point, text, strlen(text))
+             : TFY_E_NOMEM;
+    free(text);
+    json_decref(doubt);
+    json_decref(begun);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+static int append_resolution(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    const TfyLogRecord *last = &fork->from->records[fork->records - 1];
+    const int64_t lsn = tfy__log_append(copying->log, &copying->tasks[fork->resolved], TFY_R_RESOLVED, last->step,
+                                        last->point, fork->resolution, strlen(fork->resolution));
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+/* The other run may have done what was in flight, or may be doing it now. */
+static int settle_in_flight(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    const TfyLogRecord **open = find_in_flight(fork);
+    int code = open ? 0 : TFY_E_NOMEM;
+    for (uint32_t i = 0; i < fork->from->task_count && !code; i++) {
+        if (i == fork->resolved)
+            code = append_resolution(copying);
+        else if (open[i])
+            code = append_doubt(copying, &copying->tasks[i], open[i]);
+    }
+    free(open);
+    return code;
+}
+
+static int write_run(Copying *copying)
+{
+    const TfyHistory *from = copying->fork->from;
+    TfyLogRun *run = copying->run;
+    run->root = tfy__log_next_tid(copying->log);
+    int code = tfy__log_begin_run(copying->log, run);
+    if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
+    if (!code) code = copy_records(copying);
+    if (!code) code = settle_in_flight(copying);
+    for (uint32_t i = 0; i < from->task_count; i++) {
+        if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
+        free(copying->tasks[i].path);
+    }
+    return code;
+}
+
+int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text)
+{
+    Copying copying = {.log = log, .fork = fork, .run = made};
+    const TfyHistory *from = fork->from;
+    *made = (TfyLogRun){.program = from->run.program,
+                        .origin_lsn = from->records[fork->records - 1].lsn,
+                        .started_ms = log->wall_ms(log->clock_state)};
+    memcpy(made->origin, from->run.uuid, sizeof made->origin);
+    tfy__uuid_text(from->run.uuid, copying.from_uuid);
+    if (!draw_identity(&copying)) return tfy__log_refuse(error_text, TFY_E_IO, "the system gives no random numbers");
+    copying.tasks = calloc(from->task_count, sizeof *copying.tasks);
+    if (!copying.tasks) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to fork the run");
+    /* Half a fork must not be committed: whatever fails behind this line is a failure of the log. */
+    const int code = write_run(&copying);
+    free(copying.tasks);
+    if (!code) return 0;
+    tfy__writer_fail(log, code, "a fork could not be written");
+    return tfy__log_refuse(error_text, code, "the fork could not be written%s",
+                           code == TFY_E_NOMEM ? ": no memory" : "; the log says why");
+}
