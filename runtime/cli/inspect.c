@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/inspect.h"
 #include "cli/output.h"
 #include "value/buffer.h"
 #include "value/json.h"
@@ -466,7 +467,7 @@ static void print_head(const json_t *report)
     }
 }
 
-static void print_waits(const json_t *task, bool stopped)
+void tfy__inspect_waits(const json_t *task, bool stopped)
 {
     const char *waits = text_of(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
@@ -505,28 +506,33 @@ static void print_text(const json_t *report)
             print_line(item);
             printf(": %s\n", text_of(item, "source"));
         }
-        print_waits(item, strcmp(text_of(report, "state"), "stopped") == 0);
+        tfy__inspect_waits(item, strcmp(text_of(report, "state"), "stopped") == 0);
     }
     if (json_array_size(next)) printf("next\n");
     json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
 }
 
-static int inspect(const TfyArgs *args, const TfyHistory *history)
+json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path)
 {
     char owner[96];
-    const char *db_path = tfy__db_path(args);
     Inspection inspection = {
         .history = history, .held = tfy__lock_held(db_path, owner, sizeof owner), .command = tfy__tfy_command(db_path)};
     tfy__source_map(&inspection.map, history);
     make_report(&inspection);
+    tfy__source_map_free(&inspection.map);
+    return inspection.report;
+}
+
+static int inspect(const TfyArgs *args, const TfyHistory *history)
+{
+    json_t *report = tfy__inspect_report(history, tfy__db_path(args));
     if (args->option[OPT_JSON]) {
-        json_dumpf(inspection.report, stdout, JSON_INDENT(2));
+        json_dumpf(report, stdout, JSON_INDENT(2));
         putchar('\n');
     } else {
-        print_text(inspection.report);
+        print_text(report);
     }
-    json_decref(inspection.report);
-    tfy__source_map_free(&inspection.map);
+    json_decref(report);
     return tfy__flush_stdout(EXIT_DONE);
 }
 

@@ -38,6 +38,7 @@ static const Entry ENTRIES[] = {
     {"fork", tfy__cmd_fork},
     {"wal export", tfy__cmd_wal_export},
     {"verify", tfy__cmd_verify},
+    {"doctor", tfy__cmd_doctor},
 };
 #define ENTRY_COUNT (sizeof ENTRIES / sizeof *ENTRIES)
 

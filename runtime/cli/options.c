@@ -107,6 +107,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
+    {"doctor", "", "why each unfinished run waits, what to type, and how the files are", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))

@@ -1,0 +1,16 @@
+/* inspect.h: what tfy inspect finds out about a run, for the other commands that say it. */
+#ifndef TFY_CLI_INSPECT_H
+#define TFY_CLI_INSPECT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "wal/log.h"
+
+/* The report that `tfy inspect --json` prints; the caller gives it back. */
+json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path);
+
+/* Prints what one of its tasks waits for, or how it failed; nothing when there is nothing to say. stopped: no process runs it. */
+void tfy__inspect_waits(const json_t *task, bool stopped);
+
+#endif
