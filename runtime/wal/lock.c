@@ -51,13 +51,14 @@ static int refuse_held(const char *db_path, int fd, char *error_text)
     return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s; wait until it ends, or stop it", db_path, owner);
 }
 
+/* A line, and zeros over what a longer one left; what follows in the file is the witness's. */
 static void write_owner(int fd)
 {
-    char owner[96];
+    char owner[TFY_LOCK_OWNER_BYTES] = "";
     tfy__lock_owner(owner, sizeof owner - 1);
     strcat(owner, "\n");
     /* Only the message to a second writer hangs on this text, so a failure here is no reason to stop. */
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, owner, strlen(owner), 0) < 0) return;
+    if (pwrite(fd, owner, sizeof owner, 0) < 0) return;
 }
 
 int tfy__lock_take(const char *db_path, char *error_text)

@@ -1,12 +1,14 @@
 /* lock.h: the writer lock. One process writes a database: it holds a lock on byte 0 of "<db>-tfy" for as long as
  * it has it open, and the kernel lets go of it however the process ends. The lock belongs to the open descriptor,
- * so two openings in one process exclude each other too. The file says who holds it. Byte 1 is for the watcher of
- * exec children. */
+ * so two openings in one process exclude each other too. The file begins with a line that says who holds it; behind it
+ * stands the witness (witness.h). A lock on byte 1 is for the watcher of exec children. */
 #ifndef WAL_LOCK_H
 #define WAL_LOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+enum { TFY_LOCK_OWNER_BYTES = 96 }; /* of the file, from its beginning */
 
 /* Takes the lock, making the directory (0700) and the file (0600) where they are missing. Answers the descriptor,
  * or a negative code with one sentence in error_text. */

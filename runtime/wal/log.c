@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,7 +82,8 @@ static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_tex
             if (log->lock_fd < 0) return log->lock_fd;
         }
     }
-    return tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
+    const int code = tfy__guard_before(log, error_text);
+    return code ? code : tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
 }
 
 /* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then would hide their records.
@@ -111,14 +111,11 @@ static int carry_heads(TfyLog *log)
  * the last close back. */
 static int begin_epoch(TfyLog *log, char *error_text)
 {
-    struct stat status;
     log->meta.epoch++;
     log->meta.clean = 0;
+    log->meta.dev = log->witness.dev;
+    log->meta.ino = log->witness.ino;
     tfy__lock_owner(log->meta.owner, sizeof log->meta.owner);
-    if (log->path && stat(log->path, &status) == 0) {
-        log->meta.dev = (int64_t)status.st_dev;
-        log->meta.ino = (int64_t)status.st_ino;
-    }
     log->filling = tfy__batch_new();
     if (!log->filling || tfy__batch_add_meta(log->filling, &log->meta) != 0) {
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
@@ -138,6 +135,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     if (!log) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
     init_threads(log);
     log->read_only = options->read_only;
+    log->adopts = options->adopt;
     log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;
@@ -150,6 +148,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
         log->store->fault_state = options->fault_state;
         code = tfy__recover(log, error_text);
     }
+    if (!code) code = tfy__guard_recovered(log, error_text);
     if (!code && !log->read_only) code = begin_epoch(log, error_text);
     if (code) {
         free_log(log, false);

@@ -43,11 +43,12 @@ typedef struct TfyLogTask {
 } TfyLogTask;
 
 typedef struct TfyLogOptions {
-    const char *path;                /* NULL: memory only */
-    bool read_only;                  /* inspect, replay: never writes, needs no lock, works beside a live writer */
-    bool existing;                   /* fail with TFY_E_ABSENT instead of creating the file */
-    bool forgets;                    /* memory only: nothing can be read back (measurements) */
-    bool no_thread;                  /* commit inline always (tests, kill harness) */
+    const char *path; /* NULL: memory only */
+    bool read_only;   /* inspect, replay: never writes, needs no lock, works beside a live writer */
+    bool existing;    /* fail with TFY_E_ABSENT instead of creating the file */
+    bool adopt;       /* take a copy, or a file whose end is missing, as it is and as one's own (tfy adopt) */
+    bool forgets;     /* memory only: nothing can be read back (measurements) */
+    bool no_thread;   /* commit inline always (tests, kill harness) */
     int64_t (*wall_ms)(void *state); /* the clock for ts */
     /* Simulations: there is no thread, and what the thread would do is done by tfy__log_write; this is the monotonic clock of the
      * pauses that the writer makes. NULL: a thread and the real clock. */

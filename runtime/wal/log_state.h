@@ -2,6 +2,7 @@
  *   log.c      the loop's side: append, rows, flush
  *   mark.c     marks: dirty task rows and the seal over a segment
  *   writer.c   the writer's side: commits what is queued, in a thread or inline
+ *   guard.c    what the witness remembers against what the files hold
  *   recover.c  the newest mark and the tail behind it, checked
  *   heads.c    heads of tasks as of the tail, by task number
  *   history.c  a run read back whole
@@ -19,6 +20,8 @@
 #include "heads.h"
 #include "log.h"
 #include "store.h"
+#include "wal_file.h"
+#include "witness.h"
 
 typedef struct TfyLogProgram {
     uint8_t hash[16];
@@ -30,12 +33,13 @@ struct TfyLog {
     TfyStore *store;
     char *path;  /* NULL: in memory */
     int lock_fd; /* the writer lock; -1: none */
-    bool read_only, inline_only;
+    bool read_only, inline_only, adopts;
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;
-    uint32_t mark_every; /* records between marks */
-    TfyStoreMeta meta;   /* as it was read; epoch, owner and file are this opening's */
+    uint32_t mark_every;  /* records between marks */
+    TfyStoreMeta meta;    /* as it was read; epoch, owner and file are this opening's */
+    TfyWalVerdict walked; /* what the -wal file was found to be; TFY_WAL_HOLDS where nobody looked */
 
     /* the loop's side */
     TfyLogTask self; /* tid 0 */
@@ -72,8 +76,18 @@ struct TfyLog {
 
     /* the store, under store_mutex */
     pthread_mutex_t store_mutex;
-    TfyHeads heads; /* of the tail as far as it was read */
+    TfyHeads heads;     /* of the tail as far as it was read */
+    TfyWitness witness; /* as it was read; on a writing log, as it was written last */
 };
+
+/* guard.c */
+int tfy__guard_before(TfyLog *log,
+                      char *error_text); /* before the store is opened: reads the witness, walks the -wal file */
+int tfy__guard_recovered(TfyLog *log,
+                         char *error_text); /* the log has been read: does it hold what was acknowledged? */
+int tfy__guard_synced(
+    TfyLog *log, int64_t lsn); /* a commit that ends with this record (0: none) is on the disk; store_mutex is held */
+void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the one who commits calls this */
 
 /* mark.c */
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task); /* the task is dirty now */

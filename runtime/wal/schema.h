@@ -28,6 +28,11 @@
 #define SCHEMA_APPLICATION 1413896497 /* "TFY1" read as a number */
 #define SCHEMA_VERSION     1
 
+enum {
+    SCHEMA_PAGE_BYTES = 8192,
+    SCHEMA_PAGE_SUM_BYTES = 8
+}; /* a page, and what of its end page_vfs.h keeps for its sum */
+
 /* clang-format off */
 static const char *const schema[] = {
     "CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK(id=1), db BLOB, epoch INT, owner TEXT, dev INT, ino INT,"

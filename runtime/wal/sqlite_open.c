@@ -16,7 +16,7 @@
 
 #include "schema.h"
 
-enum { HEADER_BYTES = 100, PAGE_BYTES = 8192, BUSY_MS = 10000 };
+enum { HEADER_BYTES = 100, BUSY_MS = 10000 };
 
 static uint32_t word_be(const uint8_t *at)
 {
@@ -71,6 +71,15 @@ static bool has_wal(const char *path)
            status.st_size > 0;
 }
 
+/* Without room for sums at the ends of its pages, ours would be written over what stands there. */
+static int check_pages(const char *path, const uint8_t header[HEADER_BYTES], char *error_text)
+{
+    const int bytes = header[16] << 8 | header[17];
+    if (bytes == SCHEMA_PAGE_BYTES && header[20] == SCHEMA_PAGE_SUM_BYTES) return 0;
+    return tfy__log_refuse(error_text, TFY_E_DATA, "%s is damaged: its pages are not as tfy makes them; restore it from a copy",
+                           path);
+}
+
 /* Refuses what is not a database of ours, of this version, without changing or creating anything. */
 int tfy__store_identify(const char *path, char *error_text)
 {
@@ -97,11 +106,11 @@ int tfy__store_identify(const char *path, char *error_text)
     if (memcmp(header, "SQLite format 3", 16) != 0 || word_be(header + 68) != SCHEMA_APPLICATION) {
         return tfy__log_refuse(error_text, TFY_E_DATA, "%s is not a tfy database; give another name with --db", path);
     }
-    if (status.st_size % PAGE_BYTES != 0 && !has_wal(path)) {
+    if (status.st_size % SCHEMA_PAGE_BYTES != 0 && !has_wal(path)) {
         return tfy__log_refuse(error_text, TFY_E_DATA, "%s was cut off; restore it from a copy", path);
     }
     const uint32_t version = word_be(header + 60);
-    if (version == SCHEMA_VERSION) return 0;
+    if (version == SCHEMA_VERSION) return check_pages(path, header, error_text);
     return tfy__log_refuse(error_text, TFY_E_DATA,
                            "%s has format %u and this tfy knows format %d; use the tfy that wrote it", path, version,
                            SCHEMA_VERSION);
@@ -123,7 +132,7 @@ static int remember_pages(void *state, sqlite3 *db, const char *name, int pages)
 static int connect_store(SqliteStore *store, const char *path, bool writes)
 {
     const int flags = (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
-    int code = sqlite3_open_v2(path, &store->db, flags, NULL);
+    int code = sqlite3_open_v2(path, &store->db, flags, tfy__page_vfs());
     if (code) return code;
     int keep = 1;
     sqlite3_extended_result_codes(store->db, 1);
@@ -178,9 +187,11 @@ static SqliteStore *new_store(const char *path)
 static int fill_new(SqliteStore *store)
 {
     char text[128];
+    int reserved = SCHEMA_PAGE_SUM_BYTES;
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
     snprintf(text, sizeof text,
              "PRAGMA page_size=%d; PRAGMA journal_mode=WAL; PRAGMA application_id=%d; PRAGMA user_version=%d",
-             PAGE_BYTES, SCHEMA_APPLICATION, SCHEMA_VERSION);
+             SCHEMA_PAGE_BYTES, SCHEMA_APPLICATION, SCHEMA_VERSION);
     int code = execute(store->db, text);
     if (!code) code = execute(store->db, "BEGIN IMMEDIATE");
     for (int i = 0; !code && i < SCHEMA_COUNT; i++) code = execute(store->db, schema[i]);
@@ -251,6 +262,14 @@ static int create(const char *path, char *error_text)
 
 /* ---- opening ---- */
 
+static int refuse_page(SqliteStore *store, char *error_text)
+{
+    return tfy__log_refuse(error_text, TFY_E_DATA,
+                           "%s is damaged: page %lld was changed since it was written; restore it from a copy, or get out "
+                           "what is left with 'tfy salvage'",
+                           store->path, (long long)tfy__page_vfs_damaged(store->db));
+}
+
 static int explain(SqliteStore *store, int code, char *error_text)
 {
     const char *path = store->path,
@@ -265,6 +284,7 @@ static int explain(SqliteStore *store, int code, char *error_text)
     case SQLITE_PERM:
     case SQLITE_FULL:
     case SQLITE_IOERR:
+        if (code == SQLITE_IOERR_DATA) return refuse_page(store, error_text);
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be opened (%s); check the disk and permissions", path,
                                why);
     default: return tfy__log_refuse(error_text, TFY_E_DATA, "%s is damaged (%s); restore it from a copy", path, why);

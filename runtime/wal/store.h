@@ -12,6 +12,7 @@
 #define WAL_STORE_H
 
 #include "log.h"
+#include "page_vfs.h"
 #include "../tfy.h"
 
 #define TFY_STORE_FULL (-100) /* no room: nothing of the transaction happened, and it may be tried again */
@@ -93,6 +94,9 @@ typedef struct TfyStoreOps {
     int (*put_meta)(TfyStore *store, const TfyStoreMeta *meta);
     int (*commit)(TfyStore *store);
     void (*rollback)(TfyStore *store);
+    void (*place)(TfyStore *store, TfyWalPlace *place); /* where the last commit went, for the witness */
+    int (*renew)(TfyStore *store, bool all); /* writes all that its files hold once more and syncs it: after a failed
+                                                sync (all), or where page sums are missing */
     bool (*checkpoint_due)(TfyStore *store);
     int (*checkpoint)(TfyStore *store); /* moves committed rows to their final place; never needed for durability */
     int (*look)(TfyStore *store);       /* begins a view of one moment, for several reads; no nesting */

@@ -227,6 +227,16 @@ static void rollback(TfyStore *store)
     self->meta_changed = false;
 }
 
+static void place(TfyStore *store, TfyWalPlace *place)
+{
+    *place = (TfyWalPlace){0};
+}
+
+static int renew(TfyStore *store, bool all)
+{
+    return 0;
+}
+
 static bool checkpoint_due(TfyStore *store)
 {
     return false;
@@ -366,6 +376,8 @@ static const TfyStoreOps memory_ops = {
     .put_meta = put_meta,
     .commit = commit,
     .rollback = rollback,
+    .place = place,
+    .renew = renew,
     .checkpoint_due = checkpoint_due,
     .checkpoint = checkpoint,
     .look = look,

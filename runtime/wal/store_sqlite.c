@@ -55,6 +55,11 @@ static int answer(SqliteStore *store, int code)
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return 0;
     snprintf(store->base.error, sizeof store->base.error, "%s", sqlite3_errmsg(store->db));
     const int extended = sqlite3_extended_errcode(store->db);
+    if (extended == SQLITE_IOERR_DATA) {
+        snprintf(store->base.error, sizeof store->base.error, "page %lld was changed since it was written",
+                 (long long)tfy__page_vfs_damaged(store->db));
+        return TFY_E_DATA;
+    }
     /* The -shm file could not grow: nothing of the transaction was written, so it is a lack of room like any other. */
     if ((code & 255) == SQLITE_FULL || extended == SQLITE_IOERR_SHMSIZE) return TFY_STORE_FULL;
     switch (code & 255) {
@@ -209,6 +214,20 @@ static int put_meta(TfyStore *store, const TfyStoreMeta *meta)
     bind_text(to, 10, meta->owner);
     BIND(to, 11, meta->base, (int64_t)meta->base_chain);
     return finish(inside(store), to);
+}
+
+static void place(TfyStore *store, TfyWalPlace *place)
+{
+    tfy__page_vfs_place(inside(store)->db, place);
+}
+
+static int renew(TfyStore *store, bool all)
+{
+    SqliteStore *self = inside(store);
+    if (!all && !tfy__page_vfs_foreign(self->db)) return 0;
+    const int code = tfy__sqlite_renew(self->db);
+    if (code) snprintf(store->error, sizeof store->error, "%s", sqlite3_errstr(code));
+    return !code ? 0 : (code & 255) == SQLITE_BUSY ? TFY_E_HELD : TFY_E_IO;
 }
 
 static bool checkpoint_due(TfyStore *store)
@@ -520,7 +539,12 @@ static void close_store(TfyStore *store, bool clean)
 {
     SqliteStore *self = inside(store);
     for (int i = 0; i < S_COUNT; i++) sqlite3_finalize(self->statements[i]);
-    if (clean) sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (clean) {
+        /* All pages go to the main file and the -wal file becomes empty, so that the next opening has nothing to walk, and
+         * a program that only looks on has nothing to move. */
+        sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        sqlite3_exec(self->db, "PRAGMA journal_size_limit=0", NULL, NULL, NULL);
+    }
     sqlite3_close(self->db);
     free(self->path);
     free(self);
@@ -536,6 +560,8 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .put_meta = put_meta,
     .commit = commit,
     .rollback = rollback,
+    .place = place,
+    .renew = renew,
     .checkpoint_due = checkpoint_due,
     .checkpoint = checkpoint,
     .look = look,

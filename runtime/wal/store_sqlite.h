@@ -51,4 +51,7 @@ enum { CHECKPOINT_PAGES = 3000 };
 
 extern const TfyStoreOps tfy__store_sqlite_ops;
 
+/* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code (sqlite_renew.c). */
+int tfy__sqlite_renew(sqlite3 *db);
+
 #endif

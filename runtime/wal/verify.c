@@ -114,6 +114,8 @@ static int check_pages(Verifying *verifying)
     else
         snprintf(said, sizeof said, "%s", sqlite3_errmsg(db));
     sqlite3_finalize(row);
+    const int64_t page = tfy__page_vfs_damaged(db);
+    if (page) return refuse(verifying, TFY_E_DATA, "page %" PRId64 " was changed since it was written", page);
     /* It may quote what stands in a damaged page. */
     for (char *at = said; *at; at++)
         if (*at < ' ' || *at > '~') *at = *at == '\n' ? ' ' : '?';

@@ -44,6 +44,13 @@ void tfy__writer_fail(TfyLog *log, int code, const char *why)
 
 /* ---- committing ---- */
 
+static int64_t last_record(const TfyBatch *first)
+{
+    int64_t last = 0;
+    for (const TfyBatch *batch = first; batch; batch = batch->next) last = batch->last_lsn ? batch->last_lsn : last;
+    return last;
+}
+
 static int commit_batches(TfyLog *log, const TfyBatch *first)
 {
     TfyStore *store = log->store;
@@ -56,6 +63,7 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
         if (!code) tfy__kill_point("after");
         if (code) store->ops->rollback(store);
     }
+    if (!code) code = tfy__guard_synced(log, last_record(first));
     if (!code) code = tfy__store_ask(store, TFY_CALL_COMMITTED);
     pthread_mutex_unlock(&log->store_mutex);
     return code;
@@ -105,11 +113,10 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
         atomic_store(&log->full, true);
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
+        tfy__guard_failed(log);
         recycle(log, first);
     } else {
-        for (const TfyBatch *batch = first; batch; batch = batch->next) {
-            if (batch->last_lsn) atomic_store(&log->durable, batch->last_lsn);
-        }
+        if (last_record(first)) atomic_store(&log->durable, last_record(first));
         atomic_store(&log->full, false);
         recycle(log, first);
     }
@@ -128,6 +135,7 @@ static void checkpoint(TfyLog *log)
     if (!code || code == TFY_STORE_FULL) return;
     pthread_mutex_lock(&log->mutex);
     tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the checkpoint failed");
+    tfy__guard_failed(log);
     notify(log);
     pthread_mutex_unlock(&log->mutex);
 }

@@ -39,7 +39,7 @@ spoiled()
     rm -f bad.db*
     sqlite3 .tfy/runs.db ".backup bad.db"
     triggers=$(sqlite3 bad.db "select sql || ';' from sqlite_schema where type='trigger'")
-    sqlite3 bad.db "drop trigger wal_never_updates; drop trigger wal_never_deletes; $2; $triggers"
+    "$build/tests/tamper" bad.db "drop trigger wal_never_updates; drop trigger wal_never_deletes; $2; $triggers"
     run tfy verify --db bad.db
     check "$1" ended 65 "$3"
 }
@@ -64,3 +64,8 @@ spoiled "a changed program" "update program set source=source||' '" "program 1 w
 spoiled "a task without its newest record" "delete from wal where lsn=$last" "record $last is missing"
 run tfy verify --db bad.db --json
 check "--json names the record" printed '"record": '
+run tfy signal last nobody # takes the database and closes it
+cp .tfy/runs.db page.db
+printf 'xyz' | dd of=page.db bs=1 seek=$((8192 * 2 + 8000)) conv=notrunc 2>dd
+run tfy verify --db page.db
+check "a changed page" ended 65 "page 3 was changed"

@@ -310,11 +310,17 @@ static int vfs_close(sqlite3_file *handle)
     return SQLITE_OK;
 }
 
-static int vfs_read(sqlite3_file *handle, void *to, int len, sqlite3_int64 at)
+static int64_t read_file(const File *file, void *to, int len, int64_t at)
 {
-    const Bytes *now = &inside(handle)->now;
+    const Bytes *now = &file->now;
     int64_t have = at >= now->len ? 0 : now->len - at < len ? now->len - at : len;
     if (have) memcpy(to, now->data + at, (size_t)have);
+    return have;
+}
+
+static int vfs_read(sqlite3_file *handle, void *to, int len, sqlite3_int64 at)
+{
+    int64_t have = read_file(inside(handle), to, len, at);
     if (have == len) return SQLITE_OK;
     memset((char *)to + have, 0, (size_t)(len - have));
     return SQLITE_IOERR_SHORT_READ;
@@ -345,9 +351,8 @@ static bool no_room(void)
     return disk.full;
 }
 
-static int vfs_write(sqlite3_file *handle, const void *from, int len, sqlite3_int64 at)
+static int write_file(File *file, const void *from, int len, int64_t at)
 {
-    File *file = inside(handle);
     bool last = last_op();
     if (last) len = (int)sim_below(&sim.disk_chance, (uint32_t)len + 1);
     if (!last && no_room()) return SQLITE_FULL;
@@ -356,6 +361,11 @@ static int vfs_write(sqlite3_file *handle, const void *from, int len, sqlite3_in
     if (len) note_write(file, at, from, len);
     if (last) sim_die();
     return SQLITE_OK;
+}
+
+static int vfs_write(sqlite3_file *handle, const void *from, int len, sqlite3_int64 at)
+{
+    return write_file(inside(handle), from, len, at);
 }
 
 static int vfs_truncate(sqlite3_file *handle, sqlite3_int64 size)
@@ -383,9 +393,8 @@ static void settle_creation(const File *file)
         }
 }
 
-static int vfs_sync(sqlite3_file *handle, int flags)
+static int sync_file(File *file)
 {
-    File *file = inside(handle);
     if (last_op()) sim_die();
     if (sync_fails()) {
         sim_trace("sync of %u fails", file->number);
@@ -399,6 +408,29 @@ static int vfs_sync(sqlite3_file *handle, int flags)
     if (!file->first && file->safe.len == file->now.len) copy(&file->safe, &file->now);
     settle_creation(file);
     return SQLITE_OK;
+}
+
+static int vfs_sync(sqlite3_file *handle, int flags)
+{
+    return sync_file(inside(handle));
+}
+
+int64_t sim_disk_read(const char *text, void *to, int len, int64_t at)
+{
+    const File *file = file_of(text);
+    return file ? read_file(file, to, len, at) : 0;
+}
+
+bool sim_disk_write(const char *text, const void *from, int len, int64_t at)
+{
+    File *file = file_of(text);
+    return file && write_file(file, from, len, at) == SQLITE_OK;
+}
+
+bool sim_disk_sync(const char *text)
+{
+    File *file = file_of(text);
+    return file && sync_file(file) == SQLITE_OK;
 }
 
 static int vfs_size(sqlite3_file *handle, sqlite3_int64 *size)

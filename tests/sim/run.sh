@@ -24,7 +24,7 @@ if [ -z "$work" ]; then
     trap 'exit 130' INT TERM
 fi
 wraps=
-for call in open64 stat64 access rename unlink mkdir fsync close getpid getrandom; do wraps="$wraps -Wl,--wrap=$call"; done
+for call in open64 stat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom; do wraps="$wraps -Wl,--wrap=$call"; done
 if [ ! -x "$work/sim" ]; then
     if [ -n "$source" ]; then
         cp "$source" "$work/programs.tfy" || exit 1

@@ -77,6 +77,10 @@ bool sim_disk_create(const char *name);  /* false: it exists */
 bool sim_disk_unlink(const char *name);
 bool sim_disk_rename(const char *from, const char *to);
 void sim_disk_sync_names(void);
+/* Contents, for system.c. */
+int64_t sim_disk_read(const char *name, void *to, int len, int64_t at);       /* how many bytes there were */
+bool sim_disk_write(const char *name, const void *from, int len, int64_t at); /* false: no room */
+bool sim_disk_sync(const char *name);                                         /* false: it failed */
 
 void sim_system_die(void); /* descriptors of the life that ends are closed */
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@ enum { FDS = 64 };
 static struct {
     int fd;
     bool directory;
+    char name[64]; /* of a file of the simulated disk; "": none */
 } fds[FDS];
 static int fd_count;
 
@@ -25,6 +27,8 @@ int __real_unlink(const char *name);
 int __real_mkdir(const char *name, mode_t mode);
 int __real_fsync(int fd);
 int __real_close(int fd);
+ssize_t __real_pread64(int fd, void *to, size_t len, off_t at);
+ssize_t __real_pwrite64(int fd, const void *from, size_t len, off_t at);
 
 int __wrap_open64(const char *name, int flags, ...);
 int __wrap_stat64(const char *name, struct stat *status);
@@ -34,6 +38,8 @@ int __wrap_unlink(const char *name);
 int __wrap_mkdir(const char *name, mode_t mode);
 int __wrap_fsync(int fd);
 int __wrap_close(int fd);
+ssize_t __wrap_pread64(int fd, void *to, size_t len, off_t at);
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t len, off_t at);
 int __wrap_getpid(void);
 ssize_t __wrap_getrandom(void *bytes, size_t len, unsigned flags);
 
@@ -42,13 +48,22 @@ static bool is_ours(const char *name)
     return strncmp(name, "/sim", 4) == 0 && (!name[4] || name[4] == '/');
 }
 
-static int remember(int fd, bool directory)
+static int remember(int fd, bool directory, const char *name)
 {
     if (fd >= 0 && fd_count < FDS) {
         fds[fd_count].fd = fd;
-        fds[fd_count++].directory = directory;
+        fds[fd_count].directory = directory;
+        snprintf(fds[fd_count++].name, sizeof fds->name, "%s", name);
     }
     return fd;
+}
+
+/* The simulated file that a descriptor stands for, or NULL. */
+static const char *name_of(int fd)
+{
+    for (int i = 0; i < fd_count; i++)
+        if (fds[i].fd == fd && fds[i].name[0]) return fds[i].name;
+    return NULL;
 }
 
 void sim_system_die(void)
@@ -56,7 +71,8 @@ void sim_system_die(void)
     while (fd_count > 0) __real_close(fds[--fd_count].fd);
 }
 
-/* A descriptor stands for the lock file, the new database before SQLite opens it, or the directory: only the first has contents. */
+/* A descriptor stands for the lock file with the witness, the new database before SQLite opens it, or the directory. Locks are the descriptor's
+ * own, and only one process is alive at a time. */
 static int open_ours(const char *name, int flags)
 {
     bool directory = strcmp(name, "/sim") == 0;
@@ -70,7 +86,7 @@ static int open_ours(const char *name, int flags)
         errno = EEXIST;
         return -1;
     }
-    return remember(memfd_create("sim", MFD_CLOEXEC), directory);
+    return remember(memfd_create("sim", MFD_CLOEXEC), directory, directory ? "" : name);
 }
 
 int __wrap_open64(const char *name, int flags, ...)
@@ -84,7 +100,7 @@ int __wrap_open64(const char *name, int flags, ...)
         errno = ENOENT;
         return -1;
     }
-    return remember(__real_open64(name, flags, mode), false);
+    return remember(__real_open64(name, flags, mode), false, "");
 }
 
 int __wrap_stat64(const char *name, struct stat *status)
@@ -134,7 +150,26 @@ int __wrap_fsync(int fd)
             sim_disk_sync_names();
             return 0;
         }
-    return __real_fsync(fd);
+    const char *name = name_of(fd);
+    if (!name) return __real_fsync(fd);
+    if (sim_disk_sync(name)) return 0;
+    errno = EIO;
+    return -1;
+}
+
+ssize_t __wrap_pread64(int fd, void *to, size_t len, off_t at)
+{
+    const char *name = name_of(fd);
+    return name ? sim_disk_read(name, to, (int)len, at) : __real_pread64(fd, to, len, at);
+}
+
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t len, off_t at)
+{
+    const char *name = name_of(fd);
+    if (!name) return __real_pwrite64(fd, from, len, at);
+    if (sim_disk_write(name, from, (int)len, at)) return (ssize_t)len;
+    errno = ENOSPC;
+    return -1;
 }
 
 int __wrap_close(int fd)

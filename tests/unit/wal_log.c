@@ -263,7 +263,7 @@ static void test_prefix(void **state)
         const int64_t durable = tfy__log_durable(log);
         append_values(log, &work.root, 1);
         copy_files(place, copy);
-        TfyLog *after = open_log(place, copy, (TfyLogOptions){.existing = true});
+        TfyLog *after = open_log(place, copy, (TfyLogOptions){.existing = true, .adopt = true});
         assert_int_equal(tfy__log_last(after), durable);
         check_history(after, "last", (uint32_t)durable);
         tfy__log_close(after, false);
