@@ -70,6 +70,11 @@ typedef enum TfyOption {
     OPT_STEPPING,
     OPT_UNTIL,
     OPT_PRINT_LOCALS,
+    OPT_KILL_AT,
+    OPT_REAL,
+    OPT_COPY,
+    OPT_JOBS,
+    OPT_LOOSE,
     OPT_COUNT
 } TfyOption;
 
@@ -150,6 +155,7 @@ int tfy__cmd_build(int argc, char **argv);
 int tfy__cmd_check(int argc, char **argv);
 int tfy__cmd_lsp(int argc, char **argv);
 int tfy__cmd_test(int argc, char **argv);
+int tfy__cmd_crashtest(int argc, char **argv);
 int tfy__cmd_fmt(int argc, char **argv);
 int tfy__cmd_graph(int argc, char **argv);
 int tfy__cmd_completions(int argc, char **argv);

@@ -17,6 +17,7 @@ static const Entry ENTRIES[] = {
     {"check", tfy__cmd_check},
     {"lsp", tfy__cmd_lsp},
     {"test", tfy__cmd_test},
+    {"crashtest", tfy__cmd_crashtest},
     {"fmt", tfy__cmd_fmt},
     {"graph", tfy__cmd_graph},
     {"completions", tfy__cmd_completions},

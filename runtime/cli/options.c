@@ -49,13 +49,20 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
                        "error, warn, info, debug, trace; or a list: warn,effect=debug (else $TFY_LOG)"},
     [OPT_TOOLS] = {"tools", NULL, "calls, failures, retries and time of each tool"},
     [OPT_PROMETHEUS] = {"prometheus", NULL, "print all figures in Prometheus' text format"},
-    [OPT_STEPPING] = {"step", NULL, "go through the run record by record, forward and back; commands come from standard input"},
+    [OPT_STEPPING] = {"step", NULL,
+                      "go through the run record by record, forward and back; commands come from standard input"},
     [OPT_UNTIL] = {"until", "PLACE",
                    "stop there: 12 (a record), 1.2/7 (task 1.2, step 7), lsn:57, line:40, failure, end, a point"},
     [OPT_PRINT_LOCALS] = {"print-locals", NULL, "print the variables there, or at every record"},
     [OPT_AT] = {"at", "STEP",
                 "the last step that the new run takes over; 0: none, it begins anew with the same arguments"},
     [OPT_SET_RESULT] = {"set-result", "JSON", "let that step have come to this"},
+    [OPT_KILL_AT] = {"at", "every|N|PLACE",
+                     "kill at every place (the default), at each N-th, or at one place only, such as after:12"},
+    [OPT_REAL] = {"real", NULL, "let the tools do their work in every trial, instead of answering from the first run"},
+    [OPT_COPY] = {"copy", "DIR", "every trial works in its own copy of this directory (else in an empty one)"},
+    [OPT_JOBS] = {"jobs", "N", "so many trials at a time (else as many as there are processors)"},
+    [OPT_LOOSE] = {"loose", NULL, "its tasks race: compare results and effects, not histories and what was printed"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -79,6 +86,12 @@ static const TfyCommandInfo COMMANDS[] = {
     {"lsp", "", "serve an editor: the Language Server Protocol on standard input and output", BIT(OPT_DIR), 0, 0},
     {"test", "FILE.tfy ...", "run the tests in programs",
      BIT(OPT_FILTER) | BIT(OPT_JSON) | BIT(OPT_TAP) | BIT(OPT_VERBOSE) | BIT(OPT_DIR), 0, -1},
+    {"crashtest", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",
+     "kill a program at every commit and stop, resume it, and compare with a run that nobody disturbed",
+     BIT(OPT_WORKFLOW) | BIT(OPT_DIR) | BIT(OPT_YES) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_MAX_TASKS) |
+         BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE) | BIT(OPT_POLICY) | BIT(OPT_KILL_AT) | BIT(OPT_REAL) | BIT(OPT_COPY) |
+         BIT(OPT_JOBS) | BIT(OPT_LOOSE) | BIT(OPT_JSON),
+     1, -1},
     {"completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1},
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
@@ -88,7 +101,8 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
          BIT(OPT_PRINT_LOCALS),
      0, -1},
-    {"diff", "RUN RUN", "compare two runs step by step; ends with 1 when they differ", BIT(OPT_DB) | BIT(OPT_JSON), 2, 2},
+    {"diff", "RUN RUN", "compare two runs step by step; ends with 1 when they differ", BIT(OPT_DB) | BIT(OPT_JSON), 2,
+     2},
     {"watch", "[RUN]", "what the process that runs it does now",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_SINCE) | BIT(OPT_JSON), 0, 1},
     {"stats", "[RUN]", "figures of a run, of all runs, or of the process that runs them",
@@ -107,7 +121,8 @@ static const TfyCommandInfo COMMANDS[] = {
     {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
-    {"doctor", "", "why each unfinished run waits, what to type, and how the files are", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
+    {"doctor", "", "why each unfinished run waits, what to type, and how the files are", BIT(OPT_DB) | BIT(OPT_JSON), 0,
+     0},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
@@ -257,6 +272,12 @@ static bool is_run(const TfyCommandInfo *command)
     return strcmp(command->name, "run") == 0;
 }
 
+/* What it does not know is for the program. */
+static bool takes_params(const TfyCommandInfo *command)
+{
+    return is_run(command) || strcmp(command->name, "crashtest") == 0;
+}
+
 /* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later. A following "--x"
  * is the next parameter, never a value: values that begin with two dashes are written with '='. */
 static bool take_param(Reader *reader)
@@ -293,7 +314,7 @@ static bool take_option(Reader *reader)
     size_t len = strcspn(name, "=");
     int option = tfy__option_words(args->command, text) ? find_option(args->command, name, len) : -1;
     if (option < 0) {
-        if (is_run(args->command) && long_form) return take_param(reader);
+        if (takes_params(args->command) && long_form) return take_param(reader);
         return refuse(reader, refuse_option(args->command, text, name));
     }
     bool has_value = name[len] == '=';
@@ -333,7 +354,7 @@ static bool read_words(Reader *reader)
     bool rest = false; /* behind "--": parameters of `run`, operands of the others */
     for (; reader->at < reader->argc; reader->at++) {
         char *text = reader->argv[reader->at];
-        if (rest && is_run(args->command)) {
+        if (rest && takes_params(args->command)) {
             if (!take_param(reader)) return false;
         } else if (!rest && strcmp(text, "--") == 0) {
             rest = true;

@@ -11,6 +11,7 @@
 #include "cli/worktree.h"
 #include "core/effect.h"
 #include "core/loop.h"
+#include "core/rehearse.h"
 #include "core/world.h"
 #include "effects/llm.h"
 #include "tfy.h"
@@ -131,6 +132,15 @@ static bool read_limits(const TfyArgs *args, TfyOptions *options)
     return true;
 }
 
+/* `tfy crashtest` watches. Tools that are tfy programs themselves are not meant. */
+static int rehearse(TfyLoop *loop, char *error)
+{
+    const char *dir = getenv("TFY_TEST_REHEARSE");
+    const int code = dir ? tfy__rehearse_begin(loop, dir, error) : TFY_OK;
+    unsetenv("TFY_TEST_REHEARSE");
+    return code;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -157,6 +167,7 @@ static int open_session(Session *session)
     int code = tfy_open(&session->loop, session->program, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__llm_prepare(session->loop, error) : TFY_OK;
+    if (code == TFY_OK) code = rehearse(session->loop, error);
     if (code != TFY_OK) { /* a recorded session that cannot be read: nothing is begun with it */
         tfy_close(session->loop);
         session->loop = NULL;

@@ -551,6 +551,7 @@ struct TfyLoop {
     bool stdout_closed;
 
     Injection *injections;
+    struct TfyRehearsal *rehearsal; /* somebody watches: rehearse.h; else NULL */
     Registration *registrations;
     Limiter *limiters;
     TfyTest *test; /* a test of the language runs here; else NULL */

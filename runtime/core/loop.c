@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "rehearse.h"
 
 #define TIMERS_PER_TURN 1024
 #define EVENTS_PER_TURN 64
@@ -729,6 +730,7 @@ int tfy_close(TfyLoop *loop)
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
     }
+    tfy__rehearse_free(loop); /* the log has asked it for the time */
     tfy__policy_close(loop);
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);

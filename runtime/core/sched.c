@@ -116,7 +116,7 @@ static inline TfyStatus run_top(TfyTask *task)
 {
     TfyFrame *frame = frame_at(task, task->top);
     TfyStatus status = frame->workflow->run(task, frame);
-    tfy__kill_point("point");
+    tfy__kill_point(TFY_KILL_POINT);
     return status;
 }
 

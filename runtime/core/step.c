@@ -12,6 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "rehearse.h"
 #include "step.h"
 
 #define PAYLOAD_KEPT 65536 /* bytes */
@@ -152,6 +153,7 @@ void tfy__step_stop_call(Pending *pending)
         tfy__wait_fd_stop(pending);
         return;
     }
+    if (tfy__rehearse_answers(call->loop)) return;
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     if (performer && performer->abort) performer->abort(call);
 }

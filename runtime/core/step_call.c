@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rehearse.h"
 #include "step.h"
 
 static void begin_payload(TfyBuffer *out, const Pending *pending)
@@ -61,6 +62,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
         return;
     }
     leave_call(pending);
+    if (call->loop->rehearsal) tfy__rehearse_ended(pending, true, payload);
     tfy__count_call(pending, false, false);
     if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
@@ -82,7 +84,9 @@ static void call_failed(Pending *pending)
         return;
     }
     tfy__count_call(pending, true, false);
-    if (tfy__step_append(pending, call->record_type, result_payload(pending, NULL)) <= 0) return;
+    const TfyBuffer *payload = result_payload(pending, NULL);
+    if (call->loop->rehearsal) tfy__rehearse_ended(pending, false, payload);
+    if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
     pending->stage = STAGE_SETTLE;
     tfy__step_queue(pending);

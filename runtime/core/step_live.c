@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rehearse.h"
 #include "step.h"
 
 void tfy__step_wait_sync(Pending *pending)
@@ -143,6 +144,7 @@ static void start_call(Pending *pending)
     pending->begun_ns = loop->now_ns;
     if (!pending->probing) tfy__step_arm(pending);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
+    if (loop->rehearsal && tfy__rehearse_call(pending)) return;
     if (injected(pending) || registered(pending)) return;
     const TfyPerformer *performer = loop->performers[call->tool->family];
     if (performer)

@@ -1,19 +1,47 @@
-/* kill_point.c: part of the runtime only with -Dkill_points=true. */
+/* kill_point.c: counting the places where the process can be killed, and doing it. */
 #include "kill_point.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts the calls of the kind that was asked for, on whatever thread they come, and ends the process at the chosen one. */
-void tfy__kill_point(const char *kind)
+const char *const tfy__kill_names[TFY_KILL_PLACES] = {"before", "after", "checkpoint", "point"};
+bool tfy__kill_armed;
+
+static atomic_long passed[TFY_KILL_PLACES];
+static int wanted = -1; /* a TfyKillPlace, whose … */
+static long wanted_count;
+static char *count_file; /* … or where the counts go */
+
+static void write_counts(void)
 {
-    static atomic_long passed;
-    const char *wanted = getenv("TFY_TEST_KILL");
-    const size_t len = strlen(kind);
-    if (!wanted || strncmp(wanted, kind, len) != 0 || wanted[len] != ':') return;
-    if (atomic_fetch_add(&passed, 1) + 1 == atol(wanted + len + 1)) raise(SIGKILL);
+    FILE *file = fopen(count_file, "we");
+    for (int i = 0; file && i < TFY_KILL_PLACES; i++)
+        fprintf(file, "%s %ld\n", tfy__kill_names[i], atomic_load(&passed[i]));
+    if (file) fclose(file);
+    free(count_file);
+}
+
+void tfy__kill_arm(void)
+{
+    const char *text = getenv("TFY_TEST_KILL"), *colon = text ? strchr(text, ':') : NULL;
+    if (!colon || tfy__kill_armed) return;
+    const size_t len = (size_t)(colon - text);
+    for (int i = 0; i < TFY_KILL_PLACES; i++) {
+        if (strlen(tfy__kill_names[i]) == len && memcmp(text, tfy__kill_names[i], len) == 0) wanted = i;
+    }
+    wanted_count = atol(colon + 1);
+    if (wanted < 0 && len == 5 && memcmp(text, "count", len) == 0) count_file = strdup(colon + 1);
+    if (count_file) atexit(write_counts);
+    tfy__kill_armed = wanted >= 0 || count_file;
+    unsetenv("TFY_TEST_KILL");
+}
+
+void tfy__kill_reached(TfyKillPlace place)
+{
+    if (atomic_fetch_add(&passed[place], 1) + 1 == wanted_count && (int)place == wanted) raise(SIGKILL);
 }
 
 bool tfy__kill_inline(void)

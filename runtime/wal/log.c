@@ -136,6 +136,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     init_threads(log);
     log->read_only = options->read_only;
     log->adopts = options->adopt;
+    if (options->path && !log->read_only) tfy__kill_arm();
     log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;

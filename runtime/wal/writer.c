@@ -58,9 +58,9 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
     int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
     if (!code) {
         for (const TfyBatch *batch = first; !code && batch; batch = batch->next) code = tfy__batch_put(batch, store);
-        if (!code) tfy__kill_point("before");
+        if (!code) tfy__kill_point(TFY_KILL_BEFORE);
         if (!code) code = TFY_STORE(store, TFY_CALL_COMMIT, commit);
-        if (!code) tfy__kill_point("after");
+        if (!code) tfy__kill_point(TFY_KILL_AFTER);
         if (code) store->ops->rollback(store);
     }
     if (!code) code = tfy__guard_synced(log, last_record(first));
@@ -128,7 +128,7 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
  * `writing` is set. */
 static void checkpoint(TfyLog *log)
 {
-    tfy__kill_point("checkpoint");
+    tfy__kill_point(TFY_KILL_CHECKPOINT);
     pthread_mutex_lock(&log->store_mutex);
     const int code = TFY_STORE(log->store, TFY_CALL_CHECKPOINT, checkpoint);
     pthread_mutex_unlock(&log->store_mutex);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "cli/crash.h"
 
 enum { COUNT_MAX = 100000 };
 
@@ -36,7 +36,7 @@ typedef struct Work {
 
 static bool was_done(const Work *work, const char *id)
 {
-    char *line = text_format("%s\t%s\tok\n", work->the.name, id);
+    char *line = crash_text("%s\t%s\tok\n", work->the.name, id);
     const bool found = work->done && strstr(work->done, line);
     free(line);
     return found;
@@ -45,10 +45,10 @@ static bool was_done(const Work *work, const char *id)
 static void note(const Work *work, const char *id, Verdict verdict)
 {
     if (!work->the.results) return;
-    char *line = text_format("%s\t%s\t%s\n", work->the.name, id, verdict == PASSED ? "ok" : "failed");
+    char *line = crash_text("%s\t%s\t%s\n", work->the.name, id, verdict == PASSED ? "ok" : "failed");
     int fd = open(work->the.results, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, line, strlen(line)) != (ssize_t)strlen(line))
-        die("%s cannot be written", work->the.results);
+        crash_die("%s cannot be written", work->the.results);
     close(fd);
     free(line);
 }
@@ -57,10 +57,10 @@ static void note(const Work *work, const char *id, Verdict verdict)
 
 static Verdict attempt(Work *work, const Kill *first, const Kill *second)
 {
-    char *id = text_format("%s%s%s:%d", first->strace ? "strace:" : "", first->in_line ? "inline:" : "", first->kind,
-                           first->count);
+    char *id = crash_text("%s%s%s:%d", first->strace ? "strace:" : "", first->in_line ? "inline:" : "", first->kind,
+                          first->count);
     if (second) {
-        char *both = text_format("%s+%s:%d", id, second->kind, second->count);
+        char *both = crash_text("%s+%s:%d", id, second->kind, second->count);
         free(id);
         id = both;
     }
@@ -68,7 +68,7 @@ static Verdict attempt(Work *work, const Kill *first, const Kill *second)
     if (was_done(work, id)) {
         work->skipped++;
     } else {
-        verdict = trial_run(&work->the, &work->reference, id, first, second);
+        verdict = crash_trial_run(&work->the, &work->reference, id, first, second, stdout);
         work->passed += verdict == PASSED;
         work->failed += verdict == FAILED;
         if (verdict != UNREACHED) note(work, id, verdict);
@@ -154,7 +154,7 @@ static const char *absolute(char **place, const char *path)
 {
     free(*place);
     *place = realpath(path, NULL);
-    if (!*place) die("there is no %s", path);
+    if (!*place) crash_die("there is no %s", path);
     return *place;
 }
 
@@ -218,15 +218,16 @@ int main(int argc, char **argv)
     Work work = {.the = {.ledger = "ledger"}, .every = 1, .shards = 1};
     read_options(&work, argc, argv);
     if (!work.the.name || !work.the.program || !work.the.tfy || !work.the.scratch || work.every < 1 || work.shards < 1)
-        die("--name, --program, --tfy and --scratch are needed");
+        crash_die("--name, --program, --tfy and --scratch are needed");
     setvbuf(stdout, NULL, _IOLBF, 0);
-    become_subreaper();
-    if (work.the.results) work.done = file_text("", work.the.results);
-    trial_reference(&work.the, &work.reference);
+    crash_become_subreaper();
+    if (work.the.results) work.done = crash_file_text("", work.the.results);
+    char *why = crash_trial_reference(&work.the, &work.reference, NULL);
+    if (why) crash_die("the undisturbed run of %s is not as it should be: %s", work.the.name, why);
     go_through(&work);
     if (work.skipped) printf("%d trials had passed before\n", work.skipped);
     printf("%d passed, %d failed\n", work.passed, work.failed);
-    trial_outcome_free(&work.reference);
+    crash_trial_outcome_free(&work.reference);
     free(work.done);
     for (int i = 0; i < 3; i++) free(work.paths[i]);
     return work.failed != 0;

@@ -1,18 +1,12 @@
 # lib.sh: the programs the kill harness is used on, and how. Sourced by run.sh and by tests/soak/run.sh, which set
-#   build    a build with -Dkill_points=true, absolute
+#   build    a build, absolute
 #   root     of the repository, absolute
 #   scratch  a directory for programs and trials
 
-# crash_build: sets $build to the given build when one can be killed there, else to a build of its own beside it.
+# crash_build BUILD: sets $build, and the environment of the trials.
 crash_build()
 {
     build=$(cd "$1" && pwd)
-    if ! nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q ' T tfy__kill_point$'; then
-        build=$root/build-crash
-        [ -f "$build/build.ninja" ] || meson setup "$build" "$root" -Dkill_points=true -Dpoison=true >"$scratch/setup.log" 2>&1 ||
-            { cat "$scratch/setup.log"; exit 1; }
-        ninja -j 2 -C "$build" --quiet tfyc tfy runtime/libtfy.a tests/crash/crash_harness tests/crash/ledger_tool || exit 1
-    fi
     # Dead slots of generated code hold a pattern; repositories are made without anybody's settings.
     export CFLAGS="${CFLAGS:-} -DTFY_POISON" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1
     unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE

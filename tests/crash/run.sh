@@ -1,7 +1,6 @@
 #!/bin/sh
 # tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in three programs; after each the
-# run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds. A build
-# without kill points gets one beside it (build-crash).
+# run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)

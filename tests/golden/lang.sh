@@ -4,7 +4,7 @@
 # replayed. NAME.expected has what it prints, then its messages behind "err: ", then `exit N`. Replay must find 0 divergences.
 #
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
-# NAME.c beside it has its extern tools, the directory NAME the files it imports. A runtime built with -Dkill_points=true is also killed at three stops and commits of every program,
+# NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
 # resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that).
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
@@ -21,7 +21,7 @@ unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE TFY_TEST_KIL
 # LSAN cannot look for leaks in a process that was killed; others must not leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export kills=no
-if [ -e "$build/runtime/libtfy.a" ] && nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q 'T tfy__kill_point'; then kills=yes; fi
+if [ -n "${KILL_AT:-}" ]; then kills=yes; fi
 
 # One program, in a directory of its own; its status and what is to be said about it end in $work.
 cat >"$work/one.sh" <<'END'
@@ -80,7 +80,7 @@ fi
 grep -q '^// no replay' "$name.tfy" || replayed ""
 if [ "$kills" = yes ] && ! grep -q '^// no replay\|^// no kill' "$name.tfy"; then
     "$TFY" output last --db runs.db >whole 2>/dev/null
-    for at in ${KILL_AT:-point:1 point:7 before:2 after:3 after:5}; do
+    for at in $KILL_AT; do
         # In a directory of its own, so that it finds no files of another.
         mkdir "at.$at" && cd "at.$at" || exit 1
         cp -r ../"$name"* .

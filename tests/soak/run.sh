@@ -52,7 +52,7 @@ asan_build()
 {
     [ -f "$root/build-soak/build.ninja" ] ||
         CC=clang meson setup "$root/build-soak" "$root" -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Dpoison=true \
-            -Dfuzz=true -Dkill_points=true >"$scratch/setup.log" 2>&1 || { cat "$scratch/setup.log"; exit 1; }
+            -Dfuzz=true >"$scratch/setup.log" 2>&1 || { cat "$scratch/setup.log"; exit 1; }
     ninja -j 2 -C "$root/build-soak" --quiet || exit 1
     export ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 }

@@ -1,4 +1,4 @@
-/* history.c: what a database says about its newest run, read with SQL as a stranger would.
+/* crash_history.c: what a database says about its newest run, read with SQL as a stranger would.
  *
  * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed differs further in what
  * belongs to its being taken up: openings, doubts and their resolutions. All of it is left out here; what remains has to be equal. */
@@ -9,21 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
-
-/* Numbers of record types, as the log's schema has them. */
-enum {
-    STEP_START = 3,
-    TOOL_RESULT = 4,
-    TASK_COMPLETE = 7,
-    SHUTDOWN = 8,
-    OPENED = 9,
-    TASK_SPAWN = 10,
-    TASK_YIELD = 14,
-    VALUE = 17,
-    IN_DOUBT = 30,
-    RESOLVED = 31
-};
+#include "cli/crash.h"
+#include "wal/record.h"
 
 enum { SHORT_UUID = 13 };
 
@@ -44,7 +31,7 @@ static sqlite3 *open_db(const char *db)
 static sqlite3_stmt *prepare(sqlite3 *handle, const char *format)
 {
     sqlite3_stmt *statement = NULL;
-    char *sql = text_format(format, newest_run);
+    char *sql = crash_text(format, newest_run);
     if (!handle || sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) != SQLITE_OK) statement = NULL;
     free(sql);
     return statement;
@@ -63,39 +50,39 @@ static char *one_text(const char *db, const char *format)
     sqlite3_stmt *statement = prepare(handle, format);
     char *text = NULL;
     if (statement && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
-        text = text_format("%s", text_at(statement, 0));
+        text = crash_text("%s", text_at(statement, 0));
     sqlite3_finalize(statement);
     sqlite3_close(handle);
     return text;
 }
 
-bool history_has_run(const char *db)
+bool crash_history_has_run(const char *db)
 {
     char *id = one_text(db, "SELECT id FROM run WHERE id=%s");
     free(id);
     return id;
 }
 
-char *history_uuid(const char *db)
+char *crash_history_uuid(const char *db)
 {
     char *hex = one_text(db, "SELECT lower(hex(uuid)) FROM run WHERE id=%s"), *uuid = NULL;
     if (hex && strlen(hex) == 32)
-        uuid = text_format("%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+        uuid = crash_text("%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
     free(hex);
     return uuid;
 }
 
-char *history_damage(const char *db)
+char *crash_history_damage(const char *db)
 {
     char *check = one_text(db, "SELECT * FROM pragma_integrity_check WHERE '%s'<>''");
-    if (!check || strcmp(check, "ok") != 0) return check ? check : text_format("it cannot be read");
+    if (!check || strcmp(check, "ok") != 0) return check ? check : crash_text("it cannot be read");
     free(check);
     char *holes = one_text(db, "SELECT count(*)||' records up to number '||max(lsn) FROM wal WHERE '%s'<>'' "
                                "HAVING count(*)<>max(lsn)");
     return holes;
 }
 
-bool history_doubt(const char *db, Doubt *doubt)
+bool crash_history_doubt(const char *db, Doubt *doubt)
 {
     sqlite3 *handle = open_db(db);
     sqlite3_stmt *statement = prepare(
@@ -131,10 +118,10 @@ static size_t uuid_len(const char *text, const char *uuid)
     return len >= SHORT_UUID ? len : 0;
 }
 
-char *normal_text(char *text, const char *run_uuid)
+char *crash_normal_text(char *text, const char *run_uuid)
 {
     char *out = malloc(strlen(text) + 1), *to = out;
-    if (!out) die("memory ran out");
+    if (!out) crash_die("memory ran out");
     for (const char *at = text; *at;) {
         const size_t hash = hash_len(text, at), uuid = uuid_len(at, run_uuid);
         if (uuid || hash)
@@ -157,7 +144,7 @@ typedef struct Walk {
 
 static bool said_before(Walk *walk, int type, long long step)
 {
-    bool *expected = type == STEP_START ? &walk->start : type == TASK_YIELD ? &walk->deadline : NULL;
+    bool *expected = type == TFY_R_STEP_START ? &walk->start : type == TFY_R_TASK_YIELD ? &walk->deadline : NULL;
     if (!expected || step != walk->again || !*expected) return false;
     *expected = false;
     return true;
@@ -167,7 +154,7 @@ static void strip(int type, json_t *payload)
 {
     static const char *const differing[] = {"run", "seed", "tid", "due", "ms", "by", "passages", "fuel", "attempt"};
     for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) json_object_del(payload, differing[i]);
-    if (type == VALUE) json_object_del(payload, "now");
+    if (type == TFY_R_VALUE) json_object_del(payload, "now");
 }
 
 /* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not have. */
@@ -182,7 +169,7 @@ static char *result_words(json_t *payload)
     char *value = json_dumps(shown, JSON_COMPACT | JSON_SORT_KEYS);
     const char *tool = json_string_value(json_object_get(payload, "tool")),
                *digest = json_string_value(json_object_get(payload, "digest"));
-    char *words = digest ? text_format("%s #%s %s", value, tool, digest) : text_format("%s", value);
+    char *words = digest ? crash_text("%s #%s %s", value, tool, digest) : crash_text("%s", value);
     free(value);
     json_decref(shown);
     return words;
@@ -198,20 +185,24 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         *walk = (Walk){.again = -1};
         snprintf(walk->path, sizeof walk->path, "%s", path);
     }
-    if (type == OPENED || type == SHUTDOWN || type == IN_DOUBT || said_before(walk, type, step)) return NULL;
+    if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT ||
+        said_before(walk, type, step))
+        return NULL;
     json_t *payload = json_loads(text_at(row, 4), JSON_ALLOW_NUL, NULL);
-    if (!payload) return text_format("%s a payload that is no JSON: %s\n", path, text_at(row, 4));
+    if (!payload) return crash_text("%s a payload that is no JSON: %s\n", path, text_at(row, 4));
     const char *how = json_string_value(json_object_get(payload, "how"));
-    if (type == RESOLVED && how && strcmp(how, "retry") == 0) {
+    if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
         walk->again = step;
         walk->start = walk->deadline = true;
         json_decref(payload);
         return NULL;
     }
-    if (type == RESOLVED && how && strcmp(how, "done") == 0) type = TOOL_RESULT;
+    if (type == TFY_R_RESOLVED && how && strcmp(how, "done") == 0) type = TFY_R_TOOL_RESULT;
     strip(type, payload);
-    char *words = type == TOOL_RESULT ? result_words(payload) : json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
-    char *line = text_format("%s type %d step %lld point %s %s\n", path, type, step, text_at(row, 3), words);
+    char *words =
+        type == TFY_R_TOOL_RESULT ? result_words(payload) : json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
+    char *line = crash_text("task %s, step %lld at point %s: %s %s\n", path, step, text_at(row, 3),
+                            tfy__record_type_name(type), words);
     free(words);
     json_decref(payload);
     return line;
@@ -227,7 +218,7 @@ static char *result_value(const char *payload_text)
     return line;
 }
 
-char *history_text(const char *db, char **value)
+char *crash_history_text(const char *db, char **value)
 {
     sqlite3 *handle = open_db(db);
     sqlite3_stmt *rows =
@@ -238,9 +229,9 @@ char *history_text(const char *db, char **value)
     FILE *out = open_memstream(&text, &len);
     Walk walk = {.again = -1};
     *value = NULL;
-    if (!rows || !out) die("the history in %s cannot be read", db);
+    if (!rows || !out) crash_die("the history in %s cannot be read", db);
     while (sqlite3_step(rows) == SQLITE_ROW) {
-        if (sqlite3_column_int(rows, 1) == TASK_COMPLETE) *value = result_value(text_at(rows, 4));
+        if (sqlite3_column_int(rows, 1) == TFY_R_TASK_COMPLETE) *value = result_value(text_at(rows, 4));
         char *line = record_line(&walk, rows);
         if (line) fputs(line, out);
         free(line);
@@ -248,8 +239,8 @@ char *history_text(const char *db, char **value)
     fclose(out);
     sqlite3_finalize(rows);
     sqlite3_close(handle);
-    char *uuid = history_uuid(db);
-    text = normal_text(text, uuid);
+    char *uuid = crash_history_uuid(db);
+    text = crash_normal_text(text, uuid);
     free(uuid);
     return text;
 }
@@ -264,7 +255,7 @@ static bool same_line(const char *a, size_t a_len, const char *b, size_t b_len)
     return a_len == b_len && memcmp(a, b, a_len) == 0;
 }
 
-bool history_same(const char *a, const char *b)
+bool crash_history_same(const char *a, const char *b)
 {
     while (*a && *b) {
         const size_t a_len = strcspn(a, "\n"), b_len = strcspn(b, "\n");

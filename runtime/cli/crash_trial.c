@@ -1,4 +1,4 @@
-/* trial.c: one trial: run, kill, take up again until the run has ended, compare. */
+/* crash_trial.c: one trial: run, kill, take up again until the run has ended, compare. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "cli/crash.h"
 
 enum { PROCESSES_MAX = 30, STATUS_KILLED = 128 + 9, LEDGER_LINE = 4096 };
 
@@ -19,18 +19,20 @@ typedef struct Trial {
     const char *id;
     unsigned processes; /* begun so far */
     const char *spoil;  /* where the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
+    FILE *out;          /* where what is wrong is said */
     bool bad;           /* something was wrong, and has been said */
+    bool unknown;       /* a once tool was at work, and nobody knows what it did */
 } Trial;
 
 /* ---- saying what is wrong ---- */
 
 static void complain(Trial *trial, const char *what, const char *expected, const char *got)
 {
-    if (!trial->bad) printf("not ok %s %s (kept in %s)\n", trial->the->name, trial->id, trial->dir);
+    if (!trial->bad) fprintf(trial->out, "not ok %s %s (kept in %s)\n", trial->the->name, trial->id, trial->dir);
     trial->bad = true;
-    printf("    %s\n", what);
-    if (expected) printf("    expected:\n%s\n", expected);
-    if (got) printf("    got:\n%s\n", got);
+    fprintf(trial->out, "    %s\n", what);
+    if (expected) fprintf(trial->out, "    expected:\n%s\n", expected);
+    if (got) fprintf(trial->out, "    got:\n%s\n", got);
 }
 
 /* Two long texts: only where they part. */
@@ -41,7 +43,7 @@ static void complain_texts(Trial *trial, const char *what, const char *expected,
         a += len + (a[len] == '\n');
         b += len + (b[len] == '\n');
     }
-    char *x = text_format("%.700s", a), *y = text_format("%.700s", b);
+    char *x = crash_text("%.700s", a), *y = crash_text("%.700s", b);
     complain(trial, what, x, y);
     free(x);
     free(y);
@@ -60,32 +62,37 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
 static void shell(const Trial *trial, const char *script, const char *out)
 {
     Command command = {.out = out, .err = "shell.err"};
-    command_add(&command, "sh");
-    command_add(&command, "-c");
-    command_add(&command, script);
-    if (command_run(&command, trial->dir) != 0) {
-        char *said = file_text(trial->dir, "shell.err");
-        die("in %s this failed: %s\n%s", trial->dir, script, said);
+    crash_command_add(&command, "sh");
+    crash_command_add(&command, "-c");
+    crash_command_add(&command, script);
+    if (crash_command_run(&command, trial->dir) != 0) {
+        char *said = crash_file_text(trial->dir, "shell.err");
+        crash_die("in %s this failed: %s\n%s", trial->dir, script, said);
     }
 }
 
 /* A fresh directory. The program runs in "root" in it, which the setup fills; database and outputs lie beside that. */
-static void begin(Trial *trial, const Case *the, const char *id)
+static void begin(Trial *trial, const Case *the, const char *id, FILE *out)
 {
     static const char *const spoils[] = {NULL, NULL, NULL, "before:1", "after:1", "before:2", "after:2", "before:3"};
-    *trial = (Trial){.the = the, .id = id, .spoil = spoils[strlen(id) ? (unsigned char)id[strlen(id) - 1] % 8 : 0]};
+    *trial = (Trial){
+        .the = the, .id = id, .out = out, .spoil = spoils[strlen(id) ? (unsigned char)id[strlen(id) - 1] % 8 : 0]};
     snprintf(trial->dir, sizeof trial->dir, "%s/trial-XXXXXX", the->scratch);
     char root[PATH_BYTES + 16];
-    if (!mkdtemp(trial->dir)) die("no directory can be made in %s", the->scratch);
+    if (!mkdtemp(trial->dir)) crash_die("no directory can be made in %s", the->scratch);
     snprintf(root, sizeof root, "%s/root", trial->dir);
-    if (mkdir(root, 0700) < 0) die("no directory can be made in %s", trial->dir);
+    if (mkdir(root, 0700) < 0) crash_die("no directory can be made in %s", trial->dir);
     snprintf(trial->db, sizeof trial->db, "%s/runs.db", trial->dir);
+    if (the->answers) {
+        snprintf(root, sizeof root, "%s/answers", trial->dir);
+        if (symlink(the->answers, root) < 0) crash_die("no link can be made in %s", trial->dir);
+    }
     if (the->setup) shell(trial, the->setup, "shell.out");
 }
 
 static void end(Trial *trial)
 {
-    if (!trial->bad) nftw(trial->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (!trial->bad && !trial->the->keep) nftw(trial->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ---- processes of the program ---- */
@@ -96,30 +103,32 @@ static const char *const inject_before[] = {"strace", "-qq", "-o", "/dev/null", 
 static int launch(Trial *trial, const char *verb, const Kill *kill)
 {
     const Case *the = trial->the;
-    Command command = {.out = "out", .err = "err", .in_line = kill && kill->in_line};
+    Command command = {.out = "out", .err = "err", .in_line = kill && kill->in_line, .rehearsed = the->rehearsed};
     char *trace = NULL, *inject = NULL, *point = NULL;
     if (kill && kill->strace) {
-        trace = text_format("trace=%s", kill->kind);
-        inject = text_format("inject=%s:signal=SIGKILL:when=%d", kill->kind, kill->count);
+        trace = crash_text("trace=%s", kill->kind);
+        inject = crash_text("inject=%s:signal=SIGKILL:when=%d", kill->kind, kill->count);
         for (size_t i = 0; i < sizeof inject_before / sizeof *inject_before; i++)
-            command_add(&command, inject_before[i]);
-        command_add(&command, trace);
-        command_add(&command, "-e");
-        command_add(&command, inject);
+            crash_command_add(&command, inject_before[i]);
+        crash_command_add(&command, trace);
+        crash_command_add(&command, "-e");
+        crash_command_add(&command, inject);
         command.traced = true;
     } else if (kill && kill->after_us) {
         command.kill_us = kill->after_us;
+    } else if (kill && kill->kind && kill->count) {
+        command.kill = point = crash_text("%s:%d", kill->kind, kill->count);
     } else if (kill && kill->kind) {
-        command.kill = point = text_format("%s:%d", kill->kind, kill->count);
+        command.kill = point = crash_text("%s:%s/counts", kill->kind, trial->dir);
     }
-    command_add(&command, the->program);
-    command_add(&command, verb);
-    if (strcmp(verb, "resume") == 0) command_add(&command, "last");
-    command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
+    crash_command_add(&command, the->program);
+    crash_command_add(&command, verb);
+    if (strcmp(verb, "resume") == 0) crash_command_add(&command, "last");
+    crash_command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
     trial->processes++;
-    const int status = command_run(&command, trial->dir);
+    const int status = crash_command_run(&command, trial->dir);
     /* The tracer may be gone a moment before its victim, which still holds the database then. */
-    if (command.traced && !processes_gone()) complain(trial, "processes were left behind", NULL, NULL);
+    if (command.traced && !crash_processes_gone()) complain(trial, "processes were left behind", NULL, NULL);
     free(trace);
     free(inject);
     free(point);
@@ -129,9 +138,9 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
 static int tool_killed(Trial *trial, const char *const *words, const char *out, const char *kill)
 {
     Command command = {.out = out, .err = "tfy.err", .kill = kill};
-    command_add(&command, trial->the->tfy);
-    command_add_all(&command, words);
-    return command_run(&command, trial->dir);
+    crash_command_add(&command, trial->the->tfy);
+    crash_command_add_all(&command, words);
+    return crash_command_run(&command, trial->dir);
 }
 
 static int tool(Trial *trial, const char *const *words, const char *out)
@@ -143,7 +152,8 @@ static int tool(Trial *trial, const char *const *words, const char *out)
 
 static char *ledger_text(const Trial *trial)
 {
-    char *name = text_format("root/%s", trial->the->ledger), *text = file_text(trial->dir, name);
+    if (!trial->the->ledger) return crash_text("%s", "");
+    char *name = crash_text("root/%s", trial->the->ledger), *text = crash_file_text(trial->dir, name);
     free(name);
     return text;
 }
@@ -152,11 +162,11 @@ static char *ledger_text(const Trial *trial)
 static char *ledger_result(const Trial *trial, const char *key)
 {
     char *ledger = ledger_text(trial), *result = NULL;
-    char *want = text_format("done\t%s\t", key);
+    char *want = crash_text("done\t%s\t", key);
     for (char *line = ledger; *line && !result; line += strcspn(line, "\n"), line += *line == '\n') {
         if (strncmp(line, want, strlen(want)) != 0) continue;
         const char *value = line + strlen(want);
-        result = text_format("%.*s", (int)strcspn(value, "\t\n"), value);
+        result = crash_text("%.*s", (int)strcspn(value, "\t\n"), value);
     }
     free(want);
     free(ledger);
@@ -171,20 +181,31 @@ static int resolve_with(Trial *trial, const char *const *words)
     if (status != STATUS_KILLED) return status;
     Doubt doubt;
     const bool open =
-        history_doubt(trial->db, &doubt) && doubt.step == atoll(words[2]) && strcmp(doubt.path, words[4]) == 0;
+        crash_history_doubt(trial->db, &doubt) && doubt.step == atoll(words[2]) && strcmp(doubt.path, words[4]) == 0;
     return open ? tool(trial, words, "tfy.out") : 0;
 }
 
-/* Answers one step in doubt as the ledger has it. False: no step is in doubt. */
+/* What became of a step in doubt. NULL: it never began. */
+static char *what_became(Trial *trial, const Doubt *doubt)
+{
+    char *result = NULL;
+    if (!trial->the->rehearsed) return ledger_result(trial, doubt->key);
+    if (crash_call_state(trial->dir, doubt->key, &result) == CALL_BEGUN) trial->unknown = true;
+    return result;
+}
+
+/* Answers one step in doubt as the ledger has it. False: no step is in doubt, or nobody can answer. */
 static bool resolve(Trial *trial)
 {
     Doubt doubt;
-    if (!history_doubt(trial->db, &doubt)) return false;
-    char *done = ledger_result(trial, doubt.key), *step = text_format("%lld", doubt.step);
+    if (!crash_history_doubt(trial->db, &doubt)) return false;
+    char *done = what_became(trial, &doubt);
+    if (trial->unknown) return false;
+    char *step = crash_text("%lld", doubt.step);
     const char *words[] = {"resolve", "last", step, "--task", doubt.path, done ? "--done" : "--retry", done, NULL};
     const int status = resolve_with(trial, words);
     if (status != 0) {
-        char *said = file_text(trial->dir, "tfy.err");
+        char *said = crash_file_text(trial->dir, "tfy.err");
         complain(trial, "a step in doubt could not be resolved:", NULL, said);
         free(said);
     }
@@ -198,8 +219,9 @@ static bool resolve(Trial *trial)
 /* A run that was killed before its first record was durable never began: nothing of it may be seen, and it begins anew. */
 static bool never_began(Trial *trial)
 {
-    if (access(trial->db, F_OK) == 0 && history_has_run(trial->db)) return false;
-    char *out = file_text(trial->dir, "out"), *ledger = ledger_text(trial);
+    if (access(trial->db, F_OK) == 0 && crash_history_has_run(trial->db)) return false;
+    char *out = crash_file_text(trial->dir, "out"),
+         *ledger = trial->the->rehearsed ? crash_file_text(trial->dir, "calls") : ledger_text(trial);
     if (*out || *ledger) complain(trial, "a run without a record was seen:", out, ledger);
     free(out);
     free(ledger);
@@ -217,7 +239,7 @@ static int finish(Trial *trial, int status, const Kill *second)
             second = NULL;
         } else if (status == HELD) {
             if (!resolve(trial)) break;
-            while (history_doubt(trial->db, &(Doubt){0}) && resolve(trial)) continue;
+            while (crash_history_doubt(trial->db, &(Doubt){0}) && resolve(trial)) continue;
             status = launch(trial, "resume", NULL);
         } else {
             break;
@@ -230,7 +252,7 @@ static int finish(Trial *trial, int status, const Kill *second)
 
 static char *sorted(const char *text)
 {
-    char *copy = text_format("%s", text), *lines[4096], *out = text_format("%s", text), *to = out;
+    char *copy = crash_text("%s", text), *lines[4096], *out = crash_text("%s", text), *to = out;
     size_t count = 0;
     for (char *line = strtok(copy, "\n"); line && count < 4096; line = strtok(NULL, "\n")) lines[count++] = line;
     for (size_t i = 1; i < count; i++) {
@@ -246,16 +268,18 @@ static char *sorted(const char *text)
 
 static void collect(Trial *trial, Outcome *outcome)
 {
-    outcome->history = history_text(trial->db, &outcome->value);
+    outcome->history = crash_history_text(trial->db, &outcome->value);
     tool(trial, (const char *const[]){"output", "last", NULL}, "output");
-    char *uuid = history_uuid(trial->db);
-    outcome->output = file_text(trial->dir, "output");
+    char *uuid = crash_history_uuid(trial->db);
+    outcome->output = crash_file_text(trial->dir, "output");
     if (trial->the->effects) shell(trial, trial->the->effects, "effects");
-    outcome->effects = normal_text(file_text(trial->dir, "effects"), uuid);
+    outcome->effects = crash_normal_text(crash_file_text(trial->dir, "effects"), uuid);
     outcome->uuid = uuid;
+    outcome->counts = crash_file_text(trial->dir, "counts");
+    if (trial->the->rehearsed) outcome->calls = crash_calls_text(trial->dir, uuid);
 }
 
-void trial_outcome_free(Outcome *outcome)
+void crash_trial_outcome_free(Outcome *outcome)
 {
     free(outcome->history);
     free(outcome->output);
@@ -263,16 +287,18 @@ void trial_outcome_free(Outcome *outcome)
     free(outcome->value);
     free(outcome->printed);
     free(outcome->uuid);
+    free(outcome->calls);
+    free(outcome->counts);
 }
 
 static void check_replay(Trial *trial)
 {
     Command command = {.out = "replay", .err = "replay"};
-    command_add(&command, trial->the->program);
-    command_add(&command, "replay");
-    command_add(&command, "last");
-    const int status = command_run(&command, trial->dir);
-    char *said = file_text(trial->dir, "replay");
+    crash_command_add(&command, trial->the->program);
+    crash_command_add(&command, "replay");
+    crash_command_add(&command, "last");
+    const int status = crash_command_run(&command, trial->dir);
+    char *said = crash_file_text(trial->dir, "replay");
     if (status != 0 || !strstr(said, " 0 divergences, 0 effects performed"))
         complain(trial, "the history does not replay:", NULL, said);
     free(said);
@@ -281,15 +307,22 @@ static void check_replay(Trial *trial)
 static void check_export(Trial *trial)
 {
     if (tool(trial, (const char *const[]){"wal", "export", "last", "-o", "../export", NULL}, "tfy.out") == 0) return;
-    char *said = file_text(trial->dir, "tfy.err");
+    char *said = crash_file_text(trial->dir, "tfy.err");
     complain(trial, "the history cannot be exported:", NULL, said);
     free(said);
+}
+
+static void check_twice(Trial *trial)
+{
+    char *twice = trial->the->rehearsed ? crash_calls_twice(trial->dir) : NULL;
+    if (twice) complain(trial, "a once call began twice:", NULL, twice);
+    free(twice);
 }
 
 /* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the result, at most once. */
 static void check_printed(Trial *trial, const char *output, const char *printed)
 {
-    char *out = file_text(trial->dir, "out");
+    char *out = crash_file_text(trial->dir, "out");
     const char *logged = output;
     for (char *line = out; *line;) {
         const size_t len = strcspn(line, "\n");
@@ -309,22 +342,24 @@ static void check_printed(Trial *trial, const char *output, const char *printed)
 /* What was printed, whatever the order of tasks. */
 static char *normal_output(const Outcome *outcome)
 {
-    char *text = normal_text(text_format("%s", outcome->output), outcome->uuid), *lines = sorted(text);
+    char *text = crash_normal_text(crash_text("%s", outcome->output), outcome->uuid), *lines = sorted(text);
     free(text);
     return lines;
 }
 
 static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
 {
-    if (!trial->the->loose && !history_same(expected->history, got->history))
+    if (!trial->the->loose && !crash_history_same(expected->history, got->history))
         complain_texts(trial, "the histories differ:", expected->history, got->history);
     if (!expected->value != !got->value || (got->value && strcmp(expected->value, got->value) != 0))
         complain(trial, "the results differ:", expected->value ? expected->value : "none",
                  got->value ? got->value : "none");
     char *a = normal_output(expected), *b = normal_output(got);
-    if (strcmp(a, b) != 0) complain_texts(trial, "the outputs differ:", a, b);
+    if (!trial->the->any_output && strcmp(a, b) != 0) complain_texts(trial, "the outputs differ:", a, b);
     char *e = sorted(expected->effects), *f = sorted(got->effects);
-    if (strcmp(e, f) != 0) complain(trial, "the effects differ:", e, f);
+    if (strcmp(e, f) != 0) complain_texts(trial, "the effects differ:", e, f);
+    if (got->calls && strcmp(expected->calls, got->calls) != 0)
+        complain_texts(trial, "other once calls were made:", expected->calls, got->calls);
     free(a);
     free(b);
     free(e);
@@ -334,7 +369,7 @@ static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
 static void check(Trial *trial, const Outcome *reference, int status)
 {
     Outcome outcome = {.status = status};
-    char *damage = history_damage(trial->db);
+    char *damage = crash_history_damage(trial->db);
     if (damage) {
         complain(trial, "the database is damaged:", NULL, damage);
         free(damage);
@@ -342,8 +377,8 @@ static void check(Trial *trial, const Outcome *reference, int status)
     }
     collect(trial, &outcome);
     if (status != reference->status) {
-        char *said = file_text(trial->dir, "err"),
-             *what = text_format("it ended with status %d, not %d; it said:", status, reference->status);
+        char *said = crash_file_text(trial->dir, "err"),
+             *what = crash_text("it ended with status %d, not %d; it said:", status, reference->status);
         complain(trial, what, NULL, said);
         free(said);
         free(what);
@@ -352,7 +387,8 @@ static void check(Trial *trial, const Outcome *reference, int status)
     check_printed(trial, outcome.output, reference->printed);
     check_replay(trial);
     check_export(trial);
-    trial_outcome_free(&outcome);
+    check_twice(trial);
+    crash_trial_outcome_free(&outcome);
 }
 
 /* ---- the two kinds of runs ---- */
@@ -363,42 +399,59 @@ static char *last_line(const char *text)
     while (len && text[len - 1] == '\n') len--;
     size_t from = len;
     while (from && text[from - 1] != '\n') from--;
-    return text_format("%.*s", (int)(len - from), text + from);
+    return crash_text("%.*s", (int)(len - from), text + from);
 }
 
-void trial_reference(const Case *the, Outcome *outcome)
+char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers)
 {
     Trial trial;
-    begin(&trial, the, "undisturbed");
+    char *said = NULL, *why = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&said, &len);
+    if (!out) crash_die("memory ran out");
+    begin(&trial, the, "undisturbed", out);
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    *outcome = (Outcome){.status = launch(&trial, "run", NULL)};
+    const Kill nowhere = {.kind = "count", .in_line = true};
+    *outcome = (Outcome){.status = launch(&trial, "run", the->rehearsed ? &nowhere : NULL)};
     clock_gettime(CLOCK_MONOTONIC, &to);
     outcome->us = (to.tv_sec - from.tv_sec) * 1000000LL + (to.tv_nsec - from.tv_nsec) / 1000 + 1;
-    char *said = file_text(trial.dir, "err"), *out = file_text(trial.dir, "out");
-    if (outcome->status < 0 || outcome->status > 1)
-        die("%s ended with status %d: %s", the->name, outcome->status, said);
-    collect(&trial, outcome);
-    if (outcome->value) outcome->printed = last_line(out);
-    check_printed(&trial, outcome->output, outcome->printed);
-    check_replay(&trial);
-    if (!processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
-    if (trial.bad) die("the undisturbed run of %s is not as it should be", the->name);
+    if (outcome->status < 0 || outcome->status > 1) {
+        char *err = crash_file_text(trial.dir, "err");
+        why = outcome->status < 0 ? crash_text("it had not ended after a minute; it said:\n%s", err)
+                                  : crash_text("it ended with status %d; it said:\n%s", outcome->status, err);
+        free(err);
+    } else {
+        collect(&trial, outcome);
+        char *printed = crash_file_text(trial.dir, "out");
+        if (outcome->value) outcome->printed = last_line(printed);
+        free(printed);
+        check_printed(&trial, outcome->output, outcome->printed);
+        check_replay(&trial);
+        check_twice(&trial);
+        if (answers) crash_answers_write(trial.db, answers);
+    }
+    if (!crash_processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
     if (the->verbose) printf("%s\n%s\n%s\n", outcome->history, outcome->output, outcome->effects);
-    free(said);
-    free(out);
     end(&trial);
+    fclose(out);
+    if (!trial.bad || why) {
+        free(said);
+        return why;
+    }
+    return said;
 }
 
-Verdict trial_run(const Case *the, const Outcome *reference, const char *id, const Kill *first, const Kill *second)
+Verdict crash_trial_run(const Case *the, const Outcome *reference, const char *id, const Kill *first,
+                        const Kill *second, FILE *out)
 {
     Trial trial;
-    begin(&trial, the, id);
+    begin(&trial, the, id, out);
     int status = launch(&trial, "run", first);
     const bool reached = status == STATUS_KILLED;
     if (reached) status = finish(&trial, status, second);
-    if (!trial.bad && (reached || status != reference->status)) check(&trial, reference, status);
-    if (!processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
+    if (!trial.bad && !trial.unknown && (reached || status != reference->status)) check(&trial, reference, status);
+    if (!crash_processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
     end(&trial);
-    return trial.bad ? FAILED : reached ? PASSED : UNREACHED;
+    return trial.bad ? FAILED : trial.unknown ? UNKNOWN : reached ? PASSED : UNREACHED;
 }

@@ -1,4 +1,4 @@
-/* process.c: running commands and noticing what they leave behind. */
+/* crash_process.c: running commands and noticing what they leave behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,60 +12,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "cli/crash.h"
 
 enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2 };
 
-void die(const char *format, ...)
+void crash_die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("crash harness: ", stderr);
+    fputs("tfy: ", stderr);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
     exit(70);
 }
 
-char *text_format(const char *format, ...)
+char *crash_text(const char *format, ...)
 {
     char *text;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0) die("memory ran out");
+    if (vasprintf(&text, format, args) < 0) crash_die("memory ran out");
     va_end(args);
     return text;
 }
 
-char *file_text(const char *dir, const char *name)
+char *crash_file_text(const char *dir, const char *name)
 {
     char path[PATH_BYTES], *text = NULL;
     size_t len = 0, cap = 0;
     snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *file = fopen(path, "re");
     for (size_t n = 1; file && n; len += n) {
-        if (cap - len < 4096 && !(text = realloc(text, cap = cap * 2 + 8192))) die("memory ran out");
+        if (cap - len < 4096 && !(text = realloc(text, cap = cap * 2 + 8192))) crash_die("memory ran out");
         n = fread(text + len, 1, cap - len - 1, file);
     }
     if (file) fclose(file);
-    if (!text) return text_format("%s", "");
+    if (!text) return crash_text("%s", "");
     text[len] = '\0';
     return text;
 }
 
-void command_add(Command *command, const char *word)
+void crash_command_add(Command *command, const char *word)
 {
-    if (command->count == WORDS_MAX - 1) die("a command line is too long");
+    if (command->count == WORDS_MAX - 1) crash_die("a command line is too long");
     command->words[command->count++] = word;
 }
 
-void command_add_all(Command *command, const char *const *words)
+void crash_command_add_all(Command *command, const char *const *words)
 {
-    while (words && *words) command_add(command, *words++);
+    while (words && *words) crash_command_add(command, *words++);
 }
 
 /* Orphans become ours, so that whoever outlives a killed process is found. */
-void become_subreaper(void)
+void crash_become_subreaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
@@ -86,9 +86,11 @@ static void prepare(const Command *command, const char *dir)
     if (chdir(dir) < 0 || chdir("root") < 0) _exit(127);
     unsetenv("TFY_TEST_KILL");
     unsetenv("TFY_TEST_INLINE");
+    unsetenv("TFY_TEST_REHEARSE");
     setenv("TFY_DB", "../runs.db", 1);
     if (command->kill) setenv("TFY_TEST_KILL", command->kill, 1);
     if (command->in_line) setenv("TFY_TEST_INLINE", "1", 1);
+    if (command->rehearsed) setenv("TFY_TEST_REHEARSE", dir, 1);
     if (command->traced) setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 }
 
@@ -108,11 +110,11 @@ static int await(pid_t pid, long long kill_us)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int command_run(const Command *command, const char *dir)
+int crash_command_run(const Command *command, const char *dir)
 {
     fflush(NULL);
     pid_t pid = fork();
-    if (pid < 0) die("no process can be started: %s", strerror(errno));
+    if (pid < 0) crash_die("no process can be started: %s", strerror(errno));
     if (pid == 0) {
         prepare(command, dir);
         execvp(command->words[0], (char *const *)command->words);
@@ -132,7 +134,7 @@ static void end_children(void)
     if (list) fclose(list);
 }
 
-bool processes_gone(void)
+bool crash_processes_gone(void)
 {
     for (int waited_ms = 0;; waited_ms += LOOK_MS) {
         pid_t pid;

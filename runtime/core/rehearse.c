@@ -1,0 +1,248 @@
+/* rehearse.c: the calls of a watched run, and their answers from an earlier one. */
+#include "rehearse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "step.h"
+#include "wal/store.h"
+
+typedef struct Answer {
+    json_t *line; /* as it stands in the file; owned */
+    const char *path;
+    json_int_t step;
+    int type; /* of its record */
+} Answer;
+
+struct TfyRehearsal {
+    int calls_fd;
+    bool answering;
+    Answer *answers; /* by path and step, attempts in order */
+    size_t count, room;
+    int64_t ahead_ns; /* how far time has jumped */
+};
+
+bool tfy__rehearse_answers(const TfyLoop *loop)
+{
+    return loop->rehearsal && loop->rehearsal->answering;
+}
+
+/* ---- time: the real one, and what was jumped over ---- */
+
+static int64_t mono_ns(void *state)
+{
+    return tfy__world_real.mono_ns(NULL) + ((TfyRehearsal *)state)->ahead_ns;
+}
+
+static int64_t wall_ms(void *state)
+{
+    return tfy__world_real.wall_ms(NULL) + ((TfyRehearsal *)state)->ahead_ns / 1000000;
+}
+
+static void jump(void *state, int64_t deadline_ns)
+{
+    const int64_t left_ns = deadline_ns - mono_ns(state);
+    if (left_ns > 0) ((TfyRehearsal *)state)->ahead_ns += left_ns;
+}
+
+/* ---- the files ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const Answer *x = a, *y = b;
+    const int paths = strcmp(x->path, y->path);
+    return paths ? paths : (x->step > y->step) - (x->step < y->step);
+}
+
+static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
+{
+    Answer answer = {.line = line,
+                     .path = json_string_value(json_object_get(line, "path")),
+                     .step = json_integer_value(json_object_get(line, "step")),
+                     .type = (int)json_integer_value(json_object_get(line, "type"))};
+    if (rehearsal->count == rehearsal->room) {
+        const size_t room = rehearsal->room ? 2 * rehearsal->room : 64;
+        Answer *answers = realloc(rehearsal->answers, room * sizeof *answers);
+        if (!answers) return false;
+        rehearsal->answers = answers;
+        rehearsal->room = room;
+    }
+    const bool ordered =
+        answer.path && (!rehearsal->count || compare(&rehearsal->answers[rehearsal->count - 1], &answer) <= 0);
+    if (ordered) rehearsal->answers[rehearsal->count++] = answer;
+    return ordered;
+}
+
+/* False: a line is not as it should be. */
+static bool read_answers(TfyRehearsal *rehearsal, FILE *file)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    bool good = true;
+    while (good && getline(&line, &cap, file) > 0) {
+        json_t *json = json_loads(line, JSON_ALLOW_NUL, NULL);
+        good = json && add_answer(rehearsal, json);
+        if (!good) json_decref(json);
+    }
+    free(line);
+    return good;
+}
+
+int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
+{
+    char name[4096];
+    TfyRehearsal *rehearsal = calloc(1, sizeof *rehearsal);
+    if (!rehearsal) return tfy__log_refuse(error_text, TFY_E_NOMEM, "memory ran out");
+    loop->rehearsal = rehearsal;
+    snprintf(name, sizeof name, "%s/calls", dir);
+    rehearsal->calls_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (rehearsal->calls_fd < 0)
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be written: %s", name, strerror(errno));
+    loop->world.state = rehearsal;
+    loop->world.mono_ns = mono_ns;
+    loop->world.wall_ms = wall_ms;
+    loop->world.jump = jump;
+    snprintf(name, sizeof name, "%s/answers", dir);
+    FILE *file = fopen(name, "re");
+    if (!file && errno == ENOENT) return 0;
+    const bool good = file && read_answers(rehearsal, file);
+    if (file) fclose(file);
+    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s holds no answers", name);
+    rehearsal->answering = true;
+    return 0;
+}
+
+void tfy__rehearse_free(TfyLoop *loop)
+{
+    TfyRehearsal *rehearsal = loop->rehearsal;
+    if (!rehearsal) return;
+    for (size_t i = 0; i < rehearsal->count; i++) json_decref(rehearsal->answers[i].line);
+    free(rehearsal->answers);
+    if (rehearsal->calls_fd >= 0) close(rehearsal->calls_fd);
+    free(rehearsal);
+    loop->rehearsal = NULL;
+}
+
+/* One write, so that a line is there whole or not at all. A call that nobody knows of may not be made. */
+static void write_line(Pending *pending, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "%s\n", text ? text : "");
+    const TfyRehearsal *rehearsal = pending->call.loop->rehearsal;
+    if (!text || out.failed || write(rehearsal->calls_fd, out.data, out.len) != (ssize_t)out.len)
+        tfy__loop_fail(pending->call.loop, TFY_E_IO, "the calls of the run cannot be written down");
+    tfy__buffer_free(&out);
+    free(text);
+    json_decref(line);
+}
+
+void tfy__rehearse_ended(const Pending *pending, bool ok, const TfyBuffer *payload)
+{
+    if (payload->failed) return;
+    json_t *json = json_loadb(payload->data, payload->len, JSON_ALLOW_NUL, NULL);
+    write_line((Pending *)pending, json_pack("{s:s,s:o}", ok ? "done" : "failed", pending->call.key, "payload", json));
+}
+
+/* ---- calls ---- */
+
+static void note_start(Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    write_line(pending, json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
+                                  call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
+}
+
+/* What this attempt came to; of more attempts than there were, what the last one came to. NULL: nothing. */
+static const Answer *find(const Pending *pending)
+{
+    const TfyRehearsal *rehearsal = pending->call.loop->rehearsal;
+    const Answer wanted = {.path = pending->cold->log.path, .step = pending->call.step};
+    size_t from = 0, to = rehearsal->count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (compare(&rehearsal->answers[middle], &wanted) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    const Answer *answer = NULL;
+    for (uint32_t i = 0; i < pending->call.attempt && from + i < rehearsal->count; i++) {
+        if (compare(&rehearsal->answers[from + i], &wanted) == 0) answer = &rehearsal->answers[from + i];
+    }
+    return answer;
+}
+
+/* Members of the record that its performer had added. */
+static void add_extra(TfyCall *call, json_t *payload)
+{
+    const char *name;
+    json_t *member;
+    json_object_foreach(payload, name, member)
+    {
+        if (strcmp(name, "tool") == 0 || strcmp(name, "digest") == 0 || strcmp(name, "value") == 0 ||
+            strcmp(name, "error") == 0)
+            continue;
+        char *text = json_dumps(member, JSON_COMPACT | JSON_ENCODE_ANY);
+        tfy__buffer_printf(&call->extra, ",\"%s\":%s", name, text ? text : "null");
+        free(text);
+    }
+}
+
+/* A result without a plain value is read by whoever performs such effects. */
+static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
+{
+    const TfyPerformer *performer = call->loop->performers[call->tool->family];
+    char *text = json_dumps(payload, JSON_COMPACT);
+    const bool ok =
+        text && performer && performer->replay && performer->replay(call->task, call->site, text, strlen(text), value);
+    free(text);
+    call->value_in_extra = true;
+    return ok;
+}
+
+static void give(Pending *pending, const Answer *answer)
+{
+    TfyCall *call = &pending->call;
+    json_t *payload = json_object_get(answer->line, "payload"), *error = json_object_get(payload, "error"),
+           *plain = json_object_get(payload, "value");
+    char text[TFY_ERROR_TEXT];
+    TfyValue value = {.i = 0};
+    call->record_type = (uint8_t)answer->type;
+    add_extra(call, payload);
+    if (error) {
+        tfy__step_raise_recorded(pending, error);
+        tfy__call_panicked(call);
+    } else if (answer->type == TFY_R_LLM_PLAN && !plain) {
+        if (read_by_performer(call, payload, &value))
+            tfy__call_done(call, value);
+        else
+            tfy__call_panicked(call);
+    } else if (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text)) {
+        tfy__call_done(call, value);
+    } else {
+        tfy__call_bad_value(call, "$", text);
+    }
+}
+
+bool tfy__rehearse_call(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    if (pending->probing) { /* the tool itself is not there, so its probe knows nothing */
+        if (tfy__rehearse_answers(call->loop))
+            tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
+        return tfy__rehearse_answers(call->loop);
+    }
+    note_start(pending);
+    if (!tfy__rehearse_answers(call->loop)) return false;
+    const Answer *answer = find(pending);
+    if (answer && answer->type == TFY_R_TIMER_FIRED)
+        jump(call->loop->rehearsal, tfy__due_ns(call->loop, pending->due_ms));
+    else if (answer)
+        give(pending, answer);
+    return true;
+}

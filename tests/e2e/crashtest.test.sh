@@ -1,0 +1,68 @@
+#!/bin/sh
+# tfy crashtest: kills somebody's program everywhere, and finds what is not as it would have been.
+. "$here/lib.sh"
+export TMPDIR=$PWD
+
+cat >pays.tfy <<'END'
+tool add(file: string, line: string) -> string once = exec ["sh", "-c", "echo $1 >>$0; echo done", file, line]
+tool look(file: string) -> string pure = exec ["sh", "-c", "cat $0 2>/dev/null; true", file]
+
+workflow main(file: string) -> string {
+    let before = yield look(file)
+    let slow = spawn other(file)
+    yield add(file, "one")
+    yield sleep(1h)
+    yield join(slow)
+    print("before: ${before}")
+    return yield look(file)
+}
+
+workflow other(file: string) {
+    yield add(file, "two") timeout 10s
+}
+END
+
+# With answers from the first run: nothing happens twice outside, and an hour takes no time.
+run tfy crashtest pays.tfy --at 2 --jobs 2 --file "$PWD/book"
+check "a program that is right passes" ended 0
+check "it says how many kills there were" grep -q '^[0-9][0-9]* kills ([0-9]* commits, [0-9]* stops): [0-9]* the same, 0 differ' out
+check "only the first run was real" [ "$(wc -l <book)" = 2 ]
+check "nothing is left behind" [ "$(ls -d tfy-crashtest-* 2>/dev/null)" = "" ]
+
+# The tool says that it may be repeated, and may not. Real tools work in a copy of a directory.
+cat >counts.tfy <<'END'
+tool add() -> string idempotent = exec ["sh", "-c", "echo x >>notes; wc -l <notes"]
+workflow main() -> string { return yield add() }
+END
+mkdir project && echo x >project/notes
+run tfy crashtest counts.tfy --real --copy project
+check "a tool that is no repeatable one is found" ended 1
+check "with its effects" printed "the effects differ:"
+again=$(sed -n 's/^    to see it again: //p' out | head -n 1)
+check "and how to see that again" [ -n "$again" ]
+run sh -c "$again"
+check "which shows it again" ended 1
+check "and only that" printed "1 kill ("
+check "the directory was copied" [ "$(cat project/notes)" = x ]
+rm -rf tfy-crashtest-*
+run tfy crashtest counts.tfy --real --copy project --json
+check "as JSON" grep -q '^{"kills":[0-9]*,"same":[0-9]*,"differ":[1-9][0-9]*,"unknown":0,"loose":false}$' out
+rm -rf tfy-crashtest-*
+
+# Whoever waits for people cannot be compared.
+printf 'workflow main() -> bool { return yield approve("go?") }\n' >asks.tfy
+run tfy crashtest asks.tfy
+check "a program that asks needs --yes" ended 65 "--yes answers every approval with yes"
+run tfy crashtest asks.tfy --yes --at 4
+check "and is tested with it" ended 0
+
+run tfy crashtest counts.tfy --at never
+check "a place that is none" ended 64 "'never' is no place"
+run tfy crashtest counts.tfy --at point:0
+check "places count from one" ended 64 "'point:0' is no place"
+run tfy crashtest counts.tfy --copy nowhere
+check "a directory that is not there" ended 64 "there is no directory 'nowhere'"
+run tfy crashtest counts.tfy --jobs 1000
+check "too many at a time" ended 64 "--jobs takes 1 to 64"
+run tfy crashtest nothing.tfy
+check "no program" ended 69
