@@ -213,7 +213,7 @@ typedef struct TfyFrame {
     const TfyWorkflow *workflow;
     uint32_t pc;       /* 0: not begun; n: stopped at resume point n of its workflow */
     uint32_t prev;     /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
-    uint32_t children; /* runtime: first live child task spawned by this frame (slot + 1) */
+    uint32_t children; /* runtime: first live child task spawned by this frame, a reference */
     uint32_t scope;    /* runtime: number of the call within its task; names the frame in records */
     uint16_t mask;     /* above 0 while a finally runs: cancellation is held */
     uint16_t flags;    /* runtime */

@@ -305,6 +305,8 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     int told = 0;
     for (Run *each = loop->runs; each; each = each->next) {
         if (each->ended || (run && each != run)) continue;
+        if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
+        if (!tfy__unfold_run(each, SNAPSHOT_MAX)) return TFY_E_NOMEM;
         for (const Cold *cold = each->tasks; cold && told < SNAPSHOT_MAX; cold = cold->next_in_run) {
             char id[TFY_PAL_FILTER];
             int len = snprintf(id, sizeof id, "%s/%s", each->uuid, cold->log.path);

@@ -127,8 +127,9 @@ static void end_by_force(TfyTask *task)
 {
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
         for (uint32_t child = frame_at(task, at)->children; child;) {
-            Cold *cold = cold_of(task_at(task->loop, child - 1));
-            child = cold->sibling_next ? slot_of(task->loop, cold->sibling_next->task) + 1 : 0;
+            Cold *cold = tfy__child(task->loop, child);
+            if (!cold) return;
+            child = cold->siblings.next;
             tfy__cancel_request(cold, "its parent was killed", NULL, true);
             cold->parent = NULL; /* it ends by itself; the parent does not wait */
         }
@@ -224,8 +225,9 @@ void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why)
 {
     TfyLoop *loop = task->loop;
     for (uint32_t child = frame->children; child;) {
-        Cold *cold = cold_of(task_at(loop, child - 1));
-        child = cold->sibling_next ? slot_of(loop, cold->sibling_next->task) + 1 : 0;
+        Cold *cold = tfy__child(loop, child);
+        if (!cold) return;
+        child = cold->siblings.next;
         tfy__cancel_request(cold, why, NULL, false);
     }
 }

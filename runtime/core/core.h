@@ -223,6 +223,9 @@ void tfy__timers_deinit(Timers *timers);
 uint64_t tfy__timers_add(Timers *timers, int64_t due_ns, TfyTimerHandler fire, void *arg); /* 0: no memory */
 void tfy__timers_del(Timers *timers, uint64_t handle);
 bool tfy__timers_has(const Timers *timers, uint64_t handle);
+/* What a timer does when it fires; when that is stays. node: the handle's lower half; answers the handle, 0:
+ * there are too many handlers. */
+uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg);
 /* No timer is due earlier; INT64_MAX: there is none. Exact but for a slot of many timers: then it can be the slot's begin, and who waits until
  * then, fires what is due and asks again gets a better answer. */
 int64_t tfy__timers_next(Timers *timers);
@@ -304,24 +307,31 @@ typedef struct TaskCell {
     char stack[FIRST_STACK];
 } TaskCell;
 
+/* The neighbours of a live child among those of its parent's frame, as references: 0 is none, else the child's slot + 1 or, of one that is folded,
+ * FOLDED_REF and its number. */
+typedef struct Siblings {
+    uint32_t prev, next;
+} Siblings;
+#define FOLDED_REF 0x80000000u
+
 /* The part of a task that is not touched by a plain yield. */
 struct Cold {
     TfyTask *task;  /* NULL once ended and its slot was given back */
     TfyLogTask log; /* tid, path, head, chain, step */
     Run *run;
     const TfyWorkflow *workflow;
-    uint32_t stack_cap;                /* bytes */
-    uint32_t depth;                    /* frames on the stack */
-    uint32_t scopes;                   /* calls and deadlines so far: numbers them */
-    uint32_t spawned;                  /* children so far: numbers paths */
-    uint64_t randoms;                  /* random numbers drawn */
-    Cold *parent;                      /* who spawned it; NULL for a root */
-    uint32_t parent_frame;             /* offset of the frame that did */
-    Cold *sibling_prev, *sibling_next; /* live children of that frame */
-    Pending *pending;                  /* the step under way */
-    WaitQueue joiners;                 /* steps that wait for this task's end */
-    Follower *followers;               /* tasks that begin after it */
-    uint32_t after_left;               /* how many it begins after are still alive; 0: it may begin */
+    uint32_t stack_cap;    /* bytes */
+    uint32_t depth;        /* frames on the stack */
+    uint32_t scopes;       /* calls and deadlines so far: numbers them */
+    uint32_t spawned;      /* children so far: numbers paths */
+    uint64_t randoms;      /* random numbers drawn */
+    Cold *parent;          /* who spawned it; NULL for a root */
+    uint32_t parent_frame; /* offset of the frame that did */
+    Siblings siblings;     /* live children of that frame */
+    Pending *pending;      /* the step under way */
+    WaitQueue joiners;     /* steps that wait for this task's end */
+    Follower *followers;   /* tasks that begin after it */
+    uint32_t after_left;   /* how many it begins after are still alive; 0: it may begin */
     int32_t priority;
     Group *group; /* it is a body of a parallel or race; NULL: no */
     /* cancellation: T_CANCEL is set while the kill below or an expired call (FRAME_EXPIRED) waits to be delivered */
@@ -350,14 +360,91 @@ struct Cold {
     uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
     Cold *parked_prev, *parked_next; /* neighbours in the run's queue of parked tasks */
     /* after the end */
-    TfyTaskState end_state; /* COMPLETED, FAILED, CANCELLED; 0 while alive */
-    TfyValue value;         /* its result, owned */
-    TfyObj *failure;        /* its error, owned */
-    char *failure_text;     /* for people: "StepFailed: … (build, line 12)" */
-    bool joined;            /* somebody has had its answer: an unjoined failure is reported */
-    Cold *next_in_run;
-    Cold *next_by_tid; /* bucket of the loop's table */
+    TfyTaskState end_state;          /* COMPLETED, FAILED, CANCELLED; 0 while alive */
+    TfyValue value;                  /* its result, owned */
+    TfyObj *failure;                 /* its error, owned */
+    char *failure_text;              /* for people: "StepFailed: … (build, line 12)" */
+    bool joined;                     /* somebody has had its answer: an unjoined failure is reported */
+    Cold *prev_in_run, *next_in_run; /* run->tasks; next: also the free list */
+    Cold *next_by_tid;               /* bucket of the loop's table */
+    char short_path[24];             /* log.path points here when it fits */
 };
+
+/* ---- folded tasks ---- */
+
+/* What is kept of a task of which little is left: of one that sleeps, one frame deep and with nothing else hanging on it, and of one that has
+ * ended well. Its cell, its Cold and its step are given back; when its timer fires, or when anybody asks for it, they are made again as they
+ * were (fold.c).
+ *   - It stands in no list of tasks: tfy__task_by_tid finds it and unfolds it, and whoever walks over run->tasks asks for those that sleep.
+ *   - Asleep, it keeps its place among its parent's children, by reference, and its timer. Its parent has a live child, so it is never
+ *     folded itself: its slot and its frames stay where they are.
+ *   - The log has its row as of its head; nothing refers to its TfyLogTask.
+ *   - Its run does not replay: a replay folds nothing, and whether a task was folded leaves no trace in the log. */
+typedef enum FoldedKind {
+    FOLDED_FREE,
+    FOLDED_CHILD, /* asleep */
+    FOLDED_LOOSE, /* asleep, and nobody's child: detached */
+    FOLDED_ENDED,
+} FoldedKind;
+
+typedef struct FoldedRest FoldedRest; /* fold.c */
+
+typedef struct Folded {
+    int64_t tid, head;
+    uint64_t chain;
+    union {
+        TfyValue value;   /* asleep: its only live slot; ended: its result, owned */
+        FoldedRest *rest; /* asleep with has_rest; owned */
+    };
+    uint32_t born_back; /* records from its born to its head */
+    uint32_t step;
+    uint32_t next; /* in its bucket of by_tid; free: the next free one */
+    uint16_t place;
+    uint8_t kind; /* FoldedKind */
+    bool has_rest;
+    union {
+        struct {
+            uint32_t parent, parent_frame; /* a child: its parent's slot, the frame's offset on its stack */
+        };
+        Run *run; /* others */
+    };
+    union {
+        struct {
+            union {
+                struct {
+                    Siblings siblings; /* a child */
+                    uint32_t ordinal;  /* the end of its path */
+                };
+                char loose_path[12];
+            };
+            uint32_t timer; /* node */
+            int64_t due_ms;
+        };
+        char path[24]; /* ended */
+    };
+} Folded;
+_Static_assert(sizeof(Folded) == 80, "a million of them are meant to be small");
+
+/* Where a task can stand when it is folded: what all that do so share. */
+typedef struct FoldedPlace {
+    const TfyWorkflow *workflow; /* NULL: a free entry of the table */
+    const TfySite *site;         /* of its sleep; NULL: it has ended */
+    uint32_t pc;
+} FoldedPlace;
+#define FOLDED_PLACES 1024u /* a hash table, at most three quarters full */
+
+typedef struct FoldedChunk FoldedChunk; /* fold.c */
+
+typedef struct FoldedTasks {
+    FoldedChunk **chunks;
+    uint32_t chunk_count, used; /* numbers ever used, with 0, which is none */
+    uint32_t first_free;        /* 0: none */
+    uint32_t asleep;            /* live tasks among them */
+    uint32_t *by_tid;           /* hash table of numbers */
+    uint32_t by_tid_cap, count;
+    FoldedPlace *places;
+    uint32_t place_count;
+} FoldedTasks;
 
 /* Steps that people answer. */
 static inline bool is_question(const TfyTool *tool)
@@ -527,8 +614,13 @@ struct TfyLoop {
     uint32_t *ring;                           /* ready tasks, slot numbers; a power of two */
     uint32_t ring_mask, ring_head, ring_tail; /* free running */
 
+    Cold *free_cold; /* linked by next_in_run */
+    uint32_t free_cold_count;
+
     Cold **by_tid; /* hash table */
     uint32_t by_tid_cap, by_tid_count;
+
+    FoldedTasks folded;
 
     Run *runs, *runs_last;
     uint32_t runs_live;
@@ -561,8 +653,9 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
-    uint32_t temp_floor; /* release stack: what lies below belongs to the statement of a frame that is running */
-    TfyBuffer payload;   /* of the record or key that is being written */
+    uint32_t temp_floor;      /* release stack: what lies below belongs to the statement of a frame that is running */
+    TfyBuffer payload;        /* of the record or key that is being written */
+    TfyBuffer family_payload; /* the same, of a spawn or a task's end */
 
     int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
     volatile sig_atomic_t interrupted; /* set by a signal handler */
@@ -618,8 +711,12 @@ void tfy__frame_release(TfyTask *task, TfyFrame *frame); /* its slots; it is not
 void tfy__task_release_frames(TfyTask *task);            /* all of them, without running anything */
 void tfy__answer_drop(TfyTask *task);
 void tfy__task_give_back(Cold *cold); /* the slot; cold stays for joiners */
+void tfy__task_vacate(Cold *cold);    /* the same, of a task whose frames hold nothing any more */
 void tfy__cold_free(TfyLoop *loop, Cold *cold);
-Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);
+void tfy__cold_retire(TfyLoop *loop, Cold *cold);   /* the same, of one that holds nothing any more */
+Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid); /* unfolds it; NULL: there is none */
+Cold *tfy__task_by_path(const Run *run,
+                        const char *path); /* the same, but that folded ones that have ended are not sought */
 /* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run that is imported into
  * another database gets other numbers there but keeps these. */
 static inline int64_t tfy__task_handle(const Cold *cold)
@@ -628,6 +725,22 @@ static inline int64_t tfy__task_handle(const Cold *cold)
 }
 Cold *tfy__task_of_handle(const Run *run, int64_t handle); /* NULL: the run has no such task */
 void tfy__ready_push(TfyLoop *loop, TfyTask *task);
+
+/* fold.c */
+void tfy__fold_asleep(
+    TfyTask *task);               /* it has just begun to wait, for time alone: folds it if it may and is worth it */
+void tfy__fold_ended(Cold *cold); /* its slot was given back: folds it if it may; the caller forgets the Cold */
+Cold *tfy__unfold(TfyLoop *loop, Folded *folded);             /* NULL: no memory; the loop has failed */
+Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid); /* NULL: none */
+/* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0. NULL: no more. */
+Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at);
+bool tfy__unfold_run(Run *run, uint32_t most); /* so many that sleep; false: the loop has failed */
+bool tfy__folded_has_path(const TfyLoop *loop, const Folded *folded, const char *path);
+const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded); /* where it sleeps */
+const TfyValue *tfy__folded_values(const Folded *folded);                     /* of the point's live slots, in order */
+Siblings *tfy__siblings(TfyLoop *loop, uint32_t child);                       /* of a reference */
+Cold *tfy__child(TfyLoop *loop, uint32_t child);                              /* unfolded; NULL: the loop has failed */
+void tfy__folded_free(TfyLoop *loop);
 
 /* sched.c */
 #define SCHED_TASKS 256u /* at most, in one go */
@@ -695,8 +808,11 @@ void tfy__step_arm(Pending *pending);                             /* its timer, 
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
                            const TfyBuffer *payload); /* resets passages */
-void tfy__step_join_ended(Pending *pending);          /* the task it waits for has ended */
-void tfy__step_begin_again(Pending *pending);         /* one more attempt, at once */
+void tfy__step_timer_fired(void *pending);            /* its timer's handler */
+Pending *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t step,
+                          int64_t due_ms);    /* a sleep that has begun, without its timer; NULL: no memory */
+void tfy__step_join_ended(Pending *pending);  /* the task it waits for has ended */
+void tfy__step_begin_again(Pending *pending); /* one more attempt, at once */
 
 bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 

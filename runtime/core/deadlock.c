@@ -43,6 +43,8 @@ static bool task_stuck(const Cold *cold)
 
 static bool run_stuck(const Run *run)
 {
+    uint32_t at = 0;
+    if (tfy__folded_next(run->loop, run, &at)) return false; /* it sleeps */
     for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (!cold->end_state && !task_stuck(cold)) return false;
     return !run->ended;
@@ -130,9 +132,10 @@ static void await(Awaited *awaited, const Cold *cold)
 
 static void await_children(Awaited *awaited, const Cold *cold)
 {
-    const TfyFrame *frame = frame_at(cold->task, cold->task->top);
-    const Cold *child = frame->children ? cold_of(task_at(cold->task->loop, frame->children - 1)) : NULL;
-    for (; child; child = child->sibling_next) await(awaited, child);
+    TfyLoop *loop = cold->task->loop;
+    for (uint32_t child = frame_at(cold->task, cold->task->top)->children; child;
+         child = tfy__siblings(loop, child)->next)
+        if (!(child & FOLDED_REF)) await(awaited, cold_of(task_at(loop, child - 1))); /* who sleeps is in no deadlock */
 }
 
 static void await_bodies(Awaited *awaited, const Pending *pending)

@@ -5,6 +5,16 @@
 #include "core.h"
 
 #define PRIORITY_MAX 1000
+#define SPAWN_FUEL   16    /* what a spawn costs, in turns of a loop: others are let in before thousands were made */
+#define PAYLOAD_KEPT 65536 /* bytes */
+
+/* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is being written. */
+static TfyBuffer *family_payload(TfyLoop *loop)
+{
+    if (loop->family_payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->family_payload);
+    tfy__buffer_reset(&loop->family_payload);
+    return &loop->family_payload;
+}
 
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name)
 {
@@ -39,7 +49,6 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     tfy__signals_free(loop, run);
     while (run->tasks) {
         Cold *cold = run->tasks;
-        run->tasks = cold->next_in_run;
         if (loop->log) tfy__log_forget_task(loop->log, &cold->log);
         tfy__cold_free(loop, cold);
     }
@@ -75,14 +84,12 @@ static void link_child(Cold *child, Cold *parent)
 {
     TfyTask *task = parent->task;
     TfyFrame *frame = frame_at(task, task->top);
+    const uint32_t self = slot_of(task->loop, child->task) + 1;
     child->parent = parent;
     child->parent_frame = task->top;
-    if (frame->children) {
-        Cold *first = cold_of(task_at(task->loop, frame->children - 1));
-        child->sibling_next = first;
-        first->sibling_prev = child;
-    }
-    frame->children = slot_of(task->loop, child->task) + 1;
+    child->siblings.next = frame->children;
+    if (frame->children) tfy__siblings(task->loop, frame->children)->prev = self;
+    frame->children = self;
     frame->flags |= FRAME_SPAWNED;
 }
 
@@ -92,12 +99,13 @@ static void unlink_child(Cold *child)
     if (!parent || !parent->task) return;
     TfyLoop *loop = parent->task->loop;
     TfyFrame *frame = frame_at(parent->task, child->parent_frame);
-    if (child->sibling_prev)
-        child->sibling_prev->sibling_next = child->sibling_next;
+    const Siblings siblings = child->siblings;
+    if (siblings.prev)
+        tfy__siblings(loop, siblings.prev)->next = siblings.next;
     else
-        frame->children = child->sibling_next ? slot_of(loop, child->sibling_next->task) + 1 : 0;
-    if (child->sibling_next) child->sibling_next->sibling_prev = child->sibling_prev;
-    child->sibling_prev = child->sibling_next = NULL;
+        frame->children = siblings.next;
+    if (siblings.next) tfy__siblings(loop, siblings.next)->prev = siblings.prev;
+    child->siblings = (Siblings){0, 0};
     bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
     if (!frame->children && waits) tfy__ready_push(loop, parent->task);
 }
@@ -162,56 +170,90 @@ static void write_with(TfyBuffer *out, const Run *run, const With *with)
     tfy__buffer_char(out, ']');
 }
 
-/* The spawn in the parent's chain; answers the child's number, or a negative code after halting the task. A recorded one is not taken yet:
- * the last record of a history ends it, and the child still has to be found there. */
-static int64_t record_spawn(Cold *cold, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                            Bond bond, const With *with, const char *path, int64_t *born, bool *recorded)
+/* A child that is to be made, and what becomes of it. */
+typedef struct Birth {
+    const TfyWorkflow *workflow;
+    const TfyValue *args; /* borrowed */
+    Bond bond;
+    const With *with;
+    char path[512];
+    int64_t tid;  /* or a negative code; TFY_E_FULL: refused */
+    int64_t born; /* lsn of its TaskSpawn; refused: how many tasks there were */
+    bool
+        recorded; /* the history has it; the record is not taken yet: the last one of a history ends it, and the child still has to be found there */
+} Birth;
+
+/* "PARENT.N". False: too long. */
+static bool write_path(Birth *birth, const char *parent, uint32_t number)
+{
+    char digits[10], *at = digits + sizeof digits;
+    size_t len = strlen(parent);
+    do *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    size_t count = (size_t)(digits + sizeof digits - at);
+    if (len + 1 + count >= sizeof birth->path) return false;
+    memcpy(birth->path, parent, len);
+    birth->path[len] = '.';
+    memcpy(birth->path + len + 1, at, count);
+    birth->path[len + 1 + count] = '\0';
+    return true;
+}
+
+/* What the program decides: the rest of the payload, the same in every replay. */
+static void write_request(TfyBuffer *out, const Run *run, const Birth *birth)
 {
     static const char *const ends[] = {
         [BOND_CHILD] = "}", [BOND_BODY] = ",\"body\":true}", [BOND_NONE] = ",\"detached\":true}"};
-    TfyLoop *loop = cold->task->loop;
-    const TfyLogRecord *record = NULL;
-    TfyBuffer out = {0};
-    int64_t tid = TFY_E_NOMEM;
-    tfy__buffer_text(&out, "\"workflow\":");
-    tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
-    tfy__buffer_text(&out, ",\"args\":");
-    tfy__encode_args(&out, workflow->params, workflow->param_count, args);
-    write_with(&out, cold->run, with);
-    tfy__buffer_text(&out, ends[bond]);
-    if (out.depth > TFY_JSON_DEPTH) {
-        tid = TFY_E_INVALID;
-    } else if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) {
-        tid = TFY_E_DIVERGED;
-    } else if (record && !out.failed) {
-        json_t *json = tfy__record_json(record);
-        const char *tail = strstr(record->payload, "\"workflow\":");
-        if (!tail || strcmp(tail, out.data) != 0) {
-            tfy__history_diverge(cold, record, "it spawns {%s", out.data);
-            tid = TFY_E_DIVERGED;
-        } else {
-            json_t *full = json_object_get(json, "full");
-            tid = full ? TFY_E_FULL : tfy__history_born(cold->run, record->lsn);
-            *born = full ? json_integer_value(full) : record->lsn;
-            *recorded = true;
-        }
-        json_decref(json);
-    } else if (!out.failed) {
-        bool full = tfy__tasks_full(loop);
-        tid = full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
-        TfyBuffer payload = {0};
-        if (full)
-            tfy__buffer_printf(&payload, "{\"full\":%u,", tfy__tasks_limit(loop));
-        else
-            tfy__buffer_printf(&payload, "{\"tid\":%lld,\"path\":\"%s\",", (long long)tid, path);
-        tfy__buffer_add(&payload, out.data, out.len);
-        int64_t lsn = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, &payload);
-        *born = full ? (int64_t)tfy__tasks_limit(loop) : lsn;
-        if (lsn < 0) tid = lsn;
-        tfy__buffer_free(&payload);
+    tfy__buffer_text(out, "\"workflow\":\"");
+    tfy__buffer_text(out, birth->workflow->name); /* an identifier */
+    tfy__buffer_text(out, "\",\"args\":");
+    tfy__encode_args(out, birth->workflow->params, birth->workflow->param_count, birth->args);
+    write_with(out, run, birth->with);
+    tfy__buffer_text(out, ends[birth->bond]);
+}
+
+static void take_spawn(Cold *cold, Birth *birth, const TfyLogRecord *record, const char *request)
+{
+    const char *recorded = strstr(record->payload, "\"workflow\":");
+    if (!recorded || strcmp(recorded, request) != 0) {
+        tfy__history_diverge(cold, record, "it spawns {%s", request);
+        birth->tid = TFY_E_DIVERGED;
+        return;
     }
-    tfy__buffer_free(&out);
-    return tid;
+    json_t *json = tfy__record_json(record), *full = json_object_get(json, "full");
+    birth->tid = full ? TFY_E_FULL : tfy__history_born(cold->run, record->lsn);
+    birth->born = full ? json_integer_value(full) : record->lsn;
+    birth->recorded = true;
+    json_decref(json);
+}
+
+/* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is given if it is new. */
+static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
+{
+    TfyLoop *loop = cold->task->loop;
+    const bool full = tfy__tasks_full(loop);
+    const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
+    const TfyLogRecord *record = NULL;
+    TfyBuffer *out = family_payload(loop);
+    tfy__buffer_text(out, full ? "{\"full\":" : "{\"tid\":");
+    tfy__buffer_int(out, full ? tfy__tasks_limit(loop) : tid);
+    if (!full) tfy__buffer_text(out, ",\"path\":\"");
+    if (!full) tfy__buffer_text(out, birth->path);
+    tfy__buffer_text(out, full ? "," : "\",");
+    const size_t request = out->len;
+    write_request(out, cold->run, birth);
+    birth->tid = TFY_E_NOMEM;
+    if (out->depth > TFY_JSON_DEPTH) {
+        birth->tid = TFY_E_INVALID;
+    } else if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) {
+        birth->tid = TFY_E_DIVERGED;
+    } else if (record && !out->failed) {
+        take_spawn(cold, birth, record, out->data + request);
+    } else if (!out->failed) {
+        const int64_t lsn = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, out);
+        birth->tid = lsn < 0 ? lsn : full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
+        birth->born = full ? (int64_t)tfy__tasks_limit(loop) : lsn;
+    }
 }
 
 /* No child: the task panics, or stops for good. */
@@ -233,36 +275,40 @@ static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *work
     if (task->state & T_HALTED) return NULL;
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
-    char path[512];
-    if (snprintf(path, sizeof path, "%s.%u", cold->log.path, ++cold->spawned) >= (int)sizeof path) {
+    task->fuel -= SPAWN_FUEL;
+    Birth birth;
+    birth.workflow = workflow;
+    birth.args = args;
+    birth.bond = bond;
+    birth.with = with;
+    birth.recorded = false;
+    if (!write_path(&birth, cold->log.path, ++cold->spawned)) {
         tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
         return NULL;
     }
     cold->log.step++;
-    int64_t born = 0;
-    bool recorded = false;
-    int64_t tid = record_spawn(cold, point, workflow, args, bond, with, path, &born, &recorded);
-    if (tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
-        if (recorded) tfy__history_take(cold);
-        tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)born);
+    record_spawn(cold, point, &birth);
+    if (birth.tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
+        if (birth.recorded) tfy__history_take(cold);
+        tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)birth.born);
         return NULL;
     }
-    if (tid < 0) return spawn_failed(task, point, workflow, tid);
-    Cold *child = tfy__task_new(loop, cold->run, workflow, tid, path);
+    if (birth.tid < 0) return spawn_failed(task, point, workflow, birth.tid);
+    Cold *child = tfy__task_new(loop, cold->run, workflow, birth.tid, birth.path);
     if (child) {
-        child->log.born = child->log.head = born;
+        child->log.born = child->log.head = birth.born;
         if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
         if (bond != BOND_NONE) link_child(child, cold);
         child->priority = (int32_t)with->priority;
     }
     if (!child || !begin_after(child, with) ||
         !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
-        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", birth.path);
         tfy__sched_halt(task);
         return NULL;
     }
-    if (recorded) tfy__history_take(cold);
-    tfy__activity(child->task, "TaskStep", "%s begins", workflow->name);
+    if (birth.recorded) tfy__history_take(cold);
+    if (loop->tells) tfy__activity(child->task, "TaskStep", "%s begins", workflow->name);
     return child;
 }
 
@@ -400,27 +446,25 @@ static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
 static bool record_end(Cold *cold, TfyTaskState *state)
 {
     TfyTask *task = cold->task;
-    TfyBuffer out = {0};
-    *state = write_end(task, &out);
+    TfyBuffer *out = family_payload(task->loop);
+    *state = write_end(task, out);
     TfyRecordType type = *state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
     const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, type, 0, &record)) {
-        tfy__buffer_free(&out);
+    if (!tfy__history_expect(cold, type, 0, &record)) return false;
+    if (out->failed) {
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
         return false;
     }
-    bool ok = !out.failed;
-    if (record && ok && strcmp(record->payload, out.data) != 0) {
-        tfy__history_diverge(cold, record, "the task ends with %s", out.data);
-        ok = false;
-    } else if (record && ok) {
-        tfy__history_take(cold);
-    } else if (ok) {
-        ok = tfy__record_append(cold, type, cold->log.step, 0, &out) > 0;
-        tfy__count_end(task->loop->metrics.tasks_ended, *state);
+    if (record && strcmp(record->payload, out->data) != 0) {
+        tfy__history_diverge(cold, record, "the task ends with %s", out->data);
+        return false;
     }
-    if (out.failed) tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
-    tfy__buffer_free(&out);
-    return ok;
+    if (record) {
+        tfy__history_take(cold);
+        return true;
+    }
+    tfy__count_end(task->loop->metrics.tasks_ended, *state);
+    return tfy__record_append(cold, type, cold->log.step, 0, out) > 0;
 }
 
 /* The run's last task has ended. */
@@ -483,10 +527,11 @@ void tfy__task_finish(TfyTask *task)
             tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
         cold->failure = tfy_take_error(task);
     }
-    tfy__activity(task, "Completed", "%s",
-                  state == TFY_TASK_COMPLETED   ? "done"
-                  : state == TFY_TASK_CANCELLED ? "cancelled"
-                                                : "failed");
+    if (loop->tells)
+        tfy__activity(task, "Completed", "%s",
+                      state == TFY_TASK_COMPLETED   ? "done"
+                      : state == TFY_TASK_CANCELLED ? "cancelled"
+                                                    : "failed");
     if (cold->undo_count) tfy__undo_hand_over(cold);
     unlink_child(cold);
     for (Pending *joiner; (joiner = cold->joiners.first);) {
@@ -495,6 +540,8 @@ void tfy__task_finish(TfyTask *task)
     }
     if (cold->followers) let_followers_begin(cold);
     if (cold->group) tfy__group_body_ended(cold);
+    Run *run = cold->run;
     tfy__task_give_back(cold);
-    if (--cold->run->live == 0) run_finish(loop, cold->run);
+    tfy__fold_ended(cold);
+    if (--run->live == 0) run_finish(loop, run);
 }

@@ -15,6 +15,7 @@ static void join_live(Pending *pending)
     pending->target = target;
     if (!target || target->end_state || target == pending->cold) {
         tfy__step_join_ended(pending);
+        if (target && target->end_state) tfy__fold_ended(target);
         return;
     }
     tfy__wait_enter(&target->joiners, pending);

@@ -554,6 +554,8 @@ void tfy__interrupt(TfyLoop *loop)
 
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
 {
+    const Folded *folded = tfy__folded_by_tid(loop, tid); /* asked often, of many: it stays folded */
+    if (folded) return folded->kind == FOLDED_ENDED ? TFY_TASK_COMPLETED : TFY_TASK_SLEEPING;
     const Cold *cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_TASK_UNKNOWN;
     return cold->end_state ? cold->end_state : state_of(cold->task);
@@ -720,6 +722,7 @@ int tfy_close(TfyLoop *loop)
     tfy__out_free(loop);
     tfy__pal_close(loop);
     tfy__metrics_free(&loop->metrics);
+    tfy__folded_free(loop);
     free_runs(loop);
     free_pending(loop);
     injections_free(loop);
@@ -742,6 +745,7 @@ int tfy_close(TfyLoop *loop)
     free(loop->lock_path);
     free(loop->deadlock_text);
     tfy__buffer_free(&loop->payload);
+    tfy__buffer_free(&loop->family_payload);
     free(loop);
     return code;
 }

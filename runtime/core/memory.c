@@ -137,7 +137,29 @@ static bool is_over(const Cold *cold, uint64_t limit)
     return !m.failed && m.bytes > limit;
 }
 
+static bool folded_is_over(const TfyLoop *loop, const Folded *folded, uint64_t limit)
+{
+    const TfyPoint *point = tfy__folded_point(loop, folded);
+    const TfyValue *values = tfy__folded_values(folded);
+    Measure m = {.enough = limit};
+    for (uint32_t i = 0; i < point->live_count; i++) visit(&m, point->live[i].type, values[i]);
+    follow(&m);
+    free(m.todo);
+    free(m.seen);
+    return !m.failed && m.bytes > limit;
+}
+
 /* ---- looking ---- */
+
+/* They are live: their run does not replay. */
+static void look_at_folded(TfyLoop *loop, uint64_t limit)
+{
+    uint32_t at = 0;
+    for (Folded *folded; (folded = tfy__folded_next(loop, NULL, &at));) {
+        Cold *cold = folded_is_over(loop, folded, limit) ? tfy__unfold(loop, folded) : NULL;
+        if (cold) tfy__cancel_request(cold, OVER_MEMORY, NULL, false);
+    }
+}
 
 void tfy__memory_init(TfyLoop *loop)
 {
@@ -155,5 +177,6 @@ void tfy__memory_look(TfyLoop *loop)
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
             if (cold->task && is_over(cold, limit)) tfy__cancel_request(cold, OVER_MEMORY, NULL, false);
     }
+    look_at_folded(loop, limit);
     loop->memory_watch = in_use + in_use / 8;
 }

@@ -291,10 +291,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
 {
     Run *run = tfy__run_named(loop, run_name);
     Cold *target = run ? run->root : NULL;
-    if (run && path) {
-        target = run->tasks;
-        while (target && strcmp(target->log.path, path) != 0) target = target->next_in_run;
-    }
+    if (run && path) target = tfy__task_by_path(run, path);
     if (!target) {
         snprintf(error_text, TFY_ERROR_TEXT, run ? "run '%s' has no such task" : "no run '%s' is live here", run_name);
         return TFY_E_ABSENT;

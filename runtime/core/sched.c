@@ -157,7 +157,9 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             task->fuel = TFY_FUEL_SLICE; /* as if it had waited */
             if (task->state & T_SLOW && !prepare(task)) return;
             break;
-        case TFY_WAIT: return;
+        case TFY_WAIT:
+            if (state_of(task) == TFY_TASK_SLEEPING) tfy__fold_asleep(task);
+            return;
         case TFY_STOP: /* the frame was on its way out and has released its slots */
             tfy__sched_halt(task);
             task->state |= T_RETURNING;

@@ -483,6 +483,23 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
     return run_step(task, pending);
 }
 
+Pending *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t step, int64_t due_ms)
+{
+    Pending *pending = tfy__step_new(task, site);
+    if (!pending) return NULL;
+    pending->cold->log.step = pending->call.step = step;
+    pending->call.args = pending->few_args;
+    if (site->tool->family == TFY_F_SLEEP_UNTIL) pending->few_args[0].i = due_ms;
+    if (!set_key(pending, NULL)) {
+        tfy__step_free(pending);
+        return NULL;
+    }
+    pending->stage = STAGE_RUN;
+    pending->due_ms = due_ms;
+    pending->counted = pending->timeout_begun = pending->told_idle = true;
+    return pending;
+}
+
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms)
 {
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */

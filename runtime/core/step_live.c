@@ -19,7 +19,7 @@ void tfy__step_wait_sync(Pending *pending)
     loop->sync_last = pending;
 }
 
-static void timer_fired(void *arg)
+void tfy__step_timer_fired(void *arg)
 {
     Pending *pending = arg;
     pending->timer = 0;
@@ -61,7 +61,7 @@ void tfy__step_arm(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
     if (pending->timer || !pending->due_ms) return;
-    pending->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, pending->due_ms), timer_fired, pending);
+    pending->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, pending->due_ms), tfy__step_timer_fired, pending);
     if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 

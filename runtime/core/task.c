@@ -11,6 +11,7 @@
 
 #define CELLS_BYTES ((size_t)TASK_MAX * sizeof(TaskCell))
 #define HUGE_FROM   (1u << 16) /* tasks */
+#define COLD_KEPT   16384u     /* free cold parts that are kept: what a slice that spawns without end needs */
 
 int tfy__tasks_init(TfyLoop *loop)
 {
@@ -32,6 +33,11 @@ void tfy__tasks_deinit(TfyLoop *loop)
     free(loop->free_slots);
     free(loop->ring);
     free(loop->by_tid);
+    while (loop->free_cold) {
+        Cold *cold = loop->free_cold;
+        loop->free_cold = cold->next_in_run;
+        free(cold);
+    }
 }
 
 /* ---- the ready ring ---- */
@@ -52,8 +58,8 @@ static bool ring_grow(TfyLoop *loop)
 /* Every live task has a place in the ring before it is made (task_new grows it), so that waking never fails. */
 static bool ring_reserve(TfyLoop *loop)
 {
-    uint32_t alive = loop->task_count - loop->free_count;
-    return alive < loop->ring_mask || ring_grow(loop);
+    uint32_t in_cells = loop->task_count - loop->free_count;
+    return in_cells < loop->ring_mask || ring_grow(loop);
 }
 
 void tfy__ready_push(TfyLoop *loop, TfyTask *task)
@@ -104,6 +110,17 @@ Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 {
     for (Cold *cold = loop->by_tid[bucket_of(loop, tid)]; cold; cold = cold->next_by_tid)
         if (cold->log.tid == tid) return cold;
+    Folded *folded = tfy__folded_by_tid(loop, tid);
+    return folded ? tfy__unfold(loop, folded) : NULL;
+}
+
+Cold *tfy__task_by_path(const Run *run, const char *path)
+{
+    uint32_t at = 0;
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (strcmp(cold->log.path, path) == 0) return cold;
+    for (Folded *folded; (folded = tfy__folded_next(run->loop, run, &at));)
+        if (tfy__folded_has_path(run->loop, folded, path)) return tfy__unfold(run->loop, folded);
     return NULL;
 }
 
@@ -160,27 +177,58 @@ uint32_t tfy__tasks_limit(const TfyLoop *loop)
 
 bool tfy__tasks_full(const TfyLoop *loop)
 {
-    return loop->task_count - loop->free_count >= tfy__tasks_limit(loop);
+    return loop->task_count - loop->free_count + loop->folded.asleep >= tfy__tasks_limit(loop);
+}
+
+static Cold *cold_take(TfyLoop *loop)
+{
+    Cold *cold = loop->free_cold;
+    if (!cold) return malloc(sizeof *cold);
+    loop->free_cold = cold->next_in_run;
+    loop->free_cold_count--;
+    return cold;
+}
+
+static void cold_return(TfyLoop *loop, Cold *cold)
+{
+    if (loop->free_cold_count == COLD_KEPT) {
+        free(cold);
+        return;
+    }
+    cold->next_in_run = loop->free_cold;
+    loop->free_cold = cold;
+    loop->free_cold_count++;
+}
+
+/* False: no memory. */
+static bool keep_path(Cold *cold, const char *path)
+{
+    size_t size = strlen(path) + 1;
+    cold->log.path = size <= sizeof cold->short_path ? cold->short_path : malloc(size);
+    if (!cold->log.path) return false;
+    memcpy(cold->log.path, path, size);
+    return true;
 }
 
 Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
 {
-    Cold *cold = calloc(1, sizeof *cold);
-    char *own_path = strdup(path);
+    Cold *cold = cold_take(loop);
+    if (!cold) return NULL;
+    *cold = (Cold){.run = run, .workflow = workflow, .next_record = NO_INDEX, .log = {.tid = tid, .run = &run->log}};
     TfyTask *task = NULL;
-    if (cold && own_path && ring_reserve(loop) && table_reserve(loop)) task = slot_take(loop);
+    if (keep_path(cold, path) && ring_reserve(loop) && table_reserve(loop)) task = slot_take(loop);
     if (!task) {
-        free(cold);
-        free(own_path);
+        if (cold->log.path != cold->short_path) free(cold->log.path);
+        cold_return(loop, cold);
         return NULL;
     }
-    *cold = (Cold){.task = task, .run = run, .workflow = workflow, .next_record = NO_INDEX};
-    cold->log = (TfyLogTask){.tid = tid, .run = &run->log, .path = own_path};
+    cold->task = task;
     *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
     task->stack = first_stack(task);
     cold->stack_cap = FIRST_STACK;
     if (run->history) task->state |= T_FOLLOWING;
     cold->next_in_run = run->tasks;
+    if (run->tasks) run->tasks->prev_in_run = cold;
     run->tasks = cold;
     run->live++;
     table_insert(loop, cold);
@@ -188,15 +236,34 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     return cold;
 }
 
-void tfy__task_give_back(Cold *cold)
+void tfy__task_vacate(Cold *cold)
 {
     TfyTask *task = cold->task;
     TfyLoop *loop = task->loop;
-    tfy__task_release_frames(task);
     if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, cold->stack_cap);
     cold->stack_cap = 0;
     cold->task = NULL;
     slot_return(loop, task);
+}
+
+void tfy__task_give_back(Cold *cold)
+{
+    tfy__task_release_frames(cold->task);
+    tfy__task_vacate(cold);
+}
+
+void tfy__cold_retire(TfyLoop *loop, Cold *cold)
+{
+    table_remove(loop, cold);
+    if (cold->prev_in_run)
+        cold->prev_in_run->next_in_run = cold->next_in_run;
+    else
+        cold->run->tasks = cold->next_in_run;
+    if (cold->next_in_run) cold->next_in_run->prev_in_run = cold->prev_in_run;
+    free(cold->deadlines);
+    free(cold->undos);
+    if (cold->log.path != cold->short_path) free(cold->log.path);
+    cold_return(loop, cold);
 }
 
 void tfy__cold_free(TfyLoop *loop, Cold *cold)
@@ -208,7 +275,6 @@ void tfy__cold_free(TfyLoop *loop, Cold *cold)
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
     tfy_drop(&scratch, cold->failure);
-    table_remove(loop, cold);
     tfy__channels_free(cold);
     while (cold->followers) {
         Follower *follower = cold->followers;
@@ -219,11 +285,8 @@ void tfy__cold_free(TfyLoop *loop, Cold *cold)
         next = hold->next;
         free(hold);
     }
-    free(cold->deadlines);
-    free(cold->undos);
     free(cold->failure_text);
-    free(cold->log.path);
-    free(cold);
+    tfy__cold_retire(loop, cold);
 }
 
 /* ---- frames ---- */

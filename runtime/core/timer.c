@@ -25,15 +25,15 @@ static Timer *node_at(const Timers *timers, uint32_t node)
 
 /* ---- nodes and lists ---- */
 
-/* Like realloc; what is large begins on a border of huge pages and asks for them: timers are visited in any order, and with small pages every
+/* Like realloc for what is used of it; what is large begins on a border of huge pages and asks for them: timers are visited in any order, and with small pages every
  * visit would first miss the processor's table of them. */
-static void *enlarge(void *old, size_t old_size, size_t size)
+static void *enlarge(void *old, size_t used, size_t size)
 {
     if (size < HUGE_PAGE) return realloc(old, size);
     void *large = aligned_alloc(HUGE_PAGE, size);
     if (!large) return NULL;
     madvise(large, size, MADV_HUGEPAGE);
-    if (old_size) memcpy(large, old, old_size);
+    if (used) memcpy(large, old, used);
     free(old);
     return large;
 }
@@ -44,7 +44,7 @@ static bool grow(Timers *timers)
     Timer *nodes = cap < UINT32_MAX ? enlarge(timers->nodes, old * sizeof *nodes, cap * sizeof *nodes) : NULL;
     if (!nodes) return false;
     timers->nodes = nodes;
-    SpareTimer *spare = enlarge(timers->spare, old * sizeof *spare, cap * sizeof *spare);
+    SpareTimer *spare = enlarge(timers->spare, timers->spare_count * sizeof *spare, cap * sizeof *spare);
     if (!spare) return false;
     timers->spare = spare;
     timers->cap = (uint32_t)cap;
@@ -349,6 +349,16 @@ void tfy__timers_del(Timers *timers, uint64_t handle)
 bool tfy__timers_has(const Timers *timers, uint64_t handle)
 {
     return of_handle(timers, handle) != NULL;
+}
+
+uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg)
+{
+    Timer *timer = node_at(timers, node);
+    const uint8_t handler = handler_number(timers, fire);
+    if (handler == TIMER_HANDLERS) return 0;
+    timer->handler = handler;
+    timer->arg = arg;
+    return (uint64_t)timer->generation << 32 | node;
 }
 
 /* ---- firing ---- */

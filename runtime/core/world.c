@@ -46,6 +46,9 @@ const TfyWorld tfy__world_real = {
     .random = real_random,
     .poller = &tfy__poller_epoll,
     .await_former = tfy__watcher_wait_old,
+#ifdef TFY_POISON
+    .folds = true,
+#endif
     .performers =
         {
             [TFY_F_EXEC] = &tfy__perform_exec,
@@ -130,6 +133,7 @@ TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed)
                                 .wall_ms = virtual_wall,
                                 .random = virtual_random,
                                 .jump = virtual_jump,
+                                .folds = true,
                                 .poller = &tfy__poller_epoll};
     virtual->world.performers[TFY_F_EXTERN] = &tfy__perform_extern;
     return &virtual->world;

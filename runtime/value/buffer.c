@@ -9,8 +9,7 @@
 
 #define FORMATTED 64 /* bytes that most formatted texts need at most */
 
-/* Makes room for len more bytes and the NUL. */
-static bool reserve(TfyBuffer *buffer, size_t len)
+bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
 {
     if (buffer->failed) return false;
     if (len < buffer->cap && buffer->len < buffer->cap - len) return true;
@@ -30,26 +29,6 @@ static bool reserve(TfyBuffer *buffer, size_t len)
     return true;
 }
 
-void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len)
-{
-    if (!reserve(buffer, len)) return;
-    if (len) memcpy(buffer->data + buffer->len, bytes, len);
-    buffer->len += len;
-    buffer->data[buffer->len] = '\0';
-}
-
-void tfy__buffer_char(TfyBuffer *buffer, char c)
-{
-    if (!reserve(buffer, 1)) return;
-    buffer->data[buffer->len++] = c;
-    buffer->data[buffer->len] = '\0';
-}
-
-void tfy__buffer_text(TfyBuffer *buffer, const char *text)
-{
-    tfy__buffer_add(buffer, text, strlen(text));
-}
-
 void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...)
 {
     va_list args;
@@ -63,10 +42,10 @@ void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args)
     va_list again;
     va_copy(again, args);
     /* Into the room there is: mostly it is enough. */
-    size_t room = reserve(buffer, FORMATTED) ? buffer->cap - buffer->len : 0;
+    size_t room = tfy__buffer_reserve(buffer, FORMATTED) ? buffer->cap - buffer->len : 0;
     int len = vsnprintf(room ? buffer->data + buffer->len : NULL, room, format, args);
     if (len < 0) buffer->failed = true;
-    if (len >= 0 && (size_t)len >= room && reserve(buffer, (size_t)len))
+    if (len >= 0 && (size_t)len >= room && tfy__buffer_reserve(buffer, (size_t)len))
         vsnprintf(buffer->data + buffer->len, (size_t)len + 1, format, again);
     if (!buffer->failed) buffer->len += (size_t)len;
     va_end(again);

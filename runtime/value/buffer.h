@@ -1,7 +1,7 @@
 /* buffer.h: a growing byte buffer, used wherever the runtime builds text (records, events, messages, requests).
  *
  * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further
- * calls do nothing. So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns
+ * calls need not add anything. So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns
  * which part failed. */
 #ifndef TFY_VALUE_BUFFER_H
 #define TFY_VALUE_BUFFER_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A value that shares its parts can encode to far more bytes than it occupies; this bound keeps such a text from
  * eating the machine. */
@@ -25,9 +26,28 @@ typedef struct TfyBuffer {
     bool exact;     /* tfy__encode writes for tfy__decode_exact (json.h) */
 } TfyBuffer;
 
-void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len);
-void tfy__buffer_char(TfyBuffer *buffer, char c);
-void tfy__buffer_text(TfyBuffer *buffer, const char *text); /* NUL-terminated */
+/* Makes room for len more bytes and the NUL; false: failed. */
+bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len);
+
+/* Records are built of many short pieces: while there is room, one costs no call. */
+static inline void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len)
+{
+    if (len >= buffer->cap - buffer->len && !tfy__buffer_reserve(buffer, len)) return;
+    if (len) memcpy(buffer->data + buffer->len, bytes, len);
+    buffer->len += len;
+    buffer->data[buffer->len] = '\0';
+}
+
+static inline void tfy__buffer_char(TfyBuffer *buffer, char c)
+{
+    tfy__buffer_add(buffer, &c, 1);
+}
+
+static inline void tfy__buffer_text(TfyBuffer *buffer, const char *text) /* NUL-terminated */
+{
+    tfy__buffer_add(buffer, text, strlen(text));
+}
+
 void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args);
 void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */

@@ -269,6 +269,11 @@ int64_t tfy__log_next_tid(TfyLog *log)
     return log->next_tid++;
 }
 
+int64_t tfy__log_coming_tid(const TfyLog *log)
+{
+    return log->next_tid;
+}
+
 void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
 {
     if (writable(log) != 0) return;

@@ -78,7 +78,8 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
 int tfy__log_end_run(TfyLog *log, TfyLogRun *run);
 
-int64_t tfy__log_next_tid(TfyLog *log); /* takes the next task number */
+int64_t tfy__log_next_tid(TfyLog *log);         /* takes the next task number */
+int64_t tfy__log_coming_tid(const TfyLog *log); /* which that will be */
 
 /* Tells the log of a new task: computes its seed, queues its task row. task->path and run must be set; born of a child too (a root's is the
  * lsn that is given next). */

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
+#define XXH_INLINE_ALL /* most of what is hashed is short: a call would cost as much as the hash */
 #include <xxhash.h>
 
 #include "log.h"

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <string.h>
 #include <sys/random.h>
+#define XXH_INLINE_ALL /* most of what is hashed is short: a call would cost as much as the hash */
 #include <xxhash.h>
 
 int tfy__log_refuse(char *error_text, int code, const char *format, ...)
@@ -23,9 +24,8 @@ int tfy__log_refuse(char *error_text, int code, const char *format, ...)
 static uint64_t add_words(uint64_t sum, const int64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[8];
-        for (int j = 0; j < 8; j++) bytes[j] = (uint8_t)((uint64_t)words[i] >> (8 * j));
-        sum = XXH3_64bits_withSeed(bytes, sizeof bytes, sum);
+        const uint64_t little = htole64((uint64_t)words[i]);
+        sum = XXH3_64bits_withSeed(&little, sizeof little, sum);
     }
     return sum;
 }

@@ -348,6 +348,7 @@ void sim_world_begin(void)
                            .alloc = world_alloc,
                            .poller = &sim_poller,
                            .writer_by_hand = true,
+                           .folds = true,
                            .mark_every = sim.plan.mark_every};
     sim.world.performers[TFY_F_EXTERN] = &sim_tools;
     sim.boot_ns = sim.now_ns;

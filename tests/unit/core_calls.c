@@ -63,10 +63,12 @@ static const Row rows[] = {
 
 static int64_t tid_of(const Bench *bench, const char *path)
 {
-    const Cold *cold = bench->loop->runs->tasks;
-    while (cold && strcmp(cold->log.path, path) != 0) cold = cold->next_in_run;
-    assert_non_null(cold);
-    return cold->log.tid;
+    for (int64_t tid = bench->loop->runs->root->log.tid; tid < tfy__log_coming_tid(bench->loop->log); tid++) {
+        const Cold *cold = tfy__task_by_tid(bench->loop, tid);
+        if (cold && strcmp(cold->log.path, path) == 0) return tid;
+    }
+    fail_msg("there is no task %s", path);
+    return 0;
 }
 
 static void check_row(const Row *row)

@@ -84,11 +84,14 @@ typedef struct Frame {
     int64_t cleaning; /* in a finally; 2: its end was an error */
 } Frame;
 
-static const TfyLive frame_live[] = {
-    {0, &tfy_type_any_error, NULL}, {1, &tfy_type_handles, NULL}, {2, &tfy_type_any_error, NULL}};
+static const TfyLive frame_live[] = {{0, &tfy_type_any_error, NULL}, {1, &tfy_type_handles, NULL},
+                                     {2, &tfy_type_any_error, NULL}, {3, &tfy_type_int, NULL},
+                                     {4, &tfy_type_int, NULL},       {5, &tfy_type_int, NULL},
+                                     {6, &tfy_type_int, NULL},       {7, &tfy_type_int, NULL},
+                                     {8, &tfy_type_int, NULL},       {9, &tfy_type_int, NULL}};
 #define POINT(Name, Number, Kind)                                                                                      \
     static const TfyPoint Name = {                                                                                     \
-        .id = #Name, .number = Number, .line = Number, .kind = Kind, .live = frame_live, .live_count = 3}
+        .id = #Name, .number = Number, .line = Number, .kind = Kind, .live = frame_live, .live_count = 10}
 POINT(point_say, 1, TFY_POINT_MARK);
 POINT(point_now, 2, TFY_POINT_MARK);
 POINT(point_yield, 3, TFY_POINT_YIELD);

@@ -73,7 +73,8 @@ static void test_broken_text(void **state)
     tfy__buffer_json_string(&out, "a\xFF\xE2\x82z\x7F", 6);
     assert_string_equal(out.data, "\"a\uFFFD\uFFFDz\x7F\"");
     tfy__buffer_free(&out);
-    tfy__buffer_add(&out, "x", SIZE_MAX / 2);
+    volatile size_t too_long = SIZE_MAX / 2; /* a compiler that saw it would refuse the call */
+    tfy__buffer_add(&out, "x", too_long);
     assert_true(out.failed);
     tfy__buffer_text(&out, "y");
     assert_int_equal(out.len, 0);
