@@ -452,7 +452,7 @@ static const char *emit_captures(Emit *e, const Routine *routine)
     return emit_fields(e, name, fields, routine->param_count, routine->line);
 }
 
-static void emit_workflow(Emit *e, const Routine *routine)
+static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
 {
     const Decl *decl = routine->decl;
     const char *params = routine->closure ? emit_captures(e, routine) : emit_params(e, decl), *resume = "NULL";
@@ -475,13 +475,14 @@ static void emit_workflow(Emit *e, const Routine *routine)
         text_quote_c(&p, decl->doc, strlen(decl->doc));
     else
         text_put(&p, "NULL");
-    ctext_pieces(&e->c, routine->line, "%s};", p.data);
+    ctext_pieces(&e->c, routine->line, "%s, %u};", p.data, number);
 }
 
 void emit_workflows(Emit *e)
 {
+    uint32_t number = 0;
     for (uint32_t i = 0; i < e->machine->routine_count; i++)
-        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW) emit_workflow(e, e->machine->routines[i]);
+        if (e->machine->routines[i]->kind == ROUTINE_WORKFLOW) emit_workflow(e, e->machine->routines[i], number++);
 }
 
 /* ---- the program ---- */

@@ -232,6 +232,7 @@ struct TfyWorkflow {
     uint32_t resume_count;
     uint32_t line;
     const char *doc; /* the doc comment or NULL */
+    uint32_t number; /* its place among the program's routines */
 };
 
 /* The part of a task that generated code touches: one cache line. The rest is the runtime's. */
@@ -961,6 +962,7 @@ typedef struct TfyOptions {
     /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
     uint32_t max_tasks; /* alive at once in this process */
     uint32_t max_queue; /* room of a channel; signals that a run keeps until a task takes them */
+    uint32_t snapshot_every; /* records of a run from one snapshot to the next; 0: as many as is good */
     size_t max_memory;  /* bytes of one task: its stack and all values it refers to */
     bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */

@@ -237,7 +237,7 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
     if (task->state & T_HALTED) return false;
     Cold *cold = cold_of(task);
     cold->log.step++;
-    Cold *target = tfy__task_of_handle(cold->run, handle);
+    Cold *target = tfy__task_known(cold->run, handle);
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return tfy__sched_halt(task), false;
     TfyBuffer out = {0};
@@ -290,6 +290,14 @@ static void scope_expired(void *arg)
     tfy__buffer_free(&out);
 }
 
+uint64_t tfy__scope_arm(Cold *cold, int64_t due_ms)
+{
+    TfyLoop *loop = cold->run->loop;
+    uint64_t timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, due_ms), scope_expired, cold);
+    if (!timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+    return timer;
+}
+
 /* When a scope's time is up: recorded, and a timer for it. False: halted. */
 static bool arm_scope(Cold *cold, const TfyPoint *point, int64_t timeout_ms, const char *why, uint64_t *timer)
 {
@@ -311,8 +319,7 @@ static bool arm_scope(Cold *cold, const TfyPoint *point, int64_t timeout_ms, con
         if (lsn < 0) return tfy__sched_halt(task), false;
     }
     if (loop->replay_only) return true;
-    *timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, due_ms), scope_expired, cold);
-    if (!*timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+    *timer = tfy__scope_arm(cold, due_ms);
     return *timer != 0;
 }
 

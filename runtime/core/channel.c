@@ -32,6 +32,20 @@ static bool reserve_place(Cold *maker)
     return true;
 }
 
+Channel *tfy__channel_add(Cold *maker)
+{
+    Channel *channel = calloc(1, sizeof *channel);
+    TfyBuffer name = {0};
+    tfy__buffer_printf(&name, "%s/%u", maker->log.path, maker->channel_count + 1);
+    if (!channel || name.failed || !reserve_place(maker)) {
+        free(channel);
+        tfy__buffer_free(&name);
+        return NULL;
+    }
+    channel->name = name.data;
+    return maker->channels[maker->channel_count++] = channel;
+}
+
 bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
 {
     if (task->state & T_HALTED) return false;
@@ -43,17 +57,9 @@ bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
                          (long long)maker->run->max_queue, (long long)capacity);
     if (maker->channel_count == (1 << MAKER_SHIFT) - 1)
         return tfy_panic(task, line, "a task makes at most %d channels", (1 << MAKER_SHIFT) - 1);
-    Channel *channel = calloc(1, sizeof *channel);
-    TfyBuffer name = {0};
-    tfy__buffer_printf(&name, "%s/%u", maker->log.path, maker->channel_count + 1);
-    if (!channel || name.failed || !reserve_place(maker)) {
-        free(channel);
-        tfy__buffer_free(&name);
-        return tfy__out_of_memory(task);
-    }
-    channel->name = name.data;
+    Channel *channel = tfy__channel_add(maker);
+    if (!channel) return tfy__out_of_memory(task);
     channel->capacity = capacity;
-    maker->channels[maker->channel_count++] = channel;
     *out = tfy__task_handle(maker) << MAKER_SHIFT | maker->channel_count;
     return true;
 }
@@ -94,6 +100,13 @@ static bool reserve_message(TfyLoop *loop, Channel *channel)
 static void put_last(Channel *channel, Message message)
 {
     channel->ring[(channel->head + channel->count++) & (channel->cap - 1)] = message;
+}
+
+bool tfy__channel_put(TfyLoop *loop, Channel *channel, Message message)
+{
+    if (!reserve_message(loop, channel)) return false;
+    put_last(channel, message);
+    return true;
 }
 
 static void put_first(Channel *channel, Message message)

@@ -226,6 +226,7 @@ bool tfy__timers_has(const Timers *timers, uint64_t handle);
 /* What a timer does when it fires; when that is stays. node: the handle's lower half; answers the handle, 0:
  * there are too many handlers. */
 uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg);
+int64_t tfy__timers_due(const Timers *timers, uint64_t handle); /* of one that is set */
 /* No timer is due earlier; INT64_MAX: there is none. Exact but for a slot of many timers: then it can be the slot's begin, and who waits until
  * then, fires what is due and asks again gets a better answer. */
 int64_t tfy__timers_next(Timers *timers);
@@ -253,12 +254,19 @@ struct Run {
     SignalId *signal_ids;
     uint64_t signal_count; /* signals that ever came: the newest seq */
     Lock **locks;          /* by name: LOCK_BUCKETS lists; NULL before the first use */
-    Fork *forks; /* the run is a fork, perhaps of a fork: oldest first */
+    Fork *forks;           /* the run is a fork, perhaps of a fork: oldest first */
     uint32_t fork_count;
     bool ended;
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
     struct Run *next; /* all runs of the loop, oldest first */
+    /* snapshots */
+    uint32_t since_records;  /* records since the newest one */
+    uint64_t since_bytes;    /* … their payloads */
+    uint64_t snapshot_bytes; /* the newest one's size; 0: there is none */
+    bool snapshot_due;       /* it stands in loop->snapshots_due */
+    struct Run *due_next;
+    bool in_log; /* tasks that have ended need not be at hand: the log knows them */
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
@@ -653,6 +661,9 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
+    Run *snapshots_due;       /* runs of which one is to be written */
+    uint32_t snapshot_every;  /* records from one to the next; 0: never */
+    bool snapshot_exactly;    /* … whatever it costs (tests) */
     uint32_t temp_floor;      /* release stack: what lies below belongs to the statement of a frame that is running */
     TfyBuffer payload;        /* of the record or key that is being written */
     TfyBuffer family_payload; /* the same, of a spawn or a task's end */
@@ -664,17 +675,17 @@ struct TfyLoop {
     TfyPal *pal;                    /* live events for subscribers; NULL: nobody can subscribe */
     void (*published)(void *state); /* there is something new for them */
     void *published_state;
-    TfyLineFilter lines;         /* log lines that are shown */
-    int64_t opened_ms;           /* wall clock: when this process began */
-    TfyMetrics metrics;          /* counters; gauges are read when somebody asks */
-    bool tells;                  /* somebody listens to live events, or log lines of the runtime's own are shown */
-    TfyReplayReport *report;     /* replay: where differences go */
+    TfyLineFilter lines;     /* log lines that are shown */
+    int64_t opened_ms;       /* wall clock: when this process began */
+    TfyMetrics metrics;      /* counters; gauges are read when somebody asks */
+    bool tells;              /* somebody listens to live events, or log lines of the runtime's own are shown */
+    TfyReplayReport *report; /* replay: where differences go */
     const struct TfyStepping *stepping; /* replay that stops at records (debug.h); else NULL */
-    uint32_t stop_at;            /* … at this one next */
-    bool stepped_away;           /* … and is not wanted any more */
-    size_t memory_watch;         /* look at the tasks' memory when the heap holds more */
-    char *deadlock_text;         /* what tfy_deadlock answered, owned */
-    const TfyScheduling *policy; /* NULL: fifo */
+    uint32_t stop_at;                   /* … at this one next */
+    bool stepped_away;                  /* … and is not wanted any more */
+    size_t memory_watch;                /* look at the tasks' memory when the heap holds more */
+    char *deadlock_text;                /* what tfy_deadlock answered, owned */
+    const TfyScheduling *policy;        /* NULL: fifo */
     void *policy_queue;
     uint32_t policy_count; /* ready tasks that stand there */
     uint64_t policy_seq;
@@ -713,7 +724,9 @@ void tfy__answer_drop(TfyTask *task);
 void tfy__task_give_back(Cold *cold); /* the slot; cold stays for joiners */
 void tfy__task_vacate(Cold *cold);    /* the same, of a task whose frames hold nothing any more */
 void tfy__cold_free(TfyLoop *loop, Cold *cold);
-void tfy__cold_retire(TfyLoop *loop, Cold *cold);   /* the same, of one that holds nothing any more */
+void tfy__cold_retire(TfyLoop *loop, Cold *cold); /* the same, of one that holds nothing any more */
+Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
+                          const char *path);        /* one that has no slot any more; NULL: no memory */
 Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid); /* unfolds it; NULL: there is none */
 Cold *tfy__task_by_path(const Run *run,
                         const char *path); /* the same, but that folded ones that have ended are not sought */
@@ -753,6 +766,7 @@ void tfy__sched_halt(TfyTask *task);
 
 /* family.c and cancel.c */
 Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
+void tfy__run_discard(TfyLoop *loop, Run *run); /* as if it had never been taken up; nothing of it may be under way */
 void tfy__run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
 Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
 void tfy__task_finish(TfyTask *task);                        /* task->error or task->result says how */
@@ -760,6 +774,8 @@ typedef enum Bond { BOND_CHILD, BOND_BODY, BOND_NONE } Bond; /* a child, a body 
 /* Starts a task of the run; the answer, or NULL with task->error set or the task halted. */
 Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                       Bond bond);
+char *tfy__failure_sentence(const Cold *cold,
+                            const TfyObj *error); /* for people; the caller frees it; NULL: no memory */
 const char *tfy__failure_kind(const Cold *ended); /* TaskFailed.kind of a task that did not end well */
 void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
@@ -771,7 +787,8 @@ void tfy__cancel_apply(
     Cold *cold, uint32_t scope, bool force,
     const char *why); /* the arrival is in the log: act on it. scope: a call's, or NO_INDEX: the task */
 bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
-                         int64_t timeout_ms); /* of the top frame; false: task->error or halted */
+                         int64_t timeout_ms);        /* of the top frame; false: task->error or halted */
+uint64_t tfy__scope_arm(Cold *cold, int64_t due_ms); /* the timer of one of its scopes; 0: failed */
 void tfy__scope_raise_timeout(TfyTask *task, uint32_t line, const char *message); /* instead of the pending error */
 void tfy__deadlines_drop(TfyTask *task);                                          /* those of the top frame */
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
@@ -796,6 +813,9 @@ void tfy__step_synced(TfyLoop *loop);                    /* the durable lsn move
 void tfy__step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
 void tfy__step_raise(Pending *pending);                  /* final: task->error is set */
 Pending *tfy__step_new(TfyTask *task, const TfySite *site);
+/* A step as a snapshot has it; args NULL: a pause between two attempts of a call. NULL: no memory. */
+Pending *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key);
+TfyTaskState tfy__step_wait_state(const Pending *pending);
 void tfy__wait_enter(WaitQueue *queue, Pending *pending);
 void tfy__wait_leave(Pending *pending); /* it need not wait anywhere */
 void tfy__step_free(Pending *pending);
@@ -817,6 +837,7 @@ void tfy__step_begin_again(Pending *pending); /* one more attempt, at once */
 bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 
 /* group.c: the bodies of parallel and race */
+Group *tfy__group_new(Run *run);        /* NULL: no memory */
 void tfy__group_body_ended(Cold *body); /* its last record is written */
 void tfy__groups_free(Run *run);
 
@@ -824,6 +845,9 @@ void tfy__groups_free(Run *run);
 void tfy__wait_fd_stop(Pending *pending); /* it waits for one, and need not any more */
 
 /* channel.c */
+Channel *tfy__channel_add(Cold *maker); /* its next one; NULL: no memory */
+bool tfy__channel_put(TfyLoop *loop, Channel *channel,
+                      Message message); /* behind the others; its value is taken over */
 void tfy__channels_free(Cold *maker);
 void tfy__channel_return(Cold *cold); /* a message that was received and not taken goes back to the head of its queue */
 
@@ -835,6 +859,7 @@ void tfy__limit_note(const Pending *pending, const TfyLogRecord *record); /* the
 void tfy__limits_free(TfyLoop *loop);
 
 /* lock.c */
+Lock *tfy__lock_of(Run *run, TfyObj *name, int64_t permits); /* made when it is missing; NULL: no memory */
 void tfy__locks_free(TfyLoop *loop, Run *run);
 bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
 void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
@@ -853,6 +878,8 @@ void tfy__memory_look(TfyLoop *loop); /* cancels tasks that are over the limit *
 bool tfy__deadlocked(const TfyLoop *loop); /* of an idle loop: nothing can ever move any of its live tasks */
 
 /* signal.c */
+SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made when it is missing; NULL: no memory */
+bool tfy__signal_remember(Run *run, const char *id);
 void tfy__signals_free(TfyLoop *loop, Run *run);
 void tfy__signal_recorded(Run *run, const TfyLogRecord *record); /* the history brings one */
 void tfy__signal_return(Cold *cold);                             /* one that was handed to it and not taken */
@@ -902,10 +929,12 @@ bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyB
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
 void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
+const char *tfy__kill_reason(const char *why);          /* the static text that is this one */
 bool tfy__history_live(const Cold *cold);               /* may this task append now? */
 int64_t tfy__history_born(const Run *run, int64_t lsn); /* the task that a TaskSpawn of the history made */
 bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
 void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
+void tfy__history_unhold(Run *run);       /* nobody is to go live any more */
 void tfy__history_park(Cold *cold);       /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
 json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
@@ -918,6 +947,16 @@ void tfy__debug_end(Run *run);                    /* everything was taken, or a 
 /* fork.c: runs that began as a copy of another one's records */
 bool tfy__fork_begin(Run *run, const json_t *instruction); /* its root is there: what its first record says */
 uint64_t tfy__fork_seed(const Cold *cold);                 /* of the task's next random number */
+
+/* snapshot.c, snapshot_restore.c and ended.c */
+void tfy__snapshot_init(TfyLoop *loop);
+void tfy__snapshot_count(Run *run, size_t bytes); /* a record of so many bytes was appended */
+void tfy__snapshots_write(TfyLoop *loop);         /* between two slices: of the runs for which it is time */
+int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STATE: it cannot have one */
+/* Builds the tasks of a new run from the snapshot of its history. 0, or a code with a sentence: then the run holds what was made so far. */
+int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text);
+/* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is none. */
+Cold *tfy__task_known(Run *run, int64_t handle);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

@@ -6,6 +6,8 @@
 #ifndef CORE_EFFECT_H
 #define CORE_EFFECT_H
 
+#include <jansson.h>
+
 #include "tfy.h"
 #include "value/buffer.h"
 
@@ -39,6 +41,9 @@ typedef struct TfyPerformer {
     /* A descriptor that it gave out is not needed any more; handle 0: all of this run. First for the program (durable false: nobody may use
      * it any more), then for the world, when all that was recorded before is durable. NULL: it gives out none. */
     void (*let_go)(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable);
+    /* What it keeps for a run beyond its calls and rebuilds in `replay`: as one JSON value, for a snapshot; and from one (NULL: nothing). */
+    void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
+    void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
 } TfyPerformer;
 
 /* The attempt succeeded. result is borrowed. */
@@ -70,7 +75,8 @@ typedef void (*TfyTimerHandler)(void *arg);
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg);
 void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handles are fine */
 
-int64_t tfy__now_ns(TfyLoop *loop); /* of this turn */
+const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point); /* what is asked for at a point; NULL: nothing */
+int64_t tfy__now_ns(TfyLoop *loop);                         /* of this turn */
 int64_t tfy__wall_ms(TfyLoop *loop);
 const char *tfy__root(TfyLoop *loop);      /* absolute working root */
 int tfy__root_fd(TfyLoop *loop);           /* its directory descriptor, opened at start */

@@ -57,6 +57,20 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     free(run->error);
 }
 
+void tfy__run_discard(TfyLoop *loop, Run *run)
+{
+    Run **link = &loop->runs, *before = NULL;
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->pending) tfy__step_cancel(cold);
+    tfy__history_unhold(run);
+    for (; *link != run; link = &(*link)->next) before = *link;
+    *link = run->next;
+    if (loop->runs_last == run) loop->runs_last = before;
+    if (!run->ended) loop->runs_live--;
+    tfy__run_release(loop, run);
+    free(run);
+}
+
 /* Puts the first frame under a task, its arguments kept. */
 static bool start_frame(Cold *cold, const TfyValue *args)
 {
@@ -120,7 +134,7 @@ typedef struct With {
 static Cold *awaited_task(const Run *run, TfyValue handle)
 {
     Cold *cold = tfy__task_of_handle(run, handle.i);
-    return cold && !cold->end_state ? cold : NULL;
+    return cold && !cold->end_state ? cold : NULL; /* one that only the log knows has ended */
 }
 
 /* False: no memory. */
@@ -158,13 +172,13 @@ static void let_followers_begin(Cold *ended)
     }
 }
 
-static void write_with(TfyBuffer *out, const Run *run, const With *with)
+static void write_with(TfyBuffer *out, Run *run, const With *with)
 {
     if (with->priority) tfy__buffer_printf(out, ",\"priority\":%lld", (long long)with->priority);
     if (!with->after_count) return;
     tfy__buffer_text(out, ",\"after\":[");
     for (int64_t i = 0; i < with->after_count; i++) {
-        const Cold *cold = tfy__task_of_handle(run, with->after[i].i);
+        const Cold *cold = tfy__task_known(run, with->after[i].i);
         tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", cold ? cold->log.path : "?");
     }
     tfy__buffer_char(out, ']');
@@ -200,7 +214,7 @@ static bool write_path(Birth *birth, const char *parent, uint32_t number)
 }
 
 /* What the program decides: the rest of the payload, the same in every replay. */
-static void write_request(TfyBuffer *out, const Run *run, const Birth *birth)
+static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
 {
     static const char *const ends[] = {
         [BOND_CHILD] = "}", [BOND_BODY] = ",\"body\":true}", [BOND_NONE] = ",\"detached\":true}"};
@@ -376,7 +390,7 @@ static const char *workflow_at(const Run *run, const char *path)
 
 /* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in and the places from
  * the inside out. False: the error tells of no task that ended. */
-static bool say_cause(TfyBuffer *out, const TfyTask *task, const TfyObj *error)
+static bool say_cause(TfyBuffer *out, const Cold *cold, const TfyObj *error)
 {
     if (error->type != &tfy_type_task_failed) return false;
     const TfyString *message = (const TfyString *)tfy_field(error, 0).o,
@@ -384,26 +398,26 @@ static bool say_cause(TfyBuffer *out, const TfyTask *task, const TfyObj *error)
     bool killed = kind && strcmp(kind->bytes, "killed") == 0;
     bool failed = kind && (strcmp(kind->bytes, "failed") == 0 || strcmp(kind->bytes, "panicked") == 0);
     if (!path || !message || !(killed || failed)) return false;
-    const char *workflow = workflow_at(cold_of(task)->run, path->bytes);
+    const char *workflow = workflow_at(cold->run, path->bytes);
     tfy__buffer_printf(out, ": task %s%s%s%s %s", path->bytes, workflow ? " (" : "", workflow ? workflow : "",
                        workflow ? ")" : "", killed ? "was killed" : kind->bytes);
     if (failed) tfy__buffer_printf(out, ": %.*s", (int)message->byte_len, message->bytes);
     return true;
 }
 
-static char *failure_sentence(const TfyTask *task, const TfyObj *error)
+char *tfy__failure_sentence(const Cold *cold, const TfyObj *error)
 {
     TfyBuffer out = {0};
     const TfyString *message = (const TfyString *)error_message(error);
     tfy__buffer_text(&out, error->type->name);
-    bool joined = say_cause(&out, task, error);
+    bool joined = say_cause(&out, cold, error);
     if (!joined && message && message->byte_len)
         tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
     if (error->aux) {
         uint32_t line = error->aux;
-        const char *file = tfy__line_file(task->loop->program, &line);
-        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)", file ? file : task->loop->program->name,
-                           line);
+        const char *file = tfy__line_file(cold->run->loop->program, &line);
+        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)",
+                           file ? file : cold->run->loop->program->name, line);
     }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
@@ -522,7 +536,7 @@ void tfy__task_finish(TfyTask *task)
     if (state == TFY_TASK_COMPLETED) {
         cold->value = tfy_take(task);
     } else {
-        if (state == TFY_TASK_FAILED) cold->failure_text = failure_sentence(task, task->error);
+        if (state == TFY_TASK_FAILED) cold->failure_text = tfy__failure_sentence(cold, task->error);
         if (state == TFY_TASK_FAILED)
             tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
         cold->failure = tfy_take_error(task);

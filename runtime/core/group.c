@@ -27,7 +27,7 @@ static Group *group_of(TfyTask *task, const TfyObj *handles)
     return body_count(handles) ? body_at(task, handles, 0)->group : NULL;
 }
 
-static Group *group_new(Run *run)
+Group *tfy__group_new(Run *run)
 {
     Group *group = calloc(1, sizeof *group);
     if (!group) return NULL;
@@ -58,7 +58,7 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
         tfy_cut(task, mark);
     }
     Group *group = group_of(task, *handles);
-    if (!group && !(group = group_new(cold_of(task)->run))) return tfy__out_of_memory(task);
+    if (!group && !(group = tfy__group_new(cold_of(task)->run))) return tfy__out_of_memory(task);
     if (!tfy_list_push(task, point->line, handles, tfy_of_int(0))) return false;
     TfyValue *place = &((TfyList *)*handles)->items[body_count(*handles) - 1];
     Cold *body = tfy__task_spawn(task, point, workflow, args, BOND_BODY);

@@ -6,7 +6,7 @@
 /* NULL: there is no such task in this run. */
 static Cold *join_target(const Pending *pending)
 {
-    return tfy__task_of_handle(pending->cold->run, pending->call.args[0].i);
+    return tfy__task_known(pending->cold->run, pending->call.args[0].i);
 }
 
 static void join_live(Pending *pending)

@@ -17,7 +17,7 @@ static Lock **bucket_of(Run *run, const TfyObj *name)
 }
 
 /* The first use fixes the number of permits. NULL: no memory. */
-static Lock *lock_of(Run *run, TfyObj *name, int64_t permits)
+Lock *tfy__lock_of(Run *run, TfyObj *name, int64_t permits)
 {
     if (!run->locks && !(run->locks = calloc(LOCK_BUCKETS, sizeof(Lock *)))) return NULL;
     Lock **bucket = bucket_of(run, name);
@@ -126,7 +126,7 @@ static bool find_asked(const Pending *pending, Lock **lock)
     const TfyCall *call = &pending->call;
     *lock = NULL;
     if (call->args[1].i < 1) return true;
-    *lock = lock_of(pending->cold->run, call->args[0].o, call->args[1].i);
+    *lock = tfy__lock_of(pending->cold->run, call->args[0].o, call->args[1].i);
     if (!*lock) tfy__loop_fail(call->loop, TFY_E_NOMEM, "no memory for a lock");
     return *lock != NULL;
 }

@@ -46,6 +46,12 @@ const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number)
     return number && number <= loop->program->point_count ? loop->program->points[number - 1] : NULL;
 }
 
+const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point)
+{
+    const TfyProgram *program = loop->program;
+    return program->sites && point && point <= program->point_count ? program->sites[point - 1] : NULL;
+}
+
 uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number)
 {
     const TfyPoint *point = tfy__point_of(loop, number);
@@ -275,6 +281,7 @@ static int open_core(TfyLoop *loop, char *error_text)
     code = tfy__tasks_init(loop);
     if (code < 0) return code;
     tfy__memory_init(loop);
+    tfy__snapshot_init(loop);
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);
@@ -480,6 +487,7 @@ static int turn(TfyLoop *loop, bool block)
     happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
+    if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
 #include "core/debug.h"
+#include "step.h"
 
 json_t *tfy__record_json(const TfyLogRecord *record)
 {
@@ -82,6 +82,17 @@ static void release_held(Run *run)
         run->held_first = pending->held_next;
         pending->held = false;
         tfy__step_queue(pending); /* also recycles the dead ones */
+    }
+    run->held_last = NULL;
+}
+
+void tfy__history_unhold(Run *run)
+{
+    while (run->held_first) {
+        Pending *pending = run->held_first;
+        run->held_first = pending->held_next;
+        pending->held = false;
+        tfy__step_dequeued(pending);
     }
     run->held_last = NULL;
 }
@@ -166,7 +177,7 @@ bool tfy__history_attach(Cold *cold)
     cold->log.chain = known->chain;
     cold->log.born = known->born;
     cold->next_record = run->first_of_task[at];
-    if (cold->next_record != NO_INDEX) cold->task->state |= T_REPLAYING;
+    if (cold->next_record != NO_INDEX && cold->task) cold->task->state |= T_REPLAYING;
     return true;
 }
 
@@ -210,7 +221,7 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
 
 /* ---- what came from outside ---- */
 
-static const char *static_reason(const char *why)
+const char *tfy__kill_reason(const char *why)
 {
     static const char *const reasons[] = {
         "killed",   "its parent failed", "its parent was cancelled", "its parent was killed", "its group has ended",
@@ -241,7 +252,7 @@ static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_
     *arrival = (Arrival){.signal = json_object_get(json, "value") != NULL,
                          .target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
                          .force = json_is_true(json_object_get(json, "force")),
-                         .why = scope ? "timeout" : static_reason(json_string_value(json_object_get(json, "why")))};
+                         .why = scope ? "timeout" : tfy__kill_reason(json_string_value(json_object_get(json, "why")))};
     json_decref(json);
     return ours && here;
 }
@@ -341,6 +352,9 @@ static bool index_history(Run *run, TfyHistory *history)
     for (uint32_t i = 0; ok && i < history->task_count; i++) last[i] = NO_INDEX;
     for (uint32_t i = count; ok && i-- > 0;) {
         uint32_t task = history->record_tasks[i];
+        run->next_of_task[i] = NO_INDEX;
+        run->taken[i] = history->records[i].type == TFY_R_SNAPSHOT; /* nobody's step */
+        if (run->taken[i]) continue;
         run->next_of_task[i] = last[task];
         last[task] = i;
     }
@@ -402,7 +416,10 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
-    int code = index_history(run, history) ? begin_from_history(loop, run, history, error_text) : TFY_E_NOMEM;
+    int code = TFY_E_NOMEM;
+    if (index_history(run, history))
+        code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
+                                 : begin_from_history(loop, run, history, error_text);
     if (code < 0) { /* nobody waits for it */
         run->ended = true;
         loop->runs_live--;
@@ -508,16 +525,29 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
     return TFY_E_STATE;
 }
 
+static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
+
+/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there. */
+static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
+{
+    TfyHistory *history;
+    char which[24];
+    snprintf(which, sizeof which, "%lld", (long long)run->log.id);
+    tfy__run_discard(loop, run);
+    int code = tfy__history_read(loop->log, which, &history, error_text);
+    return code < 0 ? code : resume_history(loop, history, error_text);
+}
+
 /* Takes the history over in every case. */
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     Run *run = NULL;
     tfy__loop_clock(loop);
+    bool whole = !history->snapshot;
     int code = attach_run(loop, history, true, &run, error_text);
-    if (code < 0) {
-        if (!run) tfy__history_free(history);
-        return code;
-    }
+    if (code < 0 && !run) tfy__history_free(history);
+    if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
+    if (code < 0) return code;
     if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
@@ -528,7 +558,7 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
     TfyHistory *history;
-    int code = tfy__history_read(loop->log, which, &history, error_text);
+    int code = tfy__history_read_tail(loop->log, which, &history, error_text);
     if (code < 0) return code;
     code = refuse_history(loop, history, error_text);
     if (code == 0) return resume_history(loop, history, error_text);
@@ -548,7 +578,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
         char id[24];
         TfyHistory *history;
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        code = tfy__history_read(loop->log, id, &history, error_text);
+        code = tfy__history_read_tail(loop->log, id, &history, error_text);
         if (code < 0) break;
         if (same_program(loop, history) && !lives_here(loop, history))
             code = resume_history(loop, history, error_text);

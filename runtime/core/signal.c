@@ -11,7 +11,7 @@
 /* ---- what a run knows ---- */
 
 /* NULL: no memory. */
-static SignalName *name_of(Run *run, const char *text, size_t len)
+SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len)
 {
     for (SignalName *name = run->signals; name; name = name->next) {
         const TfyString *known = (const TfyString *)name->text;
@@ -68,7 +68,7 @@ static bool seen(const Run *run, const char *id)
     return known != NULL;
 }
 
-static bool remember(Run *run, const char *id)
+bool tfy__signal_remember(Run *run, const char *id)
 {
     SignalId *known = malloc(sizeof *known + strlen(id) + 1);
     if (!known) return false;
@@ -139,7 +139,7 @@ static void serve(TfyLoop *loop, SignalName *name)
 static SignalName *asked(const Pending *pending)
 {
     const TfyString *text = (const TfyString *)pending->call.args[0].o;
-    SignalName *name = name_of(pending->cold->run, text->bytes, text->byte_len);
+    SignalName *name = tfy__signal_name_of(pending->cold->run, text->bytes, text->byte_len);
     if (!name) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a signal");
     return name;
 }
@@ -193,9 +193,9 @@ void tfy__signal_return(Cold *cold)
 /* It is in the log. value: JSON, taken over; NULL: no memory for it. */
 static void arrived(Run *run, const char *text, size_t len, char *value, const char *id)
 {
-    SignalName *name = name_of(run, text, len);
+    SignalName *name = tfy__signal_name_of(run, text, len);
     Signal *signal = malloc(sizeof *signal);
-    if (!name || !signal || !value || (id && !remember(run, id))) {
+    if (!name || !signal || !value || (id && !tfy__signal_remember(run, id))) {
         free(signal);
         free(value);
         tfy__loop_fail(run->loop, TFY_E_NOMEM, "no memory for a signal");

@@ -177,7 +177,7 @@ const Inner *tfy__step_inner(const Pending *pending)
 
 /* ---- answers ---- */
 
-static uint8_t wait_state(const Pending *pending)
+TfyTaskState tfy__step_wait_state(const Pending *pending)
 {
     if (pending->backoff_only) return TFY_TASK_SLEEPING;
     const Inner *inner = tfy__step_inner(pending);
@@ -253,6 +253,7 @@ int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_
                        (long long)tfy__log_durable(loop->log));
     loop->metrics.records[type]++;
     if (cold->task) cold->task->passages = 0;
+    tfy__snapshot_count(cold->run, payload->len);
     return lsn;
 }
 
@@ -424,6 +425,25 @@ static bool keep_args(Pending *pending, const TfyValue *args)
     return true;
 }
 
+Pending *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key)
+{
+    Pending *pending = tfy__step_new(task, site);
+    if (!pending) return NULL;
+    if (!args) {
+        pending->backoff_only = true;
+        pending->call.result = &tfy_type_nothing;
+        return pending;
+    }
+    if (!keep_args(pending, args) || !compute_digest(pending)) {
+        tfy__step_free(pending);
+        return NULL;
+    }
+    snprintf(pending->key, sizeof pending->key, "%s", key);
+    pending->call.key = pending->key;
+    pending->call.record_type = result_record(site->tool);
+    return pending;
+}
+
 /* The key from the source, or tfy__record_key's, written into a buffer that is there. */
 static bool set_key(Pending *pending, TfyObj *key)
 {
@@ -448,7 +468,7 @@ static bool set_key(Pending *pending, TfyObj *key)
 static TfyStatus run_step(TfyTask *task, Pending *pending)
 {
     Cold *cold = cold_of(task);
-    uint8_t waiting = wait_state(pending);
+    TfyTaskState waiting = tfy__step_wait_state(pending);
     mark_running(task);
     tfy__step_advance(pending);
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */

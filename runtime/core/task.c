@@ -236,6 +236,15 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     return cold;
 }
 
+Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+{
+    Cold *cold = tfy__task_new(loop, run, workflow, tid, path);
+    if (!cold) return NULL;
+    tfy__task_vacate(cold);
+    run->live--;
+    return cold;
+}
+
 void tfy__task_vacate(Cold *cold)
 {
     TfyTask *task = cold->task;

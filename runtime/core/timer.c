@@ -351,6 +351,11 @@ bool tfy__timers_has(const Timers *timers, uint64_t handle)
     return of_handle(timers, handle) != NULL;
 }
 
+int64_t tfy__timers_due(const Timers *timers, uint64_t handle)
+{
+    return of_handle(timers, handle)->due_ns;
+}
+
 uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg)
 {
     Timer *timer = node_at(timers, node);

@@ -25,12 +25,14 @@ typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
 /* How many answers a run has had to one request; an open-addressing table. */
 typedef struct Count {
     uint64_t key;      /* hash of the run's uuid and the request's digest; 0: free */
+    uint64_t run;      /* hash of the run's uuid */
     uint32_t answered; /* the highest occurrence that was answered */
 } Count;
 
 typedef struct Memory {
     struct Memory *next;
     uint64_t task;       /* hash of the run's uuid and the task's path */
+    uint64_t run;        /* hash of the run's uuid */
     const TfySite *site; /* the place that asks */
     int64_t misfits;     /* answers in a row that did not fit */
     TfyLlmMisfit last;
@@ -112,6 +114,11 @@ TfyLlmLimits *tfy__llm_limits(TfyLoop *loop)
 
 /* ---- occurrences ---- */
 
+static uint64_t run_key(const char *uuid)
+{
+    return XXH3_64bits(uuid, 36);
+}
+
 static uint64_t count_key(TfyTask *task, uint64_t digest)
 {
     uint64_t key = XXH3_64bits_withSeed(tfy__run_uuid(task), 36, digest);
@@ -138,15 +145,20 @@ static bool grow_counts(Llm *llm)
     return true;
 }
 
-/* The count of a request in its run, made at 0 when it is new; NULL: no memory. */
-static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
+static Count *count_by_key(Llm *llm, uint64_t key, uint64_t run)
 {
-    uint64_t key = count_key(task, digest);
     if (2 * llm->count_used >= llm->count_cap && !grow_counts(llm)) return NULL;
     Count *count = probe_count(llm->counts, llm->count_cap, key);
     if (count->key == 0) llm->count_used++;
     count->key = key;
+    count->run = run;
     return count;
+}
+
+/* The count of a request in its run, made at 0 when it is new; NULL: no memory. */
+static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
+{
+    return count_by_key(llm, count_key(task, digest), run_key(tfy__run_uuid(task)));
 }
 
 /* ---- misfits ---- */
@@ -154,7 +166,7 @@ static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
 static uint64_t task_key(TfyTask *task)
 {
     const char *path = tfy__task_path(task);
-    return XXH3_64bits_withSeed(path, strlen(path), XXH3_64bits(tfy__run_uuid(task), 36));
+    return XXH3_64bits_withSeed(path, strlen(path), run_key(tfy__run_uuid(task)));
 }
 
 static Memory **find_memory(Llm *llm, TfyTask *task)
@@ -190,6 +202,7 @@ static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
     if (!memory && (memory = calloc(1, sizeof *memory))) {
         memory->next = llm->memories;
         memory->task = task_key(task);
+        memory->run = run_key(tfy__run_uuid(task));
         llm->memories = memory;
     }
     if (memory && memory->site != site) memory->misfits = 0;
@@ -488,5 +501,84 @@ static bool replay(TfyTask *task, const TfySite *site, const char *text, size_t 
     return ok;
 }
 
-const TfyPerformer tfy__perform_llm = {
-    .name = "llm", .start = start, .abort = abort_call, .close = close_llm, .replay = replay};
+/* ---- snapshots ---- */
+
+static void save_memory(TfyBuffer *out, const Memory *memory)
+{
+    tfy__buffer_printf(out, "{\"task\":\"%016llx\",\"point\":%u,\"misfits\":%lld,\"answer\":",
+                       (unsigned long long)memory->task, memory->site->point->number, (long long)memory->misfits);
+    tfy__buffer_json_string(out, memory->last.answer, memory->last.answer_len);
+    tfy__buffer_text(out, ",\"error\":");
+    tfy__buffer_json_string(out, memory->last.error, strlen(memory->last.error));
+    tfy__buffer_char(out, '}');
+}
+
+static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
+{
+    const Llm *llm = *tfy__module(loop, TFY_M_LLM);
+    const uint64_t run = run_key(run_uuid);
+    const char *comma = "";
+    tfy__buffer_text(out, "{\"counts\":[");
+    for (size_t i = 0; llm && i < llm->count_cap; i++) {
+        if (!llm->counts[i].key || llm->counts[i].run != run) continue;
+        tfy__buffer_printf(out, "%s[\"%016llx\",%u]", comma, (unsigned long long)llm->counts[i].key,
+                           llm->counts[i].answered);
+        comma = ",";
+    }
+    comma = "";
+    tfy__buffer_text(out, "],\"misfits\":[");
+    for (const Memory *memory = llm ? llm->memories : NULL; memory; memory = memory->next) {
+        if (memory->run != run || !memory->last.answer) continue;
+        tfy__buffer_text(out, comma);
+        save_memory(out, memory);
+        comma = ",";
+    }
+    tfy__buffer_text(out, "]}");
+}
+
+static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
+{
+    const char *task = json_string_value(json_object_get(json, "task"));
+    const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
+    const TfySite *site = tfy__site_at(llm->loop, (uint32_t)json_integer_value(json_object_get(json, "point")));
+    Memory *memory = task && site && json_is_string(answer) && json_is_string(error) ? calloc(1, sizeof *memory) : NULL;
+    if (!memory) return;
+    const size_t len = json_string_length(answer);
+    *memory = (Memory){.next = llm->memories,
+                       .task = strtoull(task, NULL, 16),
+                       .run = run,
+                       .site = site,
+                       .misfits = json_integer_value(json_object_get(json, "misfits"))};
+    memory->last = (TfyLlmMisfit){malloc(len + 1), len, strdup(json_string_value(error))};
+    if (memory->last.answer && memory->last.error) {
+        memcpy(memory->last.answer, json_string_value(answer), len + 1);
+        llm->memories = memory;
+        return;
+    }
+    free(memory->last.answer);
+    free(memory->last.error);
+    free(memory);
+}
+
+/* Without memory a request counts as a new one, and an asking as the first: as `remember` has it. */
+static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
+{
+    const json_t *counts = json_object_get(json, "counts"), *misfits = json_object_get(json, "misfits");
+    const uint64_t run = run_key(run_uuid);
+    Llm *llm = json_array_size(counts) || json_array_size(misfits) ? find_llm(loop) : NULL;
+    for (size_t i = 0; llm && i < json_array_size(counts); i++) {
+        const json_t *pair = json_array_get(counts, i);
+        const char *key = json_string_value(json_array_get(pair, 0));
+        Count *count = key ? count_by_key(llm, strtoull(key, NULL, 16), run) : NULL;
+        if (count) count->answered = (uint32_t)json_integer_value(json_array_get(pair, 1));
+    }
+    for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run, json_array_get(misfits, i));
+}
+
+const TfyPerformer tfy__perform_llm = {.name = "llm",
+                                       .start = start,
+                                       .abort = abort_call,
+                                       .close = close_llm,
+                                       .replay = replay,
+                                       .save = save,
+                                       .restore = restore};

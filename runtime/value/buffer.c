@@ -14,7 +14,8 @@ bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
     if (buffer->failed) return false;
     if (len < buffer->cap && buffer->len < buffer->cap - len) return true;
     size_t cap = buffer->cap ? buffer->cap * 2 : 64;
-    if (len > TFY_BUFFER_MAX || buffer->len + len > TFY_BUFFER_MAX) {
+    const size_t max = buffer->max ? buffer->max : TFY_BUFFER_MAX;
+    if (len > max || buffer->len + len > max) {
         buffer->failed = true;
         return false;
     }

@@ -26,6 +26,8 @@ typedef struct Reading {
     uint64_t *base_chains; /* per task: the chain there */
     Found *found;          /* records in the order they were met */
     size_t found_count, found_room;
+    int64_t first_root; /* the root's number when it was born */
+    bool tail;          /* from the newest snapshot on, if there is one */
     char *error_text;
 } Reading;
 
@@ -175,22 +177,39 @@ static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *reco
     return 0;
 }
 
+/* The record with this lsn, which is one of the task's and lies below `above`. Its payload is the store's. */
+static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_t above, TfyLogRecord *record)
+{
+    TfyStore *store = reading->log->store;
+    int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, lsn, record) : TFY_E_ABSENT;
+    if (code == TFY_E_ABSENT) return refuse(reading, TFY_E_DATA, "record", lsn, "is missing");
+    if (code) return refuse_store(reading, code);
+    if (record->tid != task->tid) return refuse(reading, TFY_E_DATA, "record", lsn, "is not of its task");
+    return 0;
+}
+
+static int check_chain(Reading *reading, uint32_t index, size_t first);
+
 /* From the head down; each step must lead to a smaller lsn of the same task, so damage cannot make it endless. */
 static int walk_task(Reading *reading, uint32_t index)
 {
-    TfyStore *store = reading->log->store;
     const TfyLogTask *task = &reading->history->tasks[index];
     const size_t first = reading->found_count;
     for (int64_t lsn = task->head, above = INT64_MAX; lsn != reading->bases[index];) {
         TfyLogRecord record;
-        int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, lsn, &record) : TFY_E_ABSENT;
-        if (code == TFY_E_ABSENT) return refuse(reading, TFY_E_DATA, "record", lsn, "is missing");
-        if (code) return refuse_store(reading, code);
-        if (record.tid != task->tid) return refuse(reading, TFY_E_DATA, "record", lsn, "is not of its task");
-        if ((code = keep_record(reading, index, &record))) return code;
+        int code = get_own(reading, task, lsn, above, &record);
+        if (!code) code = keep_record(reading, index, &record);
+        if (code) return code;
         above = lsn;
         lsn = record.prev;
     }
+    return check_chain(reading, index, first);
+}
+
+/* A task's records from `first` on, newest first, must follow from its base and end at its head. */
+static int check_chain(Reading *reading, uint32_t index, size_t first)
+{
+    const TfyLogTask *task = &reading->history->tasks[index];
     uint64_t chain = reading->base_chains[index];
     for (size_t i = reading->found_count; i > first; i--) {
         const TfyLogRecord *record = &reading->found[i - 1].record;
@@ -292,6 +311,187 @@ static void refresh_states(TfyHistory *history)
     }
 }
 
+/* ---- from a snapshot on ---- */
+
+/* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain says that it is what was
+ * written. */
+static int take_snapshot(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    const TfyLogRecord *snapshot = &reading->found[reading->found_count - 1].record;
+    uint64_t chain = reading->base_chains[0];
+    if (snapshot->prev != reading->bases[0]) {
+        TfyLogRecord before;
+        const int code = get_own(reading, &history->tasks[0], snapshot->prev, snapshot->lsn, &before);
+        if (code) return code;
+        chain = before.chain;
+    }
+    if (tfy__chain_next(chain, snapshot) != snapshot->chain)
+        return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "was changed since it was written");
+    history->snapshot = json_loadb(snapshot->payload, snapshot->payload_len, JSON_ALLOW_NUL, NULL);
+    if (!history->snapshot) return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "cannot be read");
+    history->snapshot_bytes = snapshot->payload_len;
+    history->snapshot_lsn = snapshot->lsn;
+    reading->bases[0] = snapshot->lsn;
+    reading->base_chains[0] = snapshot->chain;
+    free((char *)snapshot->payload);
+    reading->found_count--;
+    return 0;
+}
+
+static void forget_found(Reading *reading)
+{
+    for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
+    reading->found_count = 0;
+}
+
+/* The root and its records behind the newest snapshot, which stands in its chain. TFY_E_ABSENT: there is no snapshot. */
+static int read_root_tail(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    TfyStoreTask row;
+    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.root, &row);
+    if (!code) code = take_task(reading, &row);
+    for (int64_t lsn = code ? 0 : history->tasks[0].head, above = INT64_MAX; !code && lsn != reading->bases[0];) {
+        TfyLogRecord record;
+        if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
+        if ((code = keep_record(reading, 0, &record))) return code;
+        if (record.type == TFY_R_SNAPSHOT) {
+            code = take_snapshot(reading);
+            return code ? code : check_chain(reading, 0, 0);
+        }
+        above = lsn;
+        lsn = record.prev;
+    }
+    return code ? code : TFY_E_ABSENT;
+}
+
+/* Down to the record at which its chain had a certain value: numbers change when a run moves to another database, chains do not. */
+static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
+{
+    const TfyLogTask *task = &reading->history->tasks[index];
+    const size_t first = reading->found_count;
+    int64_t lsn = task->head;
+    for (int64_t above = INT64_MAX; lsn != reading->bases[index];) {
+        TfyLogRecord record;
+        int code = get_own(reading, task, lsn, above, &record);
+        if (code) return code;
+        if (record.chain == chain) break;
+        if ((code = keep_record(reading, index, &record))) return code;
+        above = lsn;
+        lsn = record.prev;
+    }
+    if (lsn == reading->bases[index] && reading->base_chains[index] != chain)
+        return refuse(reading, TFY_E_DATA, "task", task->tid, "does not fit its snapshot");
+    reading->bases[index] = lsn;
+    reading->base_chains[index] = chain;
+    return check_chain(reading, index, first);
+}
+
+/* A task that the snapshot has: its chain goes on from where it stood then. */
+static int read_task_tail(Reading *reading, const json_t *known)
+{
+    TfyHistory *history = reading->history;
+    const int64_t tid = history->run.root + json_integer_value(json_object_get(known, "task"));
+    const char *chain = json_string_value(json_object_get(known, "chain"));
+    TfyStoreTask row;
+    if (tid == history->run.root) return 0;
+    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
+    if (code || row.run != history->run.id || !chain) return refuse(reading, TFY_E_DATA, "task", tid, "is missing");
+    if ((code = take_task(reading, &row))) return code;
+    return walk_to_chain(reading, history->task_count - 1, strtoull(chain, NULL, 16));
+}
+
+static bool is_birth(const TfyLogRecord *record);
+
+static int64_t number_in(const TfyLogRecord *record, const char *name)
+{
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const int64_t number = json_integer_value(json_object_get(payload, name));
+    json_decref(payload);
+    return number;
+}
+
+/* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is read. */
+static int read_births(Reading *reading)
+{
+    for (size_t i = 0; i < reading->found_count; i++) {
+        const TfyLogRecord *record = &reading->found[i].record;
+        if (!is_birth(record)) continue;
+        const int64_t tid = reading->history->run.root + number_in(record, "tid") - reading->first_root;
+        TfyStoreTask row;
+        int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
+        if (code || row.run != reading->history->run.id) return refuse(reading, TFY_E_DATA, "task", tid, "is missing");
+        code = take_task(reading, &row);
+        if (!code) code = walk_task(reading, reading->history->task_count - 1);
+        if (code) return code;
+    }
+    return 0;
+}
+
+static int by_tid(const void *left, const void *right, void *tasks)
+{
+    const int64_t a = ((const TfyLogTask *)tasks)[*(const uint32_t *)left].tid,
+                  b = ((const TfyLogTask *)tasks)[*(const uint32_t *)right].tid;
+    return (a > b) - (a < b);
+}
+
+/* Whoever takes the history up looks tasks up by their number. */
+static int order_tasks(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    const uint32_t count = history->task_count;
+    uint32_t *order = malloc((count + 1) * sizeof *order), *place = malloc((count + 1) * sizeof *place);
+    TfyLogTask *tasks = malloc((count + 1) * sizeof *tasks);
+    const bool ok = order && place && tasks;
+    for (uint32_t i = 0; ok && i < count; i++) order[i] = i;
+    if (ok) qsort_r(order, count, sizeof *order, by_tid, history->tasks);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        tasks[i] = history->tasks[order[i]];
+        place[order[i]] = i;
+    }
+    for (size_t i = 0; ok && i < reading->found_count; i++) reading->found[i].task = place[reading->found[i].task];
+    if (ok) memcpy(history->tasks, tasks, count * sizeof *tasks);
+    free(order);
+    free(place);
+    free(tasks);
+    return ok ? 0 : no_memory(reading);
+}
+
+/* The root's first record: its workflow names the run, and the number it had then is what births are counted from. */
+static int read_root_birth(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    TfyLogRecord birth;
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->tasks[0].born, &birth);
+    if (code || birth.type != TFY_R_INSTRUCTION_START)
+        return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
+    reading->first_root = number_in(&birth, "tid");
+    history->workflow = workflow_of(&birth);
+    return history->workflow ? 0 : no_memory(reading);
+}
+
+/* TFY_E_ABSENT: the run has no snapshot, and nothing was read. */
+static int read_tail(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    int code = read_root_tail(reading);
+    if (code == TFY_E_ABSENT) {
+        forget_found(reading);
+        while (history->task_count) free(history->tasks[--history->task_count].path);
+        return code;
+    }
+    if (!code) code = read_root_birth(reading);
+    const json_t *tasks = json_object_get(history->snapshot, "tasks");
+    for (size_t i = 0; !code && i < json_array_size(tasks); i++)
+        code = read_task_tail(reading, json_array_get(tasks, i));
+    if (!code) code = read_births(reading);
+    if (!code) code = order_tasks(reading);
+    if (!code) code = order_records(reading);
+    if (!code) refresh_states(history);
+    return code;
+}
+
 static int take_program(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -312,6 +512,7 @@ static int read_run(Reading *reading, const char *run)
     if (!code) code = find_run(reading, run);
     if (!code) code = take_program(reading);
     if (code) return code;
+    if (reading->tail && (code = read_tail(reading)) != TFY_E_ABSENT) return code;
     code = TFY_STORE(reading->log->store, TFY_CALL_READ, see_tasks, history->run.id, take_task, reading);
     if (code) return reading->error_text && reading->error_text[0] ? code : refuse_store(reading, code);
     for (uint32_t i = 0; !code && i < history->task_count; i++) code = walk_task(reading, i);
@@ -329,10 +530,10 @@ static void free_reading(Reading *reading)
     free(reading->base_chains);
 }
 
-int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+static int read_history(TfyLog *log, const char *run, bool tail, TfyHistory **result, char *error_text)
 {
     char text[TFY_ERROR_TEXT] = "";
-    Reading reading = {.log = log, .history = calloc(1, sizeof(TfyHistory)), .error_text = text};
+    Reading reading = {.log = log, .history = calloc(1, sizeof(TfyHistory)), .tail = tail, .error_text = text};
     *result = NULL;
     if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
     pthread_mutex_lock(&log->store_mutex);
@@ -352,9 +553,21 @@ int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *e
     return 0;
 }
 
+int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+{
+    return read_history(log, run, false, result, error_text);
+}
+
+int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+{
+    return read_history(log, run, true, result, error_text);
+}
+
 void tfy__history_free(TfyHistory *history)
 {
     if (!history) return;
+    if (history->snapshot) free(history->workflow); /* there are no task_workflows */
+    json_decref(history->snapshot);
     for (uint32_t i = 0; i < history->task_count; i++) {
         free(history->tasks[i].path);
         if (history->task_workflows) free(history->task_workflows[i]);
@@ -460,4 +673,49 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
     *names = listing.names;
     *count = listing.count;
     return 0;
+}
+
+/* ---- the end of one task ---- */
+
+static int read_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end)
+{
+    TfyStoreTask row;
+    TfyLogRecord record;
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+    if (code || row.run != run->id) return code ? code : TFY_E_ABSENT;
+    const TfyHead *head = tfy__heads_find(&log->heads, tid);
+    end->path = strdup(row.path);
+    end->born = row.born;
+    end->head = head && head->lsn > row.head ? head->lsn : row.head;
+    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, row.born, &record);
+    if (!code) end->workflow = workflow_of(&record);
+    if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_record, end->head, &record);
+    if (code) return code;
+    if (record.type != TFY_R_TASK_EXIT && record.type != TFY_R_TASK_ABORT) return TFY_E_ABSENT;
+    end->type = record.type;
+    end->chain = record.chain;
+    end->payload = strndup(record.payload, record.payload_len);
+    return end->path && end->workflow && end->payload ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end)
+{
+    *end = (TfyLogEnd){0};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = read_end(log, run, tid, end);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (code) tfy__log_end_free(end);
+    return code;
+}
+
+void tfy__log_end_free(TfyLogEnd *end)
+{
+    free(end->path);
+    free(end->workflow);
+    free(end->payload);
+    *end = (TfyLogEnd){0};
 }

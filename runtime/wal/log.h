@@ -125,11 +125,28 @@ typedef struct TfyHistory {
     TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
     uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
+    /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since. */
+    struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
+    size_t snapshot_bytes;
+    int64_t snapshot_lsn;
 } TfyHistory;
 
 /* Finds a run: a uuid in full, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the chains of all it reads. */
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
+/* The same, but from its newest snapshot on, if it has one: what taking it up again needs. */
+int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
+
+/* How one task of a run ended. 0; TFY_E_ABSENT: the run has no such task, or it has not ended; else what went wrong. */
+typedef struct TfyLogEnd {
+    char *path, *workflow;
+    int64_t born, head;
+    uint64_t chain;
+    int type;      /* TFY_R_TASK_EXIT or TFY_R_TASK_ABORT */
+    char *payload; /* of that record */
+} TfyLogEnd;
+int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end);
+void tfy__log_end_free(TfyLogEnd *end);
 
 /* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
 int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);

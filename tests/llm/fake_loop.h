@@ -127,6 +127,13 @@ const char *tfy__llm_option(TfyLoop *loop)
     return loop->option;
 }
 
+const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point)
+{
+    (void)loop;
+    (void)point;
+    return NULL;
+}
+
 const char *tfy__run_uuid(TfyTask *task)
 {
     return task->loop->uuid;
