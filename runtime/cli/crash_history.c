@@ -86,8 +86,9 @@ bool crash_history_doubt(const char *db, Doubt *doubt)
 {
     sqlite3 *handle = open_db(db);
     sqlite3_stmt *statement = prepare(
-        handle, "SELECT t.path, w.step, json_extract(w.payload,'$.key') FROM wal w JOIN task t ON t.tid=w.tid "
-                "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v WHERE v.tid=w.tid) LIMIT 1");
+        handle,
+        "SELECT t.path, w.step, json_extract(w.payload,'$.key') FROM wal w JOIN task t ON t.tid=w.tid "
+        "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v WHERE v.tid=w.tid AND v.type<>33) LIMIT 1");
     bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
     if (found) {
         snprintf(doubt->path, sizeof doubt->path, "%s", text_at(statement, 0));
@@ -185,7 +186,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         *walk = (Walk){.again = -1};
         snprintf(walk->path, sizeof walk->path, "%s", path);
     }
-    if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT ||
+    if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT || type == TFY_R_SNAPSHOT ||
         said_before(walk, type, step))
         return NULL;
     json_t *payload = json_loads(text_at(row, 4), JSON_ALLOW_NUL, NULL);

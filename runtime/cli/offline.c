@@ -47,13 +47,19 @@ static bool is_run_signal(const TfyLogRecord *record)
     return is;
 }
 
+/* A snapshot stands there, too. */
+static bool is_apart(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SNAPSHOT || is_run_signal(record);
+}
+
 /* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
 static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
 {
     const TfyLogRecord *open = NULL;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
-        if (history->record_tasks[i] != task || is_run_signal(record)) continue;
+        if (history->record_tasks[i] != task || is_apart(record)) continue;
         bool opens = doubt ? record->type == TFY_R_IN_DOUBT : is_question(record);
         open = opens ? record : NULL;
     }

@@ -95,17 +95,20 @@ static void need_ended(Writer *w, const Cold *cold)
 
 /* ---- values ---- */
 
+/* A list of tasks: of the bodies of a group the parent takes the values, of others it asks by joining. */
 static void need_bodies(Writer *w, const TfyObj *handles)
 {
-    for (int64_t i = 0; i < tfy_list_len(handles); i++)
-        need_ended(w, tfy__task_of_handle(w->run, tfy_list_item(handles, i).i));
+    for (int64_t i = 0; i < tfy_list_len(handles); i++) {
+        const Cold *cold = tfy__task_of_handle(w->run, tfy_list_item(handles, i).i);
+        if (cold && cold->group) need_ended(w, cold);
+    }
 }
 
 static void write_value(Writer *w, const TfyType *type, TfyValue value)
 {
     const TfyObj *object = type->scalar ? NULL : value.o;
     bool shared = object && object->refs > 1 && object->refs != TFY_IMMORTAL, is_new = true;
-    if (object && type == &tfy_type_handles) need_bodies(w, object);
+    if (object && type->kind == TFY_LIST && type->elem->kind == TFY_TASK) need_bodies(w, object);
     uint32_t number = shared ? number_of(w, &w->objects, object, &is_new) : 0;
     if (!is_new) {
         tfy__buffer_int(&w->out, number);
@@ -667,7 +670,7 @@ static bool write_tasks(Writer *w)
 static bool write_run(Writer *w)
 {
     const Run *run = w->run;
-    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V, (unsigned long long)run->seed);
+    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V, (unsigned long long)tfy__fork_seed(run->root));
     write_number(w, "max_memory", run->max_memory);
     write_number(w, "max_queue", run->max_queue);
     if (!write_tasks(w)) return false;

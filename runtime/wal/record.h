@@ -38,6 +38,7 @@
  *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
  *   TaskCancel        {"passages", "why", "force"?}
  *   Undo              {"of": point} before the block runs; {"error": {…}} when it failed
+ *   Snapshot          the run's whole state, in the root's chain; docs/log-format.md
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
