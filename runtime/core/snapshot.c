@@ -99,8 +99,10 @@ static void need_ended(Writer *w, const Cold *cold)
 static void need_bodies(Writer *w, const TfyObj *handles)
 {
     for (int64_t i = 0; i < tfy_list_len(handles); i++) {
-        const Cold *cold = tfy__task_of_handle(w->run, tfy_list_item(handles, i).i);
-        if (cold && cold->group) need_ended(w, cold);
+        int64_t tid = w->run->log.root + tfy_list_item(handles, i).i;
+        const Cold *cold =
+            tfy__folded_by_tid(w->loop, tid) ? NULL : tfy__task_by_tid(w->loop, tid); /* bodies are not folded */
+        if (cold && cold->run == w->run && cold->group) need_ended(w, cold);
     }
 }
 
@@ -205,9 +207,9 @@ static void write_children(Writer *w, const TfyFrame *frame)
     if (!frame->children) return;
     const char *comma = "";
     tfy__buffer_text(&w->out, ",\"children\":[");
-    for (const Cold *child = cold_of(task_at(w->loop, frame->children - 1)); child; child = child->sibling_next) {
+    for (uint32_t at = frame->children; at; at = tfy__siblings(w->loop, at)->next) {
         tfy__buffer_text(&w->out, comma);
-        tfy__buffer_int(&w->out, tfy__task_handle(child));
+        tfy__buffer_int(&w->out, tfy__task_handle(cold_of(task_at(w->loop, at - 1)))); /* none is folded now */
         comma = ",";
     }
     tfy__buffer_char(&w->out, ']');
@@ -670,7 +672,8 @@ static bool write_tasks(Writer *w)
 static bool write_run(Writer *w)
 {
     const Run *run = w->run;
-    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V, (unsigned long long)tfy__fork_seed(run->root));
+    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V,
+                       (unsigned long long)tfy__fork_seed(run->root));
     write_number(w, "max_memory", run->max_memory);
     write_number(w, "max_queue", run->max_queue);
     if (!write_tasks(w)) return false;
@@ -696,12 +699,25 @@ static void writer_free(Writer *w)
 
 /* ---- when ---- */
 
-static bool can_have(const Run *run)
+/* False: not now, and perhaps never again. *folded: some of its tasks are. */
+static bool can_have(const Run *run, bool *folded)
 {
+    uint32_t at_hand = 0;
     if (run->ended || run->history || !run->live || run->loop->failure) return false;
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        at_hand += cold->task != NULL;
         if (cold->task && cold->task->state & T_HALTED) return false;
+    }
+    *folded = at_hand < run->live;
     return true;
+}
+
+static void fold_again(Run *run)
+{
+    for (Cold *cold = run->tasks, *next; cold; cold = next) {
+        next = cold->next_in_run;
+        if (cold->task && state_of(cold->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(cold->task);
+    }
 }
 
 int tfy__snapshot_write(Run *run)
@@ -709,9 +725,10 @@ int tfy__snapshot_write(Run *run)
     TfyLoop *loop = run->loop;
     Writer w = {.out = {.exact = true, .max = SNAPSHOT_MAX}, .loop = loop, .run = run};
     int64_t lsn = TFY_E_STATE;
+    bool folded = false;
     run->since_records = 0;
     run->since_bytes = 0;
-    if (can_have(run) && write_run(&w)) {
+    if (can_have(run, &folded) && (!folded || tfy__unfold_run(run, UINT32_MAX)) && write_run(&w)) {
         lsn =
             tfy__log_append(loop->log, &run->root->log, TFY_R_SNAPSHOT, run->root->log.step, 0, w.out.data, w.out.len);
         if (lsn < 0)
@@ -719,6 +736,7 @@ int tfy__snapshot_write(Run *run)
                            (long long)tfy__log_durable(loop->log));
         loop->metrics.records[TFY_R_SNAPSHOT]++;
     }
+    if (folded) fold_again(run);
     run->snapshot_bytes = w.out.len; /* also of one that failed: the next try comes when it is worth while */
     writer_free(&w);
     return lsn < 0 ? (int)lsn : 0;

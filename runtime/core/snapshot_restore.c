@@ -487,12 +487,12 @@ static bool link_children(Reader *r, Cold *parent, const json_t *json)
             Cold *child = task_in(r, json_array_get(children, n));
             if (!child || !child->task || child->parent) return refuse(r, "a child that is none");
             TfyFrame *frame = frame_at(parent->task, at);
-            Cold *first = frame->children ? cold_of(task_at(loop, frame->children - 1)) : NULL;
+            const uint32_t self = slot_of(loop, child->task) + 1;
             child->parent = parent;
             child->parent_frame = at;
-            child->sibling_next = first;
-            if (first) first->sibling_prev = child;
-            frame->children = slot_of(loop, child->task) + 1;
+            child->siblings.next = frame->children;
+            if (frame->children) tfy__siblings(loop, frame->children)->prev = self;
+            frame->children = self;
         }
     }
     return true;
