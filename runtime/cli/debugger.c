@@ -57,7 +57,8 @@ static void add_record(const Debugger *d, TfyBuffer *out)
                        tfy__record_type_name(record->type), record->payload);
 }
 
-static void describe(const Debugger *d, const TfyStop *stop, const char *path, TfyBuffer *out)
+/* path: whose frames; NULL: of the task that owns the record. */
+static void describe(const Debugger *d, const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
     const char *difference = tfy__stop_difference(stop);
     tfy__buffer_printf(out, "{\"run\":\"%s\",\"record\":%u,\"of\":%u,", d->run, d->here + 1, d->history->record_count);
@@ -65,7 +66,7 @@ static void describe(const Debugger *d, const TfyStop *stop, const char *path, T
         add_string(out, "difference", difference);
     else if (d->here < d->history->record_count)
         add_record(d, out);
-    tfy__stop_json(stop, path, out);
+    tfy__stop_json(stop, path, tasks, out);
     tfy__buffer_char(out, '}');
 }
 
@@ -208,20 +209,19 @@ static void command_locals(Debugger *d, const char *operand)
     print(&out);
 }
 
+/* All tasks, or the frames of one. */
 static void command_where(Debugger *d, const char *operand)
 {
     TfyBuffer out = {0}, text = {0};
-    if (*operand) { /* the frames of another task */
-        describe(d, d->live, operand, &text);
-        json_t *view = parse(&text);
-        if (json_array_size(json_object_get(view, "frames")))
-            tfy__view_frames(view, &out);
-        else
-            complain(d, EXIT_MISSING, "no task '%s' is alive here", operand);
-        json_decref(view);
-    } else {
-        tfy__view_tasks(d->stop, &out);
-    }
+    describe(d, d->live, *operand ? operand : NULL, !*operand, &text);
+    json_t *view = parse(&text);
+    if (!*operand)
+        tfy__view_tasks(view, &out);
+    else if (json_array_size(json_object_get(view, "frames")))
+        tfy__view_frames(view, &out);
+    else
+        complain(d, EXIT_MISSING, "no task '%s' is alive here", operand);
+    json_decref(view);
     tfy__buffer_free(&text);
     print(&out);
 }
@@ -236,10 +236,11 @@ static void command_source(Debugger *d, const char *operand)
 
 static void command_print(Debugger *d, const char *operand)
 {
+    TfyBuffer text = {0};
     (void)operand;
-    char *text = json_dumps(d->stop, JSON_COMPACT);
-    if (text) puts(text);
-    free(text);
+    describe(d, d->live, NULL, true, &text);
+    tfy__buffer_char(&text, '\n');
+    print(&text);
 }
 
 static void command_quit(Debugger *d, const char *operand)
@@ -330,7 +331,8 @@ static uint32_t on_stop(void *state, const TfyStop *stop)
     d->live = stop;
     d->here = tfy__stop_record(stop);
     d->differs = tfy__stop_difference(stop) != NULL;
-    describe(d, stop, NULL, &text);
+    const bool at_end = d->here >= d->history->record_count;
+    describe(d, stop, NULL, d->screen || at_end || (d->json && !d->every), &text);
     json_t *view = parse(&text);
     d->stop = view;
     d->moves = false;
@@ -389,7 +391,7 @@ int tfy__debug_command(const TfyProgram *program, const TfyHistory *history, con
                   .json = args->option[OPT_JSON],
                   .locals_only = args->option[OPT_PRINT_LOCALS],
                   .interactive = args->option[OPT_STEPPING],
-                  .every = !args->option[OPT_UNTIL]};
+                  .every = !args->option[OPT_UNTIL] && !args->option[OPT_STEPPING]};
     tfy__uuid_text(history->run.uuid, d.run);
     int status = begin(&d, args);
     if (status != EXIT_DONE) return status;

@@ -3,7 +3,7 @@
  * debugger.c knows the commands and moves; debugger_place.c finds records by what people call them; debugger_view.c says a stop in text, and
  * debugger_screen.c shows it on a terminal. What a stop is made of is one JSON object:
  *
- *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "asked"?, "raising"?, "frames", "tasks"}
+ *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "asked"?, "raising"?, "frames", "tasks"?}
  *
  * record counts from 1; M + 1 is the end, where everything recorded has been taken and the members from "lsn" to "payload" are absent.
  * "difference" stands instead of them where the program does not do what was recorded. The others are those of core/debug.h. */

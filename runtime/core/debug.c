@@ -265,7 +265,7 @@ static const Cold *task_at_path(const Run *run, const char *path)
     return cold;
 }
 
-void tfy__stop_json(const TfyStop *stop, const char *path, TfyBuffer *out)
+void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
     const Cold *cold = path ? task_at_path(stop->run, path) : stop->cold;
     if (cold) add_asked(out, cold);
@@ -275,5 +275,5 @@ void tfy__stop_json(const TfyStop *stop, const char *path, TfyBuffer *out)
         tfy__buffer_char(out, ',');
     }
     add_frames(out, stop, cold);
-    add_tasks(out, stop);
+    if (tasks) add_tasks(out, stop);
 }

@@ -39,7 +39,8 @@ tfy__stop_difference(const TfyStop *stop); /* the sentence about the difference 
  *   "frames": [{"workflow", "file"?, "line", "source", "point"?, "locals": [{"name", "type", "value"}, …]}, …]   innermost first; a frame whose
  *                                                              variables cannot be known here has no "locals"
  *   "tasks": [{"task", "workflow", "state", "file"?, "line"?, "waits"?}, …]      all tasks of the run, in the order of their making
- * frames are those of the task at `path`; NULL: of the one that owns the record. An unknown path has no frames. */
-void tfy__stop_json(const TfyStop *stop, const char *path, TfyBuffer *out);
+ * frames are those of the task at `path`; NULL: of the one that owns the record. An unknown path has no frames. tasks: with them; a run can have
+ * very many. */
+void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out);
 
 #endif

@@ -1,4 +1,5 @@
 /* step_recorded.c: what a step comes to when the history knows it: answers, failures, deadlines, decisions of people. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "step.h"
@@ -42,9 +43,57 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error)
     cut_temps(task);
 }
 
+/* Steps over a text at *at, if it stands there. */
+static bool pass(const char **at, const char *text, size_t len)
+{
+    if (strncmp(*at, text, len) != 0) return false;
+    *at += len;
+    return true;
+}
+
+/* The value in a payload that is, letter by letter, what is written when this call succeeds: then nothing else needs to be read. NULL: it is not. */
+static const char *plain_value(const Pending *pending, const TfyLogRecord *record, size_t *len)
+{
+    const char *at = record->payload, *name = pending->call.site->tool->name;
+    const char *const end = at + record->payload_len;
+    char digest[17];
+    if (!pass(&at, "{\"tool\":\"", 9) || !pass(&at, name, strlen(name)) || !pass(&at, "\",\"digest\":\"", 12))
+        return NULL;
+    tfy__step_digest_text(pending->call.digest, digest);
+    if (!pass(&at, digest, 16) || !pass(&at, "\",\"value\":", 10) || end[-1] != '}') return NULL;
+    *len = (size_t)(end - 1 - at);
+    return at;
+}
+
+/* The same without a tree of JSON, where it is simple. False: it is not, or the value does not fit; who looks closer finds out. */
+static bool decode_plain(Pending *pending, const TfyLogRecord *record, TfyValue *value)
+{
+    size_t len;
+    char text[TFY_ERROR_TEXT];
+    const TfyCall *call = &pending->call;
+    const char *at = plain_value(pending, record, &len);
+    if (!at) return false;
+    if (call->result->kind == TFY_INT && len < 19 && strspn(at, "0123456789") == len && len) {
+        value->i = strtoll(at, NULL, 10);
+        return true;
+    }
+    return tfy__decode_text(call->task, call->result, at, len, value, text);
+}
+
+static bool take_plain_result(Pending *pending, const TfyLogRecord *record)
+{
+    TfyValue value = {.i = 0};
+    if (record->type != TFY_R_TOOL_RESULT || tfy__step_inner(pending) || !decode_plain(pending, record, &value))
+        return false;
+    tfy__history_take(pending->cold);
+    tfy__step_answer(pending, value);
+    return true;
+}
+
 /* A result record: the value or the error of the attempt. */
 static void take_result(Pending *pending, const TfyLogRecord *record)
 {
+    if (take_plain_result(pending, record)) return;
     TfyCall *call = &pending->call;
     json_t *json = tfy__record_json(record);
     if (tfy__step_inner(pending) || !same_digest(pending, json)) {

@@ -201,6 +201,7 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         tfy__line_say(task, point, level, text->bytes, text->byte_len);
         tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
     } else {
+        if (loop->options.quiet && !loop->options.on_output) return; /* nobody hears it */
         TfyBuffer line = {0};
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');
