@@ -39,6 +39,8 @@ static const Entry ENTRIES[] = {
     {"fork", tfy__cmd_fork},
     {"wal export", tfy__cmd_wal_export},
     {"verify", tfy__cmd_verify},
+    {"backup", tfy__cmd_backup},
+    {"adopt", tfy__cmd_adopt},
     {"doctor", tfy__cmd_doctor},
 };
 #define ENTRY_COUNT (sizeof ENTRIES / sizeof *ENTRIES)

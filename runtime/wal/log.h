@@ -25,6 +25,8 @@ typedef struct TfyLogRun {
     int64_t origin_lsn; /* … and the last of those there; 0: it is no fork */
     int state;          /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
+    int64_t imported; /* its records up to this lsn came from another database: the numbers of records and tasks
+                         in their payloads are that one's; 0: none */
 } TfyLogRun;
 
 /* A task as the log knows it: embedded in the scheduler's task, or in a TfyHistory. */

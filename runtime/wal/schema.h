@@ -8,7 +8,8 @@
  *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be taken off:
  *            gone_rows and gone_sum are the part of rows and sum that retention deleted
  *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
- *   run      a submitted workflow: inserted with its first record, changed once, at its end
+ *   run      a submitted workflow: inserted with its first record, changed once, at its end. imported: its records up
+ *            to this one came from another database, 0: none did
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
  *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
  *            TaskSpawn and the seed of a child; or the last of the records that retention took off its beginning
@@ -43,7 +44,7 @@ static const char *const schema[] = {
     " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
-    " started INT, ended INT, sum INT)",
+    " started INT, ended INT, imported INT, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
     " INT, snap INT, head INT, chain INT, step INT, state INT, wait INT, parked INT, sum INT)",
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",

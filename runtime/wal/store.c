@@ -55,7 +55,7 @@ uint64_t tfy__store_sum_program(const TfyStoreProgram *program)
 uint64_t tfy__store_sum_run(const TfyLogRun *run)
 {
     const uint64_t sum = ADD_WORDS(XXH3_64bits(run->uuid, 16), run->id, run->program, run->root, run->state,
-                                   run->started_ms, run->ended_ms);
+                                   run->started_ms, run->ended_ms, run->imported);
     return run->origin_lsn ? ADD_WORDS(XXH3_64bits_withSeed(run->origin, 16, sum), run->origin_lsn) : sum;
 }
 

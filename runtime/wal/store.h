@@ -106,6 +106,7 @@ typedef struct TfyStoreOps {
     int (*get_record)(TfyStore *store, int64_t lsn, TfyLogRecord *record);
     int (*get_task)(TfyStore *store, int64_t tid, TfyStoreTask *task);
     int (*get_run)(TfyStore *store, int64_t id, TfyLogRun *run);
+    int (*find_run)(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run);
     int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16],
                        TfyStoreProgram *program);                                           /* by hash unless NULL */
     int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */

@@ -298,6 +298,16 @@ static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
     return 0;
 }
 
+static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
+{
+    const Rows *runs = &inside(store)->runs;
+    for (size_t i = 0; i < runs->count; i++) {
+        *run = *(TfyLogRun *)at(runs, i);
+        if (memcmp(run->uuid, uuid, 16) == 0) return 0;
+    }
+    return TFY_E_ABSENT;
+}
+
 static int get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program)
 {
     const Rows *programs = &inside(store)->programs;
@@ -387,6 +397,7 @@ static const TfyStoreOps memory_ops = {
     .get_record = get_record,
     .get_task = get_task,
     .get_run = get_run,
+    .find_run = find_run,
     .get_program = get_program,
     .see_records = see_records,
     .see_tasks = see_tasks,

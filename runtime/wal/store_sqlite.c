@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,sum,origin"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -21,8 +21,8 @@ static const char *const texts[S_COUNT] = {
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -33,6 +33,7 @@ static const char *const texts[S_COUNT] = {
     [S_GET_RECORD] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn=?",
     [S_GET_TASK] = "SELECT " TASK_COLUMNS " FROM task WHERE tid=?",
     [S_GET_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE id=?",
+    [S_FIND_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE uuid=?",
     [S_GET_PROGRAM] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE id=?",
     [S_GET_PROGRAM_BY_HASH] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE hash=?",
     [S_SEE_RECORDS] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn>=? ORDER BY lsn",
@@ -175,8 +176,9 @@ static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
     tfy__store_origin_blob(run, origin);
     BIND(to, 1, run->id);
     sqlite3_bind_blob(to, 2, run->uuid, 16, SQLITE_STATIC);
-    BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, (int64_t)tfy__store_sum_run(run));
-    sqlite3_bind_blob(to, 9, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
+    BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
+         (int64_t)tfy__store_sum_run(run));
+    sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
     return finish(inside(store), to);
 }
 
@@ -330,9 +332,11 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .root = word_at(row, 3),
                        .state = (int)word_at(row, 4),
                        .started_ms = word_at(row, 5),
-                       .ended_ms = word_at(row, 6)};
+                       .ended_ms = word_at(row, 6),
+                       .imported = word_at(row, 7)};
     if (!id_at(row, 1, run->uuid) ||
-        !tfy__store_origin_read(run, sqlite3_column_blob(row, 8), sqlite3_column_bytes(row, 8)) || (uint64_t)word_at(row, 7) != tfy__store_sum_run(run))
+        !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
+        (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
         return damaged(store, "run", run->id);
     return 0;
 }
@@ -427,6 +431,19 @@ static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
     int code = prepared_again(self, S_GET_RUN, &row);
     if (code) return code;
     sqlite3_bind_int64(row, 1, id);
+    if ((code = look_up(self, row))) return code;
+    code = read_run(self, row, run);
+    sqlite3_reset(row);
+    return code;
+}
+
+static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_FIND_RUN, &row);
+    if (code) return code;
+    sqlite3_bind_blob(row, 1, uuid, 16, SQLITE_TRANSIENT);
     if ((code = look_up(self, row))) return code;
     code = read_run(self, row, run);
     sqlite3_reset(row);
@@ -571,6 +588,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .get_record = get_record,
     .get_task = get_task,
     .get_run = get_run,
+    .find_run = find_run,
     .get_program = get_program,
     .see_records = see_records,
     .see_tasks = see_tasks,
