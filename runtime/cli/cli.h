@@ -173,6 +173,7 @@ int tfy__cmd_resolve(int argc, char **argv);
 int tfy__cmd_fork(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
 int tfy__cmd_doctor(int argc, char **argv);
+int tfy__cmd_wal_import(int argc, char **argv);
 int tfy__cmd_backup(int argc, char **argv);
 int tfy__cmd_adopt(int argc, char **argv);
 int tfy__cmd_verify(int argc, char **argv);

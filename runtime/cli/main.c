@@ -38,6 +38,7 @@ static const Entry ENTRIES[] = {
     {"resolve", tfy__cmd_resolve},
     {"fork", tfy__cmd_fork},
     {"wal export", tfy__cmd_wal_export},
+    {"wal import", tfy__cmd_wal_import},
     {"verify", tfy__cmd_verify},
     {"backup", tfy__cmd_backup},
     {"adopt", tfy__cmd_adopt},
@@ -65,17 +66,19 @@ static const char *command_candidate(const void *state, int index)
 static int unknown(const char *word)
 {
     const char *meant = tfy__nearest(word, command_candidate, NULL);
-    if (strcmp(word, "wal") == 0) meant = "wal export";
+    if (strcmp(word, "wal") == 0)
+        return tfy__fail(EXIT_USAGE, "wal needs 'export' or 'import'; 'tfy --help' says more");
     if (meant) return tfy__fail(EXIT_USAGE, "there is no command '%s'; did you mean '%s'?", word, meant);
     return tfy__fail(EXIT_USAGE, "there is no command '%s'; 'tfy --help' lists them", word);
 }
 
 static int dispatch(int argc, char **argv)
 {
-    char wal_export[] = "wal export";
-    if (argc > 1 && strcmp(argv[0], "wal") == 0 && strcmp(argv[1], "export") == 0) {
-        argv[1] = wal_export;
-        return tfy__cmd_wal_export(argc - 1, argv + 1);
+    static char wal_export[] = "wal export", wal_import[] = "wal import";
+    if (argc > 1 && strcmp(argv[0], "wal") == 0) {
+        const bool exports = strcmp(argv[1], "export") == 0, imports = strcmp(argv[1], "import") == 0;
+        if (exports || imports) argv[1] = exports ? wal_export : wal_import;
+        if (exports || imports) return dispatch(argc - 1, argv + 1);
     }
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
         if (strcmp(argv[0], ENTRIES[i].name) == 0) return ENTRIES[i].run(argc, argv);

@@ -121,6 +121,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
+    {"wal import", "FILE.run ...", "take in runs that 'wal export' wrote", BIT(OPT_DB) | BIT(OPT_JSON), 1, -1},
     {"backup", "FILE", "copy a database as of now, beside whoever writes it, and check the copy",
      BIT(OPT_DB) | BIT(OPT_JSON), 1, 1},
     {"adopt", "", "make a copy a database of its own; its steps under way are then in doubt",

@@ -4,6 +4,9 @@
  *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the
  *   payload's members}
  *
+ * and UUID.run, one JSON object with what the records do not say: the run's program, its state, its tasks and the
+ * chain each of them ends at. Together they are all that `tfy wal import` needs to make the same run elsewhere.
+ *
  * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
 #include "cli/db.h"
@@ -13,63 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
+#include "cli/wal_lines.h"
 #include "value/buffer.h"
 #include "value/json.h"
+#include "wal/store.h"
 
 enum { NAME_BYTES = 4096 };
-
-/* UUID version 8 (made by a rule of our own): XXH3-128 of the path, seeded by the run's UUID. */
-static void task_uuid(const TfyHistory *history, const TfyLogTask *task, char text[37])
-{
-    uint8_t uuid[16];
-    if (task->tid == history->run.root) {
-        tfy__uuid_text(history->run.uuid, text);
-        return;
-    }
-    const XXH128_hash_t hash =
-        XXH3_128bits_withSeed(task->path, strlen(task->path), XXH3_64bits(history->run.uuid, 16));
-    XXH128_canonical_t bytes;
-    XXH128_canonicalFromHash(&bytes, hash);
-    memcpy(uuid, bytes.digest, 16);
-    uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x80);
-    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
-    tfy__uuid_text(uuid, text);
-}
-
-static void add_payload(TfyBuffer *line, json_t *payload)
-{
-    static const char *const ours[] = {"v", "ts", "type", "task_id", "lsn", "step", "point"};
-    const char *name;
-    json_t *value;
-    json_object_foreach(payload, name, value)
-    {
-        bool taken = false;
-        for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) taken |= strcmp(name, ours[i]) == 0;
-        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        tfy__buffer_char(line, ',');
-        tfy__buffer_json_string(line, name, strlen(name));
-        if (taken) line->data[line->len - 1] = '_';
-        if (taken) tfy__buffer_char(line, '"');
-        tfy__buffer_printf(line, ":%s", text ? text : "null");
-        free(text);
-    }
-}
 
 static bool write_record(FILE *file, const TfyLogRecord *record, const char *uuid)
 {
     TfyBuffer line = {0};
-    json_t *payload = tfy__db_payload(record);
     tfy__buffer_printf(&line, "{\"v\":%d,\"ts\":\"", record->v);
     tfy__write_time(&line, record->ts_ms);
     tfy__buffer_printf(&line, "\",\"type\":\"%s\",\"task_id\":\"%s\",\"lsn\":%lld,\"step\":%lld,\"point\":%u",
                        tfy__record_type_name(record->type), uuid, (long long)record->lsn, (long long)record->step,
                        record->point);
-    if (json_is_object(payload)) add_payload(&line, payload);
+    tfy__line_add_payload(&line, record->payload, record->payload_len);
     tfy__buffer_text(&line, "}\n");
     const bool fine = !line.failed && fwrite(line.data, 1, line.len, file) == line.len;
-    json_decref(payload);
     tfy__buffer_free(&line);
     return fine;
 }
@@ -79,7 +44,7 @@ static int export_task(const TfyHistory *history, const TfyLogTask *task, const 
                        const char *directory)
 {
     char uuid[37], name[NAME_BYTES];
-    task_uuid(history, task, uuid);
+    tfy__line_task_id(history, task, uuid);
     if (snprintf(name, sizeof name, "%s/%s.wal", directory, uuid) >= (int)sizeof name) {
         return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
     }
@@ -87,6 +52,59 @@ static int export_task(const TfyHistory *history, const TfyLogTask *task, const 
     bool fine = file != NULL;
     for (uint32_t i = 0; fine && i < count; i++) fine = write_record(file, &history->records[places[i]], uuid);
     if (file) fine &= fclose(file) == 0;
+    if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
+    printf("%s\n", name);
+    return EXIT_DONE;
+}
+
+/* ---- what the records do not say ---- */
+
+static json_t *task_entry(const TfyHistory *history, const TfyLogTask *task, uint32_t records)
+{
+    char uuid[37], chain[17];
+    tfy__line_task_id(history, task, uuid);
+    snprintf(chain, sizeof chain, "%016llx", (unsigned long long)task->chain);
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "path", task->path, "task_id", uuid, "tid",
+                     (json_int_t)task->tid, "born", (json_int_t)task->born, "records", (json_int_t)records, "step",
+                     (json_int_t)task->step, "state", (json_int_t)task->state, "wait", (json_int_t)task->wait, "chain",
+                     chain);
+}
+
+/* The sum stands for the row as it would be in a database of its own. */
+static json_t *program_entry(const TfyHistory *history)
+{
+    char hash[33], sum[17];
+    TfyStoreProgram row = {
+        .tfyc = history->program_tfyc, .source = history->program_source, .layout = history->program_layout};
+    memcpy(row.hash, history->program_hash, sizeof row.hash);
+    for (int i = 0; i < 16; i++) snprintf(hash + 2 * i, 3, "%02x", row.hash[i]);
+    snprintf(sum, sizeof sum, "%016llx", (unsigned long long)tfy__store_sum_program(&row));
+    return json_pack("{s:s,s:s,s:s,s:s,s:s}", "hash", hash, "tfyc", row.tfyc, "source", row.source, "layout",
+                     row.layout, "sum", sum);
+}
+
+/* counts: records per task. */
+static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t *counts, const char *directory)
+{
+    char uuid[37], name[NAME_BYTES];
+    tfy__uuid_text(history->run.uuid, uuid);
+    if (snprintf(name, sizeof name, "%s/%s.run", directory, uuid) >= (int)sizeof name)
+        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
+    json_t *tasks = json_array();
+    for (uint32_t i = 0; i < history->task_count; i++)
+        json_array_append_new(tasks, task_entry(history, &history->tasks[i], counts[i]));
+    json_t *head = json_pack("{s:s,s:i,s:s,s:s,s:I,s:I,s:I,s:I,s:o,s:o}", "format", "tfy run", "v", TFY_RECORD_V, "run",
+                             uuid, "workflow", history->workflow, "state", (json_int_t)history->run.state, "started",
+                             (json_int_t)history->run.started_ms, "ended", (json_int_t)history->run.ended_ms, "epoch",
+                             (json_int_t)epoch, "program", program_entry(history), "tasks", tasks);
+    if (history->run.origin_lsn) {
+        char origin[37];
+        tfy__uuid_text(history->run.origin, origin);
+        json_object_set_new(head, "origin",
+                            json_pack("{s:s,s:I}", "run", origin, "lsn", (json_int_t)history->run.origin_lsn));
+    }
+    const bool fine = head && json_dump_file(head, name, JSON_INDENT(1)) == 0;
+    json_decref(head);
     if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
     printf("%s\n", name);
     return EXIT_DONE;
@@ -107,31 +125,49 @@ static uint32_t *sort_by_task(const TfyHistory *history, uint32_t *ends)
     return places;
 }
 
-static int export_run(const TfyHistory *history, const char *directory)
+static int export_run(const TfyHistory *history, int64_t epoch, const char *directory)
 {
     int status = EXIT_DONE;
     uint32_t *ends = calloc(history->task_count, sizeof *ends), *places = ends ? sort_by_task(history, ends) : NULL,
              begin = 0;
     if (!places) status = tfy__fail(EXIT_BUG, "memory ran out");
     for (uint32_t task = 0; status == EXIT_DONE && task < history->task_count; task++) {
-        status = export_task(history, &history->tasks[task], places + begin, ends[task] - begin, directory);
-        begin = ends[task];
+        const uint32_t end = ends[task];
+        status = export_task(history, &history->tasks[task], places + begin, end - begin, directory);
+        ends[task] = end - begin;
+        begin = end;
     }
+    if (status == EXIT_DONE) status = export_head(history, epoch, ends, directory);
     free(ends);
     free(places);
     return status;
+}
+
+/* The run, and how often its database was opened: streams are known by that. */
+static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log;
+    *history = NULL;
+    const int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__history_read(log, args->words[0], history, error);
+    *epoch = tfy__log_epoch(log);
+    tfy__log_close(log, false);
+    return code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
 }
 
 static int export(const TfyArgs *args)
 {
     TfyHistory *history;
     const char *directory = args->option[OPT_OUT] ? args->option[OPT_OUT] : ".";
-    int status = tfy__db_history(args, &history);
+    int64_t epoch = 0;
+    int status = read_run(args, &history, &epoch);
     if (status != EXIT_DONE) return status;
     if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
         status = tfy__fail(EXIT_LOG, "%s cannot be created: %s", directory, strerror(errno));
     }
-    if (status == EXIT_DONE) status = export_run(history, directory);
+    if (status == EXIT_DONE) status = export_run(history, epoch, directory);
     tfy__history_free(history);
     return tfy__flush_stdout(status);
 }

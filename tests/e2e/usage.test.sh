@@ -12,10 +12,10 @@ check "--version" printed "tfy "
 run tfy resmue
 check "an unknown command is nearly known" ended 64 "did you mean 'resume'?"
 run tfy wal
-check "half of a command" ended 64 "did you mean 'wal export'?"
+check "half of a command" ended 64 "'export' or 'import'"
 run tfy frobnicate
 check "an unknown command" ended 64 "there is no command 'frobnicate'"
-for command in run build check graph fmt completions ps inspect resume replay output approve deny kill resolve "wal export"; do
+for command in run build check graph fmt completions ps inspect resume replay output approve deny kill resolve "wal export" "wal import" verify backup adopt doctor; do
     # shellcheck disable=SC2086
     run tfy $command --help
     check "$command --help" ended 0

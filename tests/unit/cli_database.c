@@ -19,6 +19,7 @@
 #include "cli/output.c"
 #include "cli/ps.c"
 #include "cli/wal_export.c"
+#include "cli/wal_lines.c"
 
 static const char source[] = "workflow main(goal: string) {\n"
                              "    let plan: Plan = yield make_plan(goal)\n"
@@ -137,7 +138,8 @@ static void test_export(void **state)
 {
     assert_string_equal(RUN(tfy__cmd_wal_export, 0, "wal export", "last", "-o", "lines"),
                         "lines/019aa011-2233-7455-8677-8899aabbccdd.wal\n"
-                        "lines/" CHILD ".wal\n");
+                        "lines/" CHILD ".wal\n"
+                        "lines/019aa011-2233-7455-8677-8899aabbccdd.run\n");
     assert_string_equal(read_file("lines/" CHILD ".wal"),
                         "{\"v\":1,\"ts\":\"2026-01-01T00:00:04.123Z\",\"type\":\"StepStart\",\"task_id\":\"" CHILD "\","
                         "\"lsn\":4,\"step\":1,\"point\":4,\"tool\":\"send_mail\",\"args\":{\"to\":\"x\"},\"attempt\":1,"
