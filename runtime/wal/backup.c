@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "import.h"
-#include "kill_point.h"
 #include "store_sqlite.h"
 
 enum { STEP_PAGES = 512, NAME_BYTES = 4096 };
@@ -57,20 +56,17 @@ static int copy_pages(sqlite3 *from, sqlite3 *to, TfyVerifyProgress *progress, v
     int code;
     while ((code = sqlite3_backup_step(backup, STEP_PAGES)) == SQLITE_OK) {
         const int of = sqlite3_backup_pagecount(backup);
-        tfy__kill_point("backup");
         if (progress) progress(state, "pages copied", of - sqlite3_backup_remaining(backup), of);
     }
     const int finished = sqlite3_backup_finish(backup);
     return code == SQLITE_DONE ? finished : code;
 }
 
-/* The copy is opened through the same VFS, so that its pages are kept as they are. */
+/* The copy is opened through our VFS, so that its pages have their sums. */
 static int copy_to(TfyStore *store, const char *to, TfyVerifyProgress *progress, void *state, char *error_text)
 {
     sqlite3 *from = ((SqliteStore *)store)->db, *copy = NULL;
-    sqlite3_vfs *vfs = NULL;
-    sqlite3_file_control(from, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
-    int code = sqlite3_open_v2(to, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs ? vfs->zName : NULL);
+    int code = sqlite3_open_v2(to, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, tfy__page_vfs());
     if (!code) code = copy_pages(from, copy, progress, state);
     if (code)
         tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be written (%s); check the disk", to,
@@ -111,7 +107,6 @@ int tfy__backup(const char *path, const char *to, TfyVerifyProgress *progress, v
     if ((code = make_file(name, error_text))) return code;
     code = copy_moment(path, name, progress, state, error_text);
     if (!code) code = tfy__verify(name, progress, state, verified, error_text);
-    if (!code) tfy__kill_point("backup");
     /* Nobody overwrites a file that somebody else has made meanwhile. */
     if (!code && (sync_file(name, false) != 0 || renameat2(AT_FDCWD, name, AT_FDCWD, to, RENAME_NOREPLACE) != 0 ||
                   sync_file(to, true) != 0))
