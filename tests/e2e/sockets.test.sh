@@ -280,7 +280,7 @@ for poller in epoll poll; do
 done
 kill "$quiet" "$speaks" $!
 
-# ---- five thousand at once ----
+# ---- five thousand at once, beside a hundred thousand that sleep ----
 
 cat >hold.tfy <<'END'
 workflow echo(client: stream) {
@@ -295,7 +295,10 @@ workflow echo(client: stream) {
     }
 }
 
+workflow sleeper() { yield sleep(1h) }
+
 workflow main() {
+    for i in 0..100000 { spawn sleeper() }
     let listener = yield listen("127.0.0.1:0")
     let address = yield listener.address()
     print("serving at ${address}")
@@ -312,7 +315,9 @@ else
     rm -rf .tfy
     start tfy run hold.tfy
     within 60 serving
-    check "five thousand connections in one process" "$client" "$address" many 5000 'hello\n' 'hello\n'
+    asleep() { [ "$(records TaskYield)" = 100000 ]; }
+    check "a hundred thousand workflows sleep" within 60 asleep
+    check "five thousand connections in the same process" "$client" "$address" many 5000 'hello\n' 'hello\n'
     check "it is still there" told 'a\n' 'a'
     check "and ends when it is interrupted" stop
 fi

@@ -29,13 +29,19 @@ WATCH(bodies);
 WATCH(created);
 WATCH(done);
 WATCH(fails);
+SCRIPT(left, SAY("l1"), DO(YIELD, 0), SAY("l2"), DO(YIELD, 0), SAY("l3"), DO(SLEEP, .n = 20), SAY("l4"),
+       DO(WORK, .n = 20), SAY("l5"));
+SCRIPT(right, SAY("r1"), DO(YIELD, 0), SAY("r2"), DO(YIELD, 0), SAY("r3"), DO(SLEEP, .n = 20), SAY("r4"),
+       DO(WORK, .n = 20), SAY("r5"));
+SCRIPT(two, SPAWN(left), SPAWN(right), DO(JOIN, 0), SAY("both"));
 SCRIPT(of_receives, DO(CHANNEL, .n = 1), SPAWN(receives), DO(SLEEP, .n = 100), DO(JOIN, 0), DO(CATCH, 0), SAY("heard"));
 
 PROGRAM(&never.workflow, &sleeps.workflow, &works.workflow, &asks.workflow, &listens.workflow, &receives.workflow,
         &holds.workflow, &locks.workflow, &joins.workflow, &parent.workflow, &bodies.workflow, &created.workflow,
         &done.workflow, &fails.workflow, &of_sleeps.workflow, &of_works.workflow, &of_asks.workflow,
         &of_listens.workflow, &of_locks.workflow, &of_joins.workflow, &of_parent.workflow, &of_bodies.workflow,
-        &of_created.workflow, &of_done.workflow, &of_fails.workflow, &of_receives.workflow);
+        &of_created.workflow, &of_done.workflow, &of_fails.workflow, &of_receives.workflow, &left.workflow,
+        &right.workflow, &two.workflow);
 
 typedef struct Row {
     const char *workflow; /* whose task 1.1 it is about */
@@ -104,6 +110,30 @@ static void test_every_state(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
 }
 
+/* What is ready already is not made ready once more: it takes no second turn, and no other place among those that wait for theirs. */
+static void test_woken_again(void **state)
+{
+    Bench bench = {0};
+    char said[400] = "";
+    (void)state;
+    open_collecting(&bench, said);
+    start(&bench, "two");
+    bool more = true;
+    for (int turn = 0; turn < 200 && more; turn++) {
+        uint32_t ready = bench.loop->ring_tail - bench.loop->ring_head;
+        for (Cold *cold = bench.loop->runs->tasks; cold; cold = cold->next_in_run) {
+            if (!cold->task || state_of(cold->task) != TFY_TASK_READY) continue;
+            tfy__sched_wake(cold->task);
+            tfy__sched_wake(cold->task);
+        }
+        assert_int_equal(bench.loop->ring_tail - bench.loop->ring_head, ready);
+        more = one_turn(bench.loop);
+    }
+    assert_false(more);
+    assert_string_equal(said, "l1\nr1\nl2\nr2\nl3\nr3\nl4\nr4\nl5\nr5\nboth\n");
+    close_bench(&bench);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -122,6 +152,7 @@ static void test_unknown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_state), cmocka_unit_test(test_unknown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_state), cmocka_unit_test(test_woken_again),
+                                       cmocka_unit_test(test_unknown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
