@@ -112,8 +112,8 @@ static bool chance(Gen *g, uint32_t percent)
 
 /* ---- text ---- */
 
-static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *text(const char *format, ...)
+static char *text_made(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text_made(const char *format, ...)
 {
     char *made;
     va_list args;
@@ -123,8 +123,8 @@ static char *text(const char *format, ...)
     return made;
 }
 
-static void line(Gen *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void line(Gen *g, const char *format, ...)
+static void line_made(const Gen *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line_made(const Gen *g, const char *format, ...)
 {
     va_list args;
     fprintf(out, "%*s", (int)g->indent * 4, "");
@@ -133,6 +133,39 @@ static void line(Gen *g, const char *format, ...)
     va_end(args);
     fputc('\n', out);
 }
+
+/* text(format, …) and line(g, format, …): every argument takes its share of chance, and C leaves open which one does first (gcc begins with the
+ * last, clang with the first). Here each has its value before the next is looked at, so that a seed is one program. */
+/* clang-format off */
+#define SET_0(I)
+#define SET_1(I, a) __auto_type a_##I = (a);
+#define SET_2(I, a, b) SET_1(I, a) __auto_type b_##I = (b);
+#define SET_3(I, a, b, c) SET_2(I, a, b) __auto_type c_##I = (c);
+#define SET_4(I, a, b, c, d) SET_3(I, a, b, c) __auto_type d_##I = (d);
+#define SET_5(I, a, b, c, d, e) SET_4(I, a, b, c, d) __auto_type e_##I = (e);
+#define SET_6(I, a, b, c, d, e, f) SET_5(I, a, b, c, d, e) __auto_type f_##I = (f);
+#define SET_7(I, a, b, c, d, e, f, g) SET_6(I, a, b, c, d, e, f) __auto_type g_##I = (g);
+#define SET_8(I, a, b, c, d, e, f, g, h) SET_7(I, a, b, c, d, e, f, g) __auto_type h_##I = (h);
+#define SET_9(I, a, b, c, d, e, f, g, h, i) SET_8(I, a, b, c, d, e, f, g, h) __auto_type i_##I = (i);
+#define GET_0(I)
+#define GET_1(I) , a_##I
+#define GET_2(I) GET_1(I), b_##I
+#define GET_3(I) GET_2(I), c_##I
+#define GET_4(I) GET_3(I), d_##I
+#define GET_5(I) GET_4(I), e_##I
+#define GET_6(I) GET_5(I), f_##I
+#define GET_7(I) GET_6(I), g_##I
+#define GET_8(I) GET_7(I), h_##I
+#define GET_9(I) GET_8(I), i_##I
+#define COUNT(...) COUNT_(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0) /* of what stands behind the format */
+#define COUNT_(format, a, b, c, d, e, f, g, h, i, N, ...) N
+#define TEXT(N, I, ...) TEXT_(N, I, __VA_ARGS__)
+#define TEXT_(N, I, format, ...) ({ SET_##N(I, ##__VA_ARGS__) text_made(format GET_##N(I)); })
+#define LINE(N, I, ...) LINE_(N, I, __VA_ARGS__)
+#define LINE_(N, I, gen, format, ...) ({ SET_##N(I, ##__VA_ARGS__) line_made(gen, format GET_##N(I)); })
+#define text(...) TEXT(COUNT(__VA_ARGS__), __COUNTER__, __VA_ARGS__)
+#define line(g, ...) LINE(COUNT(__VA_ARGS__), __COUNTER__, g, __VA_ARGS__)
+/* clang-format on */
 
 /* Lines between these two are kept until it is known what stands before them. */
 static FILE *aside_outer[8];

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Usage: run.sh BUILD [--seeds A..B] [--crashes N] [--batch N] [--jobs N] [--keep DIR]
-# Random programs, one for each seed: what the compiled program does is compared with what the interpreter says that it should do. A batch
+# Usage: run.sh BUILD [--tools BUILD] [--seeds A..B] [--crashes N] [--batch N] [--jobs N] [--keep DIR]
+# Random programs, one for each seed: what the compiled program does is compared with what the interpreter says that it should do (generator and interpreter are those of --tools, when BUILD has none). A batch
 # of programs is one .tfy file, compiled without optimisation and with dead slots poisoned, and run on the virtual clock, linked with the
 # sanitizers. The first N programs (--checked, 60) are also compiled with them, which costs five times as much, and the first N (--crashes,
 # 12) are also killed after several turns, resumed and replayed. A program that differs is named with its seed;
@@ -8,10 +8,12 @@
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
 shift
+makers=$build
 from=1 to=300 batch=500 jobs=2 keep= crashes=12 checked=60
 while [ $# -gt 0 ]; do
     case $1 in
     --seeds) from=${2%%..*} to=${2##*..} ;;
+    --tools) makers=$(cd "$2" && pwd) || exit 1 ;;
     --batch) batch=$2 ;;
     --crashes) crashes=$2 ;;
     --checked) checked=$2 ;;
@@ -29,7 +31,7 @@ sanitize=-fsanitize=address,undefined
 case " ${CFLAGS:-} " in *fuzzer-no-link*) sanitize=$sanitize,fuzzer-no-link ;; esac
 # clang needs a third of the time that gcc needs for this.
 if [ -z "${CC:-}" ] && command -v clang >/dev/null; then CC=clang; fi
-export build work keep sanitize CC="${CC:-cc}"
+export build makers work keep sanitize CC="${CC:-cc}"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 # One batch: FIRST COUNT HOW, which is plain, checked or crash. Its verdicts, a line each, end in $work/FIRST.verdict.
@@ -57,7 +59,7 @@ fail() { # the whole batch
     exit 0
 }
 if [ "$how" = crash ]; then
-    keeper "$build/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
+    keeper "$makers/tests/diff/diff_gen" --steady "$first" "$count" >programs.tfy 2>err || fail "no programs"
     "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
     compiled || fail "the C does not compile"
     timeout 600 ./programs --crash >actual 2>err
@@ -66,9 +68,9 @@ if [ "$how" = crash ]; then
     cd "$work" && rm -rf "$dir"
     exit 0
 fi
-keeper "$build/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
+keeper "$makers/tests/diff/diff_gen" "$first" "$count" >programs.tfy 2>err || fail "no programs"
 "$build/tfyc" programs.tfy -o programs.c --no-main 2>err || fail "tfyc refuses them"
-keeper "$build/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
+keeper "$makers/tests/interp/interp" programs.tfy >expected 2>err || fail "the interpreter fails"
 compiled || fail "the C does not compile"
 timeout 300 ./programs >actual 2>err
 status=$?
