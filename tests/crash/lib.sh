@@ -41,12 +41,13 @@ crash()
     done
 }
 
-# compiled NAME FILE.tfy [FILE.c…]: makes $scratch/NAME. False after a message: that counts as a failure.
+# compiled NAME FILE.tfy [FILE.c…]: makes $scratch/NAME, once for a build. False after a message: that counts as a failure.
 compiled()
 {
     name=$1
     shift
-    "$build/tfy" build "$@" -o "$scratch/$name" && return 0
+    [ "$(cat "$scratch/$name.build" 2>/dev/null)" != "$build" ] || return 0
+    "$build/tfy" build "$@" -o "$scratch/$name" && echo "$build" >"$scratch/$name.build" && return 0
     echo "not ok $name: it does not compile"
     failed=$((failed + 1))
     return 1

@@ -1,15 +1,16 @@
 #!/bin/sh
-# Usage: run.sh BUILD [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes]
+# Usage: run.sh BUILD [--tools BUILD] [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes]
 # The simulation (sim.h says what it is): compiles N generated programs (120) and work.tfy, links them with the runtime of BUILD and the simulated
-# world, and runs the seeds. FILE instead: programs that were made before (the generator's depend on the compiler it was built with). The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
+# world, and runs the seeds. FILE instead: programs that were made before. The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 shift
-programs=120 source= keep= options=
+programs=120 makers=$build source= keep= options=
 while [ $# -gt 0 ]; do
     case $1 in
     --programs) programs=$2; shift ;;
+    --tools) makers=$(cd "$2" && pwd) || exit 1; shift ;; # where the generator is, when it is not in BUILD
     --source) source=$2; shift ;;
     --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd); shift ;;
     --first | --trace | --hashes) options="$options $1" ;;
@@ -29,7 +30,7 @@ if [ ! -x "$work/sim" ]; then
     if [ -n "$source" ]; then
         cp "$source" "$work/programs.tfy" || exit 1
     else
-        { "$build/tests/diff/diff_gen" --sim 1 "$programs" && cat "$here/work.tfy"; } >"$work/programs.tfy" || exit 1
+        { "$makers/tests/diff/diff_gen" --sim 1 "$programs" && cat "$here/work.tfy"; } >"$work/programs.tfy" || exit 1
     fi
     "$build/tfyc" "$work/programs.tfy" -o "$work/programs.c" --no-main || exit 1
     if [ -z "${CC:-}" ] && command -v clang >/dev/null; then CC=clang; fi

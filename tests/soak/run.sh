@@ -127,7 +127,7 @@ soak_programs()
     export CC=clang CFLAGS="$sanitize"
     seed=1001
     while [ "$seed" -le $((1000 + ${SOAK_PROGRAMS:-100000})) ]; do
-        once_for programs "seeds $seed..$((seed + 1999))" sh "$root/tests/diff/run.sh" "$root/build-soak" --seeds "$seed..$((seed + 1999))"
+        once_for programs "seeds $seed..$((seed + 1999))" sh "$root/tests/diff/run.sh" "$root/build-soak" --tools "$root/build" --seeds "$seed..$((seed + 1999))"
         seed=$((seed + 2000))
     done
 }
