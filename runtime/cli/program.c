@@ -82,6 +82,11 @@ static void release_signals(void)
 
 /* ---- opening and closing ---- */
 
+static void print_notice(void *state, const char *text)
+{
+    tfy__say("%s", text);
+}
+
 static void print_event(void *state, const char *json, size_t len)
 {
     (void)state;
@@ -173,6 +178,7 @@ static int open_session(Session *session)
         session->loop = NULL;
         return tfy__fail(tfy__exit_status(code), "%s", error);
     }
+    tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
     session->asker = tfy__ask_start(session->loop, terminal, session->command);
     catch_signals(session->loop);
@@ -274,14 +280,16 @@ static int report_run(Session *session, int64_t tid, const char *run)
 static int report_stop(Session *session, int code, const char *run)
 {
     if (tfy__ask_open(session->asker)) fputc('\n', stderr);
+    char error[TFY_ERROR_TEXT];
     const char *why = tfy__failure(session->loop);
-    if (!*why) why = "the log cannot be written any more";
+    if (!*why) {
+        tfy__log_error_text(tfy__loop_log(session->loop), error);
+        why = error;
+    }
     switch (code) {
     case TFY_E_STATE:
         return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
-    case TFY_E_IO:
-        return tfy__fail(EXIT_LOG, "%s; the last record on disk is %lld; go on with: %s resume %s", why,
-                         (long long)tfy__log_durable(tfy__loop_log(session->loop)), session->command, run);
+    case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; go on with: %s resume %s", why, session->command, run);
     case TFY_E_DEADLOCK: return report_deadlock(session, run);
     default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
     }

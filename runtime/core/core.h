@@ -658,6 +658,8 @@ struct TfyLoop {
     void *modules[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
 
+    void (*on_notice)(void *state, const char *text); /* NULL: nobody listens */
+    void *notice_state;
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 

@@ -424,11 +424,13 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
 static void wake_durable(TfyLoop *loop)
 {
     int code = tfy__log_error(loop->log);
+    char text[TFY_ERROR_TEXT];
     if (code < 0) {
-        tfy__loop_fail(loop, code, "the log could not be written; the last durable record is %lld",
-                       (long long)tfy__log_durable(loop->log));
+        tfy__log_error_text(loop->log, text);
+        tfy__loop_fail(loop, code, "%s", text);
         return;
     }
+    if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);
     tfy__step_synced(loop);
     tfy__out_flush(loop);
 }
@@ -551,6 +553,12 @@ int tfy_step_until_idle(TfyLoop *loop)
         loop->world.jump(loop->world.state, next_ns);
     }
     return loop->failure;
+}
+
+void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), void *state)
+{
+    loop->on_notice = tell;
+    loop->notice_state = state;
 }
 
 void tfy__interrupt(TfyLoop *loop)

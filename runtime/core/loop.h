@@ -63,6 +63,9 @@ typedef struct TfyQuestion {
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
 
+/* The log has something to say (tfy__log_notice): runs pause, or go on. On the loop's thread, within a turn. */
+void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), void *state);
+
 /* Live events for subscribers (observe/pal.h): from here to tfy__pal_close they are kept; published is called on the loop's thread whenever
  * there is something new. */
 int tfy__pal_open(TfyLoop *loop, void (*published)(void *state), void *state);

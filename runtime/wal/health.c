@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lock.h"
@@ -67,17 +66,6 @@ static void find_reader(const char *path, TfyHealth *health)
     if (health->reader_pid) name_process(health->reader_pid, health->reader_name, sizeof health->reader_name);
 }
 
-static bool on_network(const char *path)
-{
-    static const unsigned long kinds[] = {0x6969 /* NFS */,    0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */,
-                                          0x01021997 /* 9P */, 0x5346414f /* AFS */,  0x00c36400 /* Ceph */};
-    struct statfs system;
-    if (statfs(path, &system) != 0) return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (((unsigned long)system.f_type & 0xffffffff) == kinds[i]) return true;
-    return false;
-}
-
 int tfy__health(const char *path, TfyHealth *health)
 {
     struct stat status;
@@ -87,7 +75,7 @@ int tfy__health(const char *path, TfyHealth *health)
     health->db_bytes = status.st_size;
     health->wal_bytes = size_beside(path, "-wal");
     health->open_to_others = (status.st_mode & 077) != 0;
-    health->network = on_network(path);
+    health->network = tfy__lock_on_network(path);
     if (statvfs(path, &room) == 0) {
         health->disk_free = (int64_t)room.f_bavail * (int64_t)room.f_frsize;
         health->disk_bytes = (int64_t)room.f_blocks * (int64_t)room.f_frsize;

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "store.h"
@@ -61,6 +63,30 @@ static void write_owner(int fd)
     if (pwrite(fd, owner, sizeof owner, 0) < 0) return;
 }
 
+bool tfy__lock_on_network(const char *db_path)
+{
+    static const uint32_t kinds[] = {0x6969 /* NFS */,
+                                     0x517b /* SMB */,
+                                     0xff534d42 /* CIFS */,
+                                     0xfe534d42 /* SMB2 */,
+                                     0x01021997 /* 9P */,
+                                     0x65735546 /* FUSE */,
+                                     0x5346414f /* AFS */,
+                                     0x73757245 /* Coda */,
+                                     0x00c36400 /* Ceph */,
+                                     0x0bd00bd0 /* Lustre */,
+                                     0x47504653 /* GPFS */};
+    struct statfs system;
+    char *directory = strdup(db_path);
+    char *slash = directory ? strrchr(directory, '/') : NULL;
+    if (slash) slash[slash == directory] = '\0';
+    const bool known = statfs(db_path, &system) == 0 || (directory && statfs(slash ? directory : ".", &system) == 0);
+    free(directory);
+    for (size_t i = 0; known && i < sizeof kinds / sizeof *kinds; i++)
+        if ((uint32_t)system.f_type == kinds[i]) return true;
+    return false;
+}
+
 int tfy__lock_take(const char *db_path, char *error_text)
 {
     char name[4096];
@@ -68,6 +94,13 @@ int tfy__lock_take(const char *db_path, char *error_text)
         return tfy__log_refuse(error_text, TFY_E_INVALID, "the name of the database is too long");
     }
     make_directory(db_path);
+    if (tfy__lock_on_network(db_path)) {
+        return tfy__log_refuse(
+            error_text, TFY_E_IO,
+            "%s lies on a file system of the network (or of FUSE), whose locks and syncs cannot be relied "
+            "on; give a name on a local disk with --db",
+            db_path);
+    }
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be opened (%s); check the directory", name,

@@ -18,6 +18,10 @@ void tfy__lock_drop(int fd);
 /* Whether some process holds it now, and who ("pid 123 (name)"; size bytes). Takes and makes nothing. */
 bool tfy__lock_held(const char *db_path, char *owner, size_t size);
 
+/* Whether the file, or where it would be made, lies on a file system on which locks, syncs or shared memory do not hold
+ * between all who use it. */
+bool tfy__lock_on_network(const char *db_path);
+
 /* "pid 123 (name)" of this process. */
 void tfy__lock_owner(char *text, size_t size);
 

@@ -12,7 +12,7 @@
 #include "kill_point.h"
 #include "lock.h"
 
-enum { MARK_EVERY = 16384, PAYLOAD_MAX = 900 << 20 };
+enum { WAL_PAGES = 65536, MARK_EVERY = 16384, PAYLOAD_MAX = 900 << 20 };
 
 static int64_t real_ms(void *state)
 {
@@ -147,6 +147,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     if (!code) {
         log->store->fault = options->fault;
         log->store->fault_state = options->fault_state;
+        log->store->wal_limit = options->wal_pages ? options->wal_pages : WAL_PAGES;
         code = tfy__recover(log, error_text);
     }
     if (!code) code = tfy__guard_recovered(log, error_text);
@@ -352,7 +353,7 @@ void tfy__log_error_text(TfyLog *log, char *error_text)
     pthread_mutex_lock(&log->mutex);
     const bool full = tfy__log_full(log) && !tfy__log_error(log);
     tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
-                    log->path ? log->path : "in memory", full ? "the disk is full" : log->error_text,
+                    log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,
                     tfy__log_durable(log));
     pthread_mutex_unlock(&log->mutex);
 }
@@ -360,6 +361,16 @@ void tfy__log_error_text(TfyLog *log, char *error_text)
 bool tfy__log_full(const TfyLog *log)
 {
     return atomic_load(&((TfyLog *)log)->full);
+}
+
+bool tfy__log_notice(TfyLog *log, char *text)
+{
+    if (!atomic_load(&log->notice)) return false;
+    pthread_mutex_lock(&log->mutex);
+    atomic_store(&log->notice, false);
+    snprintf(text, TFY_ERROR_TEXT, "%s", log->notice_text);
+    pthread_mutex_unlock(&log->mutex);
+    return true;
 }
 
 /* ---- handing over ---- */

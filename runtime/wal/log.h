@@ -45,12 +45,13 @@ typedef struct TfyLogTask {
 } TfyLogTask;
 
 typedef struct TfyLogOptions {
-    const char *path; /* NULL: memory only */
-    bool read_only;   /* inspect, replay: never writes, needs no lock, works beside a live writer */
-    bool existing;    /* fail with TFY_E_ABSENT instead of creating the file */
-    bool adopt;       /* take a copy, or a file whose end is missing, as it is and as one's own (tfy adopt) */
-    bool forgets;     /* memory only: nothing can be read back (measurements) */
-    bool no_thread;   /* commit inline always (tests, kill harness) */
+    const char *path;   /* NULL: memory only */
+    bool read_only;     /* inspect, replay: never writes, needs no lock, works beside a live writer */
+    bool existing;      /* fail with TFY_E_ABSENT instead of creating the file */
+    bool adopt;         /* take a copy, or a file whose end is missing, as it is and as one's own (tfy adopt) */
+    bool forgets;       /* memory only: nothing can be read back (measurements) */
+    bool no_thread;     /* commit inline always (tests, kill harness) */
+    uint32_t wal_pages; /* that the -wal file may have before runs pause; 0: 65536, which is 512 MB */
     int64_t (*wall_ms)(void *state); /* the clock for ts */
     /* Simulations: there is no thread, and what the thread would do is done by tfy__log_write; this is the monotonic clock of the
      * pauses that the writer makes. NULL: a thread and the real clock. */
@@ -102,7 +103,11 @@ int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_I
 void tfy__log_error_text(TfyLog *log,
                          char *error_text); /* its sentence, with the last durable lsn (TFY_ERROR_TEXT bytes) */
 bool tfy__log_full(
-    const TfyLog *log); /* the disk is full: the writer keeps what is queued and tries again; runs pause */
+    const TfyLog *
+        log); /* nothing can be written for now, for the disk is full or a reader stands in the way: the writer keeps what is
+                           queued and tries again; runs pause */
+/* A sentence (TFY_ERROR_TEXT bytes) that people should see: why runs pause, that they go on, who reads for too long. False: nothing new. */
+bool tfy__log_notice(TfyLog *log, char *text);
 
 /* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */
 void tfy__log_flush(TfyLog *log);

@@ -66,12 +66,14 @@ struct TfyLog {
     size_t queued_bytes;
     TfyBatch *empty;      /* blocks to use again */
     int64_t full_ms;      /* monotonic time of the last attempt that found no room */
-    char error_text[160]; /* why error is set */
+    char error_text[300]; /* why error is set */
+    char notice_text[300];
 
     /* published by the writer */
     atomic_llong durable; /* newest synced lsn */
     atomic_int error;     /* 0, or the final failure */
-    atomic_bool full;     /* the disk has no room */
+    atomic_bool full;     /* nothing can be written for now */
+    atomic_bool notice;   /* notice_text is new */
     int event_fd;         /* -1: none */
 
     /* the store, under store_mutex */

@@ -16,7 +16,7 @@
 
 #include "schema.h"
 
-enum { HEADER_BYTES = 100, BUSY_MS = 10000 };
+enum { HEADER_BYTES = 100 };
 
 static uint32_t word_be(const uint8_t *at)
 {
@@ -76,8 +76,8 @@ static int check_pages(const char *path, const uint8_t header[HEADER_BYTES], cha
 {
     const int bytes = header[16] << 8 | header[17];
     if (bytes == SCHEMA_PAGE_BYTES && header[20] == SCHEMA_PAGE_SUM_BYTES) return 0;
-    return tfy__log_refuse(error_text, TFY_E_DATA, "%s is damaged: its pages are not as tfy makes them; restore it from a copy",
-                           path);
+    return tfy__log_refuse(error_text, TFY_E_DATA,
+                           "%s is damaged: its pages are not as tfy makes them; restore it from a copy", path);
 }
 
 /* Refuses what is not a database of ours, of this version, without changing or creating anything. */
@@ -123,7 +123,7 @@ static int execute(sqlite3 *db, const char *text)
 
 static int remember_pages(void *state, sqlite3 *db, const char *name, int pages)
 {
-    ((SqliteStore *)state)->wal_pages = pages;
+    ((SqliteStore *)state)->wal_pages = (uint32_t)pages;
     return SQLITE_OK;
 }
 
@@ -136,7 +136,7 @@ static int connect_store(SqliteStore *store, const char *path, bool writes)
     if (code) return code;
     int keep = 1;
     sqlite3_extended_result_codes(store->db, 1);
-    sqlite3_busy_timeout(store->db, BUSY_MS);
+    sqlite3_busy_timeout(store->db, SQLITE_BUSY_MS);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -178,7 +178,10 @@ static SqliteStore *new_store(const char *path)
         free(store);
         store = NULL;
     }
-    if (store) store->base.ops = &tfy__store_sqlite_ops;
+    if (!store) return NULL;
+    store->base.ops = &tfy__store_sqlite_ops;
+    store->epoch = store->next_epoch = -1;
+    store->base.wal_limit = UINT32_MAX;
     return store;
 }
 
@@ -264,10 +267,11 @@ static int create(const char *path, char *error_text)
 
 static int refuse_page(SqliteStore *store, char *error_text)
 {
-    return tfy__log_refuse(error_text, TFY_E_DATA,
-                           "%s is damaged: page %lld was changed since it was written; restore it from a copy, or get out "
-                           "what is left with 'tfy salvage'",
-                           store->path, (long long)tfy__page_vfs_damaged(store->db));
+    return tfy__log_refuse(
+        error_text, TFY_E_DATA,
+        "%s is damaged: page %lld was changed since it was written; restore it from a copy, or get out "
+        "what is left with 'tfy salvage'",
+        store->path, (long long)tfy__page_vfs_damaged(store->db));
 }
 
 static int explain(SqliteStore *store, int code, char *error_text)

@@ -16,6 +16,7 @@
 #include "../tfy.h"
 
 #define TFY_STORE_FULL (-100) /* no room: nothing of the transaction happened, and it may be tried again */
+#define TFY_STORE_HELD (-101) /* the same, for a reader keeps the -wal file from being emptied; `error` names it */
 
 /* The one row of table meta: about the file as a whole, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
@@ -121,7 +122,9 @@ struct TfyStore {
     const TfyStoreOps *ops;
     int (*fault)(void *state, int call); /* NULL, or asked before each call: 0, or the code to fail with */
     void *fault_state;
-    char error[160]; /* what went wrong last, for messages */
+    char error[300];    /* what went wrong last, for messages */
+    char notice[300];   /* what people should know although nothing went wrong yet; whoever tells them empties it */
+    uint32_t wal_limit; /* pages that the -wal file may have; beyond, begin answers TFY_STORE_HELD */
 };
 
 /* Opens an existing file or creates it (write only; the writer lock must be held). error_text gets one sentence. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema.h"
+
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
 #define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
@@ -103,14 +105,77 @@ static int execute(SqliteStore *store, Statement which)
 
 /* ---- writing ---- */
 
+/* What keeps the -wal file from being emptied, and how large it has become. */
+static void describe_reader(SqliteStore *store, const char *then, char *text, size_t size)
+{
+    char reader[80];
+    const unsigned megabytes = store->wal_pages / ((1u << 20) / SCHEMA_PAGE_BYTES);
+    tfy__sqlite_name_reader(store->path, reader, sizeof reader);
+    snprintf(text, size, "%s has been reading the database for long: its -wal file has grown to %u pages (%u MB); %s",
+             reader, store->wal_pages, megabytes, then);
+}
+
+/* The -wal file is as large as it may be: all of it must go to the main file, and nobody may read in it any more. */
+static int empty_wal(SqliteStore *store)
+{
+    sqlite3_busy_timeout(store->db, 0);
+    const int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+    sqlite3_busy_timeout(store->db, SQLITE_BUSY_MS);
+    if ((code & 255) != SQLITE_BUSY && (code & 255) != SQLITE_LOCKED) {
+        if (!code) store->wal_pages = store->moved_pages = 0;
+        return answer(store, code);
+    }
+    describe_reader(store, "runs pause, and go on when it ends", store->base.error, sizeof store->base.error);
+    return TFY_STORE_HELD;
+}
+
+static int get_meta(TfyStore *store, TfyStoreMeta *meta);
+
+static uint32_t data_version(SqliteStore *store)
+{
+    uint32_t version = 0;
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    return version;
+}
+
+/* Somebody took the lock's file away, and with it the lock: another process has opened the database since, or went on
+ * writing it between our reading and our first commit. Only one of the two goes on: the one whose epoch is in the file. */
+static int check_epoch(SqliteStore *store)
+{
+    const uint32_t version = data_version(store);
+    TfyStoreMeta meta;
+    if (version == store->data_version || store->epoch < 0) return 0;
+    const int code = get_meta(&store->base, &meta);
+    if (code) return code;
+    store->data_version = version;
+    if (store->owns && meta.epoch == store->epoch) return 0;
+    snprintf(store->base.error, sizeof store->base.error,
+             "%s writes it too, since its lock was taken away: was %s-tfy removed?", meta.owner, store->path);
+    return TFY_E_HELD;
+}
+
 static int begin(TfyStore *store)
 {
-    return execute(inside(store), S_BEGIN);
+    SqliteStore *self = inside(store);
+    int code = self->wal_pages >= store->wal_limit ? empty_wal(self) : 0;
+    if (!code) code = execute(self, S_BEGIN);
+    if (!code && (code = check_epoch(self))) execute(self, S_ROLLBACK);
+    self->next_epoch = self->epoch;
+    return code;
 }
 
 static int commit(TfyStore *store)
 {
-    return execute(inside(store), S_COMMIT);
+    SqliteStore *self = inside(store);
+    const int code = execute(self, S_COMMIT);
+    if (code) return code;
+    self->owns |= self->next_epoch != self->epoch;
+    self->epoch = self->next_epoch;
+    if (self->wal_pages < self->moved_pages) {
+        self->moved_pages = 0; /* the file was begun anew */
+        self->reader_named = false;
+    }
+    return 0;
 }
 
 static void rollback(TfyStore *store)
@@ -210,6 +275,7 @@ static int put_meta(TfyStore *store, const TfyStoreMeta *meta)
     sqlite3_stmt *to;
     const int code = prepared(inside(store), S_PUT_META, &to);
     if (code) return code;
+    inside(store)->next_epoch = meta->epoch;
     BIND(to, 1, meta->epoch, meta->dev, meta->ino, meta->clean, meta->next_lsn, meta->next_tid, meta->mark,
          (int64_t)tfy__store_sum_meta(meta));
     sqlite3_bind_blob(to, 9, meta->db, 16, SQLITE_STATIC);
@@ -232,16 +298,30 @@ static int renew(TfyStore *store, bool all)
     return !code ? 0 : (code & 255) == SQLITE_BUSY ? TFY_E_HELD : TFY_E_IO;
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* While a reader keeps the file from being begun anew, trying at every commit would only cost. */
 static bool checkpoint_due(TfyStore *store)
 {
-    return inside(store)->wal_pages >= CHECKPOINT_PAGES;
+    const SqliteStore *self = inside(store);
+    const uint32_t first = least(CHECKPOINT_PAGES, store->wal_limit / 4);
+    return self->wal_pages >=
+           (self->moved_pages ? self->moved_pages + least(CHECKPOINT_AGAIN_PAGES, store->wal_limit / 16) : first);
 }
 
 static int checkpoint(TfyStore *store)
 {
     SqliteStore *self = inside(store);
-    self->wal_pages = 0;
     const int code = sqlite3_wal_checkpoint_v2(self->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    const bool again = self->moved_pages != 0;
+    self->moved_pages = self->wal_pages;
+    if (again && self->wal_pages >= store->wal_limit / 4 && !self->reader_named) {
+        describe_reader(self, "it should end, or runs will have to pause", store->notice, sizeof store->notice);
+        self->reader_named = true;
+    }
     /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they
      * are safe too. */
     if ((code & 255) == SQLITE_BUSY || (code & 255) == SQLITE_LOCKED || (code & 255) == SQLITE_FULL) return 0;
@@ -374,6 +454,10 @@ static int get_meta(TfyStore *store, TfyStoreMeta *meta)
                            .mark = word_at(row, 6),
                            .base = word_at(row, 10),
                            .base_chain = (uint64_t)word_at(row, 11)};
+    if (self->epoch < 0) {
+        self->epoch = meta->epoch;
+        self->data_version = data_version(self);
+    }
     snprintf(meta->owner, sizeof meta->owner, "%s", text_at(row, 9));
     const bool sound = id_at(row, 8, meta->db) && (uint64_t)word_at(row, 7) == tfy__store_sum_meta(meta);
     sqlite3_reset(row);

@@ -44,11 +44,19 @@ typedef struct SqliteStore {
     TfyStore base;                     /* must be first */
     sqlite3 *db;                       /* the one connection */
     sqlite3_stmt *statements[S_COUNT]; /* prepared at first use */
-    int wal_pages;                     /* pages in the -wal file after the last commit; reset by a checkpoint */
+    uint32_t wal_pages;                /* in the -wal file after the last commit; 0 when the next one begins it anew */
+    uint32_t moved_pages;              /* wal_pages at the last checkpoint, while the file was not begun anew since */
+    bool reader_named;                 /* people know who keeps the -wal file from being emptied */
+    uint32_t data_version;             /* SQLite's: it changes when another connection writes */
+    bool owns;                         /* our epoch is in the file */
+    int64_t epoch, next_epoch;         /* of the row of meta; what this transaction makes it. -1: not read yet */
     char *path;                        /* as given, for messages */
 } SqliteStore;
 
-enum { CHECKPOINT_PAGES = 3000 };
+enum { CHECKPOINT_PAGES = 3000, CHECKPOINT_AGAIN_PAGES = 750, SQLITE_BUSY_MS = 10000 };
+
+/* Writes one sentence about the process that reads the database for too long (sqlite_reader.c). Opens nothing. */
+void tfy__sqlite_name_reader(const char *path, char *name, size_t size);
 
 extern const TfyStoreOps tfy__store_sqlite_ops;
 

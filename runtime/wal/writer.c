@@ -39,7 +39,13 @@ void tfy__writer_fail(TfyLog *log, int code, const char *why)
 {
     if (atomic_load(&log->error)) return;
     snprintf(log->error_text, sizeof log->error_text, "%s", why);
-    atomic_store(&log->error, code == TFY_E_NOMEM ? TFY_E_NOMEM : TFY_E_IO);
+    atomic_store(&log->error, code == TFY_E_NOMEM || code == TFY_E_HELD ? code : TFY_E_IO);
+}
+
+static void give_notice(TfyLog *log, const char *text)
+{
+    snprintf(log->notice_text, sizeof log->notice_text, "%s", text);
+    atomic_store(&log->notice, true);
 }
 
 /* ---- committing ---- */
@@ -107,9 +113,13 @@ static void recycle(TfyLog *log, TfyBatch *first)
 /* What a commit of these batches came to. mutex is held. */
 static void settle(TfyLog *log, TfyBatch *first, int code)
 {
-    if (code == TFY_STORE_FULL) {
+    const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
+    if (paused) {
         put_back(log, first);
         log->full_ms = now_ms(log);
+        if (!was_paused)
+            give_notice(log, code == TFY_STORE_HELD ? log->store->error
+                                                    : "the disk is full: runs pause, and go on when there is room");
         atomic_store(&log->full, true);
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
@@ -118,6 +128,7 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
     } else {
         if (last_record(first)) atomic_store(&log->durable, last_record(first));
         atomic_store(&log->full, false);
+        if (was_paused) give_notice(log, "the log can be written again: runs go on");
         recycle(log, first);
     }
     notify(log);
@@ -131,9 +142,19 @@ static void checkpoint(TfyLog *log)
     tfy__kill_point(TFY_KILL_CHECKPOINT);
     pthread_mutex_lock(&log->store_mutex);
     const int code = TFY_STORE(log->store, TFY_CALL_CHECKPOINT, checkpoint);
+    char notice[sizeof log->store->notice];
+    memcpy(notice, log->store->notice, sizeof notice);
+    log->store->notice[0] = '\0';
     pthread_mutex_unlock(&log->store_mutex);
-    if (!code || code == TFY_STORE_FULL) return;
+    const bool fine = !code || code == TFY_STORE_FULL;
+    if (fine && !notice[0]) return;
     pthread_mutex_lock(&log->mutex);
+    if (fine) {
+        give_notice(log, notice);
+        notify(log);
+        pthread_mutex_unlock(&log->mutex);
+        return;
+    }
     tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the checkpoint failed");
     tfy__guard_failed(log);
     notify(log);

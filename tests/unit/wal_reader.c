@@ -1,0 +1,160 @@
+/* wal_reader.c: others at the same files: a reader that does not end keeps the -wal file from being emptied, and a second writer that got in. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "wal_fixture.h"
+
+enum { LIMIT = 240, PAGE = 8192 };
+
+static void fail_if(int code, sqlite3 *db)
+{
+    if (code == SQLITE_OK) return;
+    fprintf(stderr, "the reader: %s\n", sqlite3_errmsg(db));
+    _exit(1);
+}
+
+/* A process that has begun to read and never ends. */
+static pid_t start_reader(const char *path)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        sqlite3 *db;
+        fail_if(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), NULL);
+        fail_if(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM wal", NULL, NULL, NULL), db);
+        if (write(ready[1], "r", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static int64_t wal_pages(const Place *place)
+{
+    char name[160];
+    struct stat status;
+    snprintf(name, sizeof name, "%s-wal", place->db);
+    return stat(name, &status) == 0 ? status.st_size / PAGE : 0;
+}
+
+static void read_for_long(Place *place, bool no_thread)
+{
+    char command[160], reader[40], text[TFY_ERROR_TEXT] = "", payload[4000];
+    TfyLog *log;
+    Work work;
+    snprintf(command, sizeof command, "rm -f %s*", place->db);
+    assert_int_equal(system(command), 0);
+    const TfyLogOptions options = {.path = place->db, .no_thread = no_thread, .wal_pages = LIMIT};
+    assert_int_equal(tfy__log_open(&log, &options, place->error), 0);
+    begin_work(log, &work);
+    assert_int_equal(tfy__log_sync(log), 0);
+    memset(payload, 'x', sizeof payload);
+    const pid_t pid = start_reader(place->db);
+    snprintf(reader, sizeof reader, "pid %ld (", (long)pid);
+    bool warned = false, paused = false;
+    for (int i = 0; i < 600 && !tfy__log_full(log); i++) {
+        assert_true(tfy__log_append(log, &work.root, TFY_R_VALUE, i, 1, payload, sizeof payload) > 0);
+        const int code = tfy__log_sync(log);
+        if (code) assert_int_equal(code, TFY_E_STATE);
+        if (!tfy__log_notice(log, text)) continue;
+        if (!strstr(text, reader)) fail_msg("'%s' does not name %s)", text, reader);
+        warned |= strstr(text, "it should end") != NULL;
+        paused |= strstr(text, "runs pause, and go on") != NULL;
+    }
+    assert_true(warned);
+    assert_true(tfy__log_full(log));
+    paused |= tfy__log_notice(log, text) && strstr(text, "runs pause, and go on");
+    assert_true(paused);
+    assert_true(wal_pages(place) < LIMIT + 20);
+    const int64_t durable = tfy__log_durable(log);
+    for (int i = 0; i < 5; i++) { /* what arrives meanwhile is kept */
+        assert_true(tfy__log_append(log, &work.root, TFY_R_VALUE, i, 1, payload, sizeof payload) > 0);
+        tfy__log_flush(log);
+        usleep(30000);
+    }
+    assert_int_equal(tfy__log_durable(log), durable);
+    assert_true(wal_pages(place) < LIMIT + 20);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 200 && tfy__log_full(log); i++) {
+        tfy__log_flush(log);
+        usleep(20000);
+    }
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    assert_true(tfy__log_notice(log, text));
+    assert_non_null(strstr(text, "runs go on"));
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
+static void test_long_reader(void **state)
+{
+    read_for_long(*state, false);
+    read_for_long(*state, true);
+}
+
+/* Whoever takes the lock's file for a leftover and deletes it lets a second writer in. The newer one goes on; the other hears of it at its next
+ * commit, writes nothing more, and neither file nor witness is spoiled. */
+static void test_lost_epoch(void **state)
+{
+    Place *place = *state;
+    TfyLog *older, *newer;
+    Work work, other;
+    char name[160];
+    assert_int_equal(tfy__log_open(&older, &(TfyLogOptions){.path = place->db}, place->error), 0);
+    begin_work(older, &work);
+    append_some(older, &work, 5);
+    assert_int_equal(tfy__log_sync(older), 0);
+    snprintf(name, sizeof name, "%s-tfy", place->db);
+    unlink(name);
+    assert_int_equal(tfy__log_open(&newer, &(TfyLogOptions){.path = place->db, .adopt = true}, place->error), 0);
+    begin_work(newer, &other);
+    assert_int_equal(tfy__log_sync(newer), 0);
+    append_some(older, &work, 5);
+    assert_int_equal(tfy__log_sync(older), TFY_E_HELD);
+    tfy__log_error_text(older, place->error);
+    assert_non_null(strstr(place->error, "writes it too"));
+    append_some(newer, &other, 5);
+    assert_int_equal(tfy__log_sync(newer), 0);
+    assert_int_equal(tfy__log_close(older, true), TFY_E_HELD);
+    const int64_t last = tfy__log_last(newer);
+    assert_int_equal(tfy__log_close(newer, true), 0);
+    assert_int_equal(tfy__log_open(&newer, &(TfyLogOptions){.path = place->db}, place->error), 0);
+    assert_int_equal(tfy__log_last(newer), last);
+    tfy__log_close(newer, false);
+}
+
+/* The same when the older one writes before the newer one has: then the newer one is too late. */
+static void test_older_goes_on(void **state)
+{
+    Place *place = *state;
+    TfyLog *older, *newer;
+    Work work, other;
+    char name[160];
+    assert_int_equal(tfy__log_open(&older, &(TfyLogOptions){.path = place->db}, place->error), 0);
+    begin_work(older, &work);
+    assert_int_equal(tfy__log_sync(older), 0);
+    snprintf(name, sizeof name, "%s-tfy", place->db);
+    unlink(name);
+    assert_int_equal(tfy__log_open(&newer, &(TfyLogOptions){.path = place->db, .adopt = true}, place->error), 0);
+    append_some(older, &work, 5);
+    assert_int_equal(tfy__log_sync(older), 0);
+    begin_work(newer, &other);
+    assert_int_equal(tfy__log_sync(newer), TFY_E_HELD);
+    assert_int_equal(tfy__log_close(newer, true), TFY_E_HELD);
+    assert_int_equal(tfy__log_close(older, true), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_long_reader, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_lost_epoch, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_older_goes_on, make_place, remove_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
