@@ -20,7 +20,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_DONE] = {"done", "JSON", "the step was done, with this result"},
     [OPT_RETRY] = {"retry", NULL, "the step was not done: do it"},
     [OPT_FAIL] = {"fail", NULL, "let the step fail"},
-    [OPT_EVENTS] = {"events", NULL, "print live activity as JSON lines on stderr"},
+    [OPT_EVENTS] = {"events", NULL, "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)"},
     [OPT_LLM] = {"llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one"},
     [OPT_SECRETS] = {"secrets", "FILE",
                      "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)"},
@@ -98,7 +98,7 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
     {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
-     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
+     BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) | BIT(OPT_EVENTS) |
          BIT(OPT_PRINT_LOCALS),
      0, -1},
     {"diff", "RUN RUN", "compare two runs step by step; ends with 1 when they differ", BIT(OPT_DB) | BIT(OPT_JSON), 2,

@@ -483,7 +483,8 @@ static int command_replay(Session *session)
 {
     TfyHistory *history = NULL;
     TfyReplayReport report = {0};
-    TfyOptions options = {.quiet = true};
+    const bool events = session->args->option[OPT_EVENTS];
+    TfyOptions options = {.quiet = true, .on_event = events ? print_event : NULL};
     char run[37];
     if (session->args->word_count > 1)
         return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", session->args->words[1]);
@@ -491,7 +492,8 @@ static int command_replay(Session *session)
     if (status != EXIT_DONE) return status;
     if (session->args->option[OPT_STEPPING] || session->args->option[OPT_UNTIL] ||
         session->args->option[OPT_PRINT_LOCALS]) {
-        status = tfy__debug_command(session->program, history, session->args);
+        if (events) status = tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
+        if (!events) status = tfy__debug_command(session->program, history, session->args);
         tfy__history_free(history);
         return status;
     }

@@ -1,7 +1,8 @@
 /* activity.c: live events and log lines: what the loop tells of runs, tasks, steps and effects while they happen.
  *
  * Both leave through the queue of tell.c, when everything appended so far is synced. Nothing is told while a run takes up its history: it was
- * told when it happened. */
+ * told when it happened. A replay that performs nothing tells it again, if somebody wants to hear it, and marks each event as a ghost; its time is then that of
+ * the record it goes with, or of the one before. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,7 @@ static void tell_event(const Cold *cold, const TfyPoint *point, const char *stag
     tfy__buffer_json_string(&out, message->data ? message->data : "", message->len);
     add_place(&out, cold, point);
     if (text) add_string(&out, more, text);
+    if (loop->replay_only) tfy__buffer_text(&out, ",\"ghost\":true");
     tfy__buffer_char(&out, '}');
     event.len = (uint32_t)out.len;
     if (!out.failed) tfy__out_push_event(loop, out.data, seq, &event);
@@ -174,7 +176,8 @@ static void tell_event(const Cold *cold, const TfyPoint *point, const char *stag
 
 static bool nobody_listens(const Run *run)
 {
-    return !run->loop->tells || run->loop->replay_only || run->history;
+    const TfyLoop *loop = run->loop;
+    return !loop->tells || (run->history && !loop->replay_only);
 }
 
 static void tell(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message)

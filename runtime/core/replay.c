@@ -120,6 +120,8 @@ void tfy__history_take(Cold *cold)
         if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
+    if (run->loop->replay_only)
+        run->loop->now_ms = run->history->records[index].ts_ms; /* what is told now was told then */
     while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
 }
 
@@ -400,6 +402,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
                 tfy__history_take(root);
             else
                 code = TFY_E_NOMEM;
+            if (code == 0 && loop->replay_only) tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
         }
         tfy__cut(&loop->heap, 0);
         free(values);
@@ -469,8 +472,10 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     const size_t block_limit = loop->heap.block_limit;
     bool ok = true;
     loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
-    while (ok && run->cursor < run->history->record_count && !loop->failure && !loop->stepped_away)
+    while (ok && run->cursor < run->history->record_count && !loop->failure && !loop->stepped_away) {
         ok = advance_owner(run);
+        if (loop->out_first) tfy__out_flush(loop); /* a replay's ghosts */
+    }
     loop->heap.block_limit = block_limit;
     if (!ok) return false;
     if (!loop->failure && !loop->replay_only) history_finished(run);

@@ -293,6 +293,12 @@ static bool compute_digest(Pending *pending)
 
 /* ---- settling a failed attempt ---- */
 
+static void tell_pause(const Pending *pending)
+{
+    tfy__activity(pending->call.task, "Idle", "%s pauses before another attempt",
+                  pending->backoff_only ? "a call" : pending->call.tool->name);
+}
+
 static bool record_retry(Pending *pending)
 {
     Cold *cold = pending->cold;
@@ -301,6 +307,7 @@ static bool record_retry(Pending *pending)
     if (record) {
         pending->due_ms = tfy__step_recorded_int(record, "due");
         tfy__history_take(cold);
+        tell_pause(pending); /* in a replay; else nobody is told yet */
         return true;
     }
     if (!tfy__history_live(cold)) return tfy__history_hold(pending), false;
@@ -356,8 +363,7 @@ static bool backoff(Pending *pending)
     if (!record && !tfy__history_live(cold)) return tfy__history_hold(pending), false;
     if (!record && pending->due_ms > pending->call.loop->now_ms) {
         tfy__step_arm(pending);
-        tfy__activity(pending->call.task, "Idle", "%s pauses before another attempt",
-                      pending->backoff_only ? "a call" : pending->call.tool->name);
+        tell_pause(pending);
         return false;
     }
     tfy__timers_del(&pending->call.loop->timers, pending->timer);
@@ -389,7 +395,9 @@ void tfy__step_advance(Pending *pending)
         case STAGE_OUTCOME:
         case STAGE_DOUBT:
             if (tfy__step_take_recorded(pending)) break;
-            if (cold->pending != pending || task->state & T_HALTED || tfy__history_peek(cold)) return;
+            if (cold->pending != pending || task->state & T_HALTED) return;
+            if (pending->stage == STAGE_OUTCOME) tfy__step_ghost_waits(pending);
+            if (tfy__history_peek(cold)) return;
             if (!tfy__history_live(cold)) {
                 tfy__history_hold(pending);
                 return;

@@ -41,6 +41,10 @@ bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const 
 /* step_live.c */
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
 void tfy__step_go_live(Pending *pending);                          /* STAGE_OUTCOME with nothing recorded */
+/* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what was told then. */
+void tfy__step_ghost_begins(Pending *pending);
+void tfy__step_ghost_ends(const Pending *pending, const char *how);
+void tfy__step_ghost_waits(Pending *pending);
 void tfy__step_doubt_live(Pending *pending); /* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
 
 #endif

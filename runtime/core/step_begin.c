@@ -167,6 +167,7 @@ bool tfy__step_begin(Pending *pending)
     if (!pending->counted) pending->call.task->passages++;
     pending->counted = true;
     pending->stage = STAGE_OUTCOME;
+    tfy__step_ghost_begins(pending);
     return true;
 }
 

@@ -191,6 +191,43 @@ static void tell_idle(Pending *pending)
     tfy__activity(pending->call.task, "Idle", "%s", pending->call.tool->name);
 }
 
+/* ---- ghosts ---- */
+
+static bool has_ghosts(const Pending *pending)
+{
+    const TfyLoop *loop = pending->call.loop;
+    return loop->replay_only && loop->tells;
+}
+
+/* Its work is done by a performer. */
+static bool is_performed(const Pending *pending)
+{
+    return !tfy__step_inner(pending) && !tfy__step_is_sleep(pending) && !is_question(pending->call.tool);
+}
+
+void tfy__step_ghost_begins(Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    if (!has_ghosts(pending)) return;
+    if (tfy__step_is_sleep(pending))
+        tell_idle(pending);
+    else if (is_question(call->tool))
+        tfy__activity(call->task, "AwaitingUserApproval", "%s", ((const TfyString *)call->args[0].o)->bytes);
+    else if (is_performed(pending))
+        tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
+}
+
+void tfy__step_ghost_ends(const Pending *pending, const char *how)
+{
+    if (has_ghosts(pending) && is_performed(pending))
+        tfy__activity(pending->call.task, "ToolExecutionComplete", "%s%s", pending->call.tool->name, how);
+}
+
+void tfy__step_ghost_waits(Pending *pending)
+{
+    if (has_ghosts(pending) && tfy__step_inner(pending) && !pending->told_idle) tell_idle(pending);
+}
+
 /* STAGE_OUTCOME with nothing recorded: the work is ours. */
 void tfy__step_go_live(Pending *pending)
 {

@@ -86,8 +86,18 @@ static bool take_plain_result(Pending *pending, const TfyLogRecord *record)
     if (record->type != TFY_R_TOOL_RESULT || tfy__step_inner(pending) || !decode_plain(pending, record, &value))
         return false;
     tfy__history_take(pending->cold);
+    tfy__step_ghost_ends(pending, "");
     tfy__step_answer(pending, value);
     return true;
+}
+
+/* What a model said is told with what it cost. */
+static void ghost_of_tokens(const Pending *pending, const TfyLogRecord *record, const json_t *json)
+{
+    const json_t *in = json_object_get(json, "prompt_tokens"), *out = json_object_get(json, "completion_tokens");
+    if (record->type != TFY_R_LLM_PLAN || !pending->call.loop->replay_only || !json_is_integer(out)) return;
+    tfy__activity(pending->call.task, "Tokens", "%s: %lld in, %lld out", pending->call.tool->name,
+                  (long long)json_integer_value(in), (long long)json_integer_value(out));
 }
 
 /* A result record: the value or the error of the attempt. */
@@ -102,6 +112,8 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
         return;
     }
     tfy__history_take(pending->cold);
+    ghost_of_tokens(pending, record, json);
+    tfy__step_ghost_ends(pending, json_object_get(json, "error") ? " failed" : "");
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     json_t *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
@@ -157,6 +169,7 @@ static void take_timer(Pending *pending, const TfyLogRecord *record)
         return;
     }
     tfy__history_take(pending->cold);
+    if (pending->bounded) tfy__step_ghost_ends(pending, " ran out of time");
     if (pending->bounded)
         tfy__step_raise_timeout(pending);
     else

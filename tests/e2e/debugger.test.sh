@@ -115,6 +115,23 @@ check "... and one can go back" printed "record 3 of "
 run tfy replay last --program other.tfy --until end
 check "--until finds it too, and ends with 65" ended 65
 
+# What was told then is told again, and marked.
+run tfy run shop.tfy --yes --events
+cp err live
+run tfy replay last --events
+check "ghosts: a replay tells what was told live, in the time of its records" python3 -c '
+import json
+def events(name):
+    return [json.loads(line) for line in open(name) if line.startswith("{")]
+def told(events):
+    return sorted((e["task_id"], e["stage"], e["message"], e.get("line", 0)) for e in events)
+live, ghosts = events("live"), events("err")
+assert len(live) > 15 and told(live) == told(ghosts), (told(live), told(ghosts))
+assert all(e["ghost"] for e in ghosts) and not any("ghost" in e for e in live)
+assert [e["seq"] for e in ghosts] == list(range(1, len(ghosts) + 1)) and ghosts[-1]["ts"] <= live[-1]["ts"]'
+run tfy replay last --events --until 3
+check "... but not to who stops on the way: 64" ended 64 "--events goes with a replay that does not stop"
+
 # On a terminal: keys.
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     {
@@ -124,7 +141,7 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
         printf 'g1.1/2\r'
         sleep 0.3
         printf 'wq'
-    } | TERM=xterm timeout 60 script -qfec "stty cols 80 rows 24; tfy replay last --step" /dev/null >screen 2>err
+    } | TERM=xterm timeout 60 script -qfec "stty cols 80 rows 24; tfy replay 1 --step" /dev/null >screen 2>err
     check "on a terminal: the page" grep -q "record 4 of " screen
     check "... keys that ask go where they are told" grep -q "task 1.1, step 2" screen
     check "... tasks instead of variables" grep -q "waiting(join)" screen
