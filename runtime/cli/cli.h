@@ -75,6 +75,11 @@ typedef enum TfyOption {
     OPT_COPY,
     OPT_JOBS,
     OPT_LOOSE,
+    OPT_OLDER_THAN,
+    OPT_KEEP,
+    OPT_MAX_SIZE,
+    OPT_ARCHIVE,
+    OPT_DRY_RUN,
     OPT_COUNT
 } TfyOption;
 
@@ -176,6 +181,7 @@ int tfy__cmd_doctor(int argc, char **argv);
 int tfy__cmd_wal_import(int argc, char **argv);
 int tfy__cmd_backup(int argc, char **argv);
 int tfy__cmd_adopt(int argc, char **argv);
+int tfy__cmd_gc(int argc, char **argv);
 int tfy__cmd_verify(int argc, char **argv);
 int tfy__cmd_watch(int argc, char **argv);
 int tfy__cmd_stats(int argc, char **argv);

@@ -39,6 +39,7 @@ static const Entry ENTRIES[] = {
     {"fork", tfy__cmd_fork},
     {"wal export", tfy__cmd_wal_export},
     {"wal import", tfy__cmd_wal_import},
+    {"gc", tfy__cmd_gc},
     {"verify", tfy__cmd_verify},
     {"backup", tfy__cmd_backup},
     {"adopt", tfy__cmd_adopt},

@@ -63,6 +63,11 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_COPY] = {"copy", "DIR", "every trial works in its own copy of this directory (else in an empty one)"},
     [OPT_JOBS] = {"jobs", "N", "so many trials at a time (else as many as there are processors)"},
     [OPT_LOOSE] = {"loose", NULL, "its tasks race: compare results and effects, not histories and what was printed"},
+    [OPT_OLDER_THAN] = {"older-than", "TIME", "runs that ended longer ago than this, such as 30d or 12h"},
+    [OPT_KEEP] = {"keep", "N", "all runs that have ended but the newest N"},
+    [OPT_MAX_SIZE] = {"max-size", "SIZE", "oldest first, until the database needs no more than this, such as 1G"},
+    [OPT_ARCHIVE] = {"archive", "FILE", "put the runs into this database before they go"},
+    [OPT_DRY_RUN] = {"dry-run", NULL, "only say what would go"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -128,6 +133,10 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_FORCE) | BIT(OPT_JSON), 0, 0},
     {"doctor", "", "why each unfinished run waits, what to type, and how the files are", BIT(OPT_DB) | BIT(OPT_JSON), 0,
      0},
+    {"gc", "", "take out runs that have ended, by age, number or size",
+     BIT(OPT_DB) | BIT(OPT_OLDER_THAN) | BIT(OPT_KEEP) | BIT(OPT_MAX_SIZE) | BIT(OPT_ARCHIVE) | BIT(OPT_DRY_RUN) |
+         BIT(OPT_JSON),
+     0, 0},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))

@@ -356,7 +356,8 @@ static int read_root_tail(Reading *reading)
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
-        if (record.type == TFY_R_SNAPSHOT) {
+        /* One that came with an import has the numbers of another database. */
+        if (record.type == TFY_R_SNAPSHOT && record.lsn > history->run.imported) {
             code = take_snapshot(reading);
             return code ? code : check_chain(reading, 0, 0);
         }
