@@ -1,7 +1,7 @@
-/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes]: runs seeds, each in a process of its own, and prints "N passed, N failed".
+/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts]: runs seeds, each in a process of its own, and prints "N passed, N failed".
  *
  * --time stops after so many seconds, wherever it is; --first stops at the first seed that fails; --trace tells everything that happens (of one seed); --hashes prints each seed's trace
- * as a number. Every eighth seed is run twice, and must do the same. */
+ * as a number; --cuts makes every death a power cut in the midst of a write, and more of them. Every eighth seed is run twice, and must do the same. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -89,7 +89,7 @@ static void work(uint32_t worker)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes]\n");
+    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts]\n");
     return 64;
 }
 
@@ -102,6 +102,10 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--trace") == 0) {
             verbose = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--cuts") == 0) {
+            sim_cuts = true;
             continue;
         }
         if (strcmp(argv[i], "--hashes") == 0) {
@@ -141,7 +145,7 @@ int main(int argc, char **argv)
         }
     }
     while (wait(NULL) > 0 || errno == EINTR) continue;
-    fprintf(stderr, "%u deaths\n", atomic_load(&shared->deaths));
+    fprintf(stderr, "%u %s\n", atomic_load(&shared->deaths), sim_cuts ? "power cuts" : "deaths");
     printf("%u passed, %u failed\n", atomic_load(&shared->passed), atomic_load(&shared->failed));
     return atomic_load(&shared->failed) != 0;
 }

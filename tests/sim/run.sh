@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: run.sh BUILD [--tools BUILD] [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes]
+# Usage: run.sh BUILD [--tools BUILD] [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes --cuts]
 # The simulation (sim.h says what it is): compiles N generated programs (120) and work.tfy, links them with the runtime of BUILD and the simulated
 # world, and runs the seeds. FILE instead: programs that were made before. The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
 set -u
@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
     --tools) makers=$(cd "$2" && pwd) || exit 1; shift ;; # where the generator is, when it is not in BUILD
     --source) source=$2; shift ;;
     --keep) mkdir -p "$2" && keep=$(cd "$2" && pwd); shift ;;
-    --first | --trace | --hashes) options="$options $1" ;;
+    --first | --trace | --hashes | --cuts) options="$options $1" ;;
     *) options="$options $1 ${2:?run.sh: $1 needs a value}"; shift ;;
     esac
     shift

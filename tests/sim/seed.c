@@ -14,6 +14,7 @@ enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40 };
 
 Sim sim;
 TfyProgram sim_program;
+bool sim_cuts;
 
 void sim_broken(const char *invariant, const char *format, ...)
 {
@@ -43,12 +44,12 @@ static void plan_death(void)
     plan->death_op = 0;
     plan->death_turn = plan->death_act = 0;
     uint32_t how = sim_below(&sim.chance, 10);
-    plan->death = how < 3 ? SIM_DIES_PROCESS : how < 8 ? SIM_DIES_MACHINE : SIM_DIES_ALL;
+    plan->death = how < 3 && !sim_cuts ? SIM_DIES_PROCESS : how < 8 ? SIM_DIES_MACHINE : SIM_DIES_ALL;
     if (!plan->deaths && plan->scarce) plan->no_memory = sim.allocs + 1 + sim_below(&sim.chance, 1500);
     if (!plan->deaths) plan->scarce = false;
     if (!plan->deaths) return;
     plan->deaths--;
-    switch (sim_below(&sim.chance, 4)) {
+    switch (sim_cuts ? 0 : sim_below(&sim.chance, 4)) {
     case 0:
         plan->death_op = sim_disk_ops() + 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 50) ? 60 : 500);
         break;
@@ -639,7 +640,7 @@ static void make_plan(uint64_t seed)
     plan->still = sim_percent(&sim.chance, 50);
     plan->meddles = sim_percent(&sim.chance, plan->still ? 10 : 35);
     plan->eager = sim_percent(&sim.chance, 30);
-    plan->deaths = sim_below(&sim.chance, 7);
+    plan->deaths = sim_cuts ? 3 + sim_below(&sim.chance, 9) : sim_below(&sim.chance, 7);
     if (sim_percent(&sim.chance, 12)) plan->fail_sync = 30 + sim_below(&sim.chance, 300);
     if (sim_percent(&sim.chance, 12)) plan->full_op = 60 + sim_below(&sim.chance, 400);
     if (plan->still) plan->full_op = 0;

@@ -202,6 +202,7 @@ typedef struct Sim {
 } Sim;
 
 extern Sim sim;
+extern bool sim_cuts; /* every death is a power cut, amid an operation of the disk, and there are more of them */
 extern const TfyProgram tfyg_program;
 extern TfyProgram
     sim_program; /* the same, but for the text of its source: nobody reads it here, and it would be most of what is written */

@@ -9,6 +9,8 @@
 #   tsan     the threads (pool, the log's writer) and a server with its clients, with the thread sanitizer, SOAK_TSAN (5) times
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
 #   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
+#   power    power cuts in the simulated world, amid its writes, until there were SOAK_CUTS (20000); a trial for each 500 seeds
+#   flips    every byte of a database and of its -wal file changed, one at a time
 #   planted  every bug of tests/planted, which the simulation has to find
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
@@ -142,6 +144,37 @@ soak_sim()
     done
 }
 
+# Each trial's number of cuts stands behind its seeds in the results.
+soak_power()
+{
+    seed=1
+    cuts=0
+    while [ "$cuts" -lt "${SOAK_CUTS:-20000}" ]; do
+        name="seeds $seed..$((seed + 499))"
+        if ! grep -qsF "power$label	$name " "$results"; then
+            sh "$root/tests/sim/run.sh" "$root/build" --keep "$scratch/sim" --cuts --seeds "$seed..$((seed + 499))" >"$scratch/trial.log" 2>&1
+            status=$?
+            here=$(sed -n 's/^\([0-9]*\) power cuts$/\1/p' "$scratch/trial.log")
+            if [ "$status" != 0 ] || [ "${here:-0}" = 0 ]; then
+                cat "$scratch/trial.log"
+                note power "$name" failed
+                failed=$((failed + 1))
+                return
+            fi
+            note power "$name $here cuts" ok
+            passed=$((passed + 1))
+        fi
+        cuts=$((cuts + $(sed -n "s/^power$label	$name \([0-9]*\) cuts	ok$/\1/p" "$results" | tail -n 1)))
+        seed=$((seed + 500))
+    done
+    echo "$cuts power cuts"
+}
+
+soak_flips()
+{
+    once_for flips "every byte" env FLIP_EVERY=1 "$root/build/tests/unit_wal_flips"
+}
+
 soak_planted()
 {
     once_for planted all sh "$root/tests/planted/run.sh"
@@ -156,13 +189,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim planted model
+[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim power flips planted model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | tsan | programs | sim | planted | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, planted and model" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, power, flips, planted and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
