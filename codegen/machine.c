@@ -198,6 +198,7 @@ static const RtFunc functions[RT_COUNT] = {
     [RT_PRINT] = TELLS("tfy_print", REP_NONE),
     [RT_LOG] = TELLS("tfy_log", REP_NONE),
     [RT_EMIT] = TELLS("tfy_emit", REP_NONE),
+    [RT_SAVE] = TELLS("tfy_save", REP_NONE),
     [RT_FN_ENTER] = CHECKS("tfy_fn_enter", true, REP_NONE),
     [RT_FN_LEAVE] = VALUE("tfy_fn_leave", true, REP_NONE),
     [RT_INLINE_TURN] = CHECKS("tfy_inline_turn", true, REP_NONE),

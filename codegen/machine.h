@@ -213,6 +213,7 @@ typedef enum RtId {
     RT_PRINT,
     RT_LOG,
     RT_EMIT,
+    RT_SAVE,
     RT_FN_FUEL,
     RT_FN_ENTER,
     RT_FN_LEAVE,

@@ -68,6 +68,8 @@ static const Builtin effects[] = {
     {BI_PRINT, "print", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"text", "string", false}), "nothing"},
     {BI_LOG, "log", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"text", "string", false}, {"level", "string?", true}),
      "nothing"},
+    {BI_SAVE, "save", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"table", "string", false}, {"row", "T", false}),
+     "nothing"},
     {BI_EMIT, "emit", TYPE_BAD, AT_ONCE, REPEAT_PURE, PARAMS({"stage", "string", false}, {"text", "string", false}),
      "nothing"},
 };

@@ -405,7 +405,9 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
         return false;
     }
     if (wants_yield && mode == MODE_PLAIN) {
-        const char *why = builtin && !builtin->suspends ? "brings a value from outside" : "suspends";
+        const char *why = !builtin || builtin->suspends ? "suspends"
+                          : builtin->id == BI_SAVE      ? "writes a row that stays"
+                                                        : "brings a value from outside";
         Diag *diag = diag_error(c->diags, e->span, "'%s' %s; write 'yield %s(…)'", name, why, name);
         diag_hint(c->diags, diag, "yield stands first in a statement: let x = yield %s(…)", name);
         return false;
@@ -484,10 +486,11 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
 
 /* ---- built-in effects ---- */
 
-/* Where nondeterminism enters, a reader must see it: what gives a value is written with yield even when it does not suspend. */
+/* Where nondeterminism enters, a reader must see it: what gives a value is written with yield even when it does not suspend. So is what
+ * changes something that stays: save. */
 static bool needs_yield(const Builtin *builtin)
 {
-    return builtin->suspends || strcmp(builtin->result, "nothing") != 0;
+    return builtin->suspends || builtin->id == BI_SAVE || strcmp(builtin->result, "nothing") != 0;
 }
 
 /* join and kill take a task of any result, which no notation says. */
@@ -589,6 +592,88 @@ static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMo
     return c->core->bad;
 }
 
+/* ---- save ---- */
+
+enum { SAVED_NAME_MAX = 63, SAVED_FIELDS_MAX = 60 };
+
+/* The log's own tables, and what SQLite and the rows' keys are called. */
+static bool is_taken(const char *name, size_t len)
+{
+    static const char *const tables[] = {"meta", "wal", "mark", "program", "run",
+                                         "task", "obj", "wake", "inbox",   "history"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (strlen(tables[i]) == len && memcmp(tables[i], name, len) == 0) return true;
+    }
+    return (len >= 7 && memcmp(name, "sqlite_", 7) == 0) || (len >= 4 && memcmp(name, "tfy_", 4) == 0);
+}
+
+static void check_table_name(Check *c, const Expr *e)
+{
+    const Expr *part = e->kind == EX_STRING ? e->parts : NULL;
+    const bool plain = part && !part->next && part->kind == EX_TEXT && part->text_len &&
+                       part->text_len <= SAVED_NAME_MAX &&
+                       strspn(part->text, "abcdefghijklmnopqrstuvwxyz0123456789_") >= part->text_len &&
+                       !(part->text[0] >= '0' && part->text[0] <= '9');
+    if (!plain) {
+        Diag *diag =
+            diag_error(c->diags, e->span, "a table is named by a plain word in small letters, such as \"orders\"");
+        diag_hint(c->diags, diag, "tables are the program's, not the run's: put what differs into a field");
+    } else if (is_taken(part->text, part->text_len)) {
+        diag_error(c->diags, e->span, "'%.*s' is a name that the log or SQLite needs; take another",
+                   (int)part->text_len, part->text);
+    }
+}
+
+static bool same_but_case(const char *a, const char *b)
+{
+    return strcasecmp(a, b) == 0 && strcmp(a, b) != 0;
+}
+
+/* What a column cannot be called. */
+static void check_row(Check *c, const Expr *e, const Type *row)
+{
+    if (row->field_count > SAVED_FIELDS_MAX)
+        diag_error(c->diags, e->span, "a row has at most %d fields, and %s has %u", SAVED_FIELDS_MAX, row->name,
+                   row->field_count);
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        const char *name = row->fields[i].name;
+        if (strncmp(name, "tfy_", 4) == 0)
+            diag_error(c->diags, e->span, "field '%s' of %s cannot be a column: what begins with tfy_ is the row's key",
+                       name, row->name);
+        for (uint32_t j = 0; j < i; j++) {
+            if (same_but_case(row->fields[j].name, name))
+                diag_error(c->diags, e->span,
+                           "fields '%s' and '%s' of %s would be one column: SQLite does not tell them apart",
+                           row->fields[j].name, name, row->name);
+        }
+    }
+}
+
+/* save takes a record of any type, which no notation says. */
+static const Type *call_save(Check *c, Expr *e, const Builtin *builtin)
+{
+    Slots slots;
+    init_slots(c, &slots, builtin->name, "parameter", 2);
+    slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->string};
+    slots.items[1] = (Slot){.name = builtin->params[1].name, .type = c->core->bad};
+    bind_args(c, e, &slots, 0);
+    if (!e->argv[0] || !e->argv[1] || e->argv[0]->type->kind == TYPE_BAD || e->argv[1]->type->kind == TYPE_BAD)
+        return c->core->bad;
+    const Type *row = e->argv[1]->type;
+    e->argv[1]->to = row;
+    check_table_name(c, e->argv[0]);
+    if (row->kind == TYPE_OPTIONAL)
+        check_null_error(c, e->argv[1]);
+    else if (row->kind != TYPE_RECORD)
+        diag_error(c->diags, e->argv[1]->span, "save needs a record, whose fields are the columns, not %s", row->name);
+    else if (type_has_handle(c, row))
+        diag_error(c->diags, e->argv[1]->span, "%s cannot be saved: tasks, channels and descriptors stay inside a run",
+                   row->name);
+    else
+        check_row(c, e->argv[1], row);
+    return c->core->nothing;
+}
+
 static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMode mode, const Type *want)
 {
     Slots slots;
@@ -598,6 +683,10 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     e->builtin = builtin;
     if (builtin->id == BI_JOIN || builtin->id == BI_KILL) {
         const Type *type = call_on_task(c, e, builtin);
+        return ok ? type : c->core->bad;
+    }
+    if (builtin->id == BI_SAVE) {
+        const Type *type = call_save(c, e, builtin);
         return ok ? type : c->core->bad;
     }
     if (builtin->id == BI_READABLE || builtin->id == BI_CLOSE) {

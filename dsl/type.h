@@ -92,7 +92,7 @@ typedef enum BuiltinId {
     BI_SEND, BI_RECV, BI_CHANNEL_CLOSE,
     BI_CHANNEL, /* channel(n): makes one */
     /* effects that give their answer at once; those that give a value are written with yield too */
-    BI_CLOSE, BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT,
+    BI_CLOSE, BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT, BI_SAVE,
     /* methods; argv[0] is the receiver */
     BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_TRIM_START, BI_STRING_TRIM_END, BI_STRING_LINES,
     BI_STRING_CHARS, BI_STRING_SPLIT, BI_STRING_CONTAINS, BI_STRING_STARTS_WITH, BI_STRING_ENDS_WITH, BI_STRING_INDEX_OF,

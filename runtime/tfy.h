@@ -804,6 +804,8 @@ bool tfy_uuid(TfyTask *task, TfyObj **out);
 bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
 bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
 bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
+/* A row of the application's table, in the commit of its record. type: of the record. */
+bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table, const TfyType *type, TfyObj *record);
 
 /* ---- undo ----
  *

@@ -9,11 +9,11 @@
 
 /* ---- answers ---- */
 
-/* Outcomes of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own. */
+/* Outcomes of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own; and Value: the clock. */
 static const char answers_sql[] =
     "SELECT json_object('path',t.path,'step',w.step,'type',w.type,'payload',json(w.payload)) FROM wal w JOIN task t ON "
     "t.tid=w.tid "
-    "WHERE t.run=(SELECT max(id) FROM run) AND w.step>0 AND w.type IN (2,4,5,6,15,27) AND "
+    "WHERE t.run=(SELECT max(id) FROM run) AND w.step>0 AND w.type IN (2,4,5,6,15,17,27) AND "
     "json_extract(w.payload,'$.scope') IS NULL "
     "ORDER BY t.path, w.step, w.lsn";
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "step.h"
 #include "wal/store.h"
@@ -24,6 +25,7 @@ struct TfyRehearsal {
     Answer *answers; /* by path and step, attempts in order */
     size_t count, room;
     int64_t ahead_ns; /* how far time has jumped */
+    uint64_t drawn;   /* random bytes */
 };
 
 bool tfy__rehearse_answers(const TfyLoop *loop)
@@ -47,6 +49,16 @@ static void jump(void *state, int64_t deadline_ns)
 {
     const int64_t left_ns = deadline_ns - mono_ns(state);
     if (left_ns > 0) ((TfyRehearsal *)state)->ahead_ns += left_ns;
+}
+
+/* The same numbers in every run, so that what a program draws is the same too. */
+static void draw(void *state, void *bytes, size_t len)
+{
+    TfyRehearsal *rehearsal = state;
+    for (size_t i = 0; i < len; i++) {
+        const uint64_t count = ++rehearsal->drawn;
+        ((uint8_t *)bytes)[i] = (uint8_t)XXH3_64bits(&count, sizeof count);
+    }
 }
 
 /* ---- the files ---- */
@@ -106,6 +118,7 @@ int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
     loop->world.mono_ns = mono_ns;
     loop->world.wall_ms = wall_ms;
     loop->world.jump = jump;
+    loop->world.random = draw;
     snprintf(name, sizeof name, "%s/answers", dir);
     FILE *file = fopen(name, "re");
     if (!file && errno == ENOENT) return 0;
@@ -158,10 +171,9 @@ static void note_start(Pending *pending)
 }
 
 /* What this attempt came to; of more attempts than there were, what the last one came to. NULL: nothing. */
-static const Answer *find(const Pending *pending)
+static const Answer *find(const TfyRehearsal *rehearsal, const char *path, json_int_t step, uint32_t attempt)
 {
-    const TfyRehearsal *rehearsal = pending->call.loop->rehearsal;
-    const Answer wanted = {.path = pending->cold->log.path, .step = pending->call.step};
+    const Answer wanted = {.path = path, .step = step};
     size_t from = 0, to = rehearsal->count;
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
@@ -171,7 +183,7 @@ static const Answer *find(const Pending *pending)
             to = middle;
     }
     const Answer *answer = NULL;
-    for (uint32_t i = 0; i < pending->call.attempt && from + i < rehearsal->count; i++) {
+    for (uint32_t i = 0; i < attempt && from + i < rehearsal->count; i++) {
         if (compare(&rehearsal->answers[from + i], &wanted) == 0) answer = &rehearsal->answers[from + i];
     }
     return answer;
@@ -229,6 +241,16 @@ static void give(Pending *pending, const Answer *answer)
     }
 }
 
+bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
+{
+    const Cold *cold = cold_of(task);
+    const Answer *answer =
+        tfy__rehearse_answers(task->loop) ? find(task->loop->rehearsal, cold->log.path, cold->log.step, 1) : NULL;
+    const json_t *now = answer ? json_object_get(json_object_get(answer->line, "payload"), "now") : NULL;
+    if (now) *out = json_integer_value(now);
+    return now != NULL;
+}
+
 bool tfy__rehearse_call(Pending *pending)
 {
     TfyCall *call = &pending->call;
@@ -239,7 +261,7 @@ bool tfy__rehearse_call(Pending *pending)
     }
     note_start(pending);
     if (!tfy__rehearse_answers(call->loop)) return false;
-    const Answer *answer = find(pending);
+    const Answer *answer = find(call->loop->rehearsal, pending->cold->log.path, call->step, call->attempt);
     if (answer && answer->type == TFY_R_TIMER_FIRED)
         jump(call->loop->rehearsal, tfy__due_ns(call->loop, pending->due_ms));
     else if (answer)

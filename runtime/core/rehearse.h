@@ -7,7 +7,7 @@
  *   answers  optional: {"path", "step", "type": of the record, "payload"} of each recorded outcome, ordered by path and step. An attempt
  *            gets the outcome that this attempt of this step had; one that had none gets none
  *
- * Time jumps to the next deadline whenever nothing else is under way: a sleep of a year takes none. */
+ * The clock is answered for like a tool, random numbers are the same in every run. Time jumps to the next deadline whenever nothing else is under way: a sleep of a year takes none. */
 #ifndef CORE_REHEARSE_H
 #define CORE_REHEARSE_H
 
@@ -24,6 +24,7 @@ void tfy__rehearse_free(TfyLoop *loop);
 
 bool tfy__rehearse_call(struct Pending *pending); /* an attempt begins; true: it has been answered, or never will be */
 void tfy__rehearse_ended(const struct Pending *pending, bool ok, const TfyBuffer *payload);
+bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* what the clock said then; false: nobody knows */
 bool tfy__rehearse_answers(const TfyLoop *loop); /* no performer is ever asked */
 
 #endif

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "core.h"
+#include "rehearse.h"
 
 /* ---- the queue ---- */
 
@@ -274,7 +275,7 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
         tfy__history_take(cold);
         return true;
     }
-    *out = task->loop->world.wall_ms(task->loop->world.state);
+    if (!tfy__rehearse_now(task, out)) *out = task->loop->world.wall_ms(task->loop->world.state);
     TfyBuffer payload = {0};
     tfy__buffer_printf(&payload, "{\"now\":%lld}", (long long)*out);
     bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;

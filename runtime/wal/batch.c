@@ -113,6 +113,48 @@ int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta)
     return add(batch, TFY_B_META, meta, sizeof *meta, 0) ? 0 : TFY_E_NOMEM;
 }
 
+/* ---- saved tables ---- */
+
+int tfy__batch_add_table(TfyBatch *batch, const char *sql)
+{
+    return add(batch, TFY_B_TABLE, sql, strlen(sql) + 1, 0) ? 0 : TFY_E_NOMEM;
+}
+
+/* The cells, then the statement, then the bytes of the cells, one after another. */
+int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count)
+{
+    const size_t text = strlen(sql) + 1;
+    size_t bytes = 0;
+    const uint64_t number = count;
+    for (uint32_t i = 0; i < count; i++) bytes += cells[i].bytes ? cells[i].len : 0;
+    char *to = add(batch, TFY_B_ROW, &number, sizeof number, count * sizeof *cells + text + bytes);
+    if (!to) return TFY_E_NOMEM;
+    memcpy(to, cells, count * sizeof *cells);
+    memcpy(to += count * sizeof *cells, sql, text);
+    to += text;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!cells[i].bytes || !cells[i].len) continue;
+        memcpy(to, cells[i].bytes, cells[i].len);
+        to += cells[i].len;
+    }
+    return 0;
+}
+
+static int put_saved(TfyStore *store, const char *row)
+{
+    uint64_t count;
+    TfyCell cells[SAVED_CELLS];
+    memcpy(&count, row, sizeof count);
+    memcpy(cells, row + sizeof count, count * sizeof *cells);
+    const char *sql = row + sizeof count + count * sizeof *cells, *bytes = sql + strlen(sql) + 1;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!cells[i].bytes) continue;
+        cells[i].bytes = bytes;
+        bytes += cells[i].len;
+    }
+    return store->ops->put_row(store, sql, cells, (uint32_t)count);
+}
+
 static int put_row(TfyStore *store, TfyBatchKind kind, const char *row)
 {
     if (kind == TFY_B_RECORD) {
@@ -135,6 +177,8 @@ static int put_row(TfyStore *store, TfyBatchKind kind, const char *row)
         program.layout = program.source + strlen(program.source) + 1;
         return store->ops->put_program(store, &program);
     }
+    if (kind == TFY_B_TABLE) return store->ops->put_table(store, row);
+    if (kind == TFY_B_ROW) return put_saved(store, row);
     if (kind == TFY_B_MARK) return store->ops->put_mark(store, (const TfyStoreMark *)row);
     if (kind == TFY_B_META) return store->ops->put_meta(store, (const TfyStoreMeta *)row);
     return store->ops->put_run(store, (const TfyLogRun *)row, kind == TFY_B_RUN_BIRTH);

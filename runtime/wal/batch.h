@@ -20,6 +20,8 @@ typedef enum TfyBatchKind {
     TFY_B_PROGRAM,
     TFY_B_MARK,
     TFY_B_META,
+    TFY_B_TABLE,
+    TFY_B_ROW,
 } TfyBatchKind;
 
 typedef struct TfyBatch {
@@ -44,6 +46,8 @@ int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, bool birth);
 int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program);
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark);
 int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta);
+int tfy__batch_add_table(TfyBatch *batch, const char *sql); /* what makes or widens a saved table */
+int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count);
 
 /* Puts all rows into the store's open transaction. */
 int tfy__batch_put(const TfyBatch *batch, TfyStore *store);

@@ -60,6 +60,7 @@ static void free_log(TfyLog *log, bool clean)
     pthread_cond_destroy(&log->rest);
     pthread_mutex_destroy(&log->mutex);
     pthread_mutex_destroy(&log->store_mutex);
+    tfy__saved_free(log->saved);
     free(log->programs);
     free(log->path);
     free(log);

@@ -50,6 +50,7 @@ struct TfyLog {
     int64_t segment_rows;    /* records since it */
     uint64_t segment_sum;    /* over them */
     TfyLogTask *dirty;       /* tasks changed since it */
+    TfySavedTable *saved;    /* saved tables that were written to */
     TfyBatch *filling;       /* what was appended since the last flush; never NULL on a writing log */
     TfyLogProgram *programs; /* programs known to be in the file or queued */
     size_t program_count;

@@ -28,7 +28,7 @@
  *   ChannelClose      {"obj"}
  *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
  *   LockReleased      {"name"}
- *   Value             {"now": ms}
+ *   Value             {"now": ms}; {"save": table, "row": {…}}: a row that came into that table in the same commit (saved.h)
  *   Approval          {"id", "digest", "answer": …, "by"}
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}

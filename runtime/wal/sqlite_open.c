@@ -147,13 +147,30 @@ static int connect_store(SqliteStore *store, const char *path, bool writes)
     return code;
 }
 
+static bool is_of_the_log(const char *table)
+{
+    char head[SAVED_NAME + 32];
+    const int len = snprintf(head, sizeof head, "CREATE TABLE %s(", table);
+    for (int i = 0; len < (int)sizeof head && i < SCHEMA_COUNT; i++) {
+        if (strncmp(schema[i], head, (size_t)len) == 0) return true;
+    }
+    return len >= (int)sizeof head;
+}
+
+/* Besides ours, only tables that save made, and plain indexes on those. */
+static bool may_stand_there(const char *name, const char *table, const char *sql)
+{
+    if (!name || !table || !sql) return false;
+    return tfy__saved_table_text(name, sql) || (strncmp(sql, "CREATE INDEX ", 13) == 0 && !is_of_the_log(table));
+}
+
 /* Tables, indexes and triggers must be exactly those of schema.h: a foreign trigger could change what we write. */
 static int check_schema(SqliteStore *store)
 {
     sqlite3_stmt *rows;
     int code = sqlite3_prepare_v2(
-        store->db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_stat_'", -1, &rows,
-        NULL);
+        store->db, "SELECT sql,name,tbl_name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_stat_'",
+        -1, &rows, NULL);
     int known = 0, unknown = 0;
     while (!code && (code = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(rows, 0);
@@ -161,7 +178,8 @@ static int check_schema(SqliteStore *store)
         while (i < SCHEMA_COUNT && text && strcmp(schema[i], text) != 0) i++;
         if (text && i < SCHEMA_COUNT)
             known++;
-        else
+        else if (!may_stand_there((const char *)sqlite3_column_text(rows, 1),
+                                  (const char *)sqlite3_column_text(rows, 2), text))
             unknown++;
         code = SQLITE_OK;
     }

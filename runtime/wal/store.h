@@ -12,6 +12,7 @@
 #define WAL_STORE_H
 
 #include "log.h"
+#include "saved.h"
 #include "page_vfs.h"
 #include "../tfy.h"
 
@@ -82,6 +83,7 @@ typedef struct TfyStore TfyStore;
 typedef int TfyStoreSeeRecord(void *state, const TfyLogRecord *record);
 typedef int TfyStoreSeeTask(void *state, const TfyStoreTask *task);
 typedef int TfyStoreSeeRun(void *state, const TfyLogRun *run);
+typedef int TfyStoreSeeColumn(void *state, const char *name, const char *decl);
 typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
 /* All answer 0 or a negative code; the ones that look one row up answer TFY_E_ABSENT when there is none. */
@@ -93,6 +95,9 @@ typedef struct TfyStoreOps {
     int (*put_program)(TfyStore *store, const TfyStoreProgram *program);
     int (*put_mark)(TfyStore *store, const TfyStoreMark *mark);
     int (*put_meta)(TfyStore *store, const TfyStoreMeta *meta);
+    /* Saved tables (saved.h): makes or widens one; writes a row of one, by a statement with as many parameters as cells. */
+    int (*put_table)(TfyStore *store, const char *sql);
+    int (*put_row)(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
     int (*commit)(TfyStore *store);
     void (*rollback)(TfyStore *store);
     void (*place)(TfyStore *store, TfyWalPlace *place); /* where the last commit went, for the witness */
@@ -114,6 +119,8 @@ typedef struct TfyStoreOps {
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
     int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state);                   /* lsn ascending */
+    /* The columns of a saved table. TFY_E_ABSENT: there is none; TFY_E_DATA: the name is something else's. */
+    int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
     void (*close)(TfyStore *store, bool clean); /* clean: what is committed is moved to the main file */
 } TfyStoreOps;

@@ -53,7 +53,7 @@ static SqliteStore *inside(TfyStore *store)
 
 /* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure
  * of the disk. */
-static int answer(SqliteStore *store, int code)
+int tfy__sqlite_answer(SqliteStore *store, int code)
 {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return 0;
     snprintf(store->base.error, sizeof store->base.error, "%s", sqlite3_errmsg(store->db));
@@ -85,13 +85,13 @@ static int prepared(SqliteStore *store, Statement which, sqlite3_stmt **statemen
             sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[which], NULL);
     }
     *statement = store->statements[which];
-    return answer(store, code);
+    return tfy__sqlite_answer(store, code);
 }
 
 /* Steps a statement that gives no rows, and makes it ready for the next time. */
 static int finish(SqliteStore *store, sqlite3_stmt *statement)
 {
-    const int code = answer(store, sqlite3_step(statement));
+    const int code = tfy__sqlite_answer(store, sqlite3_step(statement));
     sqlite3_reset(statement);
     return code;
 }
@@ -123,7 +123,7 @@ static int empty_wal(SqliteStore *store)
     sqlite3_busy_timeout(store->db, SQLITE_BUSY_MS);
     if ((code & 255) != SQLITE_BUSY && (code & 255) != SQLITE_LOCKED) {
         if (!code) store->wal_pages = store->moved_pages = 0;
-        return answer(store, code);
+        return tfy__sqlite_answer(store, code);
     }
     describe_reader(store, "runs pause, and go on when it ends", store->base.error, sizeof store->base.error);
     return TFY_STORE_HELD;
@@ -325,7 +325,7 @@ static int checkpoint(TfyStore *store)
     /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they
      * are safe too. */
     if ((code & 255) == SQLITE_BUSY || (code & 255) == SQLITE_LOCKED || (code & 255) == SQLITE_FULL) return 0;
-    return answer(self, code);
+    return tfy__sqlite_answer(self, code);
 }
 
 /* ---- reading ---- */
@@ -426,7 +426,7 @@ static int look_up(SqliteStore *store, sqlite3_stmt *statement)
 {
     const int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) return 0;
-    const int why = code == SQLITE_DONE ? TFY_E_ABSENT : answer(store, code);
+    const int why = code == SQLITE_DONE ? TFY_E_ABSENT : tfy__sqlite_answer(store, code);
     sqlite3_reset(statement);
     return why;
 }
@@ -565,7 +565,7 @@ static int see_records(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, vo
         code = read_record(self, row, &record);
         if (!code) code = see(state, &record);
     }
-    if (!code) code = answer(self, stepped);
+    if (!code) code = tfy__sqlite_answer(self, stepped);
     sqlite3_reset(row);
     return code;
 }
@@ -583,7 +583,7 @@ static int see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *s
         code = read_task(self, row, &task);
         if (!code) code = see(state, &task);
     }
-    if (!code) code = answer(self, stepped);
+    if (!code) code = tfy__sqlite_answer(self, stepped);
     sqlite3_reset(row);
     return code;
 }
@@ -600,7 +600,7 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
         code = read_run(self, row, &run);
         if (!code) code = see(state, &run);
     }
-    if (!code) code = answer(self, stepped);
+    if (!code) code = tfy__sqlite_answer(self, stepped);
     sqlite3_reset(row);
     return code;
 }
@@ -617,7 +617,7 @@ static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
         read_mark(row, &mark);
         code = see(state, &mark);
     }
-    if (!code) code = answer(self, stepped);
+    if (!code) code = tfy__sqlite_answer(self, stepped);
     sqlite3_reset(row);
     return code;
 }
@@ -640,6 +640,7 @@ static void close_store(TfyStore *store, bool clean)
 {
     SqliteStore *self = inside(store);
     for (int i = 0; i < S_COUNT; i++) sqlite3_finalize(self->statements[i]);
+    tfy__sqlite_free_saved(self);
     if (clean) {
         /* All pages go to the main file and the -wal file becomes empty, so that the next opening has nothing to walk, and
          * a program that only looks on has nothing to move. */
@@ -659,6 +660,8 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .put_program = put_program,
     .put_mark = put_mark,
     .put_meta = put_meta,
+    .put_table = tfy__sqlite_put_table,
+    .put_row = tfy__sqlite_put_row,
     .commit = commit,
     .rollback = rollback,
     .place = place,
@@ -678,6 +681,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .see_tasks = see_tasks,
     .see_runs = see_runs,
     .see_marks = see_marks,
+    .see_columns = tfy__sqlite_see_columns,
     .last_ids = last_ids,
     .close = close_store,
 };

@@ -40,10 +40,17 @@ typedef enum Statement {
     S_COUNT
 } Statement;
 
+/* The statement that writes rows of one shape. */
+typedef struct SavedStatement {
+    sqlite3_stmt *statement;
+    struct SavedStatement *next;
+} SavedStatement;
+
 typedef struct SqliteStore {
     TfyStore base;                     /* must be first */
     sqlite3 *db;                       /* the one connection */
     sqlite3_stmt *statements[S_COUNT]; /* prepared at first use */
+    SavedStatement *saved;             /* those of saved tables */
     uint32_t wal_pages;                /* in the -wal file after the last commit; 0 when the next one begins it anew */
     uint32_t moved_pages;              /* wal_pages at the last checkpoint, while the file was not begun anew since */
     bool reader_named;                 /* people know who keeps the -wal file from being emptied */
@@ -59,6 +66,15 @@ enum { CHECKPOINT_PAGES = 3000, CHECKPOINT_AGAIN_PAGES = 750, SQLITE_BUSY_MS = 1
 void tfy__sqlite_name_reader(const char *path, char *name, size_t size);
 
 extern const TfyStoreOps tfy__store_sqlite_ops;
+
+/* What SQLite's answer means for the log; keeps its message. */
+int tfy__sqlite_answer(SqliteStore *store, int code);
+
+/* sqlite_saved.c */
+int tfy__sqlite_put_table(TfyStore *store, const char *sql);
+int tfy__sqlite_put_row(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
+int tfy__sqlite_see_columns(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
+void tfy__sqlite_free_saved(SqliteStore *store);
 
 /* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code (sqlite_renew.c). */
 int tfy__sqlite_renew(sqlite3 *db);

@@ -197,7 +197,8 @@ const Value *effect_now(Frame *f, const Expr *call)
     switch (call->builtin->id) {
     case BI_PRINT: return say(f, args[0]);
     case BI_LOG:
-    case BI_EMIT: return &value_null;
+    case BI_EMIT:
+    case BI_SAVE: return &value_null;
     case BI_SECRET: return secret_text(args[0]);
     case BI_SELF: return value_text(f->task->path, strlen(f->task->path));
     case BI_NOW: return value_int(in->now_ms);

@@ -1,0 +1,56 @@
+/* saved.h: tables of the application, in the same file and the same commits as the log: what `save("orders", order)` writes.
+ *
+ * A saved table is made by the first row for it: CREATE TABLE "orders"(tfy_run TEXT NOT NULL, tfy_task TEXT NOT NULL, tfy_step INT NOT NULL,
+ * …, PRIMARY KEY(…those three)) WITHOUT ROWID, one more column per field. Its rows are keyed by the step that wrote them, so that a row is
+ * there exactly when its step's record is: both ride in one transaction. Replay, resume and fork write no rows.
+ *
+ * A column's declared type is one of the few below, so that a field that changed its type is seen before anything is recorded; new fields
+ * are added to the table, fields that are gone stay there and are NULL in new rows. The log remembers what is in a table and on its way
+ * there; other programs may read a table and make plain indexes on it while no process of ours writes, and nothing else. */
+#ifndef WAL_SAVED_H
+#define WAL_SAVED_H
+
+#include "log.h"
+#include "value/buffer.h"
+
+/* What each saved table's text in sqlite_schema begins with, behind CREATE TABLE "NAME". */
+#define SAVED_HEAD "(tfy_run TEXT NOT NULL,tfy_task TEXT NOT NULL,tfy_step INT NOT NULL"
+#define SAVED_KEY  "tfy_run,tfy_task,tfy_step"
+
+enum { SAVED_KEYS = 3, SAVED_CELLS = 64, SAVED_NAME = 63 };
+
+typedef enum TfyCellKind { TFY_CELL_NULL, TFY_CELL_INT, TFY_CELL_FLOAT, TFY_CELL_TEXT, TFY_CELL_BLOB } TfyCellKind;
+
+typedef struct TfyCell {
+    const char *name; /* of the column; not needed behind the log */
+    const char *
+        decl; /* its declared type: "INT", "BOOL INT", "TIME INT", "DURATION INT", "REAL", "TEXT", "BLOB", "JSON TEXT" */
+    uint8_t kind; /* TfyCellKind */
+    int64_t i;
+    double f;
+    const char *bytes;
+    size_t len;
+} TfyCell;
+
+/* Makes room in the table for such a row, when it has none yet, and queues the row; cells are the fields. Goes into the same commit as what is
+ * appended next. 0; TFY_E_DATA with a sentence when the table is of another shape, and nothing is queued; another code after a failure. */
+int tfy__log_save(TfyLog *log, const char *run_uuid, const TfyLogTask *task, int64_t step, const char *table,
+                  const TfyCell *cells, uint32_t count, char *error_text);
+
+/* What the log knows of one saved table. */
+typedef struct TfySavedColumn {
+    char *name, *decl; /* owned */
+} TfySavedColumn;
+typedef struct TfySavedTable {
+    char *name; /* owned */
+    TfySavedColumn *columns;
+    uint32_t count;
+    bool made; /* it is there, or its CREATE is queued */
+    struct TfySavedTable *next;
+} TfySavedTable;
+void tfy__saved_free(TfySavedTable *tables);
+
+/* Whether something in a database's schema is a saved table or a plain index on one. */
+bool tfy__saved_table_text(const char *name, const char *sql);
+
+#endif
