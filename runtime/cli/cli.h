@@ -68,6 +68,7 @@ typedef enum TfyOption {
     OPT_SET_RESULT,
     OPT_PROMETHEUS,
     OPT_STEPPING,
+    OPT_DEBUG,
     OPT_UNTIL,
     OPT_PRINT_LOCALS,
     OPT_KILL_AT,

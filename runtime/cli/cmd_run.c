@@ -119,7 +119,8 @@ int tfy__cmd_build(int argc, char **argv)
                        .dir_count = args.dir_count,
                        .extras = args.words + 1,
                        .extra_count = args.word_count - 1,
-                       .output = args.option[OPT_OUT]};
+                       .output = args.option[OPT_OUT],
+                       .debug = args.option[OPT_DEBUG]};
     status = tfy__compile(&what, &program);
     free(program);
 done:

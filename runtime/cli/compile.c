@@ -26,7 +26,8 @@ typedef struct Toolchain {
     const char *flags;      /* $CFLAGS or "" */
 } Toolchain;
 
-static const char *const LIBRARIES[] = {"-lsqlite3", "-ljansson", "-lxxhash", "-lcurl", "-lpcre2-8", "-lpthread", "-lm"};
+static const char *const LIBRARIES[] = {"-lsqlite3", "-ljansson", "-lxxhash", "-lcurl",
+                                        "-lpcre2-8", "-lpthread", "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
 /* -O1: the time of -O2 grows beyond all measure on long workflows. */
 static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-g"};
@@ -485,9 +486,8 @@ static int explain_cc(const TfyCompile *what, FILE *messages)
     }
     repeat_messages(messages);
     if (has_said(messages, "cannot find -l", "unable to find library -l")) {
-        return tfy__fail(EXIT_MISSING,
-                         "a library is missing; install libsqlite3-dev, libjansson-dev, libxxhash-dev, "
-                         "libpcre2-dev and libcurl4-openssl-dev");
+        return tfy__fail(EXIT_MISSING, "a library is missing; install libsqlite3-dev, libjansson-dev, libxxhash-dev, "
+                                       "libpcre2-dev and libcurl4-openssl-dev");
     }
     if (what->extra_count)
         return tfy__fail(EXIT_DATA, "the C compiler refused %s with its C files; see its messages above", what->name);
@@ -508,6 +508,7 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     }
     add_word(&command, tools->cc);
     for (int i = 0; i < CC_FLAG_COUNT; i++) add_word(&command, CC_FLAGS[i]);
+    if (what->debug) add_word(&command, "-O0"); /* gdb finds every variable, and compiling takes half the time */
     add_word(&command, "-I");
     add_word(&command, tools->include);
     add_word(&command, "-iquote");

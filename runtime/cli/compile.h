@@ -21,7 +21,7 @@ typedef struct TfyCompile {
     int extra_count;
     const char *output; /* NULL: into the cache; else the executable is put there */
     bool tests;         /* with its tests */
-    bool debug;         /* to be stepped through */
+    bool debug;         /* to be stepped through, or looked at with gdb */
 } TfyCompile;
 
 /* Compiles unless that was done before; *program (malloc'ed) is the executable's path. Answers EXIT_DONE, or the status to exit with
