@@ -964,6 +964,7 @@ typedef struct TfyOptions {
     /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
     uint32_t max_tasks; /* alive at once in this process */
     uint32_t max_queue; /* room of a channel; signals that a run keeps until a task takes them */
+    int64_t park_after_ms;   /* a run whose tasks all wait longer than that leaves memory; 0: a minute */
     uint32_t snapshot_every; /* records of a run from one snapshot to the next; 0: as many as is good */
     size_t max_memory;  /* bytes of one task: its stack and all values it refers to */
     bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */

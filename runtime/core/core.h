@@ -266,6 +266,10 @@ struct Run {
     uint64_t snapshot_bytes; /* the newest one's size; 0: there is none */
     bool snapshot_due;       /* it stands in loop->snapshots_due */
     struct Run *due_next;
+    /* parking */
+    bool park_listed; /* it will be looked at whether it may leave memory */
+    int64_t park_look_ns;
+    struct Run *park_next;
     bool in_log; /* tasks that have ended need not be at hand: the log knows them */
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
@@ -663,6 +667,13 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
+    int64_t park_after_ms;       /* a run that waits longer leaves memory; below 0: none does */
+    Run *park_first, *park_last; /* runs to be looked at, by time */
+    uint64_t park_timer;
+    uint32_t parked;      /* runs that have left memory, as far as is known; 0: there is none */
+    int64_t park_next_ms; /* when the first of them has to be back */
+    uint64_t wake_timer;
+    bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs of which one is to be written */
     uint32_t snapshot_every;  /* records from one to the next; 0: never */
     bool snapshot_exactly;    /* … whatever it costs (tests) */
@@ -959,6 +970,18 @@ int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STA
 int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text);
 /* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is none. */
 Cold *tfy__task_known(Run *run, int64_t handle);
+
+/* park.c */
+void tfy__park_init(TfyLoop *loop);
+int tfy__park_open(TfyLoop *loop);      /* from now on parked runs of the program are woken, too */
+void tfy__park_consider(Run *run);      /* one of its tasks has begun to wait */
+void tfy__park_unlist(Run *run);        /* it goes */
+void tfy__park_arm(TfyLoop *loop);      /* the timer for park_next_ms */
+uint32_t tfy__park_wake(TfyLoop *loop); /* those that are due; how many */
+void tfy__park_resumed(Run *run);       /* it is in memory again: its row has to say so */
+/* Brings a parked run back, by its name or one of its tasks. False: there is none. */
+bool tfy__park_reach(TfyLoop *loop, const char *name);
+bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

@@ -60,6 +60,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
 void tfy__run_discard(TfyLoop *loop, Run *run)
 {
     Run **link = &loop->runs, *before = NULL;
+    tfy__park_unlist(run);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->pending) tfy__step_cancel(cold);
     tfy__history_unhold(run);

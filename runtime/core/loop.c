@@ -282,6 +282,7 @@ static int open_core(TfyLoop *loop, char *error_text)
     if (code < 0) return code;
     tfy__memory_init(loop);
     tfy__snapshot_init(loop);
+    tfy__park_init(loop);
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);
@@ -489,6 +490,7 @@ static int turn(TfyLoop *loop, bool block)
     happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
+    if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
     if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
     tfy__log_flush(loop->log);
     wake_durable(loop);
@@ -522,10 +524,11 @@ int tfy_run(TfyLoop *loop)
             return code < 0 ? code : TFY_E_STATE;
         }
         if (idle(loop)) {
-            if (!loop->runs_live) return 0;
+            bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
+            if (!loop->runs_live && !parked) return 0;
             if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
                 loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
-            else if (tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
+            else if (loop->runs_live && tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
                 return TFY_E_DEADLOCK;
             else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
                 return 0;
@@ -568,24 +571,31 @@ void tfy__interrupt(TfyLoop *loop)
 
 /* ---- looking ---- */
 
+static const Cold *reach_task(TfyLoop *loop, int64_t tid)
+{
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
+    return cold;
+}
+
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
 {
     const Folded *folded = tfy__folded_by_tid(loop, tid); /* asked often, of many: it stays folded */
     if (folded) return folded->kind == FOLDED_ENDED ? TFY_TASK_COMPLETED : TFY_TASK_SLEEPING;
-    const Cold *cold = tfy__task_by_tid(loop, tid);
+    const Cold *cold = reach_task(loop, tid);
     if (!cold) return TFY_TASK_UNKNOWN;
     return cold->end_state ? cold->end_state : state_of(cold->task);
 }
 
 const char *tfy_task_result(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = tfy__task_by_tid(loop, tid);
+    const Cold *cold = reach_task(loop, tid);
     return cold && cold->run->root == cold ? cold->run->result : NULL;
 }
 
 const char *tfy_task_error(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = tfy__task_by_tid(loop, tid);
+    const Cold *cold = reach_task(loop, tid);
     if (!cold) return NULL;
     return cold->run->root == cold && cold->run->error ? cold->run->error : cold->failure_text;
 }

@@ -205,7 +205,7 @@ void tfy__person_raise_failed(Pending *pending)
 
 /* ---- arrivals ---- */
 
-Run *tfy__run_named(TfyLoop *loop, const char *name)
+static Run *run_at_hand(TfyLoop *loop, const char *name)
 {
     Run *found = NULL;
     bool last = strcmp(name, "last") == 0;
@@ -214,6 +214,13 @@ Run *tfy__run_named(TfyLoop *loop, const char *name)
         if (last || (len >= 4 && strncmp(run->uuid, name, len) == 0)) found = run;
     }
     return found;
+}
+
+Run *tfy__run_named(TfyLoop *loop, const char *name)
+{
+    Run *run = run_at_hand(loop, name);
+    if (!run && loop->parked && tfy__park_reach(loop, name)) run = run_at_hand(loop, name);
+    return run;
 }
 
 int tfy__arrive_refused(TfyLoop *loop, char *error_text)
@@ -346,6 +353,7 @@ int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
 {
     char text[TFY_ERROR_TEXT];
     Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_E_ABSENT;
     return tfy__arrive_approval(loop, cold->run->uuid, cold->log.path, 0, answer, "embedding", text);
 }
@@ -354,6 +362,7 @@ int tfy_kill(TfyLoop *loop, int64_t tid, bool force)
 {
     char text[TFY_ERROR_TEXT];
     Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_E_ABSENT;
     return tfy__arrive_kill(loop, cold->run->uuid, cold->log.path, force, "embedding", text);
 }

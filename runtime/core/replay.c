@@ -553,6 +553,7 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     if (code < 0 && !run) tfy__history_free(history);
     if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
     if (code < 0) return code;
+    tfy__park_resumed(run);
     if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
@@ -591,7 +592,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
             tfy__history_free(history);
     }
     if (code >= 0 || count) free(ids);
-    return code;
+    return code < 0 ? code : tfy__park_open(loop);
 }
 
 int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text)

@@ -158,6 +158,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             if (task->state & T_SLOW && !prepare(task)) return;
             break;
         case TFY_WAIT:
+            if (loop->park_after_ms >= 0) tfy__park_consider(cold_of(task)->run);
             if (state_of(task) == TFY_TASK_SLEEPING) tfy__fold_asleep(task);
             return;
         case TFY_STOP: /* the frame was on its way out and has released its slots */

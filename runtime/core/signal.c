@@ -289,6 +289,7 @@ int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_j
 {
     char text[TFY_ERROR_TEXT];
     Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
     if (!cold) return TFY_E_ABSENT;
     return tfy__arrive_signal(loop, cold->run->uuid, name, value_json, NULL, "embedding", text);
 }

@@ -612,8 +612,10 @@ static void write_groups(Writer *w)
 static void write_order(Writer *w)
 {
     const char *comma = "";
+    const Cold *oldest = w->run->tasks;
+    while (oldest && oldest->next_in_run) oldest = oldest->next_in_run;
     tfy__buffer_text(&w->out, ",\n\"order\":[");
-    for (const Cold *cold = w->run->tasks; cold; cold = cold->next_in_run) {
+    for (const Cold *cold = oldest; cold; cold = cold->prev_in_run) {
         const Pending *pending = cold->pending;
         if (!pending || (pending->queue && pending->queue_prev)) continue;
         for (; pending; pending = pending->queue ? pending->queue_next : NULL) {

@@ -266,6 +266,12 @@ int tfy__log_end_run(TfyLog *log, TfyLogRun *run)
     return code ? code : queued(log, tfy__batch_add_run(log->filling, run, false));
 }
 
+int tfy__log_park(TfyLog *log, const TfyLogRun *run)
+{
+    const int code = writable(log);
+    return code ? code : queued(log, tfy__batch_add_run(log->filling, run, false));
+}
+
 int64_t tfy__log_next_tid(TfyLog *log)
 {
     return log->next_tid++;

@@ -27,6 +27,7 @@ typedef struct TfyLogRun {
     int64_t started_ms, ended_ms;
     int64_t imported; /* its records up to this lsn came from another database: the numbers of records and tasks
                          in their payloads are that one's; 0: none */
+    int64_t parked_ms; /* not in memory before this time, wall clock; INT64_MAX: till somebody wants it; 0: it is */
 } TfyLogRun;
 
 /* A task as the log knows it: embedded in the scheduler's task, or in a TfyHistory. */
@@ -80,6 +81,15 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
 /* Gives a run its id and queues its row (state READY); end queues the row's new state and end time. Both ride with the next commit. */
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
 int tfy__log_end_run(TfyLog *log, TfyLogRun *run);
+
+/* The run leaves memory, or is taken up again (parked_ms says which): its row rides with the next commit. */
+int tfy__log_park(TfyLog *log, const TfyLogRun *run);
+/* Of a program's parked runs those that are due, at most `room`; *next_ms: when there will be others (INT64_MAX: no time is known). What is
+ * queued for them is not seen before it is committed. */
+int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
+                        int64_t *next_ms);
+/* A run by one of its tasks. */
+int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
 
 int64_t tfy__log_next_tid(TfyLog *log);         /* takes the next task number */
 int64_t tfy__log_coming_tid(const TfyLog *log); /* which that will be */

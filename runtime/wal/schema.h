@@ -8,12 +8,13 @@
  *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be taken off:
  *            gone_rows and gone_sum are the part of rows and sum that retention deleted
  *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
- *   run      a submitted workflow: inserted with its first record, changed once, at its end. imported: its records up
- *            to this one came from another database, 0: none did
+ *   run      a submitted workflow: inserted with its first record, changed at its end, and when all its tasks wait for
+ *            long: parked is then when it has to be woken (ms), written with the commit that holds its snapshot.
+ *            imported: its records up to this one came from another database, 0: none did
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
  *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
  *            TaskSpawn and the seed of a child; or the last of the records that retention took off its beginning
- *   obj, wake, inbox   for channels and locks, parked tasks, and arrivals seen
+ *   obj, inbox   for channels and locks, and arrivals seen
  *
  * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little endian:
  * the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The seed of a
@@ -21,7 +22,7 @@
  * base and base_chain of a task, gone_rows and gone_sum of a mark: what they say is checked against the records.
  *
  * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
- * run_live the unfinished runs. Both are touched once or twice in the life of a task or run, never per record; wal
+ * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken. They are touched once or twice in the life of a task or run, never per record; wal
  * itself has no index. */
 #ifndef WAL_SCHEMA_H
 #define WAL_SCHEMA_H
@@ -44,15 +45,14 @@ static const char *const schema[] = {
     " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
-    " started INT, ended INT, imported INT, sum INT)",
+    " started INT, ended INT, imported INT, parked INT DEFAULT 0, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
-    " INT, snap INT, head INT, chain INT, step INT, state INT, wait INT, parked INT, sum INT)",
+    " INT, head INT, chain INT, step INT, state INT, wait INT, sum INT)",
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",
-    "CREATE TABLE wake(due INT, tid INT, PRIMARY KEY(due,tid)) WITHOUT ROWID",
     "CREATE TABLE inbox(id BLOB PRIMARY KEY, tid INT, step INT, lsn INT) WITHOUT ROWID",
-    "CREATE INDEX task_live ON task(tid) WHERE state<12 AND parked=0",
     "CREATE INDEX task_run ON task(run)",
-    "CREATE INDEX run_live ON run(id) WHERE state<12",
+    "CREATE INDEX run_live ON run(id) WHERE state<12 AND parked=0",
+    "CREATE INDEX run_parked ON run(program, parked) WHERE parked>0",
     "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"

@@ -360,7 +360,28 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     int code = 0;
     for (size_t i = 0; !code && i < runs->count; i++) {
         const TfyLogRun *run = at(runs, i);
-        if (!unfinished || run->state < TFY_TASK_COMPLETED) code = see(state, run);
+        if (!unfinished || (run->state < TFY_TASK_COMPLETED && !run->parked_ms)) code = see(state, run);
+    }
+    return code;
+}
+
+static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state)
+{
+    const Rows *runs = &inside(store)->runs;
+    int code = 0;
+    for (int64_t after = 0; !code;) { /* few at a time: the earliest of those that are later than the last one */
+        const TfyLogRun *next = NULL;
+        for (size_t i = 0; i < runs->count; i++) {
+            const TfyLogRun *run = at(runs, i);
+            if (run->program != program || run->parked_ms <= after || run->parked_ms > upto_ms) continue;
+            if (!next || run->parked_ms < next->parked_ms) next = run;
+        }
+        if (!next) break;
+        after = next->parked_ms;
+        for (size_t i = 0; !code && i < runs->count; i++) {
+            const TfyLogRun *run = at(runs, i);
+            if (run->program == program && run->parked_ms == after) code = see(state, run);
+        }
     }
     return code;
 }
@@ -420,6 +441,7 @@ static const TfyStoreOps memory_ops = {
     .see_records = see_records,
     .see_tasks = see_tasks,
     .see_runs = see_runs,
+    .see_parked = see_parked,
     .see_marks = see_marks,
     .see_columns = see_columns,
     .last_ids = last_ids,

@@ -8,7 +8,7 @@
 #include "schema.h"
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -19,12 +19,12 @@ static const char *const texts[S_COUNT] = {
     [S_ROLLBACK] = "ROLLBACK",
     [S_LOOK] = "BEGIN",
     [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
-    [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ",snap,parked) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,0,0)",
+    [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -42,7 +42,8 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_TASKS] = "SELECT " TASK_COLUMNS " FROM task WHERE run=? ORDER BY tid",
     [S_SEE_RUNS] = "SELECT " RUN_COLUMNS " FROM run ORDER BY id",
     [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
-    [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 ORDER BY id",
+    [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 AND parked=0 ORDER BY id",
+    [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY parked",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
 
@@ -244,6 +245,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
          (int64_t)tfy__store_sum_run(run));
     sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
+    BIND(to, 11, run->parked_ms);
     return finish(inside(store), to);
 }
 
@@ -413,7 +415,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .state = (int)word_at(row, 4),
                        .started_ms = word_at(row, 5),
                        .ended_ms = word_at(row, 6),
-                       .imported = word_at(row, 7)};
+                       .imported = word_at(row, 7),
+                       .parked_ms = word_at(row, 10)};
     if (!id_at(row, 1, run->uuid) ||
         !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
         (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
@@ -588,13 +591,9 @@ static int see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *s
     return code;
 }
 
-static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state)
+static int show_runs(SqliteStore *self, sqlite3_stmt *row, TfyStoreSeeRun *see, void *state)
 {
-    SqliteStore *self = inside(store);
-    sqlite3_stmt *row;
-    int code = prepared_again(self, unfinished ? S_SEE_UNFINISHED : S_SEE_RUNS, &row);
-    if (code) return code;
-    int stepped = SQLITE_DONE;
+    int code = 0, stepped = SQLITE_DONE;
     while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
         TfyLogRun run;
         code = read_run(self, row, &run);
@@ -603,6 +602,22 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     if (!code) code = tfy__sqlite_answer(self, stepped);
     sqlite3_reset(row);
     return code;
+}
+
+static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state)
+{
+    sqlite3_stmt *row;
+    const int code = prepared_again(inside(store), unfinished ? S_SEE_UNFINISHED : S_SEE_RUNS, &row);
+    return code ? code : show_runs(inside(store), row, see, state);
+}
+
+static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state)
+{
+    sqlite3_stmt *row;
+    const int code = prepared_again(inside(store), S_SEE_PARKED, &row);
+    if (code) return code;
+    BIND(row, 1, program, upto_ms);
+    return show_runs(inside(store), row, see, state);
 }
 
 static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
@@ -680,6 +695,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .see_records = see_records,
     .see_tasks = see_tasks,
     .see_runs = see_runs,
+    .see_parked = see_parked,
     .see_marks = see_marks,
     .see_columns = tfy__sqlite_see_columns,
     .last_ids = last_ids,

@@ -35,6 +35,7 @@ typedef enum Statement {
     S_SEE_TASKS,
     S_SEE_RUNS,
     S_SEE_UNFINISHED,
+    S_SEE_PARKED,
     S_SEE_MARKS,
     S_LAST_IDS,
     S_COUNT

@@ -1,0 +1,264 @@
+/* park.c: runs that wait for long leave memory. What is left of one is its snapshot and a row that says when it has to be woken, written in one
+ * commit; the timer, a signal, an answer or a kill brings it back, as a resume would. A database with a million of them is opened without
+ * reading one.
+ *
+ *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time that is far enough, for people,
+ *     for signals or for each other, and nothing of it is under way outside.
+ *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds it due.
+ *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory.
+ *   - Those that are due come back a bounded number in a turn. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step.h"
+
+#define PARK_AFTER_MS  60000
+#define WAKES_PER_TURN 256u
+
+/* ---- may it leave? ---- */
+
+/* When it has to be back for this step; 0: the step does not let it go. */
+static int64_t step_due(const Pending *pending)
+{
+    const bool outside = pending->in_call || pending->in_sync || pending->in_work || pending->held;
+    if (outside) return 0;
+    if (pending->asking && pending->call.loop->on_question) return 0; /* somebody in this process was asked */
+    if (pending->stage == STAGE_BACKOFF) return pending->due_ms;
+    if (pending->stage == STAGE_DOUBT) return pending->asking ? INT64_MAX : 0;
+    const bool waits = tfy__step_is_sleep(pending) || pending->asking || tfy__step_inner(pending);
+    if (pending->stage != STAGE_RUN || !waits) return 0;
+    return pending->due_ms ? pending->due_ms : INT64_MAX;
+}
+
+static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)
+{
+    if (!tfy__timers_has(&loop->timers, timer)) return due_ms;
+    int64_t timer_ms = loop->now_ms + (tfy__timers_due(&loop->timers, timer) - loop->now_ns) / 1000000;
+    return timer_ms < due_ms ? timer_ms : due_ms;
+}
+
+/* The same for a task. */
+static int64_t task_due(const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    const TfyLoop *loop = task->loop;
+    int64_t due_ms = INT64_MAX;
+    if (task->state & (T_QUEUED | T_HALTED | T_CANCEL)) return 0;
+    if (cold->pending)
+        due_ms = cold->pending->backoff_only || cold->pending->call.tool ? step_due(cold->pending) : 0;
+    else if (!(task->state & T_RETURNING) && !cold->after_left)
+        return 0;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME && due_ms; at = frame_at(task, at)->prev)
+        due_ms = earlier(due_ms, loop, frame_at(task, at)->timer);
+    for (uint32_t i = 0; i < cold->deadline_count && due_ms; i++)
+        due_ms = earlier(due_ms, loop, cold->deadlines[i].timer);
+    return due_ms;
+}
+
+/* When the run has to be back; 0: it cannot leave now. */
+static int64_t run_due(Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    int64_t due_ms = INT64_MAX;
+    if (run->ended || run->history || loop->failure || !tfy__unfold_run(run, UINT32_MAX)) return 0;
+    for (const Cold *cold = run->tasks; cold && due_ms; cold = cold->next_in_run) {
+        int64_t own_ms = cold->task ? task_due(cold) : INT64_MAX;
+        if (own_ms < due_ms) due_ms = own_ms;
+    }
+    return due_ms > loop->now_ms + loop->park_after_ms ? due_ms : 0;
+}
+
+/* ---- leaving ---- */
+
+static void drop_from_due_list(TfyLoop *loop, const Run *run)
+{
+    for (Run **link = &loop->snapshots_due; *link; link = &(*link)->due_next) {
+        if (*link != run) continue;
+        *link = run->due_next;
+        return;
+    }
+}
+
+static void park(Run *run, int64_t due_ms)
+{
+    TfyLoop *loop = run->loop;
+    if (tfy__snapshot_write(run) < 0) return;
+    drop_from_due_list(loop, run);
+    run->log.parked_ms = due_ms;
+    if (tfy__log_park(loop->log, &run->log) < 0) return;
+    loop->parked++;
+    if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
+    tfy__park_arm(loop);
+    tfy__run_discard(loop, run);
+}
+
+static void look(void *arg)
+{
+    TfyLoop *loop = arg;
+    loop->park_timer = 0;
+    while (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns) {
+        Run *run = loop->park_first;
+        loop->park_first = run->park_next;
+        if (!loop->park_first) loop->park_last = NULL;
+        run->park_listed = false;
+        int64_t due_ms = run_due(run);
+        if (due_ms) park(run, due_ms);
+    }
+    if (loop->park_first) loop->park_timer = tfy__timers_add(&loop->timers, loop->park_first->park_look_ns, look, loop);
+}
+
+void tfy__park_consider(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    if (run->park_listed || run->history) return;
+    run->park_listed = true;
+    run->park_look_ns = loop->now_ns + loop->park_after_ms * 1000000;
+    run->park_next = NULL;
+    if (loop->park_last)
+        loop->park_last->park_next = run;
+    else
+        loop->park_first = run;
+    loop->park_last = run;
+    if (!loop->park_timer) loop->park_timer = tfy__timers_add(&loop->timers, run->park_look_ns, look, loop);
+}
+
+void tfy__park_unlist(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    Run *before = NULL;
+    drop_from_due_list(loop, run);
+    if (!run->park_listed) return;
+    for (Run **link = &loop->park_first; *link; before = *link, link = &(*link)->park_next) {
+        if (*link != run) continue;
+        *link = run->park_next;
+        if (loop->park_last == run) loop->park_last = before;
+        break;
+    }
+    run->park_listed = false;
+}
+
+/* ---- coming back ---- */
+
+static void wake_time(void *arg)
+{
+    TfyLoop *loop = arg;
+    loop->wake_timer = 0;
+    loop->wake_due = true;
+}
+
+void tfy__park_arm(TfyLoop *loop)
+{
+    tfy__timers_del(&loop->timers, loop->wake_timer);
+    loop->wake_timer = 0;
+    if (loop->park_next_ms == INT64_MAX) return;
+    loop->wake_timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, loop->park_next_ms), wake_time, loop);
+    if (!loop->wake_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+/* Its row says again that it is in memory; that rides with whatever it does next. */
+static bool bring_back(TfyLoop *loop, const TfyLogRun *parked)
+{
+    char which[24], text[TFY_ERROR_TEXT];
+    snprintf(which, sizeof which, "%lld", (long long)parked->id);
+    int code = tfy__resume(loop, which, text);
+    if (code < 0) {
+        tfy__loop_fail(loop, code, "a parked run cannot be taken up: %.400s", text);
+        return false;
+    }
+    return true;
+}
+
+void tfy__park_resumed(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    if (!run->log.parked_ms) return;
+    run->log.parked_ms = 0;
+    if (loop->parked) loop->parked--;
+    tfy__log_park(loop->log, &run->log);
+}
+
+static int64_t program_id(TfyLoop *loop)
+{
+    const TfyProgram *program = loop->program;
+    return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+}
+
+uint32_t tfy__park_wake(TfyLoop *loop)
+{
+    TfyLogRun due[WAKES_PER_TURN];
+    uint32_t count = 0;
+    int64_t program = program_id(loop);
+    loop->wake_due = false;
+    /* What is queued is not seen by a reading: those that came back a moment ago must not come again. */
+    if (tfy__log_sync(loop->log) < 0 || program < 0) return 0;
+    int code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
+    if (code < 0) tfy__loop_fail(loop, code, "the parked runs cannot be read");
+    for (uint32_t i = 0; i < count && !loop->failure; i++) bring_back(loop, &due[i]);
+    if (!loop->failure) tfy__park_arm(loop);
+    return count;
+}
+
+/* As far as a step can come at once, so that who wants to answer it finds it waiting. */
+static void settle(TfyLoop *loop)
+{
+    while (!loop->failure && tfy__step_work(loop)) continue;
+}
+
+static bool reach(TfyLoop *loop, const TfyLogRun *run)
+{
+    if (!run->parked_ms || !bring_back(loop, run)) return false;
+    settle(loop);
+    return !loop->failure;
+}
+
+bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
+{
+    TfyLogRun run;
+    return loop->log && tfy__log_sync(loop->log) >= 0 && tfy__log_run_of(loop->log, tid, &run) >= 0 &&
+           reach(loop, &run);
+}
+
+bool tfy__park_reach(TfyLoop *loop, const char *name)
+{
+    TfyHistory *history;
+    char text[TFY_ERROR_TEXT];
+    if (!loop->log || tfy__log_sync(loop->log) < 0) return false;
+    if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
+    const TfyLogRun run = history->run;
+    bool ours = strcmp(history->program_source, loop->program->source) == 0;
+    tfy__history_free(history);
+    return ours && reach(loop, &run);
+}
+
+/* ---- opening ---- */
+
+/* A program that opens descriptors. */
+static bool holds_descriptors(const TfyProgram *program)
+{
+    for (uint32_t i = 0; i < program->point_count; i++) {
+        const TfySite *site = program->sites[i];
+        if (site && site->tool && site->tool->family >= TFY_F_LISTEN && site->tool->family <= TFY_F_ADDRESS)
+            return true;
+    }
+    return false;
+}
+
+void tfy__park_init(TfyLoop *loop)
+{
+    const char *text = getenv("TFY_PARK_AFTER");
+    loop->park_next_ms = INT64_MAX;
+    loop->park_after_ms = loop->options.park_after_ms ? loop->options.park_after_ms : PARK_AFTER_MS;
+    if (text) loop->park_after_ms = strtoll(text, NULL, 10);
+    if (!loop->snapshot_every || !loop->options.db_path || holds_descriptors(loop->program)) loop->park_after_ms = -1;
+}
+
+int tfy__park_open(TfyLoop *loop)
+{
+    TfyLogRun first = {.parked_ms = INT64_MAX};
+    int64_t program = program_id(loop), next_ms;
+    if (program < 0) return (int)program;
+    int code = tfy__log_parked_due(loop->log, program, INT64_MAX, &first, 1, &loop->parked, &next_ms); /* or more */
+    loop->park_next_ms = first.parked_ms;
+    if (code >= 0) tfy__park_arm(loop);
+    return code;
+}
