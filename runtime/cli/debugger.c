@@ -282,9 +282,20 @@ static const char *command_candidate(const void *state, int index)
     return index < COMMAND_COUNT ? COMMANDS[index].name : NULL;
 }
 
+/* Words are repeated in messages; a terminal should not obey them. */
+static void make_harmless(char *line)
+{
+    for (unsigned char *at = (unsigned char *)line; *at; at++) {
+        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        if (c1 || *at < ' ' || *at == 0x7f) *at = ' ';
+        if (c1) at[1] = ' ';
+    }
+}
+
 /* Cuts a line into a command and its operand. */
 static void obey(Debugger *d, char *line)
 {
+    make_harmless(line);
     char *begin = line + strspn(line, " \t"), *end = begin + strcspn(begin, " \t\r\n");
     char *operand = end + strspn(end, " \t\r\n");
     *end = '\0';

@@ -83,6 +83,9 @@ for words in "the run has no record 999" "no record with 'lsn:99999'" "no step '
 done
 check "... once each, and all commands were read" [ "$(wc -l <err)" = 9 ]
 
+printf 'fr\033[2Job\n' >commands
+run sh -c 'tfy replay last --step <commands'
+check "what is typed cannot steer the terminal by a message" sh -c "! grep -q \"\$(printf '\\033')\" err"
 run tfy replay last --until 1/4 --print-locals --json
 check "--until a step, --print-locals --json: one object" python3 -c '
 import json

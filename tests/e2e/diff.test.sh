@@ -51,6 +51,9 @@ assert d["first"]["type"] == "InstructionStart" and len(d["steps"]) == 14
 result = [s for s in d["steps"] if s["how"] == "changed" and s["type"] == "ToolResult"][0]
 assert {"what": "result", "member": "value", "a": "x", "b": "y"} in result["changed"], result
 assert result["a"]["line"] == 13 and result["a"]["point"] == "main/tool/say/1"'
+tfy fork 3 --at 4 --set-result '"z"' >fork 2>err && tfy resume "$(cat fork)" >out 2>err
+run tfy diff 3 "$(cat fork)"
+check "a run and what was forked from it share all but what was set, and what follows" printed "12 same, 2 changed, 0 only in a, 0 only in b"
 run tfy diff 1 9
 check "a run that is not there: 69" ended 69 "has no run '9'"
 run tfy diff 1
