@@ -99,8 +99,9 @@ static int refuse_stranger(const TfyLog *log, const struct stat *status, bool kn
     return 0;
 }
 
-/* From here on this opening is the one that the witness speaks of. The first slot of a file is synced, with its name, so
- * that later a missing file means that somebody took it away. */
+/* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its name:
+ * later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other one, if only
+ * as it was here. */
 static int begin_witness(TfyLog *log, const struct stat *status, bool known, char *error_text)
 {
     TfyWitness *witness = &log->witness;
@@ -111,7 +112,9 @@ static int begin_witness(TfyLog *log, const struct stat *status, bool known, cha
     witness->dev = (int64_t)status->st_dev;
     witness->ino = (int64_t)status->st_ino;
     if (known && !log->adopts) return 0;
-    if (tfy__witness_write(log->lock_fd, witness) == 0 && fsync(log->lock_fd) == 0) return 0;
+    if (tfy__witness_write(log->lock_fd, witness) == 0 && tfy__witness_write(log->lock_fd, witness) == 0 &&
+        fsync(log->lock_fd) == 0)
+        return 0;
     return tfy__log_refuse(error_text, TFY_E_IO, "%s-tfy cannot be written (%s); check the disk", log->path,
                            strerror(errno));
 }

@@ -14,15 +14,22 @@
  * changes either file. */
 enum { FIRST_LOCK = 0, LOCKS = 2 };
 
+/* From the end to the beginning, so that page 1 comes last: it is what tells that sums are missing, also when this is cut
+ * off. A page whose sum is wrong stays as it is: torn by a power cut, it stands newer in the -wal file, and is written
+ * from there; rotten, it has to be found when it is read. */
 static int rewrite(sqlite3_file *file)
 {
     sqlite3_int64 size;
     uint8_t page[SCHEMA_PAGE_BYTES];
     int code = file->pMethods->xFileSize(file, &size);
-    for (sqlite3_int64 at = 0; !code && at < size; at += SCHEMA_PAGE_BYTES) {
-        const int len = size - at < SCHEMA_PAGE_BYTES ? (int)(size - at) : SCHEMA_PAGE_BYTES;
-        code = file->pMethods->xRead(file, page, len, at);
-        if (!code) code = file->pMethods->xWrite(file, page, len, at);
+    for (sqlite3_int64 end = size; !code && end > 0;) {
+        const int rest = (int)(end % SCHEMA_PAGE_BYTES), len = rest ? rest : SCHEMA_PAGE_BYTES;
+        end -= len;
+        code = file->pMethods->xRead(file, page, len, end);
+        if (!code)
+            code = file->pMethods->xWrite(file, page, len, end);
+        else if (code == SQLITE_IOERR_DATA)
+            code = SQLITE_OK;
     }
     return code ? code : file->pMethods->xSync(file, SQLITE_SYNC_FULL);
 }

@@ -162,6 +162,7 @@ static int begin(TfyStore *store)
     if (!code) code = execute(self, S_BEGIN);
     if (!code && (code = check_epoch(self))) execute(self, S_ROLLBACK);
     self->next_epoch = self->epoch;
+    self->writing = !code;
     return code;
 }
 
@@ -170,6 +171,7 @@ static int commit(TfyStore *store)
     SqliteStore *self = inside(store);
     const int code = execute(self, S_COMMIT);
     if (code) return code;
+    self->writing = false;
     self->owns |= self->next_epoch != self->epoch;
     self->epoch = self->next_epoch;
     if (self->wal_pages < self->moved_pages) {
@@ -183,11 +185,13 @@ static void rollback(TfyStore *store)
 {
     /* After some failures SQLite has rolled back by itself; asking again would only cover the message that matters. */
     SqliteStore *self = inside(store);
-    if (sqlite3_get_autocommit(self->db)) return;
     char kept[sizeof store->error];
     memcpy(kept, store->error, sizeof kept);
-    execute(self, S_ROLLBACK);
+    if (!sqlite3_get_autocommit(self->db)) execute(self, S_ROLLBACK);
     memcpy(store->error, kept, sizeof kept);
+    /* Dropping its cache counts as a change; nobody else can have written meanwhile. */
+    if (self->writing) self->data_version = data_version(self);
+    self->writing = false;
 }
 
 static int put_record(TfyStore *store, const TfyLogRecord *record)

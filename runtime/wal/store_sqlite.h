@@ -56,6 +56,7 @@ typedef struct SqliteStore {
     uint32_t moved_pages;              /* wal_pages at the last checkpoint, while the file was not begun anew since */
     bool reader_named;                 /* people know who keeps the -wal file from being emptied */
     uint32_t data_version;             /* SQLite's: it changes when another connection writes */
+    bool writing;                      /* between begin and commit or rollback */
     bool owns;                         /* our epoch is in the file */
     int64_t epoch, next_epoch;         /* of the row of meta; what this transaction makes it. -1: not read yet */
     char *path;                        /* as given, for messages */
