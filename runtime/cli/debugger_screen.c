@@ -45,7 +45,7 @@ static void restore(void)
 {
     if (!raw) return;
     raw = 0;
-    say("\033[?25h\033[?1049l");
+    say("\033[?7h\033[?25h\033[?1049l");
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
 }
 
@@ -72,12 +72,13 @@ static void enter_raw(void)
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 1;
     mode.c_cc[VTIME] = 0;
+    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* nobody is to find a shell on our page */
     raw = 1;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) signal(ends[i], on_end);
     struct sigaction action = {.sa_handler = on_resize}; /* no SA_RESTART: it has to end a read */
     sigaction(SIGWINCH, &action, NULL);
     tcsetattr(STDIN_FILENO, TCSANOW, &mode);
-    say("\033[?1049h\033[?25l");
+    say("\033[?1049h\033[?25l\033[?7l"); /* a line of wide characters is cut at the edge, not wrapped */
 }
 
 void tfy__debug_screen_open(TfyDebugScreen *screen, const TfyProgram *program)
