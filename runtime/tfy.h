@@ -158,6 +158,7 @@ typedef struct TfyHeap {
     size_t limit;                  /* 0 = none; beyond it an allocation panics its task */
     size_t block_limit;            /* 0 = none; a single block beyond it likewise */
     int64_t objects;               /* live objects: leaks show in tests */
+    bool ran_out;                  /* the system had no block to give: the loop ends with this turn */
 } TfyHeap;
 #define TFY_FN_DEPTH   1000
 #define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */

@@ -31,6 +31,8 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
     va_end(args);
+    /* Who stops for want of memory may stop between two records that belong together: none of this turn is written, as after a kill. */
+    if (code == TFY_E_NOMEM && loop->log) tfy__log_give_up(loop->log, "memory ran out");
 }
 
 void tfy__loop_clock(TfyLoop *loop)
@@ -456,6 +458,16 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
     return wait_ns;
 }
 
+/* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing happens at that place. So the
+ * process ends as if it had been killed at its last commit. (A task that wants more than a task may have is another matter: that is recorded,
+ * see memory.c.) */
+static bool starved(TfyLoop *loop)
+{
+    if (loop->heap.ran_out)
+        tfy__loop_fail(loop, TFY_E_NOMEM, "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
+    return loop->failure;
+}
+
 static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];
@@ -463,7 +475,7 @@ static int poll_events(TfyLoop *loop, bool block)
     if (!timeout_ns && !loop->watch_count) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && !starved(loop); i++) {
         Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
         if (watch) watch->handler(watch->arg, events[i].events);
     }
@@ -478,7 +490,7 @@ static int turn(TfyLoop *loop, bool block)
     int64_t durable = tfy__log_durable(loop->log);
     wake_durable(loop);
     while (!loop->failure && tfy__step_work(loop)) happened++;
-    if (loop->failure) return happened;
+    if (starved(loop)) return happened;
     /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could wait for an event that
      * the first has consumed; and none at all when the disk was faster. */
     if (block && !ready(loop)) tfy__log_flush(loop->log);
@@ -491,7 +503,9 @@ static int turn(TfyLoop *loop, bool block)
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
     if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
+    if (starved(loop)) return happened;
     if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
+    if (starved(loop)) return happened;
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);

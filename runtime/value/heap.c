@@ -45,6 +45,7 @@ void *tfy__realloc(TfyHeap *heap, void *old, size_t old_size, size_t new_size)
     if (heap->block_limit && new_size > old_size && new_size > heap->block_limit) return NULL;
     void *block = heap->alloc(heap->alloc_state, old, old_size, new_size);
     if (block) heap->in_use = in_use;
+    if (!block && new_size) heap->ran_out = true;
     return block;
 }
 

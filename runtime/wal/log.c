@@ -340,6 +340,13 @@ int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64
     return tfy__log_copy(log, task, &record);
 }
 
+void tfy__log_give_up(TfyLog *log, const char *why)
+{
+    pthread_mutex_lock(&log->mutex);
+    tfy__writer_fail(log, TFY_E_NOMEM, why);
+    pthread_mutex_unlock(&log->mutex);
+}
+
 int64_t tfy__log_last(const TfyLog *log)
 {
     return log->last;

@@ -121,6 +121,8 @@ bool tfy__log_notice(TfyLog *log, char *text);
 
 /* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */
 void tfy__log_flush(TfyLog *log);
+/* What was not handed over yet is never written: the log is as a process leaves it that is killed here. */
+void tfy__log_give_up(TfyLog *log, const char *why);
 int tfy__log_event_fd(
     const TfyLog *log); /* readable after the durable lsn moved or the writer failed; -1: none (inline) */
 void tfy__log_event_clear(TfyLog *log);

@@ -45,7 +45,9 @@ static void plan_death(void)
     plan->death_turn = plan->death_act = 0;
     uint32_t how = sim_below(&sim.chance, 10);
     plan->death = how < 3 && !sim_cuts ? SIM_DIES_PROCESS : how < 8 ? SIM_DIES_MACHINE : SIM_DIES_ALL;
-    if (!plan->deaths && plan->scarce) plan->no_memory = sim.allocs + 1 + sim_below(&sim.chance, 1500);
+    plan->no_memory = 0;
+    if (plan->scarce && sim_percent(&sim.chance, plan->deaths ? 40 : 80))
+        plan->no_memory = sim.allocs + 1 + sim_below(&sim.chance, 1500);
     if (!plan->deaths) plan->scarce = false;
     if (!plan->deaths) return;
     plan->deaths--;
@@ -390,7 +392,7 @@ static void must(int code, const char *what, const char *error, bool disturbed)
     if (!disturbed) sim_broken("d1", "%s: %s", what, error);
     sim_trace("%s fails: %d", what, code);
     if (sim.loop) tfy_close(sim.loop);
-    sim.plan.death = SIM_DIES_MACHINE;
+    sim.plan.death = code == TFY_E_NOMEM ? SIM_DIES_PROCESS : SIM_DIES_MACHINE;
     sim_die();
 }
 
@@ -540,7 +542,7 @@ static void choose_runs(void)
         SimRun run = {.workflow = name};
         if (!expect(&run)) continue;
         sim.runs[sim.run_count] = run;
-        if (!sim.plan.still || sim.plan.meddles || sim.plan.scarce || strncmp(name, "root_a", 6) == 0) {
+        if (!sim.plan.still || sim.plan.meddles || strncmp(name, "root_a", 6) == 0) {
             free(run.expect);
             sim.runs[sim.run_count].expect = NULL;
         }
@@ -645,7 +647,7 @@ static void make_plan(uint64_t seed)
     if (sim_percent(&sim.chance, 12)) plan->full_op = 60 + sim_below(&sim.chance, 400);
     if (plan->still) plan->full_op = 0;
     if (plan->full_op) plan->full_ms = 50 + sim_below(&sim.chance, 400);
-    if (sim_percent(&sim.chance, 6)) { /* in the last life: see no_memory in sim.h */
+    if (sim_percent(&sim.chance, 6)) {
         plan->scarce = true;
         plan->fail_sync = plan->full_op = 0;
     }

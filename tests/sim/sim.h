@@ -99,10 +99,8 @@ typedef struct SimPlan {
     uint64_t fail_sync;  /* the disk's operation at or after which the next sync fails; 0: none */
     uint64_t full_op;    /* … at or after which the disk is full for a while; 0: none */
     uint32_t full_ms;    /* how long */
-    bool scarce;         /* in the last life an allocation of a value fails */
-    uint64_t
-        no_memory; /* … this one; 0: none. A panic for want of memory has no place that a replay could find again, so nothing is resumed
-                            or replayed that has one */
+    bool scarce;         /* in some lives an allocation of a value fails, and the process ends */
+    uint64_t no_memory;  /* … this one; 0: none */
     uint32_t mark_every; /* records between marks of the log; 0: the runtime\'s own number */
 } SimPlan;
 
