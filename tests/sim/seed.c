@@ -10,7 +10,7 @@
 #include "sim.h"
 #include "wal/log_state.h"
 
-enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40 };
+enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40, FETCHES_MAX = 20 };
 
 Sim sim;
 TfyProgram sim_program;
@@ -99,6 +99,16 @@ static Run *live_run(const SimRun *run)
     for (Run *live = sim.loop->runs; live; live = live->next)
         if (run->uuid[0] && strcmp(live->uuid, run->uuid) == 0) return live;
     return NULL;
+}
+
+/* A run that has left memory is brought back by whoever asks for it; so often, since one that nobody can help leaves again. */
+static bool fetched(SimRun *run)
+{
+    if (!run->uuid[0] || run->over || run->fetched == FETCHES_MAX || live_run(run)) return false;
+    if (!tfy__park_reach(sim.loop, run->uuid)) return false;
+    run->fetched++;
+    sim_trace("%s is fetched", run->workflow);
+    return true;
 }
 
 static SimRun *sim_run_of(const char *uuid)
@@ -201,6 +211,7 @@ static bool resolve_doubt(SimRun *run, const Cold *cold)
 static bool people_look(bool doubts)
 {
     for (uint32_t i = 0; i < sim.run_count; i++) {
+        if (!doubts && fetched(&sim.runs[i])) return true;
         Run *live = live_run(&sim.runs[i]);
         for (Cold *cold = live ? live->tasks : NULL; cold; cold = cold->next_in_run) {
             const Pending *pending = cold->pending;
@@ -367,8 +378,9 @@ static bool may_hang(const SimRun *run)
 static void check_stuck(void)
 {
     for (uint32_t i = 0; i < sim.run_count; i++) {
-        Run *live = live_run(&sim.runs[i]);
         if (sim.runs[i].over) continue;
+        Run *live = live_run(&sim.runs[i]);
+        if (!live && sim.runs[i].uuid[0] && tfy__park_reach(sim.loop, sim.runs[i].uuid)) live = live_run(&sim.runs[i]);
         if (!live) sim_broken("e1", "%s is not there", sim.runs[i].workflow);
         for (Cold *cold = live->tasks; cold; cold = cold->next_in_run) {
             if (cold->end_state) continue;

@@ -157,6 +157,7 @@ typedef struct SimRun {
     char *expect;         /* what it comes to when nothing disturbs it; NULL: not known */
     uint32_t signals;     /* sent so far */
     uint32_t signals_acked;
+    uint32_t fetched; /* brought back to memory by people */
 } SimRun;
 
 enum { SIM_LIVES = 64, SIM_RUNS = 3, SIM_SIGNALS = 3 };
