@@ -183,6 +183,7 @@ int tfy__cmd_wal_import(int argc, char **argv);
 int tfy__cmd_backup(int argc, char **argv);
 int tfy__cmd_adopt(int argc, char **argv);
 int tfy__cmd_gc(int argc, char **argv);
+int tfy__cmd_salvage(int argc, char **argv);
 int tfy__cmd_verify(int argc, char **argv);
 int tfy__cmd_watch(int argc, char **argv);
 int tfy__cmd_stats(int argc, char **argv);

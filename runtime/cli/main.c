@@ -40,6 +40,7 @@ static const Entry ENTRIES[] = {
     {"wal export", tfy__cmd_wal_export},
     {"wal import", tfy__cmd_wal_import},
     {"gc", tfy__cmd_gc},
+    {"salvage", tfy__cmd_salvage},
     {"verify", tfy__cmd_verify},
     {"backup", tfy__cmd_backup},
     {"adopt", tfy__cmd_adopt},

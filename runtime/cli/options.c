@@ -139,6 +139,7 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_OLDER_THAN) | BIT(OPT_KEEP) | BIT(OPT_MAX_SIZE) | BIT(OPT_ARCHIVE) | BIT(OPT_DRY_RUN) |
          BIT(OPT_JSON),
      0, 0},
+    {"salvage", "FROM TO", "take out of a damaged database what can be read, into a new one", BIT(OPT_JSON), 2, 2},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))

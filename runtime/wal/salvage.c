@@ -1,0 +1,495 @@
+/* salvage.c: rows around damaged pages, then runs out of the rows.
+ *
+ * Opened with the system's VFS: a page whose sum is wrong may hold rows that are right, and each record is checked by itself. SQLite ends
+ * a scan at the first page that makes no sense; behind it rows are looked up by number, one by one, until one can be read again. */
+#include "salvage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <sqlite3.h>
+
+#include "import.h"
+#include "log_state.h"
+
+enum { PROBES_MAX = 1 << 20 };
+
+#define RECORDS "SELECT lsn,tid,prev,v,ts,type,step,point,payload,chain FROM wal WHERE "
+
+typedef struct Task {
+    int64_t tid, born, head; /* head: 0 or born before its first record */
+    uint64_t chain;
+    uint32_t run;
+    char *path;
+    bool begun; /* its number is known: it has a record */
+} Task;
+
+typedef struct Found {
+    TfyLogRun run;
+    int64_t cut;     /* records from this one on are not taken; INT64_MAX: all are */
+    int64_t program; /* its row; 0: unknown */
+    bool ended;
+} Found;
+
+typedef struct Salvage {
+    sqlite3 *from;
+    TfySalvaged *result;
+    TfyLogRecord *records; /* all that could be read, in order; payloads owned */
+    uint32_t *owners;      /* per record: its task, or NOBODY */
+    size_t count, room;
+    Task *tasks;
+    size_t task_count, task_room;
+    TfyHeads by_tid, by_spawn; /* indexes of tasks */
+    Found *runs;
+    size_t run_count, run_room;
+} Salvage;
+
+#define NOBODY UINT32_MAX
+
+/* Makes room for one more of a list that doubles. */
+static bool reserve(void **items, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) return true;
+    const size_t wider = *room ? 2 * *room : 64;
+    void *moved = realloc(*items, wider * size);
+    if (!moved) return false;
+    *items = moved;
+    *room = wider;
+    return true;
+}
+
+/* ---- rows ---- */
+
+static bool keep_row(Salvage *salvage, sqlite3_stmt *row)
+{
+    size_t room = salvage->room;
+    if (!reserve((void **)&salvage->records, salvage->count, &salvage->room, sizeof *salvage->records)) return false;
+    if (!reserve((void **)&salvage->owners, salvage->count, &room, sizeof *salvage->owners)) return false;
+    const void *payload = sqlite3_column_text(row, 8);
+    const int len = sqlite3_column_bytes(row, 8);
+    char *copy = malloc((size_t)len + 1);
+    if (!copy) return false;
+    if (len) memcpy(copy, payload, (size_t)len);
+    copy[len] = '\0';
+    salvage->owners[salvage->count] = NOBODY;
+    salvage->records[salvage->count++] = (TfyLogRecord){.lsn = sqlite3_column_int64(row, 0),
+                                                        .tid = sqlite3_column_int64(row, 1),
+                                                        .prev = sqlite3_column_int64(row, 2),
+                                                        .v = (uint8_t)sqlite3_column_int(row, 3),
+                                                        .ts_ms = sqlite3_column_int64(row, 4),
+                                                        .type = (uint8_t)sqlite3_column_int(row, 5),
+                                                        .step = sqlite3_column_int64(row, 6),
+                                                        .point = (uint32_t)sqlite3_column_int64(row, 7),
+                                                        .payload_len = (uint32_t)len,
+                                                        .payload = copy,
+                                                        .chain = (uint64_t)sqlite3_column_int64(row, 9)};
+    return true;
+}
+
+/* A row may stand on a page that was overwritten with another's; numbers only ascend. */
+static bool ascends(const Salvage *salvage, int64_t lsn)
+{
+    return lsn > (salvage->count ? salvage->records[salvage->count - 1].lsn : 0);
+}
+
+/* Rows from `from` on, until the end (SQLITE_DONE) or one that cannot be read. */
+static int scan(Salvage *salvage, sqlite3_stmt *rows, int64_t from)
+{
+    int code;
+    sqlite3_bind_int64(rows, 1, from);
+    while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
+        if (!ascends(salvage, sqlite3_column_int64(rows, 0))) {
+            code = SQLITE_CORRUPT;
+            break;
+        }
+        if (!keep_row(salvage, rows)) {
+            code = SQLITE_NOMEM;
+            break;
+        }
+    }
+    sqlite3_reset(rows);
+    return code;
+}
+
+/* The next number behind a place that cannot be read at which there is a row; 0: none is found. */
+static int64_t probe(Salvage *salvage, sqlite3_stmt *one, int64_t lsn)
+{
+    for (int tries = 0; tries < PROBES_MAX; tries++, lsn++) {
+        sqlite3_bind_int64(one, 1, lsn);
+        const bool there = sqlite3_step(one) == SQLITE_ROW && sqlite3_column_int64(one, 0) == lsn;
+        sqlite3_reset(one);
+        if (there) return lsn;
+    }
+    return 0;
+}
+
+static int read_rows(Salvage *salvage)
+{
+    sqlite3_stmt *rows = NULL, *one = NULL;
+    int64_t next = 0;
+    int code = sqlite3_prepare_v2(salvage->from, RECORDS "lsn>=? ORDER BY lsn", -1, &rows, NULL);
+    if (!code) code = sqlite3_prepare_v2(salvage->from, RECORDS "lsn=?", -1, &one, NULL);
+    if (!code) {
+        do {
+            code = scan(salvage, rows, next);
+            if (code == SQLITE_DONE || code == SQLITE_NOMEM) break;
+            next = salvage->count ? salvage->records[salvage->count - 1].lsn + 1 : 1;
+            next = probe(salvage, one, next);
+            /* One row at a time where a scan does not come further than the row before. */
+            if (next && scan(salvage, one, next) == SQLITE_NOMEM) code = SQLITE_NOMEM;
+        } while (next++ && code != SQLITE_NOMEM);
+    } else {
+        code = SQLITE_CORRUPT;
+    }
+    sqlite3_finalize(rows);
+    sqlite3_finalize(one);
+    if (code == SQLITE_NOMEM) return TFY_E_NOMEM;
+    if (code && !salvage->count) return TFY_E_DATA;
+    salvage->result->records = (int64_t)salvage->count;
+    if (salvage->count)
+        salvage->result->unreadable = salvage->records[salvage->count - 1].lsn - (int64_t)salvage->count;
+    return 0;
+}
+
+/* ---- runs out of rows ---- */
+
+static uint32_t new_task(Salvage *salvage, uint32_t run, const char *path, int64_t tid, int64_t born)
+{
+    if (!reserve((void **)&salvage->tasks, salvage->task_count, &salvage->task_room, sizeof *salvage->tasks))
+        return NOBODY;
+    const bool root = !strchr(path, '.');
+    Task *task = &salvage->tasks[salvage->task_count];
+    *task = (Task){.tid = tid, .born = born, .head = root ? 0 : born, .run = run, .path = strdup(path), .begun = root};
+    task->chain = tfy__chain_seed(salvage->runs[run].run.uuid, path);
+    return task->path ? (uint32_t)salvage->task_count++ : NOBODY;
+}
+
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+    int digits = 0;
+    for (; text && *text && digits < 32; text++) {
+        const char *hex = "0123456789abcdef", *at = strchr(hex, *text);
+        if (*text == '-') continue;
+        if (!at) return false;
+        uuid[digits / 2] = (uint8_t)(digits % 2 ? uuid[digits / 2] | (at - hex) : (at - hex) << 4);
+        digits++;
+    }
+    return digits == 32;
+}
+
+/* A run begins, if the record can be what it says. */
+static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
+{
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    Found found = {.cut = INT64_MAX, .run = {.root = record->tid, .started_ms = record->ts_ms}};
+    uint32_t task = NOBODY;
+    const char *path = json_string_value(json_object_get(payload, "path"));
+    const bool fine = read_uuid(json_string_value(json_object_get(payload, "run")), found.run.uuid) && path &&
+                      !strchr(path, '.') && record->prev == 0 &&
+                      tfy__chain_next(tfy__chain_seed(found.run.uuid, path), record) == record->chain;
+    if (fine && reserve((void **)&salvage->runs, salvage->run_count, &salvage->run_room, sizeof *salvage->runs)) {
+        salvage->runs[salvage->run_count++] = found;
+        task = new_task(salvage, (uint32_t)salvage->run_count - 1, path, record->tid, record->lsn);
+    }
+    json_decref(payload);
+    return task;
+}
+
+/* The first record of a child names the spawn, and fits the seed of its path. */
+static bool is_first(const Task *task, const TfyLogRecord *record)
+{
+    return !task->begun && task->born == record->prev && tfy__chain_next(task->chain, record) == record->chain;
+}
+
+/* An index of tasks: by number, or by the spawn that made them. */
+static bool remember(TfyHeads *index, int64_t number, uint32_t task)
+{
+    TfyHead *place = tfy__heads_find(index, number);
+    if (!place) place = tfy__heads_add(index, number);
+    if (place) place->lsn = task;
+    return place != NULL;
+}
+
+static uint32_t recall(const TfyHeads *index, int64_t number)
+{
+    const TfyHead *place = tfy__heads_find(index, number);
+    return place ? (uint32_t)place->lsn : NOBODY;
+}
+
+static uint32_t find_task(Salvage *salvage, const TfyLogRecord *record)
+{
+    uint32_t task = recall(&salvage->by_tid, record->tid);
+    if (task != NOBODY) return task;
+    task = recall(&salvage->by_spawn, record->prev);
+    if (task != NOBODY && is_first(&salvage->tasks[task], record)) {
+        salvage->tasks[task].begun = true;
+        salvage->tasks[task].tid = record->tid;
+    } else {
+        task = record->type == TFY_R_INSTRUCTION_START ? begin_run(salvage, record) : NOBODY;
+    }
+    return task != NOBODY && remember(&salvage->by_tid, record->tid, task) ? task : NOBODY;
+}
+
+static bool spawn_task(Salvage *salvage, const TfyLogRecord *record, uint32_t run)
+{
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const char *path = json_string_value(json_object_get(payload, "path"));
+    /* Without a path it is a spawn that was refused. */
+    const uint32_t task = path ? new_task(salvage, run, path, -1, record->lsn) : NOBODY;
+    const bool fine = !path || (task != NOBODY && remember(&salvage->by_spawn, record->lsn, task));
+    json_decref(payload);
+    return fine;
+}
+
+/* Where the task's own records break, the run is cut: at a record that was changed; or, where some are lost, behind its last. */
+static int place_record(Salvage *salvage, size_t index)
+{
+    const TfyLogRecord *record = &salvage->records[index];
+    const uint32_t owner = find_task(salvage, record);
+    if (owner == NOBODY) {
+        salvage->result->orphans += record->tid != 0; /* those of the database itself are not carried over */
+        return 0;
+    }
+    Task *task = &salvage->tasks[owner];
+    Found *found = &salvage->runs[task->run];
+    salvage->owners[index] = owner;
+    if (record->lsn >= found->cut) return 0;
+    if (record->prev != task->head || tfy__chain_next(task->chain, record) != record->chain) {
+        const int64_t cut = record->prev == task->head ? record->lsn : task->head + 1;
+        if (cut < found->cut) found->cut = cut;
+        return 0;
+    }
+    task->head = record->lsn;
+    task->chain = record->chain;
+    if (record->type == TFY_R_TASK_COMPLETE) {
+        found->ended = true;
+        found->run.ended_ms = record->ts_ms;
+        found->run.state = strncmp(record->payload, "{\"ok\":true", 10) == 0 ? TFY_TASK_COMPLETED : TFY_TASK_FAILED;
+    }
+    return record->type != TFY_R_TASK_SPAWN || spawn_task(salvage, record, task->run) ? 0 : TFY_E_NOMEM;
+}
+
+/* The run's row, where it can be read, knows its program, and whether it had ended. */
+static void ask_row(Salvage *salvage, Found *found)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(salvage->from, "SELECT program,state,ended FROM run NOT INDEXED WHERE uuid=?", -1, &row,
+                           NULL) == SQLITE_OK) {
+        sqlite3_bind_blob(row, 1, found->run.uuid, 16, SQLITE_STATIC);
+        if (sqlite3_step(row) == SQLITE_ROW) {
+            const int state = sqlite3_column_int(row, 1);
+            found->program = sqlite3_column_int64(row, 0);
+            if (found->ended && state > TFY_TASK_COMPLETED && state <= TFY_TASK_CANCELLED) found->run.state = state;
+            if (!found->ended && state >= TFY_TASK_COMPLETED && found->cut == INT64_MAX)
+                found->cut = salvage->records[salvage->count - 1].lsn + 1; /* its end is lost */
+        }
+    }
+    sqlite3_finalize(row);
+}
+
+/* Task rows know of newest records; where one of those was not found, the task has lost its end. */
+static void ask_tasks(Salvage *salvage)
+{
+    sqlite3_stmt *row = NULL;
+    const int code =
+        sqlite3_prepare_v2(salvage->from, "SELECT tid,born,head FROM task NOT INDEXED ORDER BY tid", -1, &row, NULL);
+    while (!code && sqlite3_step(row) == SQLITE_ROW) {
+        uint32_t at = recall(&salvage->by_tid, sqlite3_column_int64(row, 0));
+        if (at == NOBODY) at = recall(&salvage->by_spawn, sqlite3_column_int64(row, 1));
+        if (at == NOBODY) continue;
+        const Task *task = &salvage->tasks[at];
+        Found *found = &salvage->runs[task->run];
+        if (sqlite3_column_int64(row, 2) > task->head && task->head + 1 < found->cut) found->cut = task->head + 1;
+    }
+    sqlite3_finalize(row);
+}
+
+/* ---- into the new log ---- */
+
+static bool copy_program(TfyHistory *history, const char *tfyc, const char *source, const char *layout)
+{
+    history->program_tfyc = strdup(tfyc);
+    history->program_source = strdup(source);
+    history->program_layout = strdup(layout);
+    return history->program_tfyc && history->program_source && history->program_layout;
+}
+
+/* Its row, if its sum is right; else something that stands in for it. */
+static bool take_program(Salvage *salvage, const Found *found, TfyHistory *history, bool *missing)
+{
+    sqlite3_stmt *row = NULL;
+    bool fine = false;
+    *missing = true;
+    if (sqlite3_prepare_v2(salvage->from, "SELECT id,hash,tfyc,source,layout,sum FROM program WHERE id=?", -1, &row,
+                           NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(row, 1, found->program);
+        if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_bytes(row, 1) == 16 && sqlite3_column_text(row, 2) &&
+            sqlite3_column_text(row, 3) && sqlite3_column_text(row, 4)) {
+            TfyStoreProgram program = {.id = sqlite3_column_int64(row, 0),
+                                       .tfyc = (const char *)sqlite3_column_text(row, 2),
+                                       .source = (const char *)sqlite3_column_text(row, 3),
+                                       .layout = (const char *)sqlite3_column_text(row, 4)};
+            memcpy(program.hash, sqlite3_column_blob(row, 1), 16);
+            memcpy(history->program_hash, program.hash, 16);
+            *missing = (uint64_t)sqlite3_column_int64(row, 5) != tfy__store_sum_program(&program);
+            if (!*missing) fine = copy_program(history, program.tfyc, program.source, program.layout);
+        }
+    }
+    sqlite3_finalize(row);
+    if (*missing) memset(history->program_hash, 0, 16);
+    return fine || (*missing && copy_program(history, "", "", "{}"));
+}
+
+/* The kept records of a run as a history. Payloads stay the salvage's. */
+static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalvagedRun *report)
+{
+    const Found *found = &salvage->runs[run];
+    uint32_t *places = malloc((salvage->task_count + 1) * sizeof *places);
+    history->run = found->run;
+    history->tasks = calloc(salvage->task_count + 1, sizeof *history->tasks);
+    history->records = malloc((salvage->count + 1) * sizeof *history->records);
+    history->record_tasks = malloc((salvage->count + 1) * sizeof *history->record_tasks);
+    const bool fine = places && history->tasks && history->records && history->record_tasks;
+    for (size_t i = 0; fine && i < salvage->task_count; i++) {
+        const Task *task = &salvage->tasks[i];
+        places[i] = NOBODY;
+        if (task->run != run || task->born >= found->cut) continue;
+        places[i] = history->task_count;
+        /* One without a record has no number that anybody could have seen: any that ascends will do. */
+        const int64_t above = history->task_count ? history->tasks[history->task_count - 1].tid + 1 : task->tid;
+        history->tasks[history->task_count++] = (TfyLogTask){.tid = task->tid > above ? task->tid : above,
+                                                             .path = task->path,
+                                                             .born = task->born,
+                                                             .chain = tfy__chain_seed(found->run.uuid, task->path)};
+    }
+    for (size_t i = 0; fine && i < salvage->count; i++) {
+        const uint32_t owner = salvage->owners[i];
+        if (owner == NOBODY || salvage->tasks[owner].run != run) continue;
+        if (salvage->records[i].lsn >= found->cut) {
+            report->lost++;
+            continue;
+        }
+        TfyLogTask *task = &history->tasks[places[owner]];
+        history->record_tasks[history->record_count] = places[owner];
+        history->records[history->record_count++] = salvage->records[i];
+        task->chain = salvage->records[i].chain;
+        task->state = salvage->records[i].type == TFY_R_TASK_EXIT    ? TFY_TASK_COMPLETED
+                      : salvage->records[i].type == TFY_R_TASK_ABORT ? TFY_TASK_FAILED
+                                                                     : task->state;
+    }
+    free(places);
+    report->kept = history->record_count;
+    return fine;
+}
+
+/* Two more records end a run that lost something. Its chain goes on in them, so nobody takes them for its own. */
+static bool end_history(TfyHistory *history, TfyLogRecord ends[2])
+{
+    static const char *const texts[] = {
+        "{\"error\":{\"error\":\"Salvaged\",\"message\":\"records behind this one were lost\"},\"line\":0}",
+        "{\"ok\":false,\"error\":{\"error\":\"Salvaged\",\"message\":\"records behind this one were lost\"}}"};
+    if (!history->record_count) return false;
+    const TfyLogRecord *last = &history->records[history->record_count - 1];
+    TfyLogTask *root = &history->tasks[0];
+    history->run.state = TFY_TASK_FAILED;
+    history->run.ended_ms = last->ts_ms;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = (TfyLogRecord){.lsn = last->lsn + 1 + i,
+                                 .ts_ms = last->ts_ms,
+                                 .v = TFY_RECORD_V,
+                                 .type = i ? TFY_R_TASK_COMPLETE : TFY_R_TASK_ABORT,
+                                 .payload = texts[i],
+                                 .payload_len = (uint32_t)strlen(texts[i])};
+        ends[i].chain = root->chain = tfy__chain_next(root->chain, &ends[i]);
+    }
+    TfyLogRecord *records = realloc(history->records, (history->record_count + 2) * sizeof *records);
+    uint32_t *tasks = realloc(history->record_tasks, (history->record_count + 2) * sizeof *tasks);
+    if (records) history->records = records;
+    if (tasks) history->record_tasks = tasks;
+    if (!records || !tasks) return false;
+    for (int i = 0; i < 2; i++) {
+        history->record_tasks[history->record_count] = 0;
+        history->records[history->record_count++] = ends[i];
+    }
+    return true;
+}
+
+static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_text)
+{
+    TfySalvagedRun *report = &salvage->result->runs[run];
+    Found *found = &salvage->runs[run];
+    TfyHistory history = {0};
+    TfyLogRecord ends[2];
+    tfy__uuid_text(found->run.uuid, report->uuid);
+    if (!found->ended || found->cut != INT64_MAX) found->run.state = TFY_TASK_READY;
+    report->cut = found->cut != INT64_MAX;
+    bool fine =
+        fill_history(salvage, run, &history, report) && take_program(salvage, found, &history, &report->no_program);
+    if (fine && report->cut) fine = end_history(&history, ends);
+    int code = fine ? tfy__import_check(&history, error_text) : TFY_E_NOMEM;
+    if (!code) code = tfy__import_run(log, &history, &salvage->result->doubts, error_text);
+    if (!code) code = tfy__log_sync(log);
+    free(history.tasks);
+    free(history.records);
+    free(history.record_tasks);
+    free(history.program_tfyc);
+    free(history.program_source);
+    free(history.program_layout);
+    return code;
+}
+
+static int write_runs(Salvage *salvage, const char *to, const char *version, char *error_text)
+{
+    TfyLog *log;
+    salvage->result->runs = calloc(salvage->run_count + 1, sizeof *salvage->result->runs);
+    if (!salvage->result->runs) return TFY_E_NOMEM;
+    int code = tfy__log_open(&log, &(TfyLogOptions){.path = to, .no_thread = true}, error_text);
+    if (code) return code;
+    if (tfy__import_opened(log, version, "salvaged") < 0) code = TFY_E_IO;
+    for (uint32_t i = 0; !code && i < salvage->run_count; i++) {
+        code = write_run(salvage, log, i, error_text);
+        salvage->result->count += !code;
+    }
+    const int closed = tfy__log_close(log, !code);
+    return code ? code : closed;
+}
+
+static void free_salvage(Salvage *salvage)
+{
+    for (size_t i = 0; i < salvage->count; i++) free((char *)salvage->records[i].payload);
+    for (size_t i = 0; i < salvage->task_count; i++) free(salvage->tasks[i].path);
+    free(salvage->records);
+    free(salvage->owners);
+    free(salvage->tasks);
+    free(salvage->runs);
+    tfy__heads_clear(&salvage->by_tid);
+    tfy__heads_clear(&salvage->by_spawn);
+    sqlite3_close(salvage->from);
+}
+
+int tfy__salvage(const char *from, const char *to, const char *version, TfySalvaged *salvaged, char *error_text)
+{
+    Salvage salvage = {.result = salvaged};
+    *salvaged = (TfySalvaged){0};
+    error_text[0] = '\0';
+    if (access(from, R_OK) != 0) return tfy__log_refuse(error_text, TFY_E_ABSENT, "%s cannot be read", from);
+    if (access(to, F_OK) == 0)
+        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", to);
+    int code = sqlite3_open_v2(from, &salvage.from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ? TFY_E_IO : 0;
+    if (!code) code = read_rows(&salvage);
+    if (code == TFY_E_DATA)
+        tfy__log_refuse(error_text, code, "nothing of %s can be read (%s); restore it from a copy", from,
+                        sqlite3_errmsg(salvage.from));
+    for (size_t i = 0; !code && i < salvage.count; i++) code = place_record(&salvage, i);
+    if (!code) ask_tasks(&salvage);
+    for (size_t i = 0; !code && i < salvage.run_count; i++) ask_row(&salvage, &salvage.runs[i]);
+    if (!code) code = write_runs(&salvage, to, version, error_text);
+    if (code && !error_text[0])
+        tfy__log_refuse(error_text, code, code == TFY_E_NOMEM ? "no memory to read %s" : "%s could not be written", to);
+    free_salvage(&salvage);
+    return code;
+}
