@@ -112,7 +112,11 @@ bool tfy__step_work(TfyLoop *loop)
     loop->work_first = pending->work_next;
     if (!loop->work_first) loop->work_last = NULL;
     pending->in_work = false;
-    if (tfy__step_dequeued(pending)) tfy__step_advance(pending);
+    if (!tfy__step_dequeued(pending)) return true;
+    const Cold *cold = pending->cold;
+    tfy__step_advance(pending);
+    if (cold->pending == pending && state_of(cold->task) == TFY_TASK_SLEEPING) /* its run has just gone live */
+        tfy__fold_asleep(cold->task);
     return true;
 }
 
