@@ -62,6 +62,8 @@ static void note_start(Graph *g, uint32_t from, const Instr *instr)
         Arrow arrow;
     } starts[] = {{RT_SPAWN, ARROW_SPAWN},
                   {RT_SPAWN_DETACHED, ARROW_DETACHED},
+                  {RT_SPAWN_UNHELD, ARROW_SPAWN},
+                  {RT_SPAWN_DETACHED_UNHELD, ARROW_DETACHED},
                   {RT_SPAWN_WITH, ARROW_SPAWN},
                   {RT_BRANCH, ARROW_BODY},
                   {RT_UNDO_PUSH, ARROW_UNDO}};

@@ -184,7 +184,7 @@ Val *lower_convert(Lower *l, Val *value, const Type *from, const Type *to);
 Val *lower_compare(Lower *l, const Expr *e, Val *a, Val *b); /* a comparison whose sides were lowered */
 Val *lower_equal(Lower *l, const Type *type, Val *a, Val *b);
 Val *lower_effect_now(Lower *l, const Expr *call, const char *label); /* a built-in that does not suspend */
-Val *lower_spawn(Lower *l, const Expr *e);
+Val *lower_spawn(Lower *l, const Expr *e, bool held); /* held: somebody takes the handle */
 Val *lower_arithmetic(Lower *l, Op op, const Type *type, Val *a, Val *b);
 Val *lower_words(Lower *l, Expr *const *argv, uint32_t argc); /* an array of words */
 const Expr *lower_strip(const Expr *e);

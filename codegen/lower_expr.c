@@ -479,14 +479,15 @@ static Val *lower_spawn_with(Lower *l, const Expr *e, Point *point, Val *flow, V
                       val_bool(l, e->detached));
 }
 
-Val *lower_spawn(Lower *l, const Expr *e)
+Val *lower_spawn(Lower *l, const Expr *e, bool held)
 {
+    static const RtId routines[2][2] = {{RT_SPAWN_UNHELD, RT_SPAWN_DETACHED_UNHELD}, {RT_SPAWN, RT_SPAWN_DETACHED}};
     const Expr *call = e->left;
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
     Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->full_name, l->line);
     flow->decl = call->decl;
     if (e->args) return lower_spawn_with(l, e, point, flow, args);
-    return lower_call(l, e->detached ? RT_SPAWN_DETACHED : RT_SPAWN, NULL, 3, val_point(l, point), flow, args);
+    return lower_call(l, routines[held][e->detached], NULL, 3, val_point(l, point), flow, args);
 }
 
 /* ---- dispatch ---- */
@@ -532,7 +533,7 @@ static Val *lower_raw(Lower *l, const Expr *e)
     case EX_LIST: return lower_list(l, e);
     case EX_MAP: return lower_map(l, e);
     case EX_IF: return lower_if(l, e);
-    case EX_SPAWN: return lower_spawn(l, e);
+    case EX_SPAWN: return lower_spawn(l, e, true);
     default: machine_bug("an expression the lowering does not know");
     }
 }

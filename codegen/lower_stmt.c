@@ -165,6 +165,8 @@ static void lower_expr_stmt(Lower *l, const Stmt *s)
         lower_yield(l, e, NULL, false);
     else if (lower_is_group(e))
         lower_group(l, e, NULL);
+    else if (e->kind == EX_SPAWN)
+        lower_spawn(l, e, false);
     else
         lower_expr(l, e);
     lower_end(l);

@@ -775,6 +775,9 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
 bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                         int64_t *out);
 /* `spawn f() with (priority: P, after: [a, b])`: the child begins when the tasks of the handles have ended, however they did. */
+/* The same, when nobody takes the handle: nothing is kept of a task that has ended well. */
+bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
+bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
 bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                     int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out);
 /* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list at *handles

@@ -376,6 +376,7 @@ struct Cold {
     TfyValue value;                  /* its result, owned */
     TfyObj *failure;                 /* its error, owned */
     char *failure_text;              /* for people: "StepFailed: … (build, line 12)" */
+    bool unheld;                     /* nobody in its run has its handle */
     bool joined;                     /* somebody has had its answer: an unjoined failure is reported */
     Cold *prev_in_run, *next_in_run; /* run->tasks; next: also the free list */
     Cold *next_by_tid;               /* bucket of the loop's table */
@@ -413,7 +414,7 @@ typedef struct Folded {
     uint32_t next; /* in its bucket of by_tid; free: the next free one */
     uint16_t place;
     uint8_t kind; /* FoldedKind */
-    bool has_rest;
+    bool has_rest : 1, unheld : 1;
     union {
         struct {
             uint32_t parent, parent_frame; /* a child: its parent's slot, the frame's offset on its stack */
@@ -739,10 +740,9 @@ void tfy__task_vacate(Cold *cold);    /* the same, of a task whose frames hold n
 void tfy__cold_free(TfyLoop *loop, Cold *cold);
 void tfy__cold_retire(TfyLoop *loop, Cold *cold); /* the same, of one that holds nothing any more */
 Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
-                          const char *path);        /* one that has no slot any more; NULL: no memory */
-Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid); /* unfolds it; NULL: there is none */
-Cold *tfy__task_by_path(const Run *run,
-                        const char *path); /* the same, but that folded ones that have ended are not sought */
+                          const char *path);               /* one that has no slot any more; NULL: no memory */
+Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);        /* unfolds it; NULL: there is none */
+Cold *tfy__task_by_path(const Run *run, const char *path); /* the same */
 /* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run that is imported into
  * another database gets other numbers there but keeps these. */
 static inline int64_t tfy__task_handle(const Cold *cold)
@@ -754,14 +754,15 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 
 /* fold.c */
 void tfy__fold_asleep(
-    TfyTask *task);               /* it has just begun to wait, for time alone: folds it if it may and is worth it */
-void tfy__fold_ended(Cold *cold); /* its slot was given back: folds it if it may; the caller forgets the Cold */
+    TfyTask *task); /* it has just begun to wait, for time alone: folds it if it may and is worth it */
+/* Its slot was given back: folds it if it may, or forgets it when nobody can ask for it. The caller forgets the Cold. */
+void tfy__fold_ended(Cold *cold);
 Cold *tfy__unfold(TfyLoop *loop, Folded *folded);             /* NULL: no memory; the loop has failed */
 Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid); /* NULL: none */
 /* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0. NULL: no more. */
 Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at);
-bool tfy__unfold_run(Run *run, uint32_t most); /* so many that sleep; false: the loop has failed */
-bool tfy__folded_has_path(const TfyLoop *loop, const Folded *folded, const char *path);
+bool tfy__unfold_run(Run *run, uint32_t most);                 /* so many that sleep; false: the loop has failed */
+Folded *tfy__folded_by_path(const Run *run, const char *path); /* looks at all of them; NULL: none */
 const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded); /* where it sleeps */
 const TfyValue *tfy__folded_values(const Folded *folded);                     /* of the point's live slots, in order */
 Siblings *tfy__siblings(TfyLoop *loop, uint32_t child);                       /* of a reference */

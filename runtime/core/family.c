@@ -360,6 +360,24 @@ bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow 
     return child != NULL;
 }
 
+static bool spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                         Bond bond)
+{
+    Cold *child = tfy__task_spawn(task, point, workflow, args, bond);
+    if (child) child->unheld = true;
+    return child != NULL;
+}
+
+bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args)
+{
+    return spawn_unheld(task, point, workflow, args, BOND_CHILD);
+}
+
+bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args)
+{
+    return spawn_unheld(task, point, workflow, args, BOND_NONE);
+}
+
 /* ---- the end of a task ---- */
 
 const char *tfy__failure_kind(const Cold *ended)

@@ -72,7 +72,7 @@ static bool add_chunk(TfyLoop *loop)
 
 static uint32_t *bucket_of(FoldedTasks *tasks, int64_t tid)
 {
-    return &tasks->by_tid[(uint32_t)(((uint64_t)tid * 0x9e3779b97f4a7c15u) >> 32) & (tasks->by_tid_cap - 1)];
+    return &tasks->by_tid[(uint32_t)tid & (tasks->by_tid_cap - 1)]; /* numbers are given in turn: neighbours stay so */
 }
 
 static void enter(FoldedTasks *tasks, Folded *folded)
@@ -183,11 +183,17 @@ static void path_of(const TfyLoop *loop, const Folded *folded, char *out, size_t
         snprintf(out, size, "%s", folded->kind == FOLDED_LOOSE ? folded->loose_path : folded->path);
 }
 
-bool tfy__folded_has_path(const TfyLoop *loop, const Folded *folded, const char *path)
+Folded *tfy__folded_by_path(const Run *run, const char *path)
 {
+    const FoldedTasks *tasks = &run->loop->folded;
     char own[512];
-    path_of(loop, folded, own, sizeof own);
-    return strcmp(own, path) == 0;
+    for (uint32_t number = 1; number < tasks->used; number++) {
+        Folded *folded = folded_at(tasks, number);
+        if (folded->kind == FOLDED_FREE || run_of(run->loop, folded) != run) continue;
+        path_of(run->loop, folded, own, sizeof own);
+        if (strcmp(own, path) == 0) return folded;
+    }
+    return NULL;
 }
 
 Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at)
@@ -362,6 +368,7 @@ void tfy__fold_asleep(TfyTask *task)
     }
     tfy__log_forget_task(loop->log, &cold->log);
     keep_log(folded, &cold->log);
+    folded->unheld = cold->unheld;
     folded->place = (uint16_t)place;
     folded->timer = (uint32_t)pending->timer;
     folded->due_ms = pending->due_ms;
@@ -373,17 +380,31 @@ void tfy__fold_asleep(TfyTask *task)
     tfy__cold_retire(loop, cold);
 }
 
+/* Nobody can ask for it. */
+static void forget(TfyLoop *loop, Cold *cold)
+{
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    tfy__drop_value(&scratch, cold->workflow->result, cold->value);
+    tfy__log_forget_task(loop->log, &cold->log);
+    tfy__cold_retire(loop, cold);
+}
+
 void tfy__fold_ended(Cold *cold)
 {
     TfyLoop *loop = cold->run->loop;
-    if (cold->end_state != TFY_TASK_COMPLETED || cold->log.path != cold->short_path || !may_fold(cold)) return;
+    if (cold->end_state != TFY_TASK_COMPLETED || !may_fold(cold)) return;
+    if (cold->unheld) {
+        forget(loop, cold);
+        return;
+    }
+    if (cold->log.path != cold->short_path) return;
     const uint32_t place = place_number(&loop->folded, cold->workflow, NULL, 0);
     Folded *folded = place < FOLDED_PLACES ? take(loop, FOLDED_ENDED, cold->log.tid) : NULL;
     if (!folded) return;
     tfy__log_forget_task(loop->log, &cold->log);
     keep_log(folded, &cold->log);
     folded->place = (uint16_t)place;
-    folded->has_rest = false;
+    folded->has_rest = folded->unheld = false;
     folded->value = cold->value;
     folded->run = cold->run;
     memcpy(folded->path, cold->short_path, sizeof folded->path);
@@ -436,6 +457,7 @@ static void restore_kin(TfyLoop *loop, Cold *cold, const Folded *folded)
 static bool restore_asleep(TfyLoop *loop, Cold *cold, Folded *folded)
 {
     TfyTask *task = cold->task;
+    cold->unheld = folded->unheld;
     Pending *pending = tfy__step_asleep(task, place_of(loop, folded)->site, folded->step, folded->due_ms);
     if (!pending) return false;
     if (!restore_frame(loop, cold, folded)) {

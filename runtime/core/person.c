@@ -300,7 +300,8 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
     Cold *target = run ? run->root : NULL;
     if (run && path) target = tfy__task_by_path(run, path);
     if (!target) {
-        snprintf(error_text, TFY_ERROR_TEXT, run ? "run '%s' has no such task" : "no run '%s' is live here", run_name);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 run ? "run '%s' has no such task, or it has ended" : "no run '%s' is live here", run_name);
         return TFY_E_ABSENT;
     }
     if (target->end_state) {

@@ -116,12 +116,10 @@ Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 
 Cold *tfy__task_by_path(const Run *run, const char *path)
 {
-    uint32_t at = 0;
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (strcmp(cold->log.path, path) == 0) return cold;
-    for (Folded *folded; (folded = tfy__folded_next(run->loop, run, &at));)
-        if (tfy__folded_has_path(run->loop, folded, path)) return tfy__unfold(run->loop, folded);
-    return NULL;
+    Folded *folded = tfy__folded_by_path(run, path);
+    return folded ? tfy__unfold(run->loop, folded) : NULL;
 }
 
 Cold *tfy__task_of_handle(const Run *run, int64_t handle)
