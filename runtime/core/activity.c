@@ -295,6 +295,15 @@ static void snapshot_task(TfyLoop *loop, const Cold *cold, TfyBuffer *out)
     tfy__buffer_text(out, "\"}\n");
 }
 
+/* So that there are as many as are told of, and no more however often somebody comes. False: the loop has failed. */
+static bool unfold_enough(Run *run)
+{
+    uint32_t at_hand = 0;
+    for (const Cold *cold = run->tasks; cold && at_hand < SNAPSHOT_MAX; cold = cold->next_in_run)
+        at_hand += cold->task != NULL;
+    return tfy__unfold_run(run, SNAPSHOT_MAX - at_hand);
+}
+
 int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, char filter[TFY_PAL_FILTER],
                        TfyBuffer *snapshot, int64_t *lsn, char *error_text)
 {
@@ -309,7 +318,7 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     for (Run *each = loop->runs; each; each = each->next) {
         if (each->ended || (run && each != run)) continue;
         if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
-        if (!tfy__unfold_run(each, SNAPSHOT_MAX)) return TFY_E_NOMEM;
+        if (!unfold_enough(each)) return TFY_E_NOMEM;
         for (const Cold *cold = each->tasks; cold && told < SNAPSHOT_MAX; cold = cold->next_in_run) {
             char id[TFY_PAL_FILTER];
             int len = snprintf(id, sizeof id, "%s/%s", each->uuid, cold->log.path);

@@ -245,7 +245,7 @@ static bool may_fold(const Cold *cold)
     const Run *run = cold->run;
     const TfyLoop *loop = run->loop;
     return cold != run->root && !run->history && loop->log && !loop->test && !cold->group && !cold->followers &&
-           !cold->after_left && !cold->channel_count && !cold->holds && !cold->undo_count && !cold->deadline_count &&
+           !cold->after_left && !cold->channels && !cold->holds && !cold->undo_count && !cold->deadline_count &&
            !cold->unwinding && log_fits(&cold->log);
 }
 
