@@ -248,9 +248,10 @@ struct Run {
     int64_t max_queue, max_memory; /* TfyOptions' when it began; 0: none */
     uint32_t live;                 /* tasks that have not ended */
     Cold *root;
-    Cold *tasks;         /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
-    Group *groups;       /* all that were ever made */
-    SignalName *signals; /* every name that came or is waited for */
+    uint32_t folded_ended; /* the newest folded task of it that has ended; 0: none */
+    Cold *tasks;           /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    Group *groups;         /* all that were ever made */
+    SignalName *signals;   /* every name that came or is waited for */
     SignalId *signal_ids;
     uint64_t signal_count; /* signals that ever came: the newest seq */
     Lock **locks;          /* by name: LOCK_BUCKETS lists; NULL before the first use */
@@ -433,7 +434,10 @@ typedef struct Folded {
             uint32_t timer; /* node */
             int64_t due_ms;
         };
-        char path[24]; /* ended */
+        struct {
+            char path[16];                   /* ended */
+            uint32_t ended_prev, ended_next; /* neighbours in its run's list; 0: none */
+        };
     };
 } Folded;
 _Static_assert(sizeof(Folded) == 80, "a million of them are meant to be small");
@@ -767,6 +771,8 @@ const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded); /*
 const TfyValue *tfy__folded_values(const Folded *folded);                     /* of the point's live slots, in order */
 Siblings *tfy__siblings(TfyLoop *loop, uint32_t child);                       /* of a reference */
 Cold *tfy__child(TfyLoop *loop, uint32_t child);                              /* unfolded; NULL: the loop has failed */
+void tfy__folded_drop(Run *run); /* those that have ended: the run leaves memory */
+void tfy__fold_run(Run *run);    /* tasks that were unfolded to be looked at */
 void tfy__folded_free(TfyLoop *loop);
 
 /* sched.c */

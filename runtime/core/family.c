@@ -44,6 +44,7 @@ Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
 void tfy__run_release(TfyLoop *loop, Run *run)
 {
     tfy__history_drop(loop, run);
+    tfy__folded_drop(run);
     tfy__groups_free(run);
     tfy__locks_free(loop, run);
     tfy__signals_free(loop, run);

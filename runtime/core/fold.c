@@ -380,6 +380,24 @@ void tfy__fold_asleep(TfyTask *task)
     tfy__cold_retire(loop, cold);
 }
 
+static void link_ended(FoldedTasks *tasks, Folded *folded)
+{
+    Run *run = folded->run;
+    folded->ended_prev = 0;
+    folded->ended_next = run->folded_ended;
+    if (run->folded_ended) folded_at(tasks, run->folded_ended)->ended_prev = number_of(folded);
+    run->folded_ended = number_of(folded);
+}
+
+static void unlink_ended(FoldedTasks *tasks, const Folded *folded)
+{
+    if (folded->ended_prev)
+        folded_at(tasks, folded->ended_prev)->ended_next = folded->ended_next;
+    else
+        folded->run->folded_ended = folded->ended_next;
+    if (folded->ended_next) folded_at(tasks, folded->ended_next)->ended_prev = folded->ended_prev;
+}
+
 /* Nobody can ask for it. */
 static void forget(TfyLoop *loop, Cold *cold)
 {
@@ -397,7 +415,8 @@ void tfy__fold_ended(Cold *cold)
         forget(loop, cold);
         return;
     }
-    if (cold->log.path != cold->short_path) return;
+    const size_t size = strlen(cold->log.path) + 1;
+    if (size > sizeof((Folded *)NULL)->path) return;
     const uint32_t place = place_number(&loop->folded, cold->workflow, NULL, 0);
     Folded *folded = place < FOLDED_PLACES ? take(loop, FOLDED_ENDED, cold->log.tid) : NULL;
     if (!folded) return;
@@ -407,7 +426,8 @@ void tfy__fold_ended(Cold *cold)
     folded->has_rest = folded->unheld = false;
     folded->value = cold->value;
     folded->run = cold->run;
-    memcpy(folded->path, cold->short_path, sizeof folded->path);
+    memcpy(folded->path, cold->log.path, size);
+    link_ended(&loop->folded, folded);
     tfy__cold_retire(loop, cold);
 }
 
@@ -489,6 +509,7 @@ Cold *tfy__unfold(TfyLoop *loop, Folded *folded)
     if (cold) run->live--; /* one that sleeps was counted all the time */
     if (cold && folded->kind == FOLDED_ENDED) {
         restore_ended(cold, folded);
+        unlink_ended(&loop->folded, folded);
     } else if (!cold || !restore_asleep(loop, cold, folded)) {
         if (cold) tfy__task_vacate(cold);
         if (cold) tfy__cold_retire(loop, cold);
@@ -514,6 +535,14 @@ bool tfy__unfold_run(Run *run, uint32_t most)
     return true;
 }
 
+void tfy__fold_run(Run *run)
+{
+    for (Cold *cold = run->tasks, *next; cold; cold = next) {
+        next = cold->next_in_run;
+        if (cold->task && state_of(cold->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(cold->task);
+    }
+}
+
 /* ---- closing ---- */
 
 static void drop_values(TfyLoop *loop, Folded *folded)
@@ -528,6 +557,17 @@ static void drop_values(TfyLoop *loop, Folded *folded)
     const TfyValue *values = tfy__folded_values(folded);
     for (uint32_t i = 0; i < point->live_count; i++) tfy__drop_value(&scratch, point->live[i].type, values[i]);
     if (folded->has_rest) free(folded->rest);
+}
+
+void tfy__folded_drop(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    while (loop->folded.count && run->folded_ended) {
+        Folded *folded = folded_at(&loop->folded, run->folded_ended);
+        run->folded_ended = folded->ended_next;
+        drop_values(loop, folded);
+        give(&loop->folded, folded);
+    }
 }
 
 void tfy__folded_free(TfyLoop *loop)

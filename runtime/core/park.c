@@ -102,7 +102,10 @@ static void look(void *arg)
         if (!loop->park_first) loop->park_last = NULL;
         run->park_listed = false;
         int64_t due_ms = run_due(run);
-        if (due_ms) park(run, due_ms);
+        if (due_ms)
+            park(run, due_ms);
+        else
+            tfy__fold_run(run); /* its tasks were unfolded to be looked at */
     }
     if (loop->park_first) loop->park_timer = tfy__timers_add(&loop->timers, loop->park_first->park_look_ns, look, loop);
 }

@@ -714,14 +714,6 @@ static bool can_have(const Run *run, bool *folded)
     return true;
 }
 
-static void fold_again(Run *run)
-{
-    for (Cold *cold = run->tasks, *next; cold; cold = next) {
-        next = cold->next_in_run;
-        if (cold->task && state_of(cold->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(cold->task);
-    }
-}
-
 int tfy__snapshot_write(Run *run)
 {
     TfyLoop *loop = run->loop;
@@ -738,7 +730,7 @@ int tfy__snapshot_write(Run *run)
                            (long long)tfy__log_durable(loop->log));
         loop->metrics.records[TFY_R_SNAPSHOT]++;
     }
-    if (folded) fold_again(run);
+    if (folded) tfy__fold_run(run);
     run->snapshot_bytes = w.out.len; /* also of one that failed: the next try comes when it is worth while */
     writer_free(&w);
     return lsn < 0 ? (int)lsn : 0;

@@ -218,6 +218,9 @@ static void test_ended(void **state)
     assert_int_equal(tfy__task_by_tid(bench.loop, root + 4)->value.i, 40);
     assert_int_equal(bench.loop->folded.count, 4);
     assert_ptr_equal(bench.loop->runs->tasks->next_in_run, bench.loop->runs->root);
+    tfy__run_discard(bench.loop, bench.loop->runs); /* the run leaves memory, and they go with it */
+    assert_int_equal(bench.loop->folded.count, 0);
+    assert_int_equal(tfy_task_state(bench.loop, root + 3), TFY_TASK_UNKNOWN);
     close_bench(&bench);
 }
 
