@@ -190,9 +190,11 @@ static int close_session(Session *session, int status)
     tfy__ask_stop(session->asker);
     tfy__owner_stop(session->owner);
     if (session->loop) {
+        const long long safe = tfy__log_durable(tfy__loop_log(session->loop));
         int code = tfy_close(session->loop);
         if (code != TFY_OK && status == EXIT_DONE)
-            status = tfy__fail(tfy__exit_status(code), "the log could not be closed in order");
+            status = tfy__fail(tfy__exit_status(code),
+                               "the log could not be closed in order; the last record on disk is %lld", safe);
     }
     session->loop = NULL;
     release_signals();

@@ -307,9 +307,7 @@ static bool arm_scope(Cold *cold, const TfyPoint *point, int64_t timeout_ms, con
     int64_t due_ms = tfy__due_from_now(loop, timeout_ms);
     if (!tfy__history_expect(cold, TFY_R_TASK_YIELD, point->number, &record)) return tfy__sched_halt(task), false;
     if (record) {
-        json_t *json = tfy__record_json(record);
-        due_ms = json_integer_value(json_object_get(json, "due"));
-        json_decref(json);
+        due_ms = tfy__step_recorded_due(loop, record);
         tfy__history_take(cold);
     } else {
         TfyBuffer out = {0};

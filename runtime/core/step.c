@@ -309,7 +309,7 @@ static bool record_retry(Pending *pending)
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_RETRY, pending->call.site->point->number, &record)) return false;
     if (record) {
-        pending->due_ms = tfy__step_recorded_int(record, "due");
+        pending->due_ms = tfy__step_recorded_due(pending->call.loop, record);
         tfy__history_take(cold);
         tell_pause(pending); /* in a replay; else nobody is told yet */
         return true;

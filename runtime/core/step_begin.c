@@ -90,13 +90,21 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
     return delay_ms > INT64_MAX - loop->now_ms ? INT64_MAX : loop->now_ms + delay_ms;
 }
 
+int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record)
+{
+    const int64_t due_ms = tfy__step_recorded_int(record, "due"), back_ms = record->ts_ms - loop->now_ms;
+    return back_ms > 0 && !loop->replay_only && due_ms != INT64_MAX ? due_ms - back_ms : due_ms;
+}
+
 /* The deadline, absolute, so that it survives a restart. False: waits or halted. */
 static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
 {
     const TfyLogRecord *record;
     if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
     if (record) {
-        pending->due_ms = tfy__step_recorded_int(record, "due");
+        const bool by_clock = pending->call.site->tool->family == TFY_F_SLEEP_UNTIL;
+        pending->due_ms =
+            by_clock ? tfy__step_recorded_int(record, "due") : tfy__step_recorded_due(pending->call.loop, record);
         pending->bounded = !json_is(record, "why", "sleep");
         tfy__history_take(pending->cold);
     } else {

@@ -23,7 +23,7 @@ workflow other(file: string) {
 END
 
 # With answers from the first run: nothing happens twice outside, and an hour takes no time.
-run tfy crashtest pays.tfy --at 2 --jobs 2 --file "$PWD/book"
+run tfy crashtest pays.tfy --at 5 --jobs 2 --file "$PWD/book"
 check "a program that is right passes" ended 0
 check "it says how many kills there were" grep -q '^[0-9][0-9]* kills ([0-9]* commits, [0-9]* stops): [0-9]* the same, 0 differ' out
 check "only the first run was real" [ "$(wc -l <book)" = 2 ]
@@ -45,7 +45,7 @@ check "which shows it again" ended 1
 check "and only that" printed "1 kill ("
 check "the directory was copied" [ "$(cat project/notes)" = x ]
 rm -rf tfy-crashtest-*
-run tfy crashtest counts.tfy --real --copy project --json
+run tfy crashtest counts.tfy --real --copy project --json --at "${again##*--at }"
 check "as JSON" grep -q '^{"kills":[0-9]*,"same":[0-9]*,"differ":[1-9][0-9]*,"unknown":0,"loose":false}$' out
 rm -rf tfy-crashtest-*
 
@@ -53,7 +53,7 @@ rm -rf tfy-crashtest-*
 printf 'workflow main() -> bool { return yield approve("go?") }\n' >asks.tfy
 run tfy crashtest asks.tfy
 check "a program that asks needs --yes" ended 65 "--yes answers every approval with yes"
-run tfy crashtest asks.tfy --yes --at 4
+run tfy crashtest asks.tfy --yes --at after:2
 check "and is tested with it" ended 0
 
 run tfy crashtest counts.tfy --at never

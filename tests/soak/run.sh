@@ -12,6 +12,7 @@
 #   power    power cuts in the simulated world, amid its writes, until there were SOAK_CUTS (20000); a trial for each 500 seeds
 #   flips    every byte of a database and of its -wal file changed, one at a time
 #   planted  every bug of tests/planted, which the simulation has to find
+#   fault    every allocation, write, sync and open of two runs made to fail, in SOAK_FAULT_PARTS (40)
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -180,6 +181,15 @@ soak_planted()
     once_for planted all sh "$root/tests/planted/run.sh"
 }
 
+soak_fault()
+{
+    part=1
+    while [ "$part" -le "${SOAK_FAULT_PARTS:-40}" ]; do
+        once_for fault "part $part of ${SOAK_FAULT_PARTS:-40}" sh "$root/tests/fault/run.sh" "$root/build" "$part/${SOAK_FAULT_PARTS:-40}"
+        part=$((part + 1))
+    done
+}
+
 soak_model()
 {
     crashes=2
@@ -189,13 +199,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim power flips planted model
+[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim power flips planted fault model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, power, flips, planted and model" >&2; exit 64 ;;
+    crash | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
