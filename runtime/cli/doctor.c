@@ -112,13 +112,18 @@ static int report_run(Doctor *doctor, TfyLog *log, int64_t id, json_t *runs)
 
 static int report_runs(Doctor *doctor, TfyLog *log)
 {
-    int64_t *ids;
+    TfyLogRun *rows; /* those that are parked, too */
+    char **names;
     uint32_t count;
-    int worst = tfy__log_unfinished(log, &ids, &count);
+    int worst = tfy__log_runs(log, &rows, &names, &count);
     json_t *runs = json_array();
-    for (uint32_t i = 0; !worst && i < count; i++) worst = report_run(doctor, log, ids[i], runs);
+    for (uint32_t i = count; i > 0; i--) { /* oldest first */
+        if (!worst && rows[i - 1].state < TFY_TASK_COMPLETED) worst = report_run(doctor, log, rows[i - 1].id, runs);
+        free(names[i - 1]);
+    }
     json_object_set_new(doctor->report, "unfinished", runs);
-    free(ids);
+    free(names);
+    free(rows);
     return worst;
 }
 

@@ -201,6 +201,7 @@ static int queue_run(Importing *importing, int64_t *doubts)
                                               history->program_source, history->program_layout);
     if (importing->run.program < 0) return (int)importing->run.program;
     importing->run.root = first_tid;
+    importing->run.parked_ms = 0; /* its snapshot has another database's numbers: it is taken up from its records */
     importing->run.imported = log->last + history->record_count;
     int code = tfy__log_begin_run(log, &importing->run);
     for (uint32_t i = 0; i < history->task_count; i++) {
