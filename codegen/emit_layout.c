@@ -7,7 +7,7 @@
  *  after the other, a newline between them
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
  *  "points": [{"n", "id", "kind", "workflow", "line", "callee": what is asked for: a workflow, tool, prompt or effect, "result": the type that
- *             the place wants, "live": [[slot, "name", "type"], …], "dead": [slot, …]}],
+ *             the place wants, "live": [[slot, "name", "type", true if the compiler made it], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
  * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left out.
  * A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the slots that became live (or hold
@@ -118,7 +118,7 @@ static void put_live(Text *out, Slots *slots, const Point *point)
         text_quote_json(out, var->label ? var->label : var->name);
         text_put(out, ",");
         text_quote_json(out, var->type->name);
-        text_put(out, "]");
+        text_put(out, var->label ? "]" : ",true]");
         comma = ",";
     }
     text_put(out, "],\"dead\":[");

@@ -78,6 +78,12 @@ static int make_c(Compilation *c, const Program *program)
     }
     if (c->options->graph) return print_text(emit_graph(machine, c->options->graph_format, &len), &len);
     if (c->options->report) return print_text(emit_report(machine, c->options->as_json, &len), &len);
+    if (c->options->layout) {
+        const char *slash = strrchr(c->emit.source_name, '/');
+        const char *layout = emit_layout(machine, slash ? slash + 1 : c->emit.source_name);
+        len = strlen(layout);
+        return print_text(layout, &len);
+    }
     char *text = emit_c(machine, &c->emit, &len);
     return tfyc_write_file(c->options->output, text, len, 0);
 }

@@ -34,6 +34,7 @@ typedef struct Options {
     bool bundle;     /* the input is a stored program: module.h */
     bool list_files; /* print the files a program is made of */
     bool graph;      /* print the states as graph_format wants them */
+    bool layout;     /* print points, frames and types */
     bool report;     /* print what tasks weigh */
     bool as_json;    /* --json: with report */
     GraphFormat graph_format;

@@ -22,6 +22,7 @@ enum {
     OPT_REPORT,
     OPT_JSON,
     OPT_SCHEMA,
+    OPT_LAYOUT,
     OPT_TESTS,
     OPT_DEBUG,
     OPT_NO_MAIN,
@@ -50,6 +51,7 @@ static const OptionInfo table[] = {
     {OPT_REPORT, "report", NULL, "print what tasks weigh: frames, what is live at each point, bytes per task"},
     {OPT_JSON, "json", NULL, "with --report: print JSON"},
     {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow or type"},
+    {OPT_LAYOUT, "layout", NULL, "print points, frames and types as JSON, as the log keeps them"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names what the output depends on"},
     {OPT_HEADERS, "headers", "DIR",
@@ -95,6 +97,7 @@ static void print_help(void)
           "       tfyc --graph=mermaid|dot FILE.tfy\n"
           "       tfyc --report [--json] FILE.tfy\n"
           "       tfyc --schema NAME FILE.tfy\n"
+          "       tfyc --layout FILE.tfy\n"
           "       tfyc --dump=WHAT FILE.tfy\n"
           "\n"
           "Compiles workflows to C. FILE may be - for standard input.\n"
@@ -161,6 +164,7 @@ static void read_option(Options *options, int option)
         return;
     case OPT_REPORT: options->report = true; return;
     case OPT_JSON: options->as_json = true; return;
+    case OPT_LAYOUT: options->layout = true; return;
     case OPT_SCHEMA: options->schema = optarg; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_HEADERS: options->headers = optarg; return;
@@ -189,8 +193,8 @@ static void fill_long_options(struct option *to)
 
 static void refuse_nonsense(const Options *options)
 {
-    bool prints =
-        options->list_files || options->graph || options->report || options->schema || options->dump != DUMP_NONE;
+    bool prints = options->list_files || options->layout || options->graph || options->report || options->schema ||
+                  options->dump != DUMP_NONE;
     bool compiles = !options->check && !options->format && !prints;
     if (!options->input_count) refuse_usage("no FILE.tfy was given");
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");

@@ -177,6 +177,7 @@ int tfy__cmd_kill(int argc, char **argv);
 int tfy__cmd_signal(int argc, char **argv);
 int tfy__cmd_resolve(int argc, char **argv);
 int tfy__cmd_fork(int argc, char **argv);
+int tfy__cmd_compat(int argc, char **argv);
 int tfy__cmd_wal_export(int argc, char **argv);
 int tfy__cmd_doctor(int argc, char **argv);
 int tfy__cmd_wal_import(int argc, char **argv);

@@ -180,6 +180,27 @@ int tfy__read_tfyc(const char *option, FILE **printed)
     return tfy__fail(EXIT_BUG, "%s does not know %s; it is of another version", tfyc, option);
 }
 
+int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, FILE **printed)
+{
+    char tfyc[PATH_MAX];
+    Command command = {0};
+    if (!find_tfyc(tfyc)) return no_tfyc();
+    *printed = tmpfile();
+    if (!*printed) return tfy__fail(EXIT_BUG, "tfyc cannot be run: %s", strerror(errno));
+    add_word(&command, tfyc);
+    add_word(&command, "--layout");
+    for (int i = 0; i < dir_count; i++) {
+        add_word(&command, "-I");
+        add_word(&command, dirs[i]);
+    }
+    add_word(&command, "--");
+    add_word(&command, path);
+    const int status = run_command(&command, fileno(*printed), -1);
+    rewind(*printed);
+    if (status != EXIT_DONE) fclose(*printed);
+    return status;
+}
+
 int tfy__become_tfyc(const char *const *arguments, int count)
 {
     char tfyc[PATH_MAX];

@@ -32,6 +32,9 @@ int tfy__compile(const TfyCompile *what, char **program);
  * a file. */
 int tfy__read_tfyc(const char *option, FILE **printed);
 
+/* The layout of a program: a temporary file to be read and closed. tfyc's status; only EXIT_DONE leaves a file. */
+int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, FILE **printed);
+
 /* Replaces this process by the tfyc that stands beside this executable (else the one in PATH), with these arguments behind its name. Only
  * returns, with a status, when that fails. */
 int tfy__become_tfyc(const char *const *arguments, int count);

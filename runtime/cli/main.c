@@ -37,6 +37,7 @@ static const Entry ENTRIES[] = {
     {"signal", tfy__cmd_signal},
     {"resolve", tfy__cmd_resolve},
     {"fork", tfy__cmd_fork},
+    {"compat", tfy__cmd_compat},
     {"wal export", tfy__cmd_wal_export},
     {"wal import", tfy__cmd_wal_import},
     {"gc", tfy__cmd_gc},

@@ -127,6 +127,8 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
     {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
      BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
+    {"compat", "OLD NEW", "whether runs of one program can go on with another; both FILE.tfy, RUN, or a program's hash",
+     BIT(OPT_DB) | BIT(OPT_DIR) | BIT(OPT_JSON), 2, 2},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},
     {"wal import", "FILE.run ...", "take in runs that 'wal export' wrote", BIT(OPT_DB) | BIT(OPT_JSON), 1, -1},
     {"backup", "FILE", "copy a database as of now, beside whoever writes it, and check the copy",

@@ -5,6 +5,7 @@
  * that is handed out was checked. What a history shows is what is durable. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -768,4 +769,46 @@ void tfy__log_end_free(TfyLogEnd *end)
     free(end->workflow);
     free(end->payload);
     *end = (TfyLogEnd){0};
+}
+
+/* ---- programs ---- */
+
+static bool hash_begins(const uint8_t hash[16], const char *text)
+{
+    char hex[33];
+    for (int i = 0; i < 16; i++) sprintf(hex + 2 * i, "%02x", hash[i]);
+    return strncasecmp(hex, text, strlen(text)) == 0;
+}
+
+static int find_layout(TfyStore *store, const char *hash, char **layout)
+{
+    int64_t run, newest, tid;
+    TfyStoreProgram program;
+    int code = TFY_STORE(store, TFY_CALL_READ, last_ids, &run, &newest, &tid);
+    for (int64_t id = 1; !code && id <= newest; id++) {
+        code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
+        const bool found = !code && hash_begins(program.hash, hash);
+        if (code == TFY_E_ABSENT) code = 0; /* retention may have taken it */
+        if (found && *layout) return TFY_E_INVALID;
+        if (found && !(*layout = strdup(program.layout))) return TFY_E_NOMEM;
+    }
+    return code || *layout ? code : TFY_E_ABSENT;
+}
+
+int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout)
+{
+    TfyStore *store = log->store;
+    *layout = NULL;
+    if (strlen(hash) < 4 || strlen(hash) > 32 || hash[strspn(hash, "0123456789abcdefABCDEF")]) return TFY_E_ABSENT;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = find_layout(store, hash, layout);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (!code) return 0;
+    free(*layout);
+    *layout = NULL;
+    return code;
 }

@@ -167,6 +167,9 @@ typedef struct TfyLogEnd {
 int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end);
 void tfy__log_end_free(TfyLogEnd *end);
 
+/* The layout (malloc'ed) of the one program whose hash begins so: hex, at least 4 digits. TFY_E_ABSENT: there is none; TFY_E_INVALID: several. */
+int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout);
+
 /* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
 int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);
 
