@@ -66,6 +66,7 @@ typedef enum TfyOption {
     OPT_TOOLS,
     OPT_AT,
     OPT_SET_RESULT,
+    OPT_WITH,
     OPT_PROMETHEUS,
     OPT_STEPPING,
     OPT_DEBUG,

@@ -142,10 +142,11 @@ static int continue_as(const TfyArgs *args, const char *command)
     tfy__log_close(log, false);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
-    if (args->option[OPT_PROGRAM]) {
+    const char *other = args->option[OPT_PROGRAM] ? args->option[OPT_PROGRAM] : args->option[OPT_WITH];
+    if (other) {
         int from = first_extra(args);
-        TfyCompile what = {.name = args->option[OPT_PROGRAM],
-                           .path = args->option[OPT_PROGRAM],
+        TfyCompile what = {.name = other,
+                           .path = other,
                            .dirs = args->dirs,
                            .dir_count = args->dir_count,
                            .debug = steps(args),
@@ -165,6 +166,8 @@ int tfy__cmd_resume(int argc, char **argv)
 {
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0 && args.option[OPT_ALL] && args.option[OPT_WITH])
+        status = tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
     if (status < 0) status = args.option[OPT_ALL] ? resume_all(&args) : continue_as(&args, "resume");
     tfy__args_free(&args);
     return status;

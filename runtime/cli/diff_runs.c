@@ -155,7 +155,7 @@ static uint64_t key_of(const TfyDiffSide *side, const TfyLogRecord *record)
 
 static bool counts(const TfyLogRecord *record)
 {
-    return record->type != TFY_R_SNAPSHOT && record->type != TFY_R_COMPACTED;
+    return record->type != TFY_R_SNAPSHOT && record->type != TFY_R_MOVED && record->type != TFY_R_COMPACTED;
 }
 
 /* All tasks of a side at once: one pass over the records. NULL: no memory. */

@@ -8,6 +8,7 @@
 #include "tfy.h"
 #include "value/type_book.h"
 #include "wal/fork.h"
+#include "wal/move.h"
 
 /* What is being worked out. */
 typedef struct Plan {
@@ -60,6 +61,7 @@ static bool is_of_step(const TfyLogRecord *record)
     case TFY_R_TASK_ABORT:
     case TFY_R_TASK_COMPLETE:
     case TFY_R_SNAPSHOT:
+    case TFY_R_MOVED:
     case TFY_R_COMPACTED: return false;
     case TFY_R_TIMER_FIRED: return !has_member(record, "scope");
     default: return true;
@@ -133,7 +135,7 @@ static const char *wanted_type(const json_t *layout, uint32_t point)
 static int check_value(Plan *plan)
 {
     const TfyLogRecord *record = &plan->history->records[plan->step_first];
-    json_t *layout = json_loads(plan->history->program_layout, 0, NULL);
+    json_t *layout = json_loads(tfy__history_layout(plan->history, plan->step_first), 0, NULL);
     TfyTypeBook *book = tfy__type_book_new(layout);
     const char *name = wanted_type(layout, record->point);
     const TfyType *type = book && name ? tfy__type_book_find(book, name) : NULL;

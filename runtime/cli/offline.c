@@ -37,9 +37,10 @@ static bool is_question(const TfyLogRecord *record)
     return asks;
 }
 
-/* A signal for the run stands in its root's chain and says nothing about what the root does. */
+/* A signal for the run, or a move of the run, stands in its root's chain and says nothing about what the root does. */
 static bool is_run_signal(const TfyLogRecord *record)
 {
+    if (record->type == TFY_R_MOVED) return true;
     if (record->type != TFY_R_SIGNAL) return false;
     json_t *json = payload_of(record);
     bool is = json_object_get(json, "value") != NULL;
@@ -253,7 +254,9 @@ int tfy__offline_request(const char *db_path, const json_t *request, const char 
     TfyLogOptions options = {.path = db_path, .existing = true, .no_thread = true};
     int code = tfy__log_open(&log, &options, error_text);
     if (code != TFY_OK) return code;
-    code = tfy__history_read(log, text_member(request, "run"), &history, error_text);
+    const bool copies = strcmp(text_member(request, "do"), "fork") == 0;
+    code =
+        (copies ? tfy__history_read_stored : tfy__history_read)(log, text_member(request, "run"), &history, error_text);
     if (code == TFY_OK) {
         tfy__uuid_text(history->run.uuid, run);
         snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");

@@ -58,6 +58,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_PRINT_LOCALS] = {"print-locals", NULL, "print the variables there, or at every record"},
     [OPT_AT] = {"at", "STEP",
                 "the last step that the new run takes over; 0: none, it begins anew with the same arguments"},
+    [OPT_WITH] = {"with", "FILE.tfy", "take the run over to this program, and go on with it"},
     [OPT_SET_RESULT] = {"set-result", "JSON", "let that step have come to this"},
     [OPT_KILL_AT] = {"at", "every|N|PLACE",
                      "kill at every place (the default), at each N-th, or at one place only, such as after:12"},
@@ -103,7 +104,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
-    {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL), 0, -1},
+    {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL) | BIT(OPT_WITH) | BIT(OPT_DIR), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
          BIT(OPT_EVENTS) | BIT(OPT_PRINT_LOCALS),

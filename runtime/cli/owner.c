@@ -126,7 +126,7 @@ static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char
     TfyHistory *history = NULL;
     TfyLog *log = tfy__loop_log(loop);
     int code = tfy__log_sync(log); /* what is shown of the run can be forked */
-    if (code == TFY_OK) code = tfy__history_read(log, run, &history, error);
+    if (code == TFY_OK) code = tfy__history_read_stored(log, run, &history, error);
     if (code == TFY_OK) code = tfy__fork_request(log, history, request, made, error);
     tfy__history_free(history);
     return code;

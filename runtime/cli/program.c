@@ -426,7 +426,14 @@ static int resume_one(Session *session, const char *name)
     tfy__history_free(history);
     status = open_session(session);
     if (status != EXIT_DONE) return status;
-    int code = tfy__resume(session->loop, run, error);
+    bool with = session->args->option[OPT_WITH] != NULL;
+    int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
+    if (code == TFY_E_DIVERGED && with) {
+        tfy__say("run %s cannot go on with %s: %s", run, session->args->option[OPT_WITH], error);
+        tfy__say("nothing was changed; '%s resume %s' goes on with its own code, '%s compat %s %s' compares the two",
+                 session->command, run, session->command, run, session->args->option[OPT_WITH]);
+        return close_session(session, EXIT_DATA);
+    }
     if (code != TFY_OK) {
         tfy__say("%s", error);
         return close_session(session, tfy__exit_status(code));

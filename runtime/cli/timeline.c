@@ -146,7 +146,7 @@ static void begin_child(Timeline *timeline, const TfyLogRecord *record)
 /* Arrivals lie in a task's chain without saying anything of it. */
 static bool is_arrival(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_SIGNAL;
+    return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
 }
 
 static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)

@@ -164,6 +164,14 @@ static int export(const TfyArgs *args)
     int64_t epoch = 0;
     int status = read_run(args, &history, &epoch);
     if (status != EXIT_DONE) return status;
+    if (history->run.moved_lsn) {
+        status = tfy__fail(EXIT_DATA,
+                           "run %s was taken over to another program (record %lld), and an export has room for one; "
+                           "'tfy backup' copies it with both",
+                           args->words[0], (long long)history->run.moved_lsn);
+        tfy__history_free(history);
+        return status;
+    }
     if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
         status = tfy__fail(EXIT_LOG, "%s cannot be created: %s", directory, strerror(errno));
     }

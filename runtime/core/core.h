@@ -967,6 +967,11 @@ void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
 void tfy__debug_stop(Cold *cold, uint32_t index); /* it is about to take this record */
 void tfy__debug_end(Run *run);                    /* everything was taken, or a difference was met */
 
+/* A replay after which somebody looks at the run as it stands then; 0: fine. */
+typedef int TfyRunCheck(Run *run, void *state);
+int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const TfyOptions *options, TfyRunCheck *check,
+                        void *state, struct TfyReplayReport *report);
+
 /* fork.c: runs that began as a copy of another one's records */
 bool tfy__fork_begin(Run *run, const json_t *instruction); /* its root is there: what its first record says */
 uint64_t tfy__fork_seed(const Cold *cold);                 /* of the task's next random number */

@@ -39,6 +39,10 @@ typedef struct TfyReplayReport {
 int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
                 TfyReplayReport *report);
 
+/* As tfy__resume, after the run was taken over to the loop's program, if it has another one. TFY_E_DIVERGED: it cannot go on there, and nothing
+ * was changed. */
+int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
+
 /* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
 void tfy__interrupt(TfyLoop *loop);
 

@@ -11,6 +11,7 @@
 
 #include "core/debug.h"
 #include "step.h"
+#include "wal/move.h"
 
 json_t *tfy__record_json(const TfyLogRecord *record)
 {
@@ -343,6 +344,12 @@ void tfy__history_drop(TfyLoop *loop, Run *run)
     run->next_of_task = run->first_of_task = NULL;
 }
 
+/* Records about the run as a whole: no step of the task in whose chain they stand. */
+static bool is_nobodys(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED;
+}
+
 static bool index_history(Run *run, TfyHistory *history)
 {
     uint32_t count = history->record_count;
@@ -355,7 +362,7 @@ static bool index_history(Run *run, TfyHistory *history)
     for (uint32_t i = count; ok && i-- > 0;) {
         uint32_t task = history->record_tasks[i];
         run->next_of_task[i] = NO_INDEX;
-        run->taken[i] = history->records[i].type == TFY_R_SNAPSHOT; /* nobody's step */
+        run->taken[i] = is_nobodys(&history->records[i]);
         if (run->taken[i]) continue;
         run->next_of_task[i] = last[task];
         last[task] = i;
@@ -412,6 +419,14 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     return code;
 }
 
+/* Numbers of points are those of the program that runs now, whoever made it. */
+static int adapt_points(const TfyLoop *loop, TfyHistory *history)
+{
+    const char *layout = loop->program->layout;
+    const int code = layout && history->program_layout ? tfy__history_adapt(history, layout) : 0;
+    return code == TFY_E_DATA ? 0 : code; /* what is no layout has no ids to go by */
+}
+
 static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
 {
     Run *run = tfy__run_new(loop, &history->run);
@@ -419,8 +434,9 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
-    int code = TFY_E_NOMEM;
-    if (index_history(run, history))
+    int code = adapt_points(loop, history);
+    if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
+    if (!code)
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
                                  : begin_from_history(loop, run, history, error_text);
     if (code < 0) { /* nobody waits for it */
@@ -622,14 +638,8 @@ static void report_end(TfyLoop *loop, Run *run, TfyReplayReport *report)
     }
 }
 
-int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
-                TfyReplayReport *report)
-{
-    return tfy__replay_steps(program, history, options, NULL, report);
-}
-
-int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
-                      const TfyStepping *stepping, TfyReplayReport *report)
+static int replay(const TfyProgram *program, TfyHistory *history, const TfyOptions *options,
+                  const TfyStepping *stepping, TfyRunCheck *check, void *state, TfyReplayReport *report)
 {
     *report = (TfyReplayReport){0};
     TfyLoop *loop = NULL;
@@ -639,13 +649,32 @@ int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, cons
     loop->report = report;
     if (stepping) tfy__debug_begin(loop, stepping);
     Run *run = NULL;
-    code = attach_run(loop, (TfyHistory *)history, false, &run, error_text);
+    code = attach_run(loop, history, false, &run, error_text);
     if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
     if (run) report_end(loop, run, report);
     if (run) tfy__debug_end(run);
     if (loop->failure) code = loop->failure;
+    if (code >= 0 && check) code = check(run, state);
     if (run) run->history = NULL; /* the caller's */
     tfy_close(loop);
     return code;
+}
+
+int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                      const TfyStepping *stepping, TfyReplayReport *report)
+{
+    return replay(program, (TfyHistory *)history, options, stepping, NULL, NULL, report);
+}
+
+int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const TfyOptions *options, TfyRunCheck *check,
+                        void *state, TfyReplayReport *report)
+{
+    return replay(program, history, options, NULL, check, state, report);
+}
+
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                TfyReplayReport *report)
+{
+    return tfy__replay_steps(program, history, options, NULL, report);
 }

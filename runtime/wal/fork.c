@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "log_state.h"
+#include "move.h"
 
 typedef struct Copying {
     TfyLog *log;
@@ -194,6 +195,7 @@ static int copy_records(Copying *copying)
         const int64_t lsn = tfy__log_copy(copying->log, task, &record);
         free(payload.owned);
         if (lsn < 0) return (int)lsn;
+        if (record.type == TFY_R_MOVED) copying->run->moved_lsn = lsn;
         end_task(task, &record);
         if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
     }
@@ -203,6 +205,7 @@ static int copy_records(Copying *copying)
 /* A signal for the run lies in its root's chain and says nothing about what the root does. */
 static bool is_run_signal(const TfyLogRecord *record)
 {
+    if (record->type == TFY_R_MOVED) return true;
     json_t *json =
         record->type == TFY_R_SIGNAL ? json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL) : NULL;
     const bool is = json_object_get(json, "value") != NULL;
@@ -287,6 +290,7 @@ static int write_run(Copying *copying)
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);
     if (!code) code = settle_in_flight(copying);
+    if (!code && run->moved_lsn) code = tfy__log_end_run(copying->log, run); /* its row says so; it has not ended */
     for (uint32_t i = 0; i < from->task_count; i++) {
         if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
         free(copying->tasks[i].path);
@@ -298,7 +302,7 @@ int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *err
 {
     Copying copying = {.log = log, .fork = fork, .run = made};
     const TfyHistory *from = fork->from;
-    *made = (TfyLogRun){.program = from->run.program,
+    *made = (TfyLogRun){.program = tfy__history_program(from, fork->records - 1),
                         .origin_lsn = from->records[fork->records - 1].lsn,
                         .started_ms = log->wall_ms(log->clock_state)};
     memcpy(made->origin, from->run.uuid, sizeof made->origin);

@@ -18,9 +18,9 @@
 
 /* What is to be copied. */
 typedef struct TfyFork {
-    const TfyHistory *from;
-    uint32_t records;  /* the first of from->records; at least 1 */
-    uint32_t replaced; /* which of them has another payload; UINT32_MAX: none */
+    const TfyHistory *from; /* as it is stored: tfy__history_read_stored */
+    uint32_t records;       /* the first of from->records; at least 1 */
+    uint32_t replaced;      /* which of them has another payload; UINT32_MAX: none */
     const char *payload;
     uint32_t
         resolved; /* index of the task whose step in flight was done, with this payload of Resolved; UINT32_MAX: none */

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "log_state.h"
+#include "move.h"
 
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
@@ -296,18 +297,17 @@ static int name_tasks(Reading *reading)
     return refuse(reading, TFY_E_DATA, "run", history->run.id, "lacks a task");
 }
 
-/* A task row is as old as the last mark; its last record says more. */
+/* A task row is as old as the last mark; its records say more. */
 static void refresh_states(TfyHistory *history)
 {
-    for (uint32_t i = 0; i < history->task_count; i++) {
-        TfyLogTask *task = &history->tasks[i];
-        uint32_t place;
-        const TfyLogRecord *last = record_at(history, task->head, &place);
-        if (!last || last->tid != task->tid) continue;
-        if (last->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
-        if (last->type == TFY_R_TASK_COMPLETE) task->state = history->run.state;
-        if (last->type == TFY_R_TASK_ABORT) {
-            task->state = strncmp(last->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        TfyLogTask *task = &history->tasks[history->record_tasks[i]];
+        if (record->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
+        if (record->type == TFY_R_TASK_COMPLETE) task->state = history->run.state;
+        if (record->type == TFY_R_TASK_ABORT) {
+            task->state =
+                strncmp(record->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
         }
     }
 }
@@ -357,8 +357,9 @@ static int read_root_tail(Reading *reading)
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
-        /* One that came with an import has the numbers of another database. */
-        if (record.type == TFY_R_SNAPSHOT && record.lsn > history->run.imported) {
+        /* One that came with an import has the numbers of another database, one from before a move those of another program. */
+        if (record.type == TFY_R_SNAPSHOT && record.lsn > history->run.imported &&
+            record.lsn > history->run.moved_lsn) {
             code = take_snapshot(reading);
             return code ? code : check_chain(reading, 0, 0);
         }
@@ -507,6 +508,43 @@ static int take_program(Reading *reading)
     return history->program_source && history->program_layout && history->program_tfyc ? 0 : no_memory(reading);
 }
 
+static bool read_hash(const TfyLogRecord *record, uint8_t hash[16])
+{
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const char *text = json_string_value(json_object_get(json, "from"));
+    bool ok = text && strlen(text) == 32;
+    for (int i = 0; ok && i < 16; i++) ok = sscanf(text + 2 * i, "%2hhx", &hash[i]) == 1;
+    json_decref(json);
+    return ok;
+}
+
+/* The programs that the run had before. */
+static int take_moves(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        TfyStoreProgram program;
+        uint8_t hash[16];
+        if (record->type != TFY_R_MOVED) continue;
+        int code = read_hash(record, hash)
+                       ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, 0, hash, &program)
+                       : TFY_E_ABSENT;
+        if (code == TFY_E_ABSENT)
+            return refuse(reading, TFY_E_DATA, "record", record->lsn, "names a program that is not there");
+        if (code) return refuse_store(reading, code);
+        TfyHistoryMove *moves = realloc(history->moves, (history->move_count + 1) * sizeof *moves);
+        if (moves) history->moves = moves;
+        char *layout = strdup(program.layout);
+        if (!moves || !layout) {
+            free(layout);
+            return no_memory(reading);
+        }
+        moves[history->move_count++] = (TfyHistoryMove){i, program.id, layout};
+    }
+    return 0;
+}
+
 static int read_run(Reading *reading, const char *run)
 {
     TfyHistory *history = reading->history;
@@ -521,6 +559,7 @@ static int read_run(Reading *reading, const char *run)
     if (!code) code = order_records(reading);
     if (!code) code = name_tasks(reading);
     if (!code) refresh_states(history);
+    if (!code && history->run.moved_lsn) code = take_moves(reading);
     return code;
 }
 
@@ -555,14 +594,31 @@ static int read_history(TfyLog *log, const char *run, bool tail, TfyHistory **re
     return 0;
 }
 
+static int read_adapted(TfyLog *log, const char *run, bool tail, TfyHistory **result, char *error_text)
+{
+    int code = read_history(log, run, tail, result, error_text);
+    if (code || !(*result)->move_count) return code;
+    char *layout = (*result)->program_layout;
+    if (!(code = tfy__history_adapt(*result, layout))) return 0;
+    tfy__history_free(*result);
+    *result = NULL;
+    return tfy__log_refuse(error_text, code,
+                           code == TFY_E_NOMEM ? "no memory to read the run" : "a program of the run is damaged");
+}
+
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+{
+    return read_adapted(log, run, false, result, error_text);
+}
+
+int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
     return read_history(log, run, false, result, error_text);
 }
 
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
-    return read_history(log, run, true, result, error_text);
+    return read_adapted(log, run, true, result, error_text);
 }
 
 void tfy__history_free(TfyHistory *history)
@@ -570,6 +626,8 @@ void tfy__history_free(TfyHistory *history)
     if (!history) return;
     if (history->snapshot) free(history->workflow); /* there are no task_workflows */
     json_decref(history->snapshot);
+    for (uint32_t i = 0; i < history->move_count; i++) free(history->moves[i].layout);
+    free(history->moves);
     for (uint32_t i = 0; i < history->task_count; i++) {
         free(history->tasks[i].path);
         if (history->task_workflows) free(history->task_workflows[i]);

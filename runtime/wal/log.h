@@ -23,6 +23,7 @@ typedef struct TfyLogRun {
     int64_t root;       /* tid of its root task */
     uint8_t origin[16]; /* a fork: the uuid of the run whose records it began with … */
     int64_t origin_lsn; /* … and the last of those there; 0: it is no fork */
+    int64_t moved_lsn;  /* the newest record that gave it another program; 0: none did */
     int state;          /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
     int64_t imported; /* its records up to this lsn came from another database: the numbers of records and tasks
@@ -148,12 +149,16 @@ typedef struct TfyHistory {
     struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
     size_t snapshot_bytes;
     int64_t snapshot_lsn;
+    struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
+    uint32_t move_count;
 } TfyHistory;
 
 /* Finds a run: a uuid in full, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the chains of all it reads. */
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 /* The same, but from its newest snapshot on, if it has one: what taking it up again needs. */
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
+/* The same with numbers of points as they are stored, for copies: of a run that was moved, those of several programs. */
+int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
 
 /* How one task of a run ended. 0; TFY_E_ABSENT: the run has no such task, or it has not ended; else what went wrong. */

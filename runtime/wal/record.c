@@ -44,6 +44,7 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_UNDO] = "Undo",
     [TFY_R_SNAPSHOT] = "Snapshot",
     [TFY_R_COMPACTED] = "Compacted",
+    [TFY_R_MOVED] = "Moved",
 };
 
 const char *tfy__record_type_name(int type)

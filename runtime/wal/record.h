@@ -43,6 +43,7 @@
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
  *   ShutdownMarker    {"why"}
+ *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program. "passages"
  * counts the points passed since the task's previous record, so that what came from outside is delivered at the same place again. */
@@ -89,6 +90,7 @@ typedef enum TfyRecordType {
     TFY_R_UNDO,
     TFY_R_SNAPSHOT,
     TFY_R_COMPACTED,
+    TFY_R_MOVED,
     TFY_R_COUNT
 } TfyRecordType;
 

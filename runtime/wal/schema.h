@@ -8,9 +8,11 @@
  *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be taken off:
  *            gone_rows and gone_sum are the part of rows and sum that retention deleted
  *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
- *   run      a submitted workflow: inserted with its first record, changed at its end, and when all its tasks wait for
- *            long: parked is then when it has to be woken (ms), written with the commit that holds its snapshot.
- *            imported: its records up to this one came from another database, 0: none did
+ *   run      a submitted workflow: inserted with its first record, changed at its end, when it gets another program (moved
+ *            is the record that says so, 0 if there is none, and numbers of points up to there are not program's), and
+ *            when all its tasks wait for long: parked is then when it has to be woken (ms), written with the commit that
+ *            holds its snapshot. imported: its records up to this one came from another database, 0: none did. origin
+ *            says where a fork comes from: 16 bytes uuid, 8 bytes lsn, the highest first
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
  *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
  *            TaskSpawn and the seed of a child; or the last of the records that retention took off its beginning
@@ -45,7 +47,7 @@ static const char *const schema[] = {
     " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
-    " started INT, ended INT, imported INT, parked INT DEFAULT 0, sum INT)",
+    " started INT, ended INT, imported INT, parked INT DEFAULT 0, moved INT DEFAULT 0, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
     " INT, head INT, chain INT, step INT, state INT, wait INT, sum INT)",
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",
@@ -66,7 +68,7 @@ static const char *const schema[] = {
     "  nullif(t.path,'') AS task,\n"
     "  CASE WHEN json_valid(b.payload) THEN b.payload->>'$.workflow' END AS workflow,\n"
     "  nullif(w.step,0) AS step,\n"
-    "  CASE WHEN w.point>0 AND json_valid(p.layout) THEN p.layout->>('$.points['||(w.point-1)||'].line') END AS line,\n"
+    "  CASE WHEN w.point>0 AND w.lsn>r.moved AND json_valid(p.layout) THEN p.layout->>('$.points['||(w.point-1)||'].line') END AS line,\n"
     "  CASE w.type WHEN 1 THEN 'InstructionStart' WHEN 2 THEN 'LLMPlan' WHEN 3 THEN 'StepStart'"
     " WHEN 4 THEN 'ToolResult' WHEN 5 THEN 'PatchPreview' WHEN 6 THEN 'Commit' WHEN 7 THEN 'TaskComplete'"
     " WHEN 8 THEN 'ShutdownMarker' WHEN 9 THEN 'Opened' WHEN 10 THEN 'TaskSpawn' WHEN 11 THEN 'TaskExit'"
@@ -75,7 +77,7 @@ static const char *const schema[] = {
     " WHEN 20 THEN 'ChannelClose' WHEN 21 THEN 'LockGranted' WHEN 22 THEN 'LockReleased'"
     " WHEN 23 THEN 'Approval' WHEN 24 THEN 'Signal' WHEN 25 THEN 'Woke' WHEN 26 THEN 'TaskWaitIO'"
     " WHEN 27 THEN 'IOReady' WHEN 28 THEN 'Output' WHEN 29 THEN 'Retry' WHEN 30 THEN 'InDoubt'"
-    " WHEN 31 THEN 'Resolved' WHEN 32 THEN 'Undo' WHEN 33 THEN 'Snapshot' WHEN 34 THEN 'Compacted'"
+    " WHEN 31 THEN 'Resolved' WHEN 32 THEN 'Undo' WHEN 33 THEN 'Snapshot' WHEN 34 THEN 'Compacted' WHEN 35 THEN 'Moved'"
     " ELSE w.type END AS type,\n"
     "  CASE WHEN json_valid(w.payload) THEN coalesce(w.payload->>'$.tool', w.payload->>'$.to',"
     " w.payload->>'$.why', w.payload->>'$.how', w.payload->>'$.name', w.payload->>'$.workflow',"
@@ -85,7 +87,7 @@ static const char *const schema[] = {
     " w.payload->>'$.value.diff', w.payload->>'$.value.out', w.payload->>'$.value', w.payload->>'$.args', w.payload->>'$.row',"
     " w.payload->>'$.error', ''),1,100),char(10),' ') END AS detail,\n"
     "  w.payload AS payload\n"
-    "FROM wal w LEFT JOIN task t ON t.tid=w.tid LEFT JOIN run r ON r.id=t.run LEFT JOIN program p ON p.id=t.program\n"
+    "FROM wal w LEFT JOIN task t ON t.tid=w.tid LEFT JOIN run r ON r.id=t.run LEFT JOIN program p ON p.id=r.program\n"
     "  LEFT JOIN wal b ON b.lsn=t.born AND t.born>0\n"
     "ORDER BY w.lsn",
 };

@@ -8,7 +8,7 @@
 #include "schema.h"
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -23,8 +23,8 @@ static const char *const texts[S_COUNT] = {
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -249,7 +249,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
          (int64_t)tfy__store_sum_run(run));
     sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
-    BIND(to, 11, run->parked_ms);
+    BIND(to, 11, run->parked_ms, run->moved_lsn);
     return finish(inside(store), to);
 }
 
@@ -420,7 +420,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .started_ms = word_at(row, 5),
                        .ended_ms = word_at(row, 6),
                        .imported = word_at(row, 7),
-                       .parked_ms = word_at(row, 10)};
+                       .parked_ms = word_at(row, 10),
+                       .moved_lsn = word_at(row, 11)};
     if (!id_at(row, 1, run->uuid) ||
         !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
         (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
