@@ -115,7 +115,8 @@ static int resume_all(const TfyArgs *args)
         status = read_run(log, id, &histories[i]);
     }
     tfy__log_close(log, false);
-    for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
+    const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
+    for (uint32_t i = 0; histories && i < count && read; i++) {
         bool seen = false;
         for (uint32_t j = 0; j < i; j++)
             seen |= memcmp(histories[j]->program_hash, histories[i]->program_hash, 16) == 0;

@@ -384,6 +384,21 @@ static void report_tasks(Inspection *inspection)
     free(standings);
 }
 
+/* Which program it has, and where it comes from. */
+static void report_source(const Inspection *inspection, json_t *report)
+{
+    const TfyHistory *history = inspection->history;
+    const TfyLogRun *run = &history->run;
+    char hash[33], origin[37];
+    for (int i = 0; i < 16; i++) sprintf(hash + 2 * i, "%02x", history->program_hash[i]);
+    set_text(report, "program", hash);
+    if (run->moved_lsn) json_object_set_new(report, "moved", json_integer(run->moved_lsn));
+    if (!run->origin_lsn) return;
+    tfy__uuid_text(run->origin, origin);
+    set_text(report, "origin", origin);
+    json_object_set_new(report, "origin_lsn", json_integer(run->origin_lsn));
+}
+
 static void make_report(Inspection *inspection)
 {
     const TfyHistory *history = inspection->history;
@@ -395,6 +410,7 @@ static void make_report(Inspection *inspection)
     set_text(report, "workflow", history->workflow);
     set_text(report, "state", tfy__db_run_state(&history->run, inspection->held));
     set_time(report, "started", history->run.started_ms);
+    report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
     json_object_set_new(report, "records", json_integer(history->record_count));
     report_plan(inspection);
@@ -445,6 +461,10 @@ static void print_head(const json_t *report)
     printf("run        %s\nworkflow   %s\nstate      %s, %lld records\nstarted    %s\n", text_of(report, "run"),
            text_of(report, "workflow"), text_of(report, "state"), number_of(report, "records"),
            text_of(report, "started"));
+    if (json_object_get(report, "origin"))
+        printf("fork of    %s, at record %lld\n", text_of(report, "origin"), number_of(report, "origin_lsn"));
+    if (json_object_get(report, "moved"))
+        printf("program    %.12s, since record %lld\n", text_of(report, "program"), number_of(report, "moved"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", text_of(report, "ended"));
     if ((part = json_object_get(report, "plan"))) {
         printf("plan       ");

@@ -37,10 +37,9 @@ static bool is_question(const TfyLogRecord *record)
     return asks;
 }
 
-/* A signal for the run, or a move of the run, stands in its root's chain and says nothing about what the root does. */
+/* A signal for the run stands in its root's chain and says nothing about what the root does. */
 static bool is_run_signal(const TfyLogRecord *record)
 {
-    if (record->type == TFY_R_MOVED) return true;
     if (record->type != TFY_R_SIGNAL) return false;
     json_t *json = payload_of(record);
     bool is = json_object_get(json, "value") != NULL;
@@ -48,10 +47,10 @@ static bool is_run_signal(const TfyLogRecord *record)
     return is;
 }
 
-/* A snapshot stands there, too. */
+/* A snapshot or a move of the run stands there, too. */
 static bool is_apart(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_SNAPSHOT || is_run_signal(record);
+    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || is_run_signal(record);
 }
 
 /* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */

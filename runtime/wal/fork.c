@@ -202,10 +202,10 @@ static int copy_records(Copying *copying)
     return 0;
 }
 
-/* A signal for the run lies in its root's chain and says nothing about what the root does. */
-static bool is_run_signal(const TfyLogRecord *record)
+/* What lies in the root's chain and says nothing about what the root does: signals for the run, what is about the run as a whole. */
+static bool is_apart(const TfyLogRecord *record)
 {
-    if (record->type == TFY_R_MOVED) return true;
+    if (!is_copied(record) || record->type == TFY_R_MOVED) return true;
     json_t *json =
         record->type == TFY_R_SIGNAL ? json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL) : NULL;
     const bool is = json_object_get(json, "value") != NULL;
@@ -230,7 +230,7 @@ static const TfyLogRecord **find_in_flight(const TfyFork *fork)
     const TfyLogRecord **open = calloc(from->task_count, sizeof(TfyLogRecord *));
     for (uint32_t i = 0; open && i < fork->records; i++) {
         const TfyLogRecord *record = &from->records[i];
-        if (!is_run_signal(record)) open[from->record_tasks[i]] = is_once_start(record) ? record : NULL;
+        if (!is_apart(record)) open[from->record_tasks[i]] = is_once_start(record) ? record : NULL;
     }
     return open;
 }

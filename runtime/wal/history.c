@@ -831,6 +831,21 @@ void tfy__log_end_free(TfyLogEnd *end)
 
 /* ---- programs ---- */
 
+int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33])
+{
+    TfyStore *store = log->store;
+    TfyStoreProgram program;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
+        for (int i = 0; !code && i < 16; i++) sprintf(hash + 2 * i, "%02x", program.hash[i]);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 static bool hash_begins(const uint8_t hash[16], const char *text)
 {
     char hex[33];

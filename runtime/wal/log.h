@@ -174,6 +174,8 @@ void tfy__log_end_free(TfyLogEnd *end);
 
 /* The layout (malloc'ed) of the one program whose hash begins so: hex, at least 4 digits. TFY_E_ABSENT: there is none; TFY_E_INVALID: several. */
 int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout);
+/* The hash of a program by its row id, in hex. */
+int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33]);
 
 /* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
 int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);

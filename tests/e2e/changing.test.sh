@@ -1,0 +1,145 @@
+#!/bin/sh
+# Runs and programs that change: tfyc --layout, tfy compat, tfy resume --with.
+. "$here/lib.sh"
+cat >old.tfy <<'TFY'
+type Offer { city: string, price: int? }
+
+tool find(what: string) -> Offer pure = exec ["sh", "-c", "echo '{\"city\":\"Rome\",\"price\":3}'"]
+tool book(city: string) -> string once = exec ["sh", "-c", "echo \$1 >>booked; echo ok", "book", city]
+
+workflow ask_two(offer: Offer) -> bool {
+    let first = yield approve("go to ${offer.city}?")
+    let second = yield approve("really?")
+    return first && second
+}
+
+workflow watcher(about: channel<string>) {
+    let news = yield about.recv()
+    print("heard ${news ?? ""}")
+}
+
+workflow main() -> string {
+    let offer = yield find("trip")
+    let about: channel<string> = channel(2)
+    let waits = spawn watcher(about)
+    let said = yield book(offer.city)
+    let sure = yield ask_two(offer)
+    yield about.send("done")
+    yield join(waits)
+    return if sure { "went" } else { "stayed, ${said.trim()}" }
+}
+TFY
+sql() { sqlite3 .tfy/runs.db "$1"; }
+
+# What may be changed: another workflow before it, a step behind where the run stands, the text of the end.
+{
+    printf '// grown since\nworkflow before() -> int {\n    yield\n    return 1\n}\n\n'
+    sed -e 's/return if sure.*/print("new code")\n    let more = yield find("more")\n    return "new ${more.city} ${said.trim()}"/' old.tfy
+} >better.tfy
+sed 's/let first = yield approve("go to ${offer.city}?")/let first = yield approve("fly to ${offer.city}?")/' old.tfy >asks.tfy
+sed 's/price: int?/price: float?/' old.tfy >types.tfy
+sed -e 's/let second = /let middle = "${first}!"\n    let second = /' -e 's/return first \&\& second/return first \&\& second \&\& middle != "no"/' old.tfy >slots.tfy
+sed 's/    let said = yield book(offer.city)/    let said = offer.city/' old.tfy >gone.tfy
+
+run tfyc --layout old.tfy
+check "tfyc --layout prints what the log keeps" python3 -c 'import json, sys; l = json.load(open("out")); p = [x for x in l["points"] if x["id"] == "main/tool/book/1"][0]; sys.exit(p["callee"] != "book" or p["result"] != "string")'
+
+run tfy compat old.tfy old.tfy
+check "a program goes with itself" ended 0
+check "... at every point" printed " 0 mapped by name, 0 refused"
+run tfy compat old.tfy better.tfy
+check "what moved is mapped by name" printed ": 0 same, "
+check "... nothing is refused" printed ", 0 refused"
+run tfy compat old.tfy types.tfy
+check "a type that was changed: 1" ended 1
+check "... says where" printed "its result is Offer, and that type was changed"
+run tfy compat old.tfy gone.tfy
+check "a point that is gone is refused" printed "refused  main/tool/book/1 (line 21): the new program has no such point"
+run tfy compat old.tfy nothing.tfy
+check "a file that is not there: 69" ended 69
+run tfy compat old.tfy
+check "two programs are compared: 64" ended 64 "compat needs OLD NEW"
+
+run tfy run old.tfy
+run tfy compat last better.tfy
+check "tasks are counted where they stand" printed "ask_two/effect/approve/1 (line 7); 1 task stands there"
+run tfy compat "$(sql 'select substr(lower(hex(hash)),1,12) from program')" better.tfy --json
+check "a program is named by its hash" python3 -c 'import json, sys; r = json.load(open("out")); sys.exit(r["stuck"] or r["runs"] != 1)'
+run tfy compat last slots.tfy
+check "what is refused where nobody stands is no harm: 0" ended 0
+run tfy compat nobody better.tfy
+check "no run and no program: 69" ended 69 "is no FILE.tfy, no run"
+
+# What cannot be taken over leaves everything as it was.
+records=$(sql "select count(*) from wal where tid>0")
+run tfy resume last --with asks.tfy
+check "another question is another step: 65" ended 65 "nothing was changed"
+run tfy resume last --with gone.tfy
+check "a recorded step that is gone: 65" ended 65 "main/tool/book/1 (line 21), and the new program has no such point"
+run tfy resume last --with types.tfy
+check "a type that was changed: 65" ended 65 "cannot go on with types.tfy"
+run tfy resume last --with missing.tfy
+check "a program that is not there: 69" ended 69
+run tfy resume --all --with better.tfy
+check "one run at a time: 64" ended 64 "name it instead of --all"
+check "nothing was written of the run" [ "$(sql 'select count(*) from wal where tid>0')" = "$records" ]
+run tfy approve last
+run tfy resume last # and comes to the second question
+run tfy resume last --with slots.tfy
+check "a variable that would have no value: 65" ended 65 "middle would have no value"
+
+# And what can.
+run tfy resume last --with better.tfy
+check "resume --with goes on with the new program" ended 75 "really?"
+check "... the move is recorded" [ "$(records Moved)" = 1 ]
+check "... nothing was done again" [ "$(cat booked)" = Rome ]
+run tfy inspect last
+check "inspect shows the new program's lines" printed 'line 14: let second = yield approve("really?")'
+run tfy resume last
+check "a later resume stays with it" ended 75 "really?"
+check "... without another move" [ "$(records Moved)" = 1 ]
+run tfy resume last --with better.tfy
+check "taken over to the program it has: nothing is to be done" [ "$(records Moved)" = 1 ]
+run tfy approve last
+run tfy resume last
+check "it ends as the new program says" printed '"new Rome ok"'
+check "... with its output" printed "new code"
+run tfy replay last
+check "it replays" printed " 0 divergences, 0 effects performed"
+run tfy replay last --program old.tfy
+check "... but not under the old program" ended 65
+run tfy verify
+check "the database is as it should be" ended 0
+check "lines of records before the move are not told in the wrong program" [ "$(sql "select count(*) from history where line is not null and lsn<(select lsn from history where type='Moved')")" = 0 ]
+
+# Several versions side by side, each run with its own.
+rm -rf .tfy booked
+run tfy run old.tfy
+old=$(sql "select lower(hex(uuid)) from run where id=1" | sed -E 's/(.{8})(.{4})(.{4})(.{4})/\1-\2-\3-\4-/')
+run tfy run better.tfy
+run tfy ps
+check "ps shows which program each run has" [ "$(awk 'NR>1 {print $(NF-1)}' out | sort -u | grep -c .)" = 2 ]
+tfy approve "$old" 2>/dev/null
+tfy approve last 2>/dev/null
+run tfy resume --all
+check "resume --all takes each with its own" ended 75
+tfy approve "$old" 2>/dev/null
+tfy approve last 2>/dev/null
+run tfy resume --all
+check "... to its own end" [ "$(sql "select group_concat(payload->>'value') from wal where type=7 order by lsn")" = "went,new Rome ok" ]
+
+# A fork keeps the program it had at that step.
+rm -rf .tfy booked
+run tfy run old.tfy
+tfy approve last 2>/dev/null
+run tfy resume last --with better.tfy
+first=$(tfy ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])')
+tfy fork last --at 1 >made 2>/dev/null
+run tfy resume "$(cat made)" --yes
+check "a fork from before the move has the old program" printed '"went"'
+tfy approve "$first" 2>/dev/null
+tfy fork "$first" --at "$(sql "select max(step) from wal where tid=1 and type=23")" >made 2>/dev/null
+run tfy resume "$(cat made)" --yes
+check "one from behind it the new one" printed '"new Rome ok"'
+run tfy replay "$(cat made)"
+check "... and replays" printed " 0 divergences"
