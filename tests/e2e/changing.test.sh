@@ -145,33 +145,39 @@ run tfy replay "$(cat made)"
 check "... and replays" printed " 0 divergences"
 
 # Killed at any commit of a fork or of a move: all of it, or nothing.
-rm -rf .tfy booked
-run tfy run old.tfy
-tfy approve last 2>/dev/null
-cp -r .tfy before
+PLACES="before:1 after:1 before:2 after:2 before:3"
+taken_up() # the newest run is sound, goes on to its second question, and replays
+{
+    tfy verify >said 2>&1 && { tfy resume last >said 2>&1; [ $? = 75 ]; } && tfy replay last >said 2>&1 && return 0
+    cat said >&2
+    return 1
+}
+fresh()
+{
+    rm -rf .tfy booked
+    tfy run old.tfy >said 2>&1
+    tfy approve last 2>said
+}
 killed_fork()
 {
-    for at in before:1 after:1 before:2 after:2 before:3 after:3; do
-        rm -rf .tfy && cp -r before .tfy
-        TFY_TEST_KILL=$at tfy fork last --at 3 >made 2>&1
-        tfy verify >said 2>&1 || { echo "$at: $(cat said)"; return 1; }
-        tfy resume last >said 2>&1
-        [ $? = 75 ] && tfy replay last >>said 2>&1 || { echo "$at: $(cat said)"; return 1; }
-        sql "select '$at', count(*), count(origin) from run"
-    done >runs
-    [ "$(cut -d'|' -f2,3 runs | sort -u | tr '\n' ' ')" = "1|0 2|1 " ] || { cat runs; return 1; }
+    fresh
+    for at in $PLACES; do
+        runs=$(sql "select count(*) from run")
+        TFY_TEST_KILL=$at tfy fork 1 --at 3 >said 2>&1
+        taken_up || return 1
+        echo $(($(sql "select count(*) from run") - runs))
+    done >made
+    [ "$(sort -u made | tr '\n' ' ')" = "0 1 " ] || { cat made >&2; return 1; }
 }
 check "a fork that is killed is whole or absent" killed_fork
 killed_move()
 {
-    for at in before:1 after:1 before:2 after:2 before:3 after:3; do
-        rm -rf .tfy && cp -r before .tfy
+    for at in $PLACES; do
+        fresh
         TFY_TEST_KILL=$at tfy resume last --with better.tfy >said 2>&1
-        tfy verify >said 2>&1 || { echo "$at: $(cat said)"; return 1; }
-        tfy resume last >said 2>&1
-        [ $? = 75 ] && tfy replay last >>said 2>&1 || { echo "$at: $(cat said)"; return 1; }
-        sql "select '$at', (select count(*) from history where type='Moved'), program, moved>0 from run"
-    done >runs
-    [ "$(cut -d'|' -f2- runs | sort -u | tr '\n' ' ')" = "0|1|0 1|2|1 " ] || { cat runs; return 1; }
+        taken_up || return 1
+        sql "select (select count(*) from history where type='Moved'), program, moved>0 from run"
+    done >made
+    [ "$(sort -u made | tr '\n' ' ')" = "0|1|0 1|2|1 " ] || { cat made >&2; return 1; }
 }
 check "a move that is killed is whole or absent" killed_move
