@@ -91,28 +91,32 @@ static void count_tasks(Question *question, const TfyHistory *history)
     free(points);
 }
 
-/* Runs of the old program that have not ended. */
+/* Runs of the old program that have not ended, those that lie on the disk until something comes included. */
 static int count_live(Question *question)
 {
     char error[TFY_ERROR_TEXT] = "";
-    int64_t *ids = NULL;
+    TfyLogRun *runs = NULL;
+    char **names = NULL;
     uint32_t count = 0;
     question->live = calloc(question->compat->count + 1, sizeof *question->live);
     if (!question->live) return tfy__fail(EXIT_BUG, "memory ran out");
     if (!question->log) return EXIT_DONE;
-    int code = tfy__log_unfinished(question->log, &ids, &count);
-    for (uint32_t i = 0; code == TFY_OK && i < count; i++) {
+    int code = tfy__log_runs(question->log, &runs, &names, &count);
+    for (uint32_t i = 0; i < count; i++) {
         char id[24];
         TfyHistory *history = NULL;
-        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        code = tfy__history_read(question->log, id, &history, error);
-        if (code == TFY_OK && strcmp(history->program_layout, question->layout[0]) == 0) {
+        snprintf(id, sizeof id, "%lld", (long long)runs[i].id);
+        const bool ended = runs[i].state >= TFY_TASK_COMPLETED;
+        if (!code && !ended) code = tfy__history_read(question->log, id, &history, error);
+        if (history && strcmp(history->program_layout, question->layout[0]) == 0) {
             question->runs++;
             count_tasks(question, history);
         }
         tfy__history_free(history);
+        free(names[i]);
     }
-    free(ids);
+    free(names);
+    free(runs);
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 

@@ -195,6 +195,8 @@ def check_rows(db, meta, runs, tasks):
             h = add(h, row['origin'][:16], struct.unpack('>q', row['origin'][16:])[0])
         if row['parked']:
             h = add(h, row['parked'])
+        if row['moved']:
+            h = add(h, row['moved'])
         need(h == unsigned(row['sum']), f"run {row['id']} was changed")
     for row in tasks.values():
         h = add(0, row['tid'], row['run'], row['path'], row['program'], row['born'], row['head'], row['chain'],
