@@ -846,8 +846,8 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock;
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
  * nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
-int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms);         /* the same time on the monotonic clock */
-void tfy__step_arm(Pending *pending);                             /* its timer, for due_ms */
+int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
+void tfy__step_arm(Pending *pending);                     /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
                            const TfyBuffer *payload); /* resets passages */

@@ -464,7 +464,8 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
 static bool starved(TfyLoop *loop)
 {
     if (loop->heap.ran_out)
-        tfy__loop_fail(loop, TFY_E_NOMEM, "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
+        tfy__loop_fail(loop, TFY_E_NOMEM,
+                       "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
     return loop->failure;
 }
 

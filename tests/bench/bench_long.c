@@ -10,7 +10,7 @@
 #define BATCH   20000
 #define SHALLOW 10
 #define DEEP    100000
-#define WINDOW  4000 /* steps that are timed */
+#define WINDOW  10000 /* steps that are timed */
 
 extern int64_t bench_seen(void); /* calls of look_at and put so far */
 
@@ -39,7 +39,7 @@ static void measure_depth(void)
     double ratios[BENCH_ROUNDS];
     for (int i = -1; i < BENCH_ROUNDS; i++) { /* the first round warms up */
         TfyLoop *loop = open_with(NULL, 0, 0);
-        bench_submit(loop, "crew_waits", "{\"tasks\":10,\"count\":11000}", 1);
+        bench_submit(loop, "crew_waits", "{\"tasks\":10,\"count\":12000}", 1);
         int64_t zero = bench_seen();
         until(loop, zero + SHALLOW);
         double shallow = until(loop, zero + SHALLOW + WINDOW);

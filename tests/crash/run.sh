@@ -16,7 +16,8 @@ if [ "${2:-}" = quick ]; then
 else
     crash_ledger --kinds commit,point
     crash_ledger --kinds strace,double --every 3
-    crash_team --kinds commit,point --every 4
+    crash_team --kinds commit,point --every 8
+    TFY_SNAPSHOT_EVERY=1 crash_team --kinds commit,point --every 8 # taken up from a snapshot each time
     crash_team --kinds strace,double --every 12
     crash_code_agent --kinds commit,point
     crash_code_agent --kinds strace,double --every 6
