@@ -674,9 +674,8 @@ struct TfyLoop {
 
     int64_t park_after_ms;       /* a run that waits longer leaves memory; below 0: none does */
     Run *park_first, *park_last; /* runs to be looked at, by time */
-    uint64_t park_timer;
-    uint32_t parked;      /* runs that have left memory, as far as is known; 0: there is none */
-    int64_t park_next_ms; /* when the first of them has to be back */
+    uint32_t parked;             /* runs that have left memory, as far as is known; 0: there is none */
+    int64_t park_next_ms;        /* when the first of them has to be back */
     uint64_t wake_timer;
     bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs of which one is to be written */
@@ -988,8 +987,10 @@ Cold *tfy__task_known(Run *run, int64_t handle);
 
 /* park.c */
 void tfy__park_init(TfyLoop *loop);
-int tfy__park_open(TfyLoop *loop);      /* from now on parked runs of the program are woken, too */
-void tfy__park_consider(Run *run);      /* one of its tasks has begun to wait */
+int tfy__park_open(TfyLoop *loop); /* from now on parked runs of the program are woken, too */
+void tfy__park_consider(Run *run); /* one of its tasks has begun to wait */
+/* At those whose time has come. That is no timer: a loop with nothing else to do does not wait for it. */
+void tfy__park_look(TfyLoop *loop);
 void tfy__park_unlist(Run *run);        /* it goes */
 void tfy__park_arm(TfyLoop *loop);      /* the timer for park_next_ms */
 uint32_t tfy__park_wake(TfyLoop *loop); /* those that are due; how many */

@@ -453,6 +453,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
     /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. */
     if (!block || (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
+    if (loop->park_first && loop->park_first->park_look_ns < next_ns) next_ns = loop->park_first->park_look_ns;
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
     return wait_ns;
@@ -503,6 +504,7 @@ static int turn(TfyLoop *loop, bool block)
     happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
+    if (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
     if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
     if (starved(loop)) return happened;
     if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);

@@ -92,10 +92,8 @@ static void park(Run *run, int64_t due_ms)
     tfy__run_discard(loop, run);
 }
 
-static void look(void *arg)
+void tfy__park_look(TfyLoop *loop)
 {
-    TfyLoop *loop = arg;
-    loop->park_timer = 0;
     while (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns) {
         Run *run = loop->park_first;
         loop->park_first = run->park_next;
@@ -107,7 +105,6 @@ static void look(void *arg)
         else
             tfy__fold_run(run); /* its tasks were unfolded to be looked at */
     }
-    if (loop->park_first) loop->park_timer = tfy__timers_add(&loop->timers, loop->park_first->park_look_ns, look, loop);
 }
 
 void tfy__park_consider(Run *run)
@@ -122,7 +119,6 @@ void tfy__park_consider(Run *run)
     else
         loop->park_first = run;
     loop->park_last = run;
-    if (!loop->park_timer) loop->park_timer = tfy__timers_add(&loop->timers, run->park_look_ns, look, loop);
 }
 
 void tfy__park_unlist(Run *run)
