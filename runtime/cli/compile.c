@@ -490,6 +490,19 @@ static bool has_said(FILE *messages, const char *text, const char *other)
     return false;
 }
 
+/* gold names no place, only what is missing; what the runtime has does not count. */
+static bool misses_function(FILE *messages)
+{
+    static const char words[] = "undefined reference to '";
+    char line[1024];
+    rewind(messages);
+    while (fgets(line, sizeof line, messages)) {
+        const char *at = strstr(line, words);
+        if (at && strncmp(at + sizeof words - 1, "tfy", 3) != 0) return true;
+    }
+    return false;
+}
+
 static void repeat_messages(FILE *messages)
 {
     char line[1024];
@@ -501,7 +514,8 @@ static void repeat_messages(FILE *messages)
 static int explain_cc(const TfyCompile *what, FILE *messages)
 {
     if (!what->extra_count &&
-        has_said(messages, "`tfyg_extern_", "(tfyg_extern_")) { /* as GNU ld and lld name a place */
+        (has_said(messages, "`tfyg_extern_", "(tfyg_extern_") || /* as GNU ld and lld name a place */
+         misses_function(messages))) {
         return tfy__fail(EXIT_MISSING, "%s has tools that are C functions; name the C files that have them as well",
                          what->name);
     }

@@ -17,6 +17,7 @@ typedef struct Reader {
     size_t object_count, object_cap;
     Group **groups;
     size_t group_count;
+    int64_t back_ms; /* how far the wall clock was set back since: what waits then waits no longer for that */
     char *error_text;
 } Reader;
 
@@ -34,6 +35,13 @@ static bool no_memory(Reader *r)
 static int64_t number_in(const json_t *json, const char *name)
 {
     return json_integer_value(json_object_get(json, name));
+}
+
+/* A time by the wall clock; 0: none. */
+static int64_t due_in(const Reader *r, const json_t *json)
+{
+    int64_t due_ms = number_in(json, "due");
+    return due_ms > r->back_ms && due_ms < INT64_MAX ? due_ms - r->back_ms : due_ms;
 }
 
 static bool flag_in(const json_t *json, const char *name)
@@ -185,7 +193,7 @@ static bool read_frame(Reader *r, Cold *cold, const json_t *json, bool returned)
     frame->mask = (uint16_t)number_in(json, "mask");
     frame->flags = (uint16_t)number_in(json, "flags");
     if (!find_pc(r, frame, json)) return false;
-    int64_t due_ms = number_in(json, "due");
+    int64_t due_ms = due_in(r, json);
     if (due_ms && !(frame->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
     return returned || frame->flags & FRAME_UNDOING || read_slots(r, task, json);
 }
@@ -225,7 +233,7 @@ static bool read_deadlines(Reader *r, Cold *cold, const json_t *list)
                                .scope = (uint32_t)number_in(json, "scope"),
                                .mask = (uint16_t)number_in(json, "mask"),
                                .flags = (uint16_t)number_in(json, "flags")};
-        int64_t due_ms = number_in(json, "due");
+        int64_t due_ms = due_in(r, json);
         if (due_ms && !(deadline->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
     }
     return true;
@@ -319,7 +327,7 @@ static bool read_stage(Pending *pending, const char *name)
     return false;
 }
 
-static void read_step_numbers(Pending *pending, const json_t *json)
+static void read_step_numbers(const Reader *r, Pending *pending, const json_t *json)
 {
     const json_t *timeout = json_object_get(json, "timeout");
     unsigned flags = (unsigned)number_in(json, "flags");
@@ -329,7 +337,8 @@ static void read_step_numbers(Pending *pending, const json_t *json)
     pending->backoff_ms = number_in(json, "backoff");
     pending->timeout_ms = timeout ? json_integer_value(timeout) : TFY_NEVER;
     pending->asks = number_in(json, "asks");
-    pending->due_ms = number_in(json, "due");
+    const bool by_clock = pending->call.tool && pending->call.tool->family == TFY_F_SLEEP_UNTIL;
+    pending->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
     pending->counted = flags & STEP_COUNTED;
     pending->started = pending->from_history = flags & STEP_STARTED;
     pending->timeout_begun = flags & STEP_TIMEOUT_BEGUN;
@@ -358,7 +367,7 @@ static bool read_step(Reader *r, Cold *cold, const json_t *json)
     if (!ok) return false;
     if (!pending) return no_memory(r);
     cold->log.step = steps;
-    read_step_numbers(pending, json);
+    read_step_numbers(r, pending, json);
     if (!read_stage(pending, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
     set_state(task, pending->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(pending));
     return true;
@@ -707,6 +716,7 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
                 .run = run,
                 .scratch = {.heap = &loop->heap, .loop = loop},
                 .exact = {program->errors, program->error_count},
+                .back_ms = history->snapshot_ms > loop->now_ms ? history->snapshot_ms - loop->now_ms : 0,
                 .error_text = error_text};
     bool ok = program->routines && program->sites;
     ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that could take it up");

@@ -248,8 +248,7 @@ static int write_marks(Gc *gc, const TfyStoreMark *before)
 
 static int delete_rows(Gc *gc, int64_t run)
 {
-    static const char *const texts[] = {"DELETE FROM wake WHERE tid IN (SELECT tid FROM task WHERE run=%" PRId64 ")",
-                                        "DELETE FROM inbox WHERE tid IN (SELECT tid FROM task WHERE run=%" PRId64 ")",
+    static const char *const texts[] = {"DELETE FROM inbox WHERE tid IN (SELECT tid FROM task WHERE run=%" PRId64 ")",
                                         "DELETE FROM task WHERE run=%" PRId64, "DELETE FROM obj WHERE run=%" PRId64,
                                         "DELETE FROM run WHERE id=%" PRId64};
     char text[128];

@@ -333,6 +333,7 @@ static int take_snapshot(Reading *reading)
     if (!history->snapshot) return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "cannot be read");
     history->snapshot_bytes = snapshot->payload_len;
     history->snapshot_lsn = snapshot->lsn;
+    history->snapshot_ms = snapshot->ts_ms;
     reading->bases[0] = snapshot->lsn;
     reading->base_chains[0] = snapshot->chain;
     free((char *)snapshot->payload);

@@ -26,7 +26,7 @@ typedef struct TfyLogRun {
     int64_t moved_lsn;  /* the newest record that gave it another program; 0: none did */
     int state;          /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
-    int64_t imported; /* its records up to this lsn came from another database: the numbers of records and tasks
+    int64_t imported;  /* its records up to this lsn came from another database: the numbers of records and tasks
                          in their payloads are that one's; 0: none */
     int64_t parked_ms; /* not in memory before this time, wall clock; INT64_MAX: till somebody wants it; 0: it is */
 } TfyLogRun;
@@ -148,7 +148,7 @@ typedef struct TfyHistory {
     /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since. */
     struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
     size_t snapshot_bytes;
-    int64_t snapshot_lsn;
+    int64_t snapshot_lsn, snapshot_ms; /* its number, and the wall clock then */
     struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
     uint32_t move_count;
 } TfyHistory;

@@ -1,5 +1,5 @@
 /* codegen_leaks.c: linked with one compiled program. Runs it again and again and breaks every run at another place: the root task is killed
- * after N turns, or the Nth allocation fails. Afterwards no object may be left: landings gave back what was held, and nothing twice. Built
+ * after N turns, or the Nth allocation fails. Afterwards nothing may be left of its memory: landings gave back what was held, and nothing twice. Built
  * with TFY_POISON, the program also stops at the first use of a dead slot.
  *
  * Usage: codegen_leaks kill|memory LIMIT */
@@ -16,7 +16,8 @@ extern const TfyProgram tfyg_program;
 typedef struct Memory {
     void *(*plain)(void *state, void *old, size_t old_size, size_t new_size);
     void *plain_state;
-    long until; /* allocations before the refused one; negative: none is refused */
+    long until;      /* allocations before the refused one; negative: none is refused */
+    long long bytes; /* that are not given back */
 } Memory;
 
 static bool is_frame(size_t size)
@@ -31,7 +32,9 @@ static void *allocate(void *state, void *old, size_t old_size, size_t new_size)
     Memory *memory = state;
     bool counts = new_size && !(is_frame(new_size) && !old);
     if (counts && memory->until >= 0 && memory->until-- == 0) return NULL;
-    return memory->plain(memory->plain_state, old, old_size, new_size);
+    void *block = memory->plain(memory->plain_state, old, old_size, new_size);
+    if (block || !new_size) memory->bytes += (long long)new_size - (long long)old_size;
+    return block;
 }
 
 static void say_nothing(void *state, const char *text, size_t len)
@@ -59,18 +62,6 @@ static int take_turns(TfyLoop *loop, int64_t tid, int limit)
     return turns;
 }
 
-/* What tasks that ended keep for those who join them. */
-static void drop_answers(TfyLoop *loop)
-{
-    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
-    for (Run *run = loop->runs; run; run = run->next) {
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_clear(&scratch, &cold->value.o);
-            tfy_clear(&scratch, &cold->failure);
-        }
-    }
-}
-
 static TfyLoop *open_loop(int64_t *tid, Memory *memory)
 {
     char error[TFY_ERROR_TEXT];
@@ -84,6 +75,7 @@ static TfyLoop *open_loop(int64_t *tid, Memory *memory)
     memory->plain_state = loop->heap.alloc_state;
     loop->heap.alloc = allocate;
     loop->heap.alloc_state = memory;
+    memory->bytes = (long long)loop->heap.in_use;
     return loop;
 }
 
@@ -100,10 +92,12 @@ static bool run_broken(bool kills, int at, bool *reached)
     }
     tfy_run(loop);
     if (!kills) *reached = memory.until < 0;
-    drop_answers(loop);
-    bool clean = !loop->heap.objects && !loop->heap.temp_count;
-    if (!clean) printf("%s %d: %lld objects and %u borrowed ones are left\n", kills ? "kill" : "memory", at, (long long)loop->heap.objects, loop->heap.temp_count);
+    bool cut = !loop->heap.temp_count;
     tfy_close(loop);
+    bool clean = cut && !memory.bytes;
+    if (!clean)
+        printf("%s %d: %lld bytes are left%s\n", kills ? "kill" : "memory", at, memory.bytes,
+               cut ? "" : ", and borrowed objects");
     return clean;
 }
 
