@@ -102,7 +102,7 @@ check "what was refused left nothing" [ "$(sql "select count(*) from run")" = "$
 
 # A live run with a step under way.
 rm -rf .tfy booked keys
-start tfy run trip.tfy --pause 30
+start tfy run trip.tfy --pause 5
 within 20 grep -qs Rome booked
 step=$(sql "select step from history where type='StepStart' and what='book'")
 tfy fork last --at "$step" >made 2>said

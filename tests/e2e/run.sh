@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/e2e/run.sh BUILD [TOPIC…]: runs the end-to-end tests, each tests/e2e/TOPIC.test.sh in a scratch directory of its own, two at a time.
+# tests/e2e/run.sh BUILD [TOPIC…]: runs the end-to-end tests, each tests/e2e/TOPIC.test.sh in a scratch directory of its own, three at a time, the longest first.
 # E2E_SKIP names topics to leave out. A topic prints "ok NAME" and "not ok NAME" lines; one that ends badly without a "not ok" counts as one failure.
 set -u
 build=$(cd "$1" && pwd)
@@ -12,13 +12,15 @@ export TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_C
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    for file in "$here"/*.test.sh; do
+    longest="codegen stats sockets resume examples watch fork doubt builds lsp"
+    for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac
+        case " $* " in *" $name "*) continue ;; esac
         [ -e "$file" ] && set -- "$@" "$name"
     done
 fi
-printf '%s\n' "$@" | grep . | xargs -r -n 1 -P 2 sh -c '
+printf '%s\n' "$@" | grep . | xargs -r -n 1 -P 3 sh -c '
     mkdir "$scratch/$1" && cd "$scratch/$1" || exit 1
     timeout -k 5 300 sh "$here/$1.test.sh" >"$scratch/$1.out" 2>&1 </dev/null
     echo $? >"$scratch/$1.status"' sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/unit/run.sh BUILD: runs every unit test program of a build, two at a time, and sums up their TAP lines. A program that ends badly
+# tests/unit/run.sh BUILD: runs every unit test program of a build, three at a time, those that wait for clocks and disks first, and sums up their TAP lines. A program that ends badly
 # without a "not ok" line counts as one failure.
 set -u
 build=$1
@@ -7,7 +7,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export CMOCKA_MESSAGE_OUTPUT=TAP scratch
 
-find "$build/tests" -maxdepth 1 -type f -name 'unit_*' -perm -u+x 2>/dev/null | sort | xargs -r -n 1 -P 2 sh -c '
+find "$build/tests" -maxdepth 1 -type f -name 'unit_*' -perm -u+x 2>/dev/null |
+    sed 's,.*/unit_\(effects_[cp]\|wal_d\),0 &,; t; s,.*/unit_\(llm_http\|core\),1 &,; t; s,^,2 ,' | sort | sed 's/^..//' | xargs -r -n 1 -P 3 sh -c '
     name=$(basename "$1")
     timeout -k 5 300 "$1" >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null
     echo $? >"$scratch/$name.status"' sh
