@@ -98,8 +98,8 @@ struct TfyType {
 };
 
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
-    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string,
-    tfy_type_map_string_string;
+    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error,
+    tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int, headers: map<string, string>,
  * body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and Match {text: string, start: int, end: int, groups:
  * list<string?>} */
@@ -694,7 +694,7 @@ typedef struct TfyTool {
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
-    int64_t asks; /* prompts: further attempts when the answer does not decode */
+    int64_t asks;         /* prompts: further attempts when the answer does not decode */
     uint32_t limit, rate; /* uses at a time in a process, and within rate_ms; 0: any number */
     int64_t rate_ms;
     /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was called. */
@@ -934,9 +934,10 @@ typedef struct TfyProgram {
     const TfyWorkflow *const *tests; /* compiled with --tests: its tests; a test's name is its workflow's */
     uint32_t test_count;
     /* What snapshots name things by; all NULL: the program can have none. */
-    const TfyWorkflow *const *routines; /* workflows, blocks behind undo, bodies of parallel and race, tests: as in the layout */
+    const TfyWorkflow *const
+        *routines; /* workflows, blocks behind undo, bodies of parallel and race, tests: as in the layout */
     uint32_t routine_count;
-    const TfySite *const *sites; /* sites[n - 1]: what point n asks for; NULL: nothing */
+    const TfySite *const *sites;  /* sites[n - 1]: what point n asks for; NULL: nothing */
     const TfyType *const *errors; /* the errors it declares */
     uint32_t error_count;
     bool debug; /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
@@ -963,15 +964,15 @@ typedef struct TfyOptions {
     bool wait_people; /* tfy_run waits for people too, instead of returning when only they can move what is left */
     bool log_json;    /* log lines are JSON objects, and the runtime's own are among them, from info on */
     const char
-        *log_level; /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
+        *log_level;     /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
     const char *policy; /* who of the ready tasks runs next: "fifo" (also NULL), "priority", "deps" */
     /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
-    uint32_t max_tasks; /* alive at once in this process */
-    uint32_t max_queue; /* room of a channel; signals that a run keeps until a task takes them */
+    uint32_t max_tasks;      /* alive at once in this process */
+    uint32_t max_queue;      /* room of a channel; signals that a run keeps until a task takes them */
     int64_t park_after_ms;   /* a run whose tasks all wait longer than that leaves memory; 0: a minute */
     uint32_t snapshot_every; /* records of a run from one snapshot to the next; 0: as many as is good */
-    size_t max_memory;  /* bytes of one task: its stack and all values it refers to */
-    bool quiet;       /* print effects write nothing to stdout (they are recorded all the same) */
+    size_t max_memory;       /* bytes of one task: its stack and all values it refers to */
+    bool quiet;              /* print effects write nothing to stdout (they are recorded all the same) */
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
     void *state;                                                  /* for the two above */
@@ -1014,7 +1015,7 @@ int tfy_run(TfyLoop *loop);
 /* Who waits for whom in the runs whose tasks can only wait for each other, one task a line with its workflow and source line, and a circle
  * if there is one; NULL: there is no such run. Owned by the loop until the next call or tfy_close. */
 const char *tfy_deadlock(TfyLoop *loop);
-int tfy_step(TfyLoop *loop); /* one turn, never blocks: 1 something happened, 0 idle, negative error */
+int tfy_step(TfyLoop *loop);            /* one turn, never blocks: 1 something happened, 0 idle, negative error */
 int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
 /* The root task's result as JSON (owned by the loop until close), or NULL; and the error text of a task that failed. */
@@ -1056,9 +1057,9 @@ typedef struct TfyReadyTask {
  * under every policy. Whoever wants nobody to starve lets tasks age. */
 typedef struct TfyScheduling {
     const char *name;
-    void *(*open)(void); /* NULL: no memory */
+    void *(*open)(void);                                  /* NULL: no memory */
     bool (*push)(void *queue, const TfyReadyTask *ready); /* false: no memory; the loop stops */
-    uint32_t (*pop)(void *queue); /* a slot; called only while there is one */
+    uint32_t (*pop)(void *queue);                         /* a slot; called only while there is one */
     void (*close)(void *queue);
 } TfyScheduling;
 

@@ -14,6 +14,6 @@ TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command);
 /* How many questions were told by printing the command that answers them. */
 uint32_t tfy__ask_told(const TfyAsker *asker);
 bool tfy__ask_open(const TfyAsker *asker); /* a prompt stands on the terminal's last line; asker may be NULL */
-void tfy__ask_stop(TfyAsker *asker); /* before the loop is closed; NULL is fine */
+void tfy__ask_stop(TfyAsker *asker);       /* before the loop is closed; NULL is fine */
 
 #endif

@@ -33,7 +33,7 @@ typedef struct Case {
     const char *const *args;  /* parameters and options for `run`, NULL-terminated */
     const char *const *again; /* options for `resume`, NULL-terminated */
     bool loose;               /* tasks race: histories are not compared, and lines of output in any order */
-    bool any_output; /* … nor is what was printed */
+    bool any_output;          /* … nor is what was printed */
     bool verbose;
     bool keep; /* directories of trials stay, also of good ones */
 } Case;

@@ -104,7 +104,8 @@ static const TfyCommandInfo COMMANDS[] = {
     {"ps", "", "list the runs of a database, newest first", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
     {"inspect", "RUN", "where a run stands, what it waits for, and what to type next",
      BIT(OPT_DB) | BIT(OPT_JSON) | BIT(OPT_OUTPUT), 0, 1},
-    {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped", RUNNING | BIT(OPT_ALL) | BIT(OPT_WITH) | BIT(OPT_DIR), 0, -1},
+    {"resume", "[RUN] [FILE.c ...]", "take up an unfinished run where it stopped",
+     RUNNING | BIT(OPT_ALL) | BIT(OPT_WITH) | BIT(OPT_DIR), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
          BIT(OPT_EVENTS) | BIT(OPT_PRINT_LOCALS),

@@ -25,6 +25,6 @@ void tfy__rehearse_free(TfyLoop *loop);
 bool tfy__rehearse_call(struct Pending *pending); /* an attempt begins; true: it has been answered, or never will be */
 void tfy__rehearse_ended(const struct Pending *pending, bool ok, const TfyBuffer *payload);
 bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* what the clock said then; false: nobody knows */
-bool tfy__rehearse_answers(const TfyLoop *loop); /* no performer is ever asked */
+bool tfy__rehearse_answers(const TfyLoop *loop);           /* no performer is ever asked */
 
 #endif

@@ -52,7 +52,7 @@ struct TfyWorld {
     /* The log has no writer thread: the world says with tfy__log_write (wal/log.h) when what is queued is committed. For simulations: one
      * thread, one order of events. */
     bool writer_by_hand;
-    bool folds; /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
+    bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
     /* Waits until no process that a former owner of the database started is left. 0, or TFY_E_HELD. NULL: there are none. */
     int (*await_former)(const char *lock_path, int timeout_ms);

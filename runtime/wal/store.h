@@ -120,7 +120,7 @@ typedef struct TfyStoreOps {
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
     /* Those of a program that are parked and due by then, the earliest first. */
     int (*see_parked)(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state);
-    int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state);                   /* lsn ascending */
+    int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state); /* lsn ascending */
     /* The columns of a saved table. TFY_E_ABSENT: there is none; TFY_E_DATA: the name is something else's. */
     int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
