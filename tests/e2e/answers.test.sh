@@ -102,7 +102,7 @@ check "... answered live" printed_exactly '"yes"'
 
 # kill
 start tfy run ask.tfy --workflow long
-within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
+within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
 run tfy kill last
 check "kill of a live run: 0" ended 0
 status=0
@@ -113,7 +113,7 @@ check "... after its cleanup" printed "cleaned up"
 run tfy kill last
 check "kill of a run that has ended" ended 1
 start tfy run ask.tfy --workflow long
-within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
+within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select type from wal order by lsn desc limit 1")" = 14 ]'
 kill -KILL "$pid"
 finish
 run tfy kill last

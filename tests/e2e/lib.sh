@@ -63,5 +63,5 @@ within()
 # How many records of a type the database holds. records TYPE [DB]
 records()
 {
-    sqlite3 "${2:-.tfy/runs.db}" "select count(*) from history where type='$1'"
+    sqlite3 -readonly "${2:-.tfy/runs.db}" "select count(*) from history where type='$1'"
 }

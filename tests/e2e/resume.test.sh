@@ -69,25 +69,25 @@ check "replay --json" sh -c 'grep -q "\"divergences\":0" out'
 rm -rf .tfy
 cat >first.tfy <<'END'
 workflow main(n: int) -> int {
-    yield sleep(300ms)
+    yield sleep(1500ms)
     print("first ${n}")
     return n
 }
 END
 cat >second.tfy <<'END'
 workflow main() {
-    yield sleep(300ms)
+    yield sleep(1500ms)
     print("second")
 }
 END
 for n in 1 2; do
     start tfy run first.tfy --n $n
-    within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select count(*) from history where type=\"TaskYield\"" 2>/dev/null)" = '$n' ]'
+    within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select count(*) from history where type=\"TaskYield\"" 2>/dev/null)" = '$n' ]'
     kill -KILL "$pid"
     finish
 done
 start tfy run second.tfy
-within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select count(*) from history where type=\"TaskYield\"" 2>/dev/null)" = 3 ]'
+within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select count(*) from history where type=\"TaskYield\"" 2>/dev/null)" = 3 ]'
 kill -KILL "$pid"
 finish
 run tfy resume --all

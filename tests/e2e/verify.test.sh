@@ -24,7 +24,7 @@ check "... and what was checked" printed "of 9 tasks in 3 runs"
 run tfy verify --json
 check "--json" printed '"sound": true'
 start tfy run team.tfy --pause 60s
-within 20 sh -c '[ "$(sqlite3 .tfy/runs.db "select count(*) from run")" = 4 ]'
+within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select count(*) from run")" = 4 ]'
 sh -c 'tfy verify >beside 2>&1; echo $? >>beside'
 check "beside a live writer" grep -qx 0 beside
 kill -KILL "$pid"
