@@ -720,6 +720,14 @@ static inline uint32_t slot_of(const TfyLoop *loop, const TfyTask *task)
     return (uint32_t)((const TaskCell *)task - loop->cells);
 }
 
+/* The performer of a family; NULL: there is none, or an earlier family has the same. So a walk over all families meets each one once. */
+static inline const TfyPerformer *performer_once(const TfyLoop *loop, int family)
+{
+    for (int before = 0; before < family; before++)
+        if (loop->performers[before] == loop->performers[family]) return NULL;
+    return loop->performers[family];
+}
+
 /* What a step put on the release stack. It may be answered in the middle of another task's statement. */
 static inline void cut_temps(TfyTask *task)
 {

@@ -717,10 +717,8 @@ static void stop_steps(TfyLoop *loop)
 static void close_modules(TfyLoop *loop)
 {
     for (int i = 0; i < TFY_F_COUNT; i++) {
-        const TfyPerformer *performer = loop->performers[i];
-        bool seen = false;
-        for (int before = 0; before < i; before++) seen |= loop->performers[before] == performer;
-        if (performer && performer->close && !seen) performer->close(loop);
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->close) performer->close(loop);
     }
 }
 

@@ -631,10 +631,8 @@ static void write_order(Writer *w)
 static void write_performers(Writer *w)
 {
     for (int i = 0; i < TFY_F_COUNT; i++) {
-        const TfyPerformer *performer = w->loop->performers[i];
-        bool seen = false;
-        for (int before = 0; before < i; before++) seen |= w->loop->performers[before] == performer;
-        if (!performer || !performer->save || seen) continue;
+        const TfyPerformer *performer = performer_once(w->loop, i);
+        if (!performer || !performer->save) continue;
         tfy__buffer_printf(&w->out, ",\n\"%s\":", performer->name);
         performer->save(w->loop, w->run->uuid, &w->out);
     }

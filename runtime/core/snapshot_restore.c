@@ -657,10 +657,8 @@ static bool make_signals(Reader *r, const json_t *json)
 static void restore_performers(Reader *r, const json_t *json)
 {
     for (int i = 0; i < TFY_F_COUNT; i++) {
-        const TfyPerformer *performer = r->loop->performers[i];
-        bool seen = false;
-        for (int before = 0; before < i; before++) seen |= r->loop->performers[before] == performer;
-        if (!performer || !performer->restore || seen) continue;
+        const TfyPerformer *performer = performer_once(r->loop, i);
+        if (!performer || !performer->restore) continue;
         performer->restore(r->loop, r->run->uuid, json_object_get(json, performer->name));
     }
 }
