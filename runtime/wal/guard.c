@@ -101,17 +101,19 @@ static int refuse_stranger(const TfyLog *log, const struct stat *status, bool kn
 
 /* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its name:
  * later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other one, if only
- * as it was here. */
+ * as it was here. An opening writes them before the log has its number: a witness of a number that the log does not have
+ * is of one that died in between, perhaps before the sync. */
 static int begin_witness(TfyLog *log, const struct stat *status, bool known, char *error_text)
 {
     TfyWitness *witness = &log->witness;
     const int64_t sequence = witness->sequence;
+    const bool begun = known && !log->adopts && witness->epoch <= log->meta.epoch;
     if (!known || log->adopts) *witness = (TfyWitness){.sequence = sequence, .lsn = log->last};
     memcpy(witness->db, log->meta.db, sizeof witness->db);
     witness->epoch = log->meta.epoch + 1;
     witness->dev = (int64_t)status->st_dev;
     witness->ino = (int64_t)status->st_ino;
-    if (known && !log->adopts) return 0;
+    if (begun) return 0;
     if (tfy__witness_write(log->lock_fd, witness) == 0 && tfy__witness_write(log->lock_fd, witness) == 0 &&
         fsync(log->lock_fd) == 0)
         return 0;

@@ -256,6 +256,36 @@ static void test_torn_slot(void **state)
     refuses(place, false, "is missing");
 }
 
+/* How many slots an opening and its close write, when no record comes between. */
+static int64_t slots_of_opening(Place *place)
+{
+    TfyWitness before, after;
+    int64_t last;
+    assert_int_equal(tfy__witness_read_of(place->db, &before), 0);
+    assert_int_equal(open_as(place, place->db, (TfyLogOptions){0}, &last), 0);
+    assert_int_equal(tfy__witness_read_of(place->db, &after), 0);
+    return after.sequence - before.sequence;
+}
+
+/* An opening that died between writing the first slots and its first commit may have died before their sync, too: the next one writes and
+ * syncs them again. Others do not. */
+static void test_begun_twice(void **state)
+{
+    Place *place = *state;
+    TfyWitness witness;
+    make_database(place->db, 40, 0, false);
+    assert_int_equal(slots_of_opening(place), 1);
+    assert_int_equal(tfy__witness_read_of(place->db, &witness), 0);
+    witness.epoch++;
+    char name[160];
+    name_of(place, "-tfy", name);
+    const int fd = open(name, O_RDWR);
+    assert_int_equal(tfy__witness_write(fd, &witness), 0);
+    close(fd);
+    assert_int_equal(slots_of_opening(place), 3);
+    takes(place, 40);
+}
+
 static int fail_commit(void *state, int call)
 {
     int *left = state;
@@ -358,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_closed_without_witness, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_older_file, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_torn_slot, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_begun_twice, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_failed_sync, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_page_sums, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_foreign_pages, make_place, remove_place),
