@@ -18,6 +18,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What gcc and clang know by name; a plain C11 compiler (tcc) gets it spelled out. */
+#ifdef __GNUC__
+#define TFY__IS_FINITE(X) __builtin_isfinite(X)
+#define TFY__ABS(X)       __builtin_fabs(X)
+#define TFY__RARELY(X)    __builtin_expect(X, 0)
+#define TFY__TRAP()       __builtin_trap()
+#define TFY__NEVER()      __builtin_unreachable()
+#else
+#include <math.h>
+#include <stdlib.h>
+#define TFY__IS_FINITE(X) isfinite(X)
+#define TFY__ABS(X)       fabs(X)
+#define TFY__RARELY(X)    (X)
+#define TFY__TRAP()       abort()
+#define TFY__NEVER()      ((void)0)
+#endif
+
 /* ---- error codes of the C API: 0 is success, all others negative ---- */
 enum {
     TFY_OK = 0,
@@ -390,17 +407,40 @@ static inline void tfy_put_error(TfyTask *task, TfyObj *error)
 
 /* ---- arithmetic ---- */
 
+/* *out is the result modulo 2^64; true: it does not fit. */
+#ifdef __GNUC__
+#define tfy__add_overflows(A, B, OUT) __builtin_add_overflow(A, B, OUT)
+#define tfy__sub_overflows(A, B, OUT) __builtin_sub_overflow(A, B, OUT)
+#define tfy__mul_overflows(A, B, OUT) __builtin_mul_overflow(A, B, OUT)
+#else
+static inline bool tfy__add_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a + (uint64_t)b);
+    return b < 0 ? *out > a : *out < a;
+}
+static inline bool tfy__sub_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a - (uint64_t)b);
+    return b < 0 ? *out < a : *out > a;
+}
+static inline bool tfy__mul_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a * (uint64_t)b);
+    return a != 0 && ((a == -1 && b == INT64_MIN) || *out / a != b);
+}
+#endif
+
 static inline bool tfy_int_add(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
 {
-    return !__builtin_add_overflow(a, b, out) || tfy__overflow(t, line);
+    return !tfy__add_overflows(a, b, out) || tfy__overflow(t, line);
 }
 static inline bool tfy_int_sub(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
 {
-    return !__builtin_sub_overflow(a, b, out) || tfy__overflow(t, line);
+    return !tfy__sub_overflows(a, b, out) || tfy__overflow(t, line);
 }
 static inline bool tfy_int_mul(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
 {
-    return !__builtin_mul_overflow(a, b, out) || tfy__overflow(t, line);
+    return !tfy__mul_overflows(a, b, out) || tfy__overflow(t, line);
 }
 static inline bool tfy_int_div(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
 {
@@ -422,7 +462,7 @@ static inline bool tfy_int_neg(TfyTask *t, uint32_t line, int64_t a, int64_t *ou
 static inline bool tfy__finite(TfyTask *t, uint32_t line, double value, double *out)
 {
     *out = value;
-    return __builtin_isfinite(value) || tfy__not_finite(t, line);
+    return TFY__IS_FINITE(value) || tfy__not_finite(t, line);
 }
 static inline bool tfy_float_add(TfyTask *t, uint32_t line, double a, double b, double *out)
 {
@@ -449,7 +489,7 @@ bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out);   
 TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals); /* a fixed number of them */
 static inline double tfy_float_abs(double a)
 {
-    return __builtin_fabs(a);
+    return TFY__ABS(a);
 }
 static inline double tfy_float_min(double a, double b)
 {
@@ -865,14 +905,14 @@ bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attri
 /* Did what a frame waited for raise an error? Mostly not. */
 static inline bool tfy__raised(const TfyTask *task)
 {
-    return __builtin_expect(task->error != NULL, 0);
+    return TFY__RARELY(task->error != NULL);
 }
 
 /* A frame's pc is always one of its points. */
 #ifdef TFY_POISON
-#define TFY__NO_POINT __builtin_trap()
+#define TFY__NO_POINT TFY__TRAP()
 #else
-#define TFY__NO_POINT __builtin_unreachable()
+#define TFY__NO_POINT TFY__NEVER()
 #endif
 
 /* What a part of a long workflow answers when another part goes on. */
@@ -900,7 +940,7 @@ static inline void tfy__poison(void *place, const char *map)
             live++;
             continue;
         }
-        if (map[slot] == 'o' && slots[slot].o && slots[slot].o->type) __builtin_trap();
+        if (map[slot] == 'o' && slots[slot].o && slots[slot].o->type) TFY__TRAP();
         slots[slot] = map[slot] == 'o' ? tfy_of_obj((TfyObj *)&dead) : tfy_of_int((int64_t)TFY_POISON_WORD);
     }
 }
