@@ -19,6 +19,7 @@ check "no warnings from gcc with sanitizers and poison" clean_c gcc -O1 -DTFY_PO
 programs="$programs $(echo "$repository"/examples/*/*.tfy)"
 check "no warnings from gcc -O2" clean_c gcc -O2
 if command -v clang >/dev/null 2>&1; then check "no warnings from clang" clean_c clang -fsyntax-only; fi
+if command -v tcc >/dev/null 2>&1; then check "no warnings from a plain C11 compiler" clean_c tcc; fi
 
 # Breaks runs at every stop and at every allocation.
 leaks()
