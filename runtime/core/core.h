@@ -146,7 +146,7 @@ typedef struct Limiter {
     const TfyTool *tool;
     uint32_t in_use;                  /* steps that were admitted and have not left */
     uint32_t start_head, start_count; /* ring of tool->rate entries: */
-    int64_t *starts;                  /* the newest starts, wall clock, ascending */
+    int64_t *starts;                  /* the newest starts, monotonic clock (ns), ascending */
     uint64_t timer;                   /* when the window has moved; 0: nobody waits for that */
     LimitTurn *first;                 /* runs in whose name steps wait, the next to be served first */
     struct Limiter *next;

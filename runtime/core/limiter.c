@@ -1,8 +1,9 @@
 /* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often within a time.
  *
  * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what waits here has not.
- * Admission is not recorded: a replay goes on without waiting wherever the history goes on. The window of a rate is one of the wall clock;
- * runs that are taken up again bring along when their steps began (StepStart) or ended (everything else), so a restart does not open it anew.
+ * Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs that are taken up again bring along when
+ * their steps began (StepStart) or ended (everything else), so a restart does not open the window of a rate anew. In a process that window is one
+ * of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later than now began now.
  *
  * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
 #include <stdlib.h>
@@ -56,35 +57,43 @@ static int64_t *start_at(const Limiter *limiter, uint32_t index)
 }
 
 /* Notes a start, in the order of time; the oldest makes room. */
-static void note_start(Limiter *limiter, int64_t at_ms)
+static void note_start(Limiter *limiter, int64_t at_ns)
 {
     uint32_t rate = limiter->tool->rate;
     if (!rate) return;
     if (limiter->start_count == rate) {
-        if (*start_at(limiter, 0) >= at_ms) return;
+        if (*start_at(limiter, 0) >= at_ns) return;
         limiter->start_head = (limiter->start_head + 1) % rate;
         limiter->start_count--;
     }
     uint32_t at = limiter->start_count++;
-    for (; at && *start_at(limiter, at - 1) > at_ms; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
-    *start_at(limiter, at) = at_ms;
+    for (; at && *start_at(limiter, at - 1) > at_ns; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
+    *start_at(limiter, at) = at_ns;
 }
 
-/* Milliseconds until the rate allows another start; 0: now. Never more than the window, whatever was done to the clock. */
-static int64_t rate_wait_ms(const Limiter *limiter)
+static int64_t window_ns(const TfyTool *tool)
+{
+    return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
+}
+
+/* Nanoseconds until the rate allows another start; 0: now. */
+static int64_t rate_wait_ns(const Limiter *limiter)
 {
     const TfyTool *tool = limiter->tool;
     if (!tool->rate || limiter->start_count < tool->rate) return 0;
-    int64_t wait_ms = *start_at(limiter, 0) + tool->rate_ms - limiter->loop->now_ms;
-    return wait_ms < 0 ? 0 : wait_ms > tool->rate_ms ? tool->rate_ms : wait_ms;
+    const int64_t wait_ns = *start_at(limiter, 0) + window_ns(tool) - limiter->loop->now_ns;
+    return wait_ns < 0 ? 0 : wait_ns;
 }
 
 void tfy__limit_note(const Pending *pending, const TfyLogRecord *record)
 {
     TfyLoop *loop = pending->call.loop;
-    if (loop->replay_only || !pending->call.site->tool->rate) return;
-    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
-    if (limiter) note_start(limiter, record->ts_ms);
+    const TfyTool *tool = pending->call.site->tool;
+    if (loop->replay_only || !tool->rate) return;
+    const int64_t ago_ms = record->ts_ms < loop->now_ms ? loop->now_ms - record->ts_ms : 0;
+    const int64_t ago_ns = ago_ms < window_ns(tool) / 1000000 ? ago_ms * 1000000 : window_ns(tool);
+    Limiter *limiter = limiter_of(loop, tool);
+    if (limiter) note_start(limiter, loop->now_ns - ago_ns);
 }
 
 /* ---- who waits ---- */
@@ -130,13 +139,13 @@ static bool anybody_waits(const Limiter *limiter)
 static bool has_room(const Limiter *limiter)
 {
     const TfyTool *tool = limiter->tool;
-    return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ms(limiter) == 0;
+    return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ns(limiter) == 0;
 }
 
 static void take(Pending *pending, Limiter *limiter)
 {
     limiter->in_use++;
-    note_start(limiter, limiter->loop->now_ms);
+    note_start(limiter, limiter->loop->now_ns);
     pending->limiter = limiter;
     pending->admitted = true;
 }
@@ -155,9 +164,9 @@ static void serve(Limiter *limiter)
         take(pending, limiter);
         tfy__step_queue(pending);
     }
-    int64_t wait_ms = rate_wait_ms(limiter);
-    if (!wait_ms || limiter->timer || !anybody_waits(limiter)) return;
-    limiter->timer = tfy__timers_add(&loop->timers, loop->now_ns + wait_ms * 1000000, window_moved, limiter);
+    const int64_t wait_ns = rate_wait_ns(limiter);
+    if (!wait_ns || limiter->timer || !anybody_waits(limiter)) return;
+    limiter->timer = tfy__timers_add(&loop->timers, loop->now_ns + wait_ns, window_moved, limiter);
     if (!limiter->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 

@@ -78,12 +78,51 @@ static void test_a_restart_opens_no_window(void **state)
     assert_in_range(three_with_a_restart_at(1700000001060), 0, 10);
 }
 
+/* ---- the wall clock is set while a process runs ---- */
+
+static int64_t leap_ms;
+static int64_t (*steady_wall_ms)(void *state);
+
+static int64_t leaping_wall_ms(void *state)
+{
+    return steady_wall_ms(state) + leap_ms;
+}
+
+/* How long the run with four steps takes when the clock leaps after the third, in milliseconds that nobody set. */
+static int64_t three_with_a_leap_of(int64_t by_ms)
+{
+    Bench bench = {0};
+    open_bench(&bench, NULL, 1700000000000);
+    steady_wall_ms = bench.loop->world.wall_ms;
+    bench.loop->world.wall_ms = leaping_wall_ms;
+    leap_ms = 0;
+    const int64_t from_ns = bench.world->mono_ns(bench.world->state);
+    start(&bench, "three");
+    while (bench.loop->runs_live) {
+        one_turn(bench.loop);
+        if (bench.world->mono_ns(bench.world->state) - from_ns >= 20000000) leap_ms = by_ms;
+    }
+    const int64_t took_ms = (bench.world->mono_ns(bench.world->state) - from_ns) / 1000000;
+    close_bench(&bench);
+    return took_ms;
+}
+
+static void test_a_set_clock_moves_no_window(void **state)
+{
+    static const int64_t year_ms = INT64_C(31536000000);
+    (void)state;
+    assert_in_range(three_with_a_leap_of(0), 100, 120);
+    assert_in_range(three_with_a_leap_of(year_ms), 100, 120);
+    assert_in_range(three_with_a_leap_of(-year_ms), 100, 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_meanings),
         cmocka_unit_test(test_runs_take_turns),
         cmocka_unit_test(test_a_restart_opens_no_window),
+        cmocka_unit_test(test_a_set_clock_moves_no_window),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_failures),
     };
