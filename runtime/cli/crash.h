@@ -52,12 +52,11 @@ typedef struct Outcome {
     char *counts;  /* how often it came to each place; with Case.rehearsed */
 } Outcome;
 
-/* Where processes are killed: what TFY_TEST_KILL says, or a system call for strace. */
+/* Where processes are killed: what TFY_TEST_KILL says, or what a tracer is told. */
 typedef struct Kill {
-    const char
-        *kind; /* "before", "after", "checkpoint", "point", or the name of a system call with strace; NULL: nowhere */
-    bool strace;
-    bool in_line;       /* commits on the loop's own thread */
+    const char *kind;          /* "before", "after", "checkpoint", "point", or a place the tracer knows; NULL: nowhere */
+    const char *const *tracer; /* words before the program's own, NULL-terminated; it kills the program, and ends like it; or NULL */
+    bool in_line;              /* commits on the loop's own thread */
     int count;          /* the n-th */
     long long after_us; /* not 0: from outside, so long after the start */
 } Kill;

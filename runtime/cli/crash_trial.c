@@ -97,22 +97,14 @@ static void end(Trial *trial)
 
 /* ---- processes of the program ---- */
 
-static const char *const inject_before[] = {"strace", "-qq", "-o", "/dev/null", "-e"};
-
 /* The program as one process of the trial, killed where it says. */
 static int launch(Trial *trial, const char *verb, const Kill *kill)
 {
     const Case *the = trial->the;
     Command command = {.out = "out", .err = "err", .in_line = kill && kill->in_line, .rehearsed = the->rehearsed};
-    char *trace = NULL, *inject = NULL, *point = NULL;
-    if (kill && kill->strace) {
-        trace = crash_text("trace=%s", kill->kind);
-        inject = crash_text("inject=%s:signal=SIGKILL:when=%d", kill->kind, kill->count);
-        for (size_t i = 0; i < sizeof inject_before / sizeof *inject_before; i++)
-            crash_command_add(&command, inject_before[i]);
-        crash_command_add(&command, trace);
-        crash_command_add(&command, "-e");
-        crash_command_add(&command, inject);
+    char *point = NULL;
+    if (kill && kill->tracer) {
+        crash_command_add_all(&command, kill->tracer);
         command.traced = true;
     } else if (kill && kill->after_us) {
         command.kill_us = kill->after_us;
@@ -127,10 +119,6 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     crash_command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
     trial->processes++;
     const int status = crash_command_run(&command, trial->dir);
-    /* The tracer may be gone a moment before its victim, which still holds the database then. */
-    if (command.traced && !crash_processes_gone()) complain(trial, "processes were left behind", NULL, NULL);
-    free(trace);
-    free(inject);
     free(point);
     return status;
 }

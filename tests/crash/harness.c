@@ -1,11 +1,12 @@
 /* harness.c: kills one program at every place there is, and checks that nobody can tell afterwards.
  *
  *   crash_harness --name N --program P --tfy T --scratch D [--setup SH] [--effects SH] [--ledger FILE] [--results FILE] [--kinds LIST]
- *                 [--every N] [--dense] [--random N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
+ *                 [--call-killer K] [--every N] [--dense] [--random N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
  *
- * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), strace (a sample of system calls),
- * double (a second kill while the run is taken up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills
- * at some moment; --shard splits the places between processes. The last line says how many trials passed and failed. */
+ * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), double (a second kill while the run is
+ * taken up); with call_killer.c also call (system calls, before they begin and when they are done) and resume (those of a process that takes
+ * the run up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard splits the
+ * places between processes. The last line says how many trials passed and failed. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -15,21 +16,26 @@
 
 #include "cli/crash.h"
 
-enum { COUNT_MAX = 100000 };
+enum {
+    COUNT_MAX = 100000,
+    CALL_STEP = 16, /* of a process's system calls each so many-th is enough for a sample */
+    RESUME_AT = 9,  /* the commit behind which a run is killed whose resume is killed at its calls */
+};
 
 /* The whole undertaking. */
 typedef struct Work {
     Case the;
     Outcome reference;
     const char *kinds;
-    int every;         /* each so many-th place */
-    bool dense;        /* every system call, and every pair of kills */
+    int every;  /* each so many-th place */
+    bool dense; /* every system call, and every pair of kills */
+    const char *call_killer;
     int random;        /* kills at some moment */
     int shard, shards; /* this process takes places whose number leaves shard when divided by shards */
     int place;         /* number of the next place */
     char *done;        /* the results file as it was */
     int passed, failed, skipped;
-    char *paths[3]; /* what the case names, made absolute */
+    char *paths[4]; /* what the case names, made absolute */
 } Work;
 
 /* ---- results ---- */
@@ -57,8 +63,7 @@ static void note(const Work *work, const char *id, Verdict verdict)
 
 static Verdict attempt(Work *work, const Kill *first, const Kill *second)
 {
-    char *id = crash_text("%s%s%s:%d", first->strace ? "strace:" : "", first->in_line ? "inline:" : "", first->kind,
-                          first->count);
+    char *id = crash_text("%s%s:%d", first->in_line ? "inline:" : "", first->kind, first->count);
     if (second) {
         char *both = crash_text("%s+%s:%d", id, second->kind, second->count);
         free(id);
@@ -87,14 +92,56 @@ static void all_places(Work *work, const char *kind)
     }
 }
 
-/* A sample: near the beginning each, later ever more seldom. */
-static void some_calls(Work *work, const char *call, bool in_line)
+/* A kill at a system call: what the tracer is told. */
+typedef struct CallKill {
+    Kill kill;
+    char place[32];
+    const char *words[3];
+} CallKill;
+
+static const Kill *at_call(const Work *work, CallKill *call, const char *side, int count)
 {
-    for (int count = 1; count < COUNT_MAX; count += work->dense ? 1 : 1 + count * work->every / 3) {
-        if (work->place++ % work->shards != work->shard) continue;
-        if (attempt(work, &(Kill){.kind = call, .strace = true, .in_line = in_line, .count = count}, NULL) == UNREACHED)
-            return;
+    snprintf(call->place, sizeof call->place, "%s:%d", side, count);
+    call->words[0] = work->call_killer;
+    call->words[1] = call->place;
+    call->words[2] = NULL;
+    call->kill = (Kill){.kind = side, .count = count, .tracer = call->words};
+    return &call->kill;
+}
+
+/* Kills at system calls 1 to last: of the first process, or, when that is killed at a place of its own, of the one that takes the run up. Dense:
+ * on both sides of each call; else of some, the sides in turn. */
+static void calls(Work *work, const Kill *first, int last)
+{
+    static const char *const sides[] = {"enter", "leave"};
+    const int step = work->dense ? 1 : CALL_STEP * work->every;
+    CallKill call;
+    for (int count = 1, turn = 0; count <= last; count += step, turn++) {
+        for (int side = 0; side < 2; side++) {
+            if (!work->dense && side != turn % 2) continue;
+            if (work->place++ % work->shards != work->shard) continue;
+            const Kill *kill = at_call(work, &call, sides[side], count);
+            if (attempt(work, first ? first : kill, first ? kill : NULL) == UNREACHED) return;
+        }
     }
+}
+
+/* The same in the process that takes the run up. How many calls that makes is counted first. */
+static void calls_of_resume(Work *work)
+{
+    const Kill first = {.kind = "after", .count = RESUME_AT, .in_line = true};
+    char *file = crash_text("%s/calls", work->the.scratch), *where = crash_text("count:%s", file);
+    const char *const words[] = {work->call_killer, where, NULL};
+    const Kill nowhere = {.kind = "count", .tracer = words};
+    const Verdict verdict = crash_trial_run(&work->the, &work->reference, "counting", &first, &nowhere, stdout);
+    if (verdict == PASSED) {
+        char *count = crash_file_text("", file);
+        calls(work, &first, atoi(count));
+        free(count);
+    }
+    work->failed += verdict == FAILED;
+    free(where);
+    free(file);
 }
 
 /* The second kill falls early, in the middle and late in the resume; some of them come too late, which is a trial like any other. */
@@ -129,9 +176,6 @@ static bool wanted(const Work *work, const char *kind)
 
 static void go_through(Work *work)
 {
-    static const char *const calls[] = {"write",   "pwrite64",   "fdatasync", "fsync",     "sendmsg",
-                                        "recvmsg", "clone",      "clone3",    "execve",    "rename",
-                                        "openat",  "epoll_wait", "unlink",    "ftruncate", "read"};
     if (wanted(work, "commit")) {
         all_places(work, "before");
         all_places(work, "after");
@@ -144,8 +188,8 @@ static void go_through(Work *work)
         doubles(work, "point", "after");
     }
     moments(work);
-    for (size_t i = 0; wanted(work, "strace") && i < sizeof calls / sizeof *calls; i++)
-        some_calls(work, calls[i], i % 3 != 2);
+    if (work->call_killer && wanted(work, "call")) calls(work, NULL, COUNT_MAX);
+    if (work->call_killer && wanted(work, "resume")) calls_of_resume(work);
 }
 
 /* ---- the command line ---- */
@@ -172,6 +216,7 @@ static void read_options(Work *work, int argc, char **argv)
         LEDGER,
         RESULTS,
         KINDS,
+        KILLER,
         EVERY,
         RANDOM,
         SHARD,
@@ -180,9 +225,9 @@ static void read_options(Work *work, int argc, char **argv)
         LOOSE,
         VERBOSE
     };
-    static const char *const names[] = {"name",   "program", "tfy",   "scratch", "setup",  "effects",
-                                        "ledger", "results", "kinds", "every",   "random", "shard",
-                                        "again",  "dense",   "loose", "verbose"};
+    static const char *const names[] = {"name",   "program", "tfy",   "scratch",     "setup",  "effects",
+                                        "ledger", "results", "kinds", "call-killer", "every",  "random",
+                                        "shard",  "again",   "dense", "loose",       "verbose"};
     struct option options[VERBOSE + 1] = {{0}};
     for (int i = 0; i < VERBOSE; i++)
         options[i] = (struct option){.name = names[i], .has_arg = i + 1 < DENSE, .val = i + 1};
@@ -197,6 +242,7 @@ static void read_options(Work *work, int argc, char **argv)
         case LEDGER: work->the.ledger = optarg; break;
         case RESULTS: work->the.results = optarg; break;
         case KINDS: work->kinds = optarg; break;
+        case KILLER: work->call_killer = absolute(&work->paths[3], optarg); break;
         case EVERY: work->every = atoi(optarg); break;
         case SHARD: sscanf(optarg, "%d/%d", &work->shard, &work->shards); break;
         case DENSE: work->dense = true; break;
@@ -229,6 +275,6 @@ int main(int argc, char **argv)
     printf("%d passed, %d failed\n", work.passed, work.failed);
     crash_trial_outcome_free(&work.reference);
     free(work.done);
-    for (int i = 0; i < 3; i++) free(work.paths[i]);
+    for (size_t i = 0; i < sizeof work.paths / sizeof *work.paths; i++) free(work.paths[i]);
     return work.failed != 0;
 }

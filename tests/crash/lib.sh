@@ -22,7 +22,7 @@ crash()
     for shard in 0 1; do
         mkdir -p "$scratch/$program-$shard"
         "$build/tests/crash/crash_harness" --name "$program${label:-}" --program "$scratch/$program" --tfy "$build/tfy" \
-            --scratch "$scratch/$program-$shard" --shard "$shard/2" "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
+            --call-killer "$build/tests/crash/call_killer" --scratch "$scratch/$program-$shard" --shard "$shard/2" "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
         eval "pid$shard=\$!"
     done
     for shard in 0 1; do

@@ -2,7 +2,8 @@
 # tests/soak/run.sh [PART…]: the long trials. They can be stopped at any time and begun again: every trial that is done stands in
 # soak-results.tsv (program@commit, trial, ok or failed, separated by tabs) and is not done twice for one commit; failed ones are.
 #
-#   crash    SIGKILL at every place of every example, densely, and at many moments   (SOAK_MOMENTS of each, 500)
+#   crash    SIGKILL at every commit and stop of every example, and at many moments   (SOAK_MOMENTS of each, 500)
+#   calls    SIGKILL at every system call of a run, before it begins and when it is done, and of the process that takes a run up
 #   asan     the same of the two programs of the tests, with sanitizers and no dense ones
 #   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
 #   unit     every unit test SOAK_REPEATS (50) times, with sanitizers
@@ -12,7 +13,8 @@
 #   power    power cuts in the simulated world, amid its writes, until there were SOAK_CUTS (20000); a trial for each 500 seeds
 #   flips    every byte of a database and of its -wal file changed, one at a time
 #   planted  every bug of tests/planted, which the simulation has to find
-#   fault    every allocation, write, sync and open of two runs made to fail, in SOAK_FAULT_PARTS (40)
+#   fault    every allocation, write, sync and open of runs and of commands made to fail, in SOAK_FAULT_PARTS (40)
+#   leaks    the same with sanitizers: nothing may be lost on the way out
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -63,15 +65,22 @@ asan_build()
 soak_crash()
 {
     crash_build "$root/build"
-    crash_ledger --results "$results" --dense --random "${SOAK_MOMENTS:-500}"
-    crash_team --results "$results" --dense --random "${SOAK_MOMENTS:-500}"
+    kinds="--kinds commit,point,double"
+    crash_ledger --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_team --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
     for folder in "$root"/examples/*/; do
         example=$(basename "$folder")
         # Descriptors do not outlive their process: what these say depends on the kill.
         case $example in code_agent | *_server | stdin_loop) continue ;; esac
-        [ -f "$folder/expected" ] && crash_example "$example" --results "$results" --random "${SOAK_MOMENTS:-500}"
+        [ -f "$folder/expected" ] && crash_example "$example" --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
     done
-    crash_code_agent --results "$results" --random "${SOAK_MOMENTS:-500}"
+    crash_code_agent --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
+}
+
+soak_calls()
+{
+    crash_build "$root/build"
+    crash_ledger --results "$results" --dense --kinds call,resume
 }
 
 soak_asan()
@@ -191,6 +200,17 @@ soak_fault()
     done
 }
 
+soak_leaks()
+{
+    asan_build
+    part=1
+    while [ "$part" -le "${SOAK_FAULT_PARTS:-40}" ]; do
+        once_for leaks "part $part of ${SOAK_FAULT_PARTS:-40}" env CC=clang CFLAGS="$sanitize" sh "$root/tests/fault/run.sh" "$root/build-soak" \
+            "$part/${SOAK_FAULT_PARTS:-40}"
+        part=$((part + 1))
+    done
+}
+
 soak_model()
 {
     crashes=2
@@ -200,13 +220,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash asan fuzz unit tsan programs sim power flips planted fault model
+[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault and model" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
