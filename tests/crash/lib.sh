@@ -12,20 +12,24 @@ crash_build()
     unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 }
 
-# crash NAME HARNESS-OPTIONS -- ARGUMENTS: the harness on $scratch/NAME in two processes; adds to $passed and $failed.
+# crash NAME HARNESS-OPTIONS -- ARGUMENTS: the harness on $scratch/NAME in CRASH_JOBS (2) processes, since trials mostly wait; adds to $passed and
+# $failed.
 passed=0
 failed=0
 crash()
 {
     program=$1
     shift
-    for shard in 0 1; do
+    jobs=${CRASH_JOBS:-2}
+    shards=$(seq 0 $((jobs - 1)))
+    for shard in $shards; do
         mkdir -p "$scratch/$program-$shard"
         "$build/tests/crash/crash_harness" --name "$program${label:-}" --program "$scratch/$program" --tfy "$build/tfy" \
-            --call-killer "$build/tests/crash/call_killer" --scratch "$scratch/$program-$shard" --shard "$shard/2" "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
+            --call-killer "$build/tests/crash/call_killer" --scratch "$scratch/$program-$shard" --shard "$shard/$jobs" \
+            "$@" >"$scratch/$program-$shard.log" 2>&1 </dev/null &
         eval "pid$shard=\$!"
     done
-    for shard in 0 1; do
+    for shard in $shards; do
         eval "wait \$pid$shard" || true
         log=$scratch/$program-$shard.log
         counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
@@ -35,7 +39,7 @@ crash()
         fi
         grep -v '^[0-9][0-9]* passed, ' "$log"
         set -- ${counts:-0 0}
-        echo "$program, half $((shard + 1)): $1 trials passed, $2 failed"
+        echo "$program, part $((shard + 1)) of $jobs: $1 trials passed, $2 failed"
         passed=$((passed + $1))
         failed=$((failed + $2))
     done
