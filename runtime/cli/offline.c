@@ -263,7 +263,7 @@ int tfy__offline_request(const char *db_path, const json_t *request, const char 
         if (code == TFY_OK) code = obey(log, history, request, run, by, error_text);
         for (uint32_t i = 0; i < history->task_count; i++) tfy__log_forget_task(log, &history->tasks[i]);
     }
-    int closed = tfy__log_close(log, true);
+    int closed = tfy__log_close_saying(log, true, error_text);
     tfy__history_free(history);
     return code == TFY_OK ? closed : code;
 }

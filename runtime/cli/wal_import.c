@@ -299,9 +299,8 @@ static int import_all(const TfyArgs *args, Exported *exported, int count)
         if (code) status = tfy__fail(tfy__exit_status(code), "%s", exported[i].error);
         if (code == TFY_E_STATE) code = 0; /* it is there; the others may not be */
     }
-    const int closed = tfy__log_close(log, true);
-    if (closed && status == EXIT_DONE)
-        status = tfy__fail(tfy__exit_status(closed), "%s could not be written; check the disk", options.path);
+    const int closed = tfy__log_close_saying(log, true, error);
+    if (closed && status == EXIT_DONE) status = tfy__fail(tfy__exit_status(closed), "%s", error);
     return tfy__flush_stdout(status);
 }
 

@@ -1011,6 +1011,7 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tfy__loop_fail_log(TfyLoop *loop, int code); /* the log took no record: its own sentence, with how far it is safe */
 void tfy__loop_clock(TfyLoop *loop);
 uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);
 /* The file a line of the program lies in, NULL for its main file; *line becomes the line within it. */

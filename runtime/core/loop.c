@@ -35,6 +35,13 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     if (code == TFY_E_NOMEM && loop->log) tfy__log_give_up(loop->log, "memory ran out");
 }
 
+void tfy__loop_fail_log(TfyLoop *loop, int code)
+{
+    char text[TFY_ERROR_TEXT];
+    tfy__log_error_text(loop->log, text);
+    tfy__loop_fail(loop, code, "%s", text);
+}
+
 void tfy__loop_clock(TfyLoop *loop)
 {
     loop->now_ns = loop->world.mono_ns(loop->world.state);
@@ -429,8 +436,7 @@ static void wake_durable(TfyLoop *loop)
     int code = tfy__log_error(loop->log);
     char text[TFY_ERROR_TEXT];
     if (code < 0) {
-        tfy__log_error_text(loop->log, text);
-        tfy__loop_fail(loop, code, "%s", text);
+        tfy__loop_fail_log(loop, code);
         return;
     }
     if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);

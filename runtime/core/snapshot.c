@@ -723,9 +723,7 @@ int tfy__snapshot_write(Run *run)
     if (can_have(run, &folded) && (!folded || tfy__unfold_run(run, UINT32_MAX)) && write_run(&w)) {
         lsn =
             tfy__log_append(loop->log, &run->root->log, TFY_R_SNAPSHOT, run->root->log.step, 0, w.out.data, w.out.len);
-        if (lsn < 0)
-            tfy__loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
-                           (long long)tfy__log_durable(loop->log));
+        if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
         loop->metrics.records[TFY_R_SNAPSHOT]++;
     }
     if (folded) tfy__fold_run(run);

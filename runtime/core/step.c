@@ -252,9 +252,7 @@ int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_
         return TFY_E_NOMEM;
     }
     int64_t lsn = tfy__log_append(loop->log, &cold->log, type, step, point, payload->data, payload->len);
-    if (lsn < 0)
-        tfy__loop_fail(loop, (int)lsn, "the log could not be written; the last durable record is %lld",
-                       (long long)tfy__log_durable(loop->log));
+    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
     loop->metrics.records[type]++;
     if (cold->task) cold->task->passages = 0;
     tfy__snapshot_count(cold->run, payload->len);

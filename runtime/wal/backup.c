@@ -137,7 +137,7 @@ static int open_as_it_is(const char *path, char *error_text)
     TfyLog *log;
     const TfyLogOptions options = {.path = path, .existing = true, .no_thread = true};
     const int code = tfy__log_open(&log, &options, error_text);
-    return code ? code : tfy__log_close(log, true);
+    return code ? code : tfy__log_close_saying(log, true, error_text);
 }
 
 static int doubt_runs(TfyLog *log, TfyAdopted *adopted, char *error_text)
@@ -177,10 +177,6 @@ int tfy__adopt(const char *path, const char *version, bool force, TfyAdopted *ad
     /* One commit for all: a copy is adopted or it is not. */
     const int64_t lsn = tfy__import_opened(log, version, "adopted");
     code = lsn < 0 ? (int)lsn : doubt_runs(log, adopted, error_text);
-    if (code) {
-        tfy__log_close(log, false);
-        return code;
-    }
-    code = tfy__log_close(log, true);
-    return code ? tfy__log_refuse(error_text, code, "%s could not be written; check the disk", path) : 0;
+    const int closed = tfy__log_close_saying(log, !code, error_text);
+    return code ? code : closed;
 }

@@ -484,10 +484,9 @@ int tfy__gc(const char *path, const TfyGcOptions *options, TfyGcProgress *progre
     int code = open_logs(&gc);
     if (!code) code = options->dry_run ? look_only(&gc) : collect(&gc, progress, state);
     if (code) refuse(&gc, code);
-    const int archived = tfy__log_close(gc.archive, true), closed = tfy__log_close(gc.log, !code);
-    if (!code && (archived || closed))
-        code = tfy__log_refuse(error_text, TFY_E_IO, "%s could not be closed in order; check the disk",
-                               archived ? options->archive : path);
+    const int archived = tfy__log_close_saying(gc.archive, true, error_text),
+              closed = tfy__log_close_saying(gc.log, !code, error_text);
+    if (!code) code = archived ? archived : closed;
     free(gc.marks);
     free(gc.tids);
     if (code) {

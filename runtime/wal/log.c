@@ -163,6 +163,11 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
 
 int tfy__log_close(TfyLog *log, bool clean)
 {
+    return tfy__log_close_saying(log, clean, NULL);
+}
+
+int tfy__log_close_saying(TfyLog *log, bool clean, char *error_text)
+{
     if (!log) return 0;
     if (log->read_only) {
         free_log(log, false);
@@ -175,6 +180,7 @@ int tfy__log_close(TfyLog *log, bool clean)
         tfy__writer_hand_over(log);
     }
     const int code = tfy__log_full(log) ? TFY_E_IO : tfy__log_error(log);
+    if (code && error_text) tfy__log_error_text(log, error_text);
     free_log(log, clean && !code);
     return code;
 }

@@ -71,6 +71,8 @@ int tfy__log_open(TfyLog **log, const TfyLogOptions *options, char *error_text);
 
 /* clean: writes a mark and meta.clean = 1. Waits for the writer. */
 int tfy__log_close(TfyLog *log, bool clean);
+/* The same; when something could not be written, now or before, error_text (TFY_ERROR_TEXT bytes) says so and how far the log is safe. */
+int tfy__log_close_saying(TfyLog *log, bool clean, char *error_text);
 
 int64_t tfy__log_epoch(const TfyLog *log);       /* of this opening */
 const uint8_t *tfy__log_uuid(const TfyLog *log); /* 16 bytes: the database's id */

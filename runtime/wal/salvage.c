@@ -454,7 +454,7 @@ static int write_runs(Salvage *salvage, const char *to, const char *version, cha
         code = write_run(salvage, log, i, error_text);
         salvage->result->count += !code;
     }
-    const int closed = tfy__log_close(log, !code);
+    const int closed = tfy__log_close_saying(log, !code, error_text);
     return code ? code : closed;
 }
 

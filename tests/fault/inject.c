@@ -1,4 +1,6 @@
 /* inject.c: a library to be loaded before all others (LD_PRELOAD). It makes the N-th call of one kind fail, or that and all after it.
+ * With -DSANITIZED it is an object to be linked into a program that has clang's sanitizers, itself compiled without: their functions for memory
+ * stand behind its own, so that what is lost on the way out of a fault is found.
  *
  *   FAULT=KIND:N[:ever]   KIND: malloc (calloc and realloc too), write, pwrite, sync (fsync and fdatasync), open; N counts from 1
  *   CLOCK=SECONDS[:MS]    the wall clock is so far ahead (or behind), from MS milliseconds after the start on
@@ -30,9 +32,15 @@ static long at;
 static bool ever, armed;
 static char count_file[512];
 
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
+#ifdef SANITIZED
+#define REAL(name_) __interceptor_##name_
+#else
+#define REAL(name_) __libc_##name_
+#endif
+
+void *REAL(malloc)(size_t size);
+void *REAL(calloc)(size_t count, size_t size);
+void *REAL(realloc)(void *old, size_t size);
 
 static long ahead_s, ahead_from_ms;
 
@@ -101,17 +109,17 @@ __attribute__((constructor)) static void arm(void)
 
 void *malloc(size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_malloc(size);
+    return fails(MALLOC, ENOMEM) ? NULL : REAL(malloc)(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_calloc(count, size);
+    return fails(MALLOC, ENOMEM) ? NULL : REAL(calloc)(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return fails(MALLOC, ENOMEM) ? NULL : __libc_realloc(old, size);
+    return fails(MALLOC, ENOMEM) ? NULL : REAL(realloc)(old, size);
 }
 
 /* ---- files ---- */
