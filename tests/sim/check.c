@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "net.h"
 
 enum { LATE_MS = 4 };
 
@@ -220,6 +220,7 @@ static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
 {
     check_acks(history, index);
     check_begun(history, run->uuid);
+    sim_check_traffic(history, run->uuid);
     if (run->over) check_over(run, history);
     check_replay(history, history->run.state >= TFY_TASK_COMPLETED);
 }
@@ -239,6 +240,7 @@ void sim_check_recovered(TfyLog *log)
                 if (strcmp(sim.entries[e].run, run->uuid) == 0)
                     sim_broken("d3", "%s of %s began, and the log knows nothing of the run", sim.entries[e].tool,
                                run->workflow);
+            sim_check_no_traffic(run->uuid, run->workflow);
             run->uuid[0] = '\0';
             continue;
         }

@@ -25,7 +25,10 @@ if [ -z "$work" ]; then
     trap 'exit 130' INT TERM
 fi
 wraps=
-for call in open64 stat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom; do wraps="$wraps -Wl,--wrap=$call"; done
+for call in open64 stat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom socket bind listen accept4 connect recv send poll \
+    getsockopt setsockopt getsockname getpeername; do
+    wraps="$wraps -Wl,--wrap=$call"
+done
 if [ ! -x "$work/sim" ]; then
     if [ -n "$source" ]; then
         cp "$source" "$work/programs.tfy" || exit 1

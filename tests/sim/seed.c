@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "sim.h"
+#include "net.h"
 #include "wal/log_state.h"
 
 enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40, FETCHES_MAX = 20 };
@@ -69,6 +69,8 @@ static void bury(SimDeath death)
     sim_ledger_die();
     sim_disk_die(death);
     sim_system_die();
+    sim_net_die(death);
+    sim_traffic_die();
     sim.loop = NULL;
     if (!sim.plan.still) sim.now_ns += (int64_t)sim_below(&sim.chance, 200) * MS;
 }
@@ -324,7 +326,7 @@ static bool can_run(void)
 {
     const TfyLoop *loop = sim.loop;
     if (tfy__log_full(loop->log)) return false;
-    return loop->ring_head != loop->ring_tail || loop->work_first;
+    return loop->ring_head != loop->ring_tail || loop->work_first || sim_net_awake();
 }
 
 /* Moves on when nothing can run. False: nothing will ever happen again. */
@@ -530,9 +532,25 @@ static bool expect(SimRun *run)
     tfy_close(sim.loop);
     sim_forget_events();
     sim_system_die();
+    sim_net_forget();
     sim = kept;
     run->expect = told;
     return told != NULL;
+}
+
+/* A program that could open descriptors keeps all its runs in memory. Where nobody does, nobody could: so others are parked. */
+static void without_sockets(void)
+{
+    static const TfySite *sites[1 << 16];
+    for (uint32_t i = 0; i < sim.run_count; i++)
+        if (strncmp(sim.runs[i].workflow, "root_n", 6) == 0) return;
+    if (sim_program.point_count > sizeof sites / sizeof *sites) return;
+    for (uint32_t i = 0; i < sim_program.point_count; i++) {
+        const TfySite *site = sim_program.sites[i];
+        bool opens = site && site->tool && site->tool->family >= TFY_F_LISTEN && site->tool->family <= TFY_F_ADDRESS;
+        sites[i] = opens ? NULL : site;
+    }
+    sim_program.sites = sites;
 }
 
 static void choose_runs(void)
@@ -547,7 +565,8 @@ static void choose_runs(void)
         const char *name = roots[sim_below(&sim.chance, count)];
         if (sim_percent(&sim.chance, 50)) { /* work.tfy's */
             char own[16];
-            snprintf(own, sizeof own, "root_w%u", 1 + sim_below(&sim.chance, 9));
+            bool sockets = sim.plan.sockets && sim_percent(&sim.chance, 70);
+            snprintf(own, sizeof own, "root_%c%u", sockets ? 'n' : 'w', 1 + sim_below(&sim.chance, sockets ? 4 : 9));
             for (uint32_t i = 0; i < count; i++)
                 if (strcmp(roots[i], own) == 0) name = roots[i];
         }
@@ -664,6 +683,8 @@ static void make_plan(uint64_t seed)
         plan->fail_sync = plan->full_op = 0;
     }
     if (sim_percent(&sim.chance, 60)) plan->mark_every = 3 + sim_below(&sim.chance, 60);
+    plan->sockets = sim_percent(&sim.chance, 40);
+    plan->levels = sim_percent(&sim.chance, 40);
 }
 
 void sim_run_seed(uint64_t seed, bool verbose)
@@ -674,6 +695,7 @@ void sim_run_seed(uint64_t seed, bool verbose)
     sim_program.layout = "{}";
     make_plan(seed);
     choose_runs();
+    without_sockets();
     sim.now_ns = 0;
     sim.trace = seed;
     volatile bool done = false;

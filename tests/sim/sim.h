@@ -15,17 +15,23 @@
  * event or timer. The writer of the log is an event too: it commits some turns after the loop has handed records over.
  *
  * Tools are performed outside, in the ledger: it survives every death. A tool begins, later has happened or not, and later answers; deaths fall
- * between. Sockets: the poller here has no descriptors yet; they will be events like the tools' answers (see world.c, poller).
+ * between. What comes and goes by sockets is simulated as well: net.h.
  *
  * What must hold, checked while it runs (w), after each death (d), and at the end (e):
  *   w1  what begins outside, is shown or is asked has the newest record of its task behind it, durable; nothing leaves after a failed write
  *   w2  a `once` tool begins outside once per key, and again only when its step was resolved with retry or it failed with a key of its own
  *   w3  a key that begins again has the same arguments
  *   w4  what a lock keeps apart is never under way twice in a run
+ *   w5  a connection ends outside when what was recorded before its close is durable
+ *   w6  the bytes that leave by a socket are those of its writes, in order, each once, and none behind a write that was stopped in the middle
+ *   w7  a descriptor stands for one socket and no other, in one life
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart
  *   d4  the history so far replays without a difference, and prints what the log says was printed
+ *   d5  what it says was read of a socket came there, in order, each byte once; what it says was written has left as a whole; a step hears Lost
+ *       when its socket is of an earlier life, and only then
+ *   d6  whoever listened, connected or wrote has in the log how it came to do so
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back is refused, or nothing that is read is other than it was
@@ -102,6 +108,8 @@ typedef struct SimPlan {
     bool scarce;         /* in some lives an allocation of a value fails, and the process ends */
     uint64_t no_memory;  /* … this one; 0: none */
     uint32_t mark_every; /* records between marks of the log; 0: the runtime\'s own number */
+    bool sockets;        /* some of its programs may have them */
+    bool levels;         /* the poller tells levels once, not edges */
 } SimPlan;
 
 /* Something that will happen outside. */

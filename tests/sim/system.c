@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "net.h"
 
 enum { FDS = 64 };
 static struct {
@@ -133,7 +133,7 @@ int __wrap_rename(const char *from, const char *to)
 int __wrap_unlink(const char *name)
 {
     if (!is_ours(name)) return __real_unlink(name);
-    if (sim_disk_unlink(name)) return 0;
+    if (sim_net_unlink(name) || sim_disk_unlink(name)) return 0;
     errno = ENOENT;
     return -1;
 }
@@ -174,6 +174,7 @@ ssize_t __wrap_pwrite64(int fd, const void *from, size_t len, off_t at)
 
 int __wrap_close(int fd)
 {
+    if (sim_socket_close(fd)) return 0;
     for (int i = 0; i < fd_count; i++)
         if (fds[i].fd == fd) {
             fds[i] = fds[--fd_count];

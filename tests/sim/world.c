@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "sim.h"
+#include "net.h"
 
 /* ---- chance ---- */
 
@@ -280,7 +280,7 @@ static void tool_abort(TfyCall *call)
 
 static const TfyPerformer sim_tools = {.name = "sim", .start = tool_start, .abort = tool_abort};
 
-/* ---- clock, memory, poller ---- */
+/* ---- clock, memory ---- */
 
 static int64_t world_mono(void *state)
 {
@@ -312,34 +312,6 @@ static void *world_alloc(void *state, void *old, size_t old_size, size_t new_siz
     return realloc(old, new_size);
 }
 
-/* Nothing here has descriptors. Sockets will be kept here: add and del name them, and wait hands out what events made ready. */
-static int poller_open(void **poller)
-{
-    static char nothing;
-    *poller = &nothing;
-    return 0;
-}
-static void poller_close(void *poller)
-{
-}
-static int poller_add(void *poller, int fd, uint32_t events, uint64_t tag)
-{
-    return TFY_E_INVALID;
-}
-static void poller_del(void *poller, int fd)
-{
-}
-static int poller_wait(void *poller, TfyFdEvent *events, int cap, int64_t timeout_ns)
-{
-    return 0;
-}
-static const TfyPoller sim_poller = {.name = "sim",
-                                     .open = poller_open,
-                                     .close = poller_close,
-                                     .add = poller_add,
-                                     .del = poller_del,
-                                     .wait = poller_wait};
-
 void sim_world_begin(void)
 {
     sim.world = (TfyWorld){.mono_ns = world_mono,
@@ -351,6 +323,7 @@ void sim_world_begin(void)
                            .folds = true,
                            .mark_every = sim.plan.mark_every};
     sim.world.performers[TFY_F_EXTERN] = &sim_tools;
+    for (int family = TFY_F_LISTEN; family <= TFY_F_ADDRESS; family++) sim.world.performers[family] = &sim_sockets;
     sim.boot_ns = sim.now_ns;
     sim.turn = 0;
     sim.acts = 0;
