@@ -1,0 +1,69 @@
+#!/bin/sh
+# Several processes want one database: one of them writes, the others hear who does, whoever is killed and whatever lies about.
+. "$here/lib.sh"
+cat >work.tfy <<'END'
+tool book(n: int) -> int once = exec ["sh", "-c", "echo \$1 >>ledger; echo \$1", "book", "${n}"]
+workflow main() -> int {
+    let first = yield book(1)
+    let go: int = yield signal("go")
+    let second = yield book(2)
+    return first + second + go
+}
+END
+tfy build work.tfy -o work >/dev/null
+
+# crowd COMMAND…: five processes at once; when four of them have ended, the one that is left is $owner, and its process $pid.
+crowd()
+{
+    rm -f status.* pid.*
+    for i in 1 2 3 4 5; do
+        sh -c 'i=$1; shift; "$@" >out.$i 2>err.$i </dev/null & echo $! >pid.$i; wait $!; echo $? >status.$i' crowd "$i" "$@" &
+    done
+    within 20 sh -c '[ "$(cat status.? | wc -l)" = 4 ]'
+    cat status.? >statuses
+    for i in 1 2 3 4 5; do [ -e "status.$i" ] || owner=$i; done
+    pid=$(cat "pid.$owner")
+}
+runs() { sqlite3 -readonly runs.db 'select count(*) from run'; }
+held() # all but the owner; by name
+{
+    [ "$(sort -u statuses)" = 75 ] && [ "$(grep -l "is held by pid $pid (work); wait until it ends, or stop it" err.? | wc -l)" = 4 ] ||
+        { cat err.?; return 1; }
+}
+
+crowd ./work run --db runs.db --wait
+check "of five that begin at once one has the database" held
+within 20 grep -q 1 ledger
+check "... and only that one's run is there" [ "$(runs)" = 1 ]
+kill -KILL "$pid"
+wait
+crowd ./work resume last --db runs.db --wait
+check "of five that take up a killed one's run one does" held
+tfy signal last go 7 --db runs.db >said 2>&1
+wait
+check "... and ends it" [ "$(cat "status.$owner" "out.$owner")" = "$(printf '0\n10')" ]
+check "what is once was done once" [ "$(cat ledger)" = "$(printf '1\n2')" ]
+run tfy verify --db runs.db
+check "the database is sound" ended 0
+
+# What the lock's file says of an owner that is gone keeps nobody out.
+printf 'pid 1 (init)\n' | dd of=runs.db-tfy conv=notrunc 2>dd
+start ./work run --db runs.db --wait
+check "a name that was left in the lock's file" within 20 sh -c '[ "$(wc -l <ledger)" = 3 ]'
+
+# Somebody takes the file for a leftover and deletes it while its owner lives; then another process adopts the database.
+rm runs.db-tfy
+older=$pid
+status=0
+tfy adopt --db runs.db >adopted 2>&1 </dev/null || status=$?
+check "who adopts it then is not kept out" [ "$status" = 0 ]
+tfy signal last go 7 --db runs.db >said 2>&1
+pid=$older
+finish
+check "the older owner stops at its next commit" ended 75 "since its lock was taken away"
+tfy signal last go 7 --db runs.db >said 2>&1
+run ./work resume last --db runs.db
+check "... and the run goes on with whoever comes next" ended 0
+check "... what is once was done once" [ "$(cat ledger)" = "$(printf '1\n2\n1\n2')" ]
+run tfy verify --db runs.db
+check "... the database is sound" ended 0
