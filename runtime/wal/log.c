@@ -96,6 +96,8 @@ static int carry_heads(TfyLog *log)
     for (size_t i = 0; !code && i < log->heads.room; i++) {
         const TfyHead *head = &log->heads.places[i];
         TfyStoreTask row;
+        if (head->tid == 0)
+            tfy__mark_touch(log, &log->self); /* in memory it is right; its row goes with the next mark */
         if (head->tid <= 0) continue;
         code = TFY_STORE(log->store, TFY_CALL_READ, get_task, head->tid, &row);
         if (code) break;

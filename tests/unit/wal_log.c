@@ -297,6 +297,23 @@ static void test_heads_survive_a_crash(void **state)
     tfy__log_close(log, false);
 }
 
+/* Nor may the database's own records go out of sight when somebody only opens and closes it after a crash, as adopting one's own file does. */
+static void test_own_head_survives_a_crash(void **state)
+{
+    Place *place = *state;
+    TfyLog *log = open_log(place, place->db, (TfyLogOptions){0});
+    assert_true(tfy__log_append(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, "{}", 2) > 0);
+    assert_int_equal(tfy__log_sync(log), 0);
+    tfy__log_close(log, false);
+    log = open_log(place, place->db, (TfyLogOptions){0});
+    const int64_t head = tfy__log_self(log)->head;
+    assert_true(head > 0);
+    assert_int_equal(tfy__log_close(log, true), 0);
+    log = open_log(place, place->db, (TfyLogOptions){0});
+    assert_int_equal(tfy__log_self(log)->head, head);
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +324,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_history_file, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_prefix, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_heads_survive_a_crash, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_own_head_survives_a_crash, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
