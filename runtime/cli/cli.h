@@ -81,6 +81,8 @@ typedef enum TfyOption {
     OPT_KEEP,
     OPT_MAX_SIZE,
     OPT_ARCHIVE,
+    OPT_COMPACT,
+    OPT_FROM_SNAPSHOT,
     OPT_DRY_RUN,
     OPT_COUNT
 } TfyOption;

@@ -45,8 +45,10 @@ static bool steps(const TfyArgs *args)
     return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
 }
 
-/* The program of a history, compiled. */
-static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
+/* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins at one is shown without
+ * them. */
+int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool debug,
+                          char **program)
 {
     char name[256];
     TfySourceMap map;
@@ -54,16 +56,22 @@ static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char
     snprintf(name, sizeof name, "%s", tfy__source_file(&map));
     char *bundle = tfy__source_bundle(&map);
     tfy__source_map_free(&map);
-    int from = first_extra(args);
     TfyCompile what = {.name = name,
                        .source = bundle ? bundle : history->program_source,
                        .bundle = bundle != NULL,
-                       .debug = steps(args),
-                       .extras = args->words + from,
-                       .extra_count = args->word_count - from};
+                       .debug = debug && !history->snapshot,
+                       .extras = extras,
+                       .extra_count = extra_count};
     int status = tfy__compile(&what, program);
     free(bundle);
     return status;
+}
+
+static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
+{
+    const int from = first_extra(args);
+    const bool debug = steps(args) && !args->option[OPT_FROM_SNAPSHOT];
+    return tfy__compile_recorded(history, args->words + from, args->word_count - from, debug, program);
 }
 
 /* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on failure. */
@@ -150,7 +158,7 @@ static int continue_as(const TfyArgs *args, const char *command)
                            .path = other,
                            .dirs = args->dirs,
                            .dir_count = args->dir_count,
-                           .debug = steps(args),
+                           .debug = steps(args) && !history->snapshot && !args->option[OPT_FROM_SNAPSHOT],
                            .extras = args->words + from,
                            .extra_count = args->word_count - from};
         status = tfy__compile(&what, &program);

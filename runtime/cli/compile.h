@@ -28,6 +28,11 @@ typedef struct TfyCompile {
  * after a message: EXIT_DATA for a program with mistakes, EXIT_MISSING without tfyc, C compiler or library. */
 int tfy__compile(const TfyCompile *what, char **program);
 
+/* The program of a run, from the source that its database holds (cmd_history.c). */
+struct TfyHistory;
+int tfy__compile_recorded(const struct TfyHistory *history, const char *const *extras, int extra_count, bool debug,
+                          char **program);
+
 /* What tfyc prints when it is given one option: a temporary file to be read and closed. The status it ended with; only EXIT_DONE leaves
  * a file. */
 int tfy__read_tfyc(const char *option, FILE **printed);

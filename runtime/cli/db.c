@@ -28,6 +28,13 @@ int tfy__db_history(const TfyArgs *args, TfyHistory **history)
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
+void tfy__db_say_base(const TfyHistory *history)
+{
+    if (history->run.base_lsn)
+        tfy__say("the run was compacted: of what came before record %lld little is left",
+                 (long long)history->run.base_lsn);
+}
+
 json_t *tfy__db_payload(const TfyLogRecord *record)
 {
     return json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);

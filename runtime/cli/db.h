@@ -13,6 +13,9 @@ int tfy__db_open(const TfyArgs *args, TfyLog **log);
 /* The run named by the first word, or the newest. */
 int tfy__db_history(const TfyArgs *args, TfyHistory **history);
 
+/* On stderr: of a compacted run only what came since is there. Nothing of others. */
+void tfy__db_say_base(const TfyHistory *history);
+
 /* A payload as JSON; NULL when it is none. The caller gives it back. */
 json_t *tfy__db_payload(const TfyLogRecord *record);
 

@@ -211,6 +211,11 @@ static int read_runs(const TfyArgs *args, TfyHistory *histories[2])
     for (int i = 0; i < 2 && status == EXIT_DONE; i++) {
         const int code = tfy__history_read(log, args->words[i], &histories[i], error);
         if (code != TFY_OK) status = tfy__fail(tfy__exit_status(code), "%s", error);
+        if (code == TFY_OK && histories[i]->run.base_lsn)
+            status = tfy__fail(EXIT_DATA,
+                               "run %s was compacted: its records before number %lld are gone, and a comparison begins "
+                               "with the first",
+                               args->words[i], (long long)histories[i]->run.base_lsn);
     }
     if (log) tfy__log_close(log, false);
     return status;

@@ -258,6 +258,12 @@ int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *requ
                  .error_text = error_text};
     TfyLogRun made;
     tfy__uuid_text(history->run.uuid, plan.run);
+    if (history->run.base_lsn)
+        return refuse(
+            &plan, TFY_E_STATE,
+            "run %s was compacted: its records before number %lld, with which a fork would begin, are gone; it "
+            "can only go on itself",
+            plan.run, (long long)history->run.base_lsn);
     snprintf(error_text, TFY_ERROR_TEXT, "memory ran out");
     int code = make_plan(&plan, request);
     if (!code && plan.fork.replaced != UINT32_MAX) plan.fork.payload = plan.payload;

@@ -302,12 +302,26 @@ static void report_due(const Standing *standing, json_t *object)
     json_decref(payload);
 }
 
+/* Of a run that was compacted: those that nobody had taken at the snapshot. */
+static int kept_signals(const TfyHistory *history, const char *name)
+{
+    const json_t *names = json_object_get(history->snapshot, "signals"), *one;
+    size_t i, kept = 0;
+    json_array_foreach(names, i, one)
+    {
+        const char *known = json_string_value(json_object_get(one, "name"));
+        if (known && strcmp(known, name) == 0) kept += json_array_size(json_object_get(one, "kept"));
+    }
+    return (int)kept;
+}
+
 /* Signals of a name that came and that no task has taken. */
 static int left_of_signal(const TfyHistory *history, const char *name)
 {
-    int left = 0;
+    int left = kept_signals(history, name);
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
+        if (record->lsn <= history->snapshot_lsn) continue;
         if (record->type == TFY_R_SIGNAL && has_member(record, "value")) left += says(record, "name", name);
         if (record->type == TFY_R_WOKE) left -= says(record, "name", name);
     }
@@ -393,6 +407,7 @@ static void report_source(const Inspection *inspection, json_t *report)
     for (int i = 0; i < 16; i++) sprintf(hash + 2 * i, "%02x", history->program_hash[i]);
     set_text(report, "program", hash);
     if (run->moved_lsn) json_object_set_new(report, "moved", json_integer(run->moved_lsn));
+    if (run->base_lsn) json_object_set_new(report, "base", json_integer(run->base_lsn));
     if (!run->origin_lsn) return;
     tfy__uuid_text(run->origin, origin);
     set_text(report, "origin", origin);
@@ -465,6 +480,8 @@ static void print_head(const json_t *report)
         printf("fork of    %s, at record %lld\n", text_of(report, "origin"), number_of(report, "origin_lsn"));
     if (json_object_get(report, "moved"))
         printf("program    %.12s, since record %lld\n", text_of(report, "program"), number_of(report, "moved"));
+    if (json_object_get(report, "base"))
+        printf("compacted  behind the snapshot that is record %lld\n", number_of(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", text_of(report, "ended"));
     if ((part = json_object_get(report, "plan"))) {
         printf("plan       ");

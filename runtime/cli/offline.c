@@ -190,9 +190,21 @@ static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *reque
     return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
 }
 
+/* Of a run that was compacted, the snapshot knows which signals had come. */
+static bool knows_signal(const json_t *snapshot, const char *id)
+{
+    const json_t *ids = json_object_get(snapshot, "signal_ids"), *one;
+    size_t i;
+    json_array_foreach(ids, i, one)
+    {
+        if (strcmp(json_string_value(one) ? json_string_value(one) : "", id) == 0) return true;
+    }
+    return false;
+}
+
 static bool was_sent(const TfyHistory *history, const char *id)
 {
-    bool sent = false;
+    bool sent = id && knows_signal(history->snapshot, id);
     for (uint32_t i = 0; id && i < history->record_count && !sent; i++) {
         if (!is_run_signal(&history->records[i])) continue;
         json_t *json = payload_of(&history->records[i]);

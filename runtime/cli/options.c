@@ -70,6 +70,8 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_KEEP] = {"keep", "N", "all runs that have ended but the newest N"},
     [OPT_MAX_SIZE] = {"max-size", "SIZE", "oldest first, until the database needs no more than this, such as 1G"},
     [OPT_ARCHIVE] = {"archive", "FILE", "put the runs into this database before they go"},
+    [OPT_COMPACT] = {"compact", NULL, "runs that stay lose what came before their newest snapshot"},
+    [OPT_FROM_SNAPSHOT] = {"from-snapshot", NULL, "begin at the newest snapshot, as a resume does"},
     [OPT_DRY_RUN] = {"dry-run", NULL, "only say what would go"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
@@ -108,7 +110,7 @@ static const TfyCommandInfo COMMANDS[] = {
      RUNNING | BIT(OPT_ALL) | BIT(OPT_WITH) | BIT(OPT_DIR), 0, -1},
     {"replay", "RUN [FILE.c ...]", "run a history again without performing anything, and compare",
      BIT(OPT_DB) | BIT(OPT_PROGRAM) | BIT(OPT_JSON) | BIT(OPT_DIR) | BIT(OPT_STEPPING) | BIT(OPT_UNTIL) |
-         BIT(OPT_EVENTS) | BIT(OPT_PRINT_LOCALS),
+         BIT(OPT_EVENTS) | BIT(OPT_PRINT_LOCALS) | BIT(OPT_FROM_SNAPSHOT),
      0, -1},
     {"diff", "RUN RUN", "compare two runs step by step; ends with 1 when they differ", BIT(OPT_DB) | BIT(OPT_JSON), 2,
      2},
@@ -139,10 +141,10 @@ static const TfyCommandInfo COMMANDS[] = {
      BIT(OPT_DB) | BIT(OPT_FORCE) | BIT(OPT_JSON), 0, 0},
     {"doctor", "", "why each unfinished run waits, what to type, and how the files are", BIT(OPT_DB) | BIT(OPT_JSON), 0,
      0},
-    {"gc", "", "take out runs that have ended, by age, number or size",
-     BIT(OPT_DB) | BIT(OPT_OLDER_THAN) | BIT(OPT_KEEP) | BIT(OPT_MAX_SIZE) | BIT(OPT_ARCHIVE) | BIT(OPT_DRY_RUN) |
-         BIT(OPT_JSON),
-     0, 0},
+    {"gc", "[FILE.c ...]", "take out runs that have ended, by age, number or size, and the beginnings of long ones",
+     BIT(OPT_DB) | BIT(OPT_OLDER_THAN) | BIT(OPT_KEEP) | BIT(OPT_MAX_SIZE) | BIT(OPT_ARCHIVE) | BIT(OPT_COMPACT) |
+         BIT(OPT_DRY_RUN) | BIT(OPT_JSON),
+     0, -1},
     {"salvage", "FROM TO", "take out of a damaged database what can be read, into a new one", BIT(OPT_JSON), 2, 2},
     {"verify", "", "check a whole database: pages, records, marks, rows", BIT(OPT_DB) | BIT(OPT_JSON), 0, 0},
 };

@@ -74,6 +74,7 @@ int tfy__cmd_output(int argc, char **argv)
     if (status < 0) {
         status = tfy__db_history(&args, &history);
         if (status == EXIT_DONE) {
+            tfy__db_say_base(history);
             tfy__output_print(history, args.option[OPT_JSON]);
             status = tfy__flush_stdout(EXIT_DONE);
         }

@@ -385,15 +385,17 @@ static int command_run(Session *session)
 
 /* ---- resume ---- */
 
-/* What a resume or replay must know of a run before its program begins. */
-static int read_history(const char *db_path, const char *run, TfyHistory **history)
+/* What a resume or replay must know of a run before its program begins. The log stays open when somebody takes it. */
+static int read_history(const char *db_path, const char *run, bool tail, TfyHistory **history, TfyLog **kept)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyLog *log = NULL;
     TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
     int code = tfy__log_open(&log, &options, error);
-    if (code == TFY_OK) {
-        code = tfy__history_read(log, run, history, error);
+    if (code == TFY_OK) code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
+    if (kept && code == TFY_OK) {
+        (*history)->log = *kept = log;
+    } else {
         tfy__log_close(log, false);
     }
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
@@ -412,7 +414,7 @@ static int resume_one(Session *session, const char *name)
 {
     TfyHistory *history = NULL;
     char run[37], error[TFY_ERROR_TEXT] = "";
-    int status = read_history(session->db_path, name, &history);
+    int status = read_history(session->db_path, name, false, &history, NULL);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
     int64_t root = history->run.root;
@@ -468,57 +470,60 @@ static int command_resume(Session *session)
 
 /* ---- replay ---- */
 
-static void print_report_json(const char *run, const TfyReplayReport *report)
+/* from: the snapshot that it began at; 0: at the beginning of the run. */
+static void print_report_json(const char *run, int64_t from, const TfyReplayReport *report)
 {
     json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s}", "run", run, "steps", (json_int_t)report->steps, "divergences",
                              (json_int_t)report->divergences, "performed", (json_int_t)report->performed, "finished",
                              report->finished, "text", report->text);
+    if (from) json_object_set_new(json, "from", json_integer(from));
     char *text = json_dumps(json, JSON_COMPACT);
     puts(text ? text : "{}");
     free(text);
     json_decref(json);
 }
 
-static void print_report(const char *run, const TfyReplayReport *report)
+static void print_report(const char *run, int64_t from, const TfyReplayReport *report)
 {
     printf("run %s: %lld record%s compared, %lld divergence%s, %lld effects performed\n", run, (long long)report->steps,
            report->steps == 1 ? "" : "s", (long long)report->divergences, report->divergences == 1 ? "" : "s",
            (long long)report->performed);
+    if (from) printf("it began at the snapshot that is record %lld\n", (long long)from);
     if (report->divergences && *report->text) printf("%s\n", report->text);
     if (!report->divergences && !report->finished) printf("the history ends before the run does: it can be resumed\n");
 }
 
-static int command_replay(Session *session)
+static int replay_whole(Session *session, const TfyHistory *history)
 {
-    TfyHistory *history = NULL;
     TfyReplayReport report = {0};
-    const bool events = session->args->option[OPT_EVENTS];
-    TfyOptions options = {.quiet = true, .on_event = events ? print_event : NULL};
+    TfyOptions options = {.quiet = true, .on_event = session->args->option[OPT_EVENTS] ? print_event : NULL};
     char run[37];
-    if (session->args->word_count > 1)
-        return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", session->args->words[1]);
-    int status = read_history(session->db_path, session->args->word_count ? session->args->words[0] : "last", &history);
-    if (status != EXIT_DONE) return status;
-    if (session->args->option[OPT_STEPPING] || session->args->option[OPT_UNTIL] ||
-        session->args->option[OPT_PRINT_LOCALS]) {
-        if (events) status = tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
-        if (!events) status = tfy__debug_command(session->program, history, session->args);
-        tfy__history_free(history);
-        return status;
-    }
     tfy__uuid_text(history->run.uuid, run);
-    int code = tfy__replay(session->program, history, &options, &report);
-    tfy__history_free(history);
+    const int code = tfy__replay(session->program, history, &options, &report);
     if (code != TFY_OK && !report.divergences) {
         return tfy__fail(tfy__exit_status(code), "run %s cannot be replayed: %s", run,
                          *report.text ? report.text : "unknown reason");
     }
-    if (session->args->option[OPT_JSON]) {
-        print_report_json(run, &report);
-    } else {
-        print_report(run, &report);
-    }
+    (session->args->option[OPT_JSON] ? print_report_json : print_report)(run, history->snapshot_lsn, &report);
     return tfy__flush_stdout(report.divergences ? EXIT_DATA : EXIT_DONE);
+}
+
+static int command_replay(Session *session)
+{
+    const TfyArgs *args = session->args;
+    const bool steps = args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
+    TfyHistory *history = NULL;
+    TfyLog *log = NULL;
+    if (args->word_count > 1) return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", args->words[1]);
+    if (steps && args->option[OPT_EVENTS])
+        return tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
+    int status = read_history(session->db_path, args->word_count ? args->words[0] : "last",
+                              args->option[OPT_FROM_SNAPSHOT] != NULL, &history, &log);
+    if (status != EXIT_DONE) return status;
+    status = steps ? tfy__debug_command(session->program, history, args) : replay_whole(session, history);
+    tfy__history_free(history);
+    tfy__log_close(log, false);
+    return status;
 }
 
 /* ---- the entry ---- */

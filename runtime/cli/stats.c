@@ -106,6 +106,7 @@ static int count_run(TfyLog *log, const char *run, TfyMetrics *metrics)
     TfyHistory *history = NULL;
     int code = tfy__history_read(log, run, &history, error);
     bool fine = code != TFY_OK || count_history(metrics, history);
+    if (code == TFY_OK) tfy__db_say_base(history);
     tfy__history_free(history);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     return fine ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");

@@ -205,6 +205,7 @@ static int draw(const TfyArgs *args)
         return tfy__fail(EXIT_USAGE, "tasks are drawn with --format mermaid or dot, not '%s'", format);
     int status = tfy__db_history(args, &history);
     if (status != EXIT_DONE) return status;
+    tfy__db_say_base(history);
     Graph graph = {.history = history, .paths = json_object(), .seen = json_object()};
     status = print(args, &graph);
     free(graph.states);

@@ -366,6 +366,7 @@ static int draw(const TfyArgs *args)
         return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format mermaid or svg, not '%s'", format);
     int status = tfy__db_history(args, &history);
     if (status != EXIT_DONE) return status;
+    tfy__db_say_base(history);
     read_history(&timeline, history);
     status = print(args, &timeline);
     tfy__source_map_free(&timeline.map);

@@ -172,6 +172,14 @@ static int export(const TfyArgs *args)
         tfy__history_free(history);
         return status;
     }
+    if (history->run.base_lsn) {
+        status = tfy__fail(EXIT_DATA,
+                           "run %s was compacted: its records before number %lld are gone, and an export has a run "
+                           "whole; 'tfy backup' copies it as it is",
+                           args->words[0], (long long)history->run.base_lsn);
+        tfy__history_free(history);
+        return status;
+    }
     if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
         status = tfy__fail(EXIT_LOG, "%s cannot be created: %s", directory, strerror(errno));
     }

@@ -33,10 +33,17 @@ static bool take_end(Cold *cold, const TfyLogEnd *end)
     return ok;
 }
 
+/* A replay writes no log, but one that begins at a snapshot reads the one that its history is from. */
+static int find_end(const Run *run, int64_t tid, TfyLogEnd *end)
+{
+    TfyLog *log = run->loop->log ? run->loop->log : run->history ? run->history->log : NULL;
+    return log ? tfy__log_find_end(log, &run->log, tid, end) : TFY_E_ABSENT;
+}
+
 static Cold *from_log(Run *run, int64_t tid)
 {
     TfyLogEnd end;
-    if (tfy__log_find_end(run->loop->log, &run->log, tid, &end) < 0) return NULL;
+    if (find_end(run, tid, &end) < 0) return NULL;
     const TfyWorkflow *workflow = tfy__workflow_by_name(run->loop->program, end.workflow);
     Cold *cold = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;
     if (cold) {
@@ -53,6 +60,6 @@ static Cold *from_log(Run *run, int64_t tid)
 Cold *tfy__task_known(Run *run, int64_t handle)
 {
     Cold *cold = tfy__task_of_handle(run, handle);
-    bool elsewhere = !cold && run->in_log && run->loop->log && handle > 0 && handle < INT64_MAX - run->log.root;
+    bool elsewhere = !cold && run->in_log && handle > 0 && handle < INT64_MAX - run->log.root;
     return elsewhere ? from_log(run, run->log.root + handle) : cold;
 }

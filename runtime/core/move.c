@@ -97,6 +97,7 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     const TfyMoveTarget to = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
     int code = tfy__history_read(loop->log, which, &history, error_text);
     if (code) return code;
+    history->log = loop->log;
     const bool same = strcmp(history->program_source, program->source) == 0;
     if (!same && history->run.state < TFY_TASK_COMPLETED) {
         code = check_move(loop, history, error_text);

@@ -344,10 +344,11 @@ void tfy__history_drop(TfyLoop *loop, Run *run)
     run->next_of_task = run->first_of_task = NULL;
 }
 
-/* Records about the run as a whole: no step of the task in whose chain they stand. */
-static bool is_nobodys(const TfyLogRecord *record)
+/* Records about the run as a whole: no step of the task in whose chain they stand. What a compacted run has kept from before its snapshot is in that. */
+static bool is_nobodys(const TfyHistory *history, const TfyLogRecord *record)
 {
-    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED;
+    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED ||
+           (history->snapshot && record->lsn <= history->snapshot_lsn);
 }
 
 static bool index_history(Run *run, TfyHistory *history)
@@ -362,11 +363,12 @@ static bool index_history(Run *run, TfyHistory *history)
     for (uint32_t i = count; ok && i-- > 0;) {
         uint32_t task = history->record_tasks[i];
         run->next_of_task[i] = NO_INDEX;
-        run->taken[i] = is_nobodys(&history->records[i]);
+        run->taken[i] = is_nobodys(history, &history->records[i]);
         if (run->taken[i]) continue;
         run->next_of_task[i] = last[task];
         last[task] = i;
     }
+    while (ok && run->cursor < count && run->taken[run->cursor]) run->cursor++;
     return ok;
 }
 
@@ -548,11 +550,20 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
 
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
 
-/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there. */
+/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there; unless the run was compacted, which
+ * nobody does before its own program was seen to take the snapshot up. */
 static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
 {
     TfyHistory *history;
-    char which[24];
+    char which[24], why[TFY_ERROR_TEXT];
+    if (run->log.base_lsn) {
+        snprintf(why, sizeof why, "%s", error_text);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "%.300s, and what came before it was dropped: go on with the program that wrote it, 'tfy resume %s'",
+                 why, run->uuid);
+        tfy__run_discard(loop, run);
+        return TFY_E_DATA;
+    }
     snprintf(which, sizeof which, "%lld", (long long)run->log.id);
     tfy__run_discard(loop, run);
     int code = tfy__history_read(loop->log, which, &history, error_text);

@@ -11,27 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "compact.h"
 #include "import.h"
 #include "kill_point.h"
-#include "log_state.h"
 #include "store_sqlite.h"
 #include "value/buffer.h"
 
-enum { BATCH_RECORDS = 5000, BATCH_RUNS = 200, RECORD_BYTES = 48 };
-
-typedef struct Gc {
-    const char *path;
-    const TfyGcOptions *options;
-    TfyGcResult *result;
-    char *error_text;
-    TfyLog *log, *archive;
-    TfyStore *store;
-    sqlite3_stmt *delete_record;
-    TfyStoreMark *marks;
-    size_t mark_count, mark_room;
-    int64_t *tids; /* of one run */
-    size_t tid_count, tid_room;
-} Gc;
+enum { BATCH_RECORDS = 5000, BATCH_RUNS = 200 };
 
 static int refuse(Gc *gc, int code)
 {
@@ -44,15 +30,15 @@ static int refuse(Gc *gc, int code)
     return tfy__log_refuse(gc->error_text, TFY_E_IO, "%s could not be changed (%s); check the disk", gc->path, why);
 }
 
-static sqlite3 *database(const Gc *gc)
+sqlite3 *tfy__gc_database(const Gc *gc)
 {
     return ((SqliteStore *)gc->store)->db;
 }
 
-static int execute(Gc *gc, const char *text)
+int tfy__gc_execute(Gc *gc, const char *text)
 {
-    if (sqlite3_exec(database(gc), text, NULL, NULL, NULL) == SQLITE_OK) return 0;
-    snprintf(gc->store->error, sizeof gc->store->error, "%s", sqlite3_errmsg(database(gc)));
+    if (sqlite3_exec(tfy__gc_database(gc), text, NULL, NULL, NULL) == SQLITE_OK) return 0;
+    snprintf(gc->store->error, sizeof gc->store->error, "%s", sqlite3_errmsg(tfy__gc_database(gc)));
     return TFY_E_IO;
 }
 
@@ -60,7 +46,7 @@ static int64_t number(Gc *gc, const char *text)
 {
     sqlite3_stmt *row = NULL;
     int64_t value = 0;
-    if (sqlite3_prepare_v2(database(gc), text, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+    if (sqlite3_prepare_v2(tfy__gc_database(gc), text, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
         value = sqlite3_column_int64(row, 0);
     sqlite3_finalize(row);
     return value;
@@ -78,6 +64,10 @@ static int take_run(void *state, const TfyLogRun *run)
     Gc *gc = state;
     TfyGcResult *result = gc->result;
     if (run->state < TFY_TASK_COMPLETED) return 0;
+    if (run->base_lsn && gc->options->archive) { /* a copy has a run whole */
+        result->unarchived++;
+        return 0;
+    }
     if ((result->count & (result->count - 1)) == 0) { /* room for a power of two */
         TfyGcRun *runs = realloc(result->runs, (result->count ? 2 * (size_t)result->count : 16) * sizeof *runs);
         if (!runs) return TFY_E_NOMEM;
@@ -114,8 +104,15 @@ static int list_tids(Gc *gc, int64_t run)
     return TFY_STORE(gc->store, TFY_CALL_READ, see_tasks, run, take_tid, gc);
 }
 
-/* Each record of a task, from its newest to its first. `see` gets it with its payload. */
-static int walk_task(Gc *gc, int64_t tid, int (*see)(Gc *gc, const TfyLogRecord *record, TfyGcRun *run), TfyGcRun *run)
+/* The gap that a record stands behind; only runs that were compacted have some. */
+static int find_gap(Gc *gc, const TfyLogRun *run, int64_t lsn, TfyStoreGap *gap, bool *found)
+{
+    const int code = lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(gc->store, TFY_CALL_READ, get_gap, lsn, gap);
+    *found = !code;
+    return code == TFY_E_ABSENT ? 0 : code;
+}
+
+int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void *state)
 {
     TfyStoreTask task;
     int code = TFY_STORE(gc->store, TFY_CALL_READ, get_task, tid, &task);
@@ -124,26 +121,33 @@ static int walk_task(Gc *gc, int64_t tid, int (*see)(Gc *gc, const TfyLogRecord 
     int64_t lsn = head && head->lsn > task.head ? head->lsn : task.head;
     while (!code && lsn != task.base) {
         TfyLogRecord record;
+        TfyStoreGap gap;
+        bool behind = false;
         code = TFY_STORE(gc->store, TFY_CALL_READ, get_record, lsn, &record);
-        if (!code && (record.tid != tid || record.prev >= lsn)) code = TFY_E_DATA;
+        if (!code) code = find_gap(gc, run, lsn, &gap, &behind);
+        const int64_t below = behind ? gap.below : record.prev;
+        if (!code && (record.tid != tid || below >= lsn)) code = TFY_E_DATA;
         if (code) break;
-        lsn = record.prev;
-        code = see(gc, &record, run);
+        lsn = below;
+        code = see(state, &record, behind ? &gap : NULL);
     }
     return code;
 }
 
-static int measure_record(Gc *gc, const TfyLogRecord *record, TfyGcRun *run)
+static int measure_record(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
 {
+    (void)gap;
+    TfyGcRun *run = state;
     run->records++;
-    run->bytes += record->payload_len + RECORD_BYTES;
+    run->bytes += record->payload_len + TFY_GC_RECORD_BYTES;
     return 0;
 }
 
 static int measure_run(Gc *gc, TfyGcRun *run)
 {
     int code = list_tids(gc, run->run.id);
-    for (size_t i = 0; !code && i < gc->tid_count; i++) code = walk_task(gc, gc->tids[i], measure_record, run);
+    for (size_t i = 0; !code && i < gc->tid_count; i++)
+        code = tfy__gc_walk(gc, &run->run, gc->tids[i], measure_record, run);
     return code;
 }
 
@@ -209,7 +213,7 @@ static TfyStoreMark *mark_of(Gc *gc, int64_t lsn)
     return low < gc->mark_count ? &gc->marks[low] : NULL;
 }
 
-static int delete_record(Gc *gc, const TfyLogRecord *record, TfyGcRun *run)
+int tfy__gc_delete_record(Gc *gc, const TfyLogRecord *record)
 {
     TfyStoreMark *mark = mark_of(gc, record->lsn);
     if (!mark) return TFY_E_DATA; /* the mark that gc began with seals all that can go */
@@ -219,21 +223,22 @@ static int delete_record(Gc *gc, const TfyLogRecord *record, TfyGcRun *run)
     const int code = sqlite3_step(gc->delete_record);
     sqlite3_reset(gc->delete_record);
     if (code == SQLITE_DONE) return 0;
-    snprintf(gc->store->error, sizeof gc->store->error, "%s", sqlite3_errmsg(database(gc)));
+    snprintf(gc->store->error, sizeof gc->store->error, "%s", sqlite3_errmsg(tfy__gc_database(gc)));
     return TFY_E_IO;
 }
 
 /* The sums wrap around, which SQLite's own addition would not. */
-static int write_marks(Gc *gc, const TfyStoreMark *before)
+static int write_marks(Gc *gc)
 {
     sqlite3_stmt *update;
-    if (sqlite3_prepare_v2(database(gc), "UPDATE mark SET gone_rows=?, gone_sum=? WHERE lsn=?", -1, &update, NULL) !=
-        SQLITE_OK)
+    if (!gc->before) return 0;
+    if (sqlite3_prepare_v2(tfy__gc_database(gc), "UPDATE mark SET gone_rows=?, gone_sum=? WHERE lsn=?", -1, &update,
+                           NULL) != SQLITE_OK)
         return TFY_E_IO;
     int code = 0;
     for (size_t i = 0; !code && i < gc->mark_count; i++) {
         const TfyStoreMark *mark = &gc->marks[i];
-        if (mark->gone_rows == before[i].gone_rows) continue;
+        if (mark->gone_rows == gc->before[i].gone_rows) continue;
         sqlite3_bind_int64(update, 1, mark->gone_rows);
         sqlite3_bind_int64(update, 2, (int64_t)mark->gone_sum);
         sqlite3_bind_int64(update, 3, mark->lsn);
@@ -255,28 +260,40 @@ static int delete_rows(Gc *gc, int64_t run)
     int code = 0;
     for (size_t i = 0; !code && i < sizeof texts / sizeof *texts; i++) {
         snprintf(text, sizeof text, texts[i], run);
-        code = execute(gc, text);
+        code = tfy__gc_execute(gc, text);
     }
     return code;
 }
 
-static int delete_run(Gc *gc, TfyGcRun *run)
+static int delete_each(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
+{
+    (void)gap;
+    return tfy__gc_delete_record(state, record);
+}
+
+static int delete_run(Gc *gc, const TfyGcRun *run)
 {
     int code = list_tids(gc, run->run.id);
-    for (size_t i = 0; !code && i < gc->tid_count; i++) code = walk_task(gc, gc->tids[i], delete_record, run);
+    for (size_t i = 0; !code && i < gc->tid_count; i++)
+        code = tfy__gc_walk(gc, &run->run, gc->tids[i], delete_each, gc);
     return code ? code : delete_rows(gc, run->run.id);
 }
 
-/* A transaction in which records may be deleted. */
-static int begin(Gc *gc)
+int tfy__gc_begin(Gc *gc)
 {
+    free(gc->before);
+    gc->before = malloc((gc->mark_count + 1) * sizeof *gc->before);
+    if (!gc->before) return TFY_E_NOMEM;
+    memcpy(gc->before, gc->marks, gc->mark_count * sizeof *gc->before);
     const int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin);
-    return code ? code : execute(gc, "UPDATE meta SET gc=1");
+    return code ? code : tfy__gc_execute(gc, "UPDATE meta SET gc=1");
 }
 
-static int commit(Gc *gc, int code)
+int tfy__gc_commit(Gc *gc, int code)
 {
-    if (!code) code = execute(gc, "UPDATE meta SET gc=0");
+    if (!code) code = write_marks(gc);
+    if (!code) code = tfy__gc_execute(gc, "DELETE FROM gap WHERE NOT EXISTS (SELECT 1 FROM wal WHERE wal.lsn=gap.lsn)");
+    if (!code) code = tfy__gc_execute(gc, "UPDATE meta SET gc=0");
     if (!code) tfy__kill_point(TFY_KILL_BEFORE);
     if (!code) code = TFY_STORE(gc->store, TFY_CALL_COMMIT, commit);
     if (!code) tfy__kill_point(TFY_KILL_AFTER);
@@ -287,13 +304,13 @@ static int commit(Gc *gc, int code)
 }
 
 /* Who looks for a run later finds here when it went. */
-static int announce(Gc *gc, const TfyGcRun *runs, uint32_t count)
+int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint32_t count)
 {
     TfyBuffer text = {0};
     char uuid[37];
-    tfy__buffer_printf(&text, "{\"why\":\"%s\",\"runs\":[", gc->archive ? "archived" : "dropped");
+    tfy__buffer_printf(&text, "{\"why\":\"%s\",\"runs\":[", why);
     for (uint32_t i = 0; i < count; i++) {
-        tfy__uuid_text(runs[i].run.uuid, uuid);
+        tfy__uuid_text(runs[i]->uuid, uuid);
         tfy__buffer_printf(&text, "%s\"%s\"", i ? "," : "", uuid);
     }
     tfy__buffer_text(&text, "]}");
@@ -304,18 +321,16 @@ static int announce(Gc *gc, const TfyGcRun *runs, uint32_t count)
     return lsn < 0 ? (int)lsn : tfy__log_sync(gc->log);
 }
 
-static int drop_runs(Gc *gc, TfyGcRun *runs, uint32_t count)
+/* At most BATCH_RUNS. */
+static int drop_runs(Gc *gc, const TfyGcRun *runs, uint32_t count)
 {
-    int code = announce(gc, runs, count);
-    TfyStoreMark *before = code ? NULL : malloc((gc->mark_count + 1) * sizeof *before);
-    if (!before) return code ? code : TFY_E_NOMEM;
-    memcpy(before, gc->marks, gc->mark_count * sizeof *before);
-    code = begin(gc);
+    const TfyLogRun *names[BATCH_RUNS];
+    for (uint32_t i = 0; i < count; i++) names[i] = &runs[i].run;
+    int code = tfy__gc_announce(gc, gc->archive ? "archived" : "dropped", names, count);
+    if (code) return code;
+    code = tfy__gc_begin(gc);
     for (uint32_t i = 0; !code && i < count; i++) code = delete_run(gc, &runs[i]);
-    if (!code) code = write_marks(gc, before);
-    code = commit(gc, code);
-    free(before);
-    return code;
+    return tfy__gc_commit(gc, code);
 }
 
 /* The archive has the run, whole and synced, before it goes here. */
@@ -363,8 +378,8 @@ static int drop_own_records(Gc *gc, int64_t upto)
     if (code) return code;
     int64_t base = self.base;
     uint64_t base_chain = self.base_chain;
-    if (sqlite3_prepare_v2(database(gc), "SELECT lsn,chain FROM wal WHERE lsn<=? ORDER BY lsn DESC LIMIT 1", -1, &rows,
-                           NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(tfy__gc_database(gc), "SELECT lsn,chain FROM wal WHERE lsn<=? ORDER BY lsn DESC LIMIT 1", -1,
+                           &rows, NULL) != SQLITE_OK)
         return TFY_E_IO;
     sqlite3_bind_int64(rows, 1, upto);
     if (sqlite3_step(rows) == SQLITE_ROW) {
@@ -375,9 +390,9 @@ static int drop_own_records(Gc *gc, int64_t upto)
     char text[160];
     snprintf(text, sizeof text, "DELETE FROM wal WHERE lsn<=%" PRId64 "; DELETE FROM mark WHERE lsn<=%" PRId64, upto,
              upto);
-    if ((code = execute(gc, text))) return code;
-    if (sqlite3_prepare_v2(database(gc), "UPDATE task SET base=?, base_chain=? WHERE tid=0", -1, &update, NULL) !=
-        SQLITE_OK)
+    if ((code = tfy__gc_execute(gc, text))) return code;
+    if (sqlite3_prepare_v2(tfy__gc_database(gc), "UPDATE task SET base=?, base_chain=? WHERE tid=0", -1, &update,
+                           NULL) != SQLITE_OK)
         return TFY_E_IO;
     sqlite3_bind_int64(update, 1, base);
     sqlite3_bind_int64(update, 2, (int64_t)base_chain);
@@ -395,23 +410,27 @@ static int drop_beginning(Gc *gc)
     while (last + 1 < gc->mark_count && gc->marks[last].lsn < first) last++;
     if (last == 0) return 0; /* marks[last] is the first that stays */
     const TfyStoreMark *gone = &gc->marks[last - 1];
-    int code = begin(gc);
+    int code = tfy__gc_begin(gc);
     if (!code) code = drop_own_records(gc, gone->lsn);
     TfyStoreMeta meta = gc->log->meta;
     meta.base = gone->lsn;
     meta.base_chain = gone->chain;
     if (!code) code = TFY_STORE(gc->store, TFY_CALL_PUT, put_meta, &meta);
-    code = commit(gc, code);
+    code = tfy__gc_commit(gc, code);
     if (!code) gc->log->meta = meta;
     return code;
 }
 
+/* A run needs the program it has, and those it had: their numbers of points stand in its records. */
 static int drop_programs(Gc *gc)
 {
     int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin);
-    if (!code) code = execute(gc, "DELETE FROM program WHERE id NOT IN (SELECT program FROM run)");
-    if (!code) gc->result->programs = sqlite3_changes(database(gc));
-    return code ? code : commit(gc, 0);
+    if (!code)
+        code = tfy__gc_execute(gc, "DELETE FROM program WHERE id NOT IN (SELECT program FROM run) AND (NOT EXISTS"
+                                   " (SELECT 1 FROM run WHERE moved>0) OR lower(hex(hash)) NOT IN"
+                                   " (SELECT payload->>'$.from' FROM wal WHERE type=35))");
+    if (!code) gc->result->programs = sqlite3_changes(tfy__gc_database(gc));
+    return code ? code : tfy__gc_commit(gc, 0);
 }
 
 /* ---- all of it ---- */
@@ -427,7 +446,7 @@ static int seal(Gc *gc)
 static int shrink(Gc *gc)
 {
     const int64_t pages = number(gc, "PRAGMA page_count"), unused = number(gc, "PRAGMA freelist_count");
-    return unused * 4 > pages ? execute(gc, "VACUUM") : 0;
+    return unused * 4 > pages ? tfy__gc_execute(gc, "VACUUM") : 0;
 }
 
 static int collect(Gc *gc, TfyGcProgress *progress, void *state)
@@ -436,10 +455,11 @@ static int collect(Gc *gc, TfyGcProgress *progress, void *state)
     if (!code) code = load_marks(gc);
     gc->result->bytes_before = used_bytes(gc);
     if (!code) code = choose(gc);
-    if (!code &&
-        sqlite3_prepare_v2(database(gc), "DELETE FROM wal WHERE lsn=?", -1, &gc->delete_record, NULL) != SQLITE_OK)
+    if (!code && sqlite3_prepare_v2(tfy__gc_database(gc), "DELETE FROM wal WHERE lsn=?", -1, &gc->delete_record,
+                                    NULL) != SQLITE_OK)
         code = TFY_E_IO;
     if (!code) code = drop_all(gc, progress, state);
+    if (!code && gc->options->compact) code = tfy__compact(gc, progress, state);
     if (!code) code = drop_beginning(gc);
     if (!code) code = drop_programs(gc);
     sqlite3_finalize(gc->delete_record);
@@ -449,14 +469,17 @@ static int collect(Gc *gc, TfyGcProgress *progress, void *state)
     return code ? code : shrink(gc);
 }
 
-static int look_only(Gc *gc)
+static int look_only(Gc *gc, TfyGcProgress *progress, void *state)
 {
     int code = TFY_STORE(gc->store, TFY_CALL_READ, look);
     if (code) return code;
     gc->result->bytes_before = gc->result->bytes_after = used_bytes(gc);
     code = choose(gc);
     gc->store->ops->look_away(gc->store);
-    for (uint32_t i = 0; i < gc->result->count; i++) gc->result->bytes_after -= gc->result->runs[i].bytes;
+    if (!code && gc->options->compact) code = tfy__compact(gc, progress, state);
+    TfyGcResult *result = gc->result;
+    for (uint32_t i = 0; i < result->count; i++) result->bytes_after -= result->runs[i].bytes;
+    for (uint32_t i = 0; i < result->compacted_count; i++) result->bytes_after -= result->compacted[i].bytes;
     return code;
 }
 
@@ -482,16 +505,23 @@ int tfy__gc(const char *path, const TfyGcOptions *options, TfyGcProgress *progre
     *result = (TfyGcResult){0};
     error_text[0] = '\0';
     int code = open_logs(&gc);
-    if (!code) code = options->dry_run ? look_only(&gc) : collect(&gc, progress, state);
+    if (!code) code = options->dry_run ? look_only(&gc, progress, state) : collect(&gc, progress, state);
     if (code) refuse(&gc, code);
     const int archived = tfy__log_close_saying(gc.archive, true, error_text),
               closed = tfy__log_close_saying(gc.log, !code, error_text);
     if (!code) code = archived ? archived : closed;
     free(gc.marks);
+    free(gc.before);
     free(gc.tids);
-    if (code) {
-        free(result->runs);
-        result->runs = NULL;
-    }
+    if (code) tfy__gc_free(result);
     return code;
+}
+
+void tfy__gc_free(TfyGcResult *result)
+{
+    free(result->runs);
+    free(result->compacted);
+    result->runs = NULL;
+    result->compacted = NULL;
+    result->count = result->compacted_count = 0;
 }

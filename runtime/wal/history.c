@@ -17,6 +17,8 @@
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
     uint32_t task;       /* index into tasks */
+    bool behind_gap;     /* retention took the one before it … */
+    uint64_t gap_chain;  /* … which had this chain */
 } Found;
 
 /* What is being read. */
@@ -192,6 +194,21 @@ static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_
 
 static int check_chain(Reading *reading, uint32_t index, size_t first);
 
+/* The next record down from the one that was kept last. Of a run that was compacted it may lie beyond a gap. */
+static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
+{
+    Found *found = &reading->found[reading->found_count - 1];
+    TfyStoreGap gap;
+    *lsn = record->prev;
+    if (record->lsn > reading->history->run.base_lsn) return 0;
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    if (code) return code == TFY_E_ABSENT ? 0 : refuse_store(reading, code);
+    *lsn = gap.below;
+    found->behind_gap = true;
+    found->gap_chain = gap.chain;
+    return 0;
+}
+
 /* From the head down; each step must lead to a smaller lsn of the same task, so damage cannot make it endless. */
 static int walk_task(Reading *reading, uint32_t index)
 {
@@ -201,9 +218,9 @@ static int walk_task(Reading *reading, uint32_t index)
         TfyLogRecord record;
         int code = get_own(reading, task, lsn, above, &record);
         if (!code) code = keep_record(reading, index, &record);
-        if (code) return code;
         above = lsn;
-        lsn = record.prev;
+        if (!code) code = step_down(reading, &record, &lsn);
+        if (code) return code;
     }
     return check_chain(reading, index, first);
 }
@@ -214,8 +231,9 @@ static int check_chain(Reading *reading, uint32_t index, size_t first)
     const TfyLogTask *task = &reading->history->tasks[index];
     uint64_t chain = reading->base_chains[index];
     for (size_t i = reading->found_count; i > first; i--) {
-        const TfyLogRecord *record = &reading->found[i - 1].record;
-        chain = tfy__chain_next(chain, record);
+        const Found *found = &reading->found[i - 1];
+        const TfyLogRecord *record = &found->record;
+        chain = tfy__chain_next(found->behind_gap ? found->gap_chain : chain, record);
         if (chain != record->chain)
             return refuse(reading, TFY_E_DATA, "record", record->lsn, "was changed since it was written");
     }
@@ -314,6 +332,30 @@ static void refresh_states(TfyHistory *history)
 
 /* ---- from a snapshot on ---- */
 
+static int load_snapshot(Reading *reading, const TfyLogRecord *record)
+{
+    TfyHistory *history = reading->history;
+    history->snapshot = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    if (!history->snapshot) return refuse(reading, TFY_E_DATA, "record", record->lsn, "cannot be read");
+    history->snapshot_bytes = record->payload_len;
+    history->snapshot_lsn = record->lsn;
+    history->snapshot_ms = record->ts_ms;
+    return 0;
+}
+
+/* The snapshot that a compacted run begins at, of a history that was read whole. */
+static int load_base(Reading *reading)
+{
+    const TfyHistory *history = reading->history;
+    uint32_t index;
+    const TfyLogRecord *record = record_at(history, history->run.base_lsn, &index);
+    if (!record || record->type != TFY_R_SNAPSHOT ||
+        history->tasks[history->record_tasks[index]].tid != history->run.root)
+        return refuse(reading, TFY_E_DATA, "record", history->run.base_lsn,
+                      "is not the snapshot that its run begins at");
+    return load_snapshot(reading, record);
+}
+
 /* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain says that it is what was
  * written. */
 static int take_snapshot(Reading *reading)
@@ -329,11 +371,8 @@ static int take_snapshot(Reading *reading)
     }
     if (tfy__chain_next(chain, snapshot) != snapshot->chain)
         return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "was changed since it was written");
-    history->snapshot = json_loadb(snapshot->payload, snapshot->payload_len, JSON_ALLOW_NUL, NULL);
-    if (!history->snapshot) return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "cannot be read");
-    history->snapshot_bytes = snapshot->payload_len;
-    history->snapshot_lsn = snapshot->lsn;
-    history->snapshot_ms = snapshot->ts_ms;
+    const int code = load_snapshot(reading, snapshot);
+    if (code) return code;
     reading->bases[0] = snapshot->lsn;
     reading->base_chains[0] = snapshot->chain;
     free((char *)snapshot->payload);
@@ -359,8 +398,8 @@ static int read_root_tail(Reading *reading)
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
         /* One that came with an import has the numbers of another database, one from before a move those of another program. */
-        if (record.type == TFY_R_SNAPSHOT && record.lsn > history->run.imported &&
-            record.lsn > history->run.moved_lsn) {
+        const bool own = record.lsn > history->run.imported && record.lsn > history->run.moved_lsn;
+        if (record.type == TFY_R_SNAPSHOT && (own || record.lsn == history->run.base_lsn)) {
             code = take_snapshot(reading);
             return code ? code : check_chain(reading, 0, 0);
         }
@@ -561,6 +600,7 @@ static int read_run(Reading *reading, const char *run)
     if (!code) code = name_tasks(reading);
     if (!code) refresh_states(history);
     if (!code && history->run.moved_lsn) code = take_moves(reading);
+    if (!code && history->run.base_lsn) code = load_base(reading);
     return code;
 }
 
@@ -625,7 +665,7 @@ int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, ch
 void tfy__history_free(TfyHistory *history)
 {
     if (!history) return;
-    if (history->snapshot) free(history->workflow); /* there are no task_workflows */
+    if (!history->task_workflows) free(history->workflow); /* else it is one of them */
     json_decref(history->snapshot);
     for (uint32_t i = 0; i < history->move_count; i++) free(history->moves[i].layout);
     free(history->moves);

@@ -26,8 +26,10 @@ typedef struct TfyLogRun {
     int64_t moved_lsn;  /* the newest record that gave it another program; 0: none did */
     int state;          /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
-    int64_t imported;  /* its records up to this lsn came from another database: the numbers of records and tasks
+    int64_t imported; /* its records up to this lsn came from another database: the numbers of records and tasks
                          in their payloads are that one's; 0: none */
+    int64_t
+        base_lsn; /* it was compacted: of its records before this Snapshot few are left (compact.h); 0: it was not */
     int64_t parked_ms; /* not in memory before this time, wall clock; INT64_MAX: till somebody wants it; 0: it is */
 } TfyLogRun;
 
@@ -147,10 +149,14 @@ typedef struct TfyHistory {
     TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
     uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
-    /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since. */
+    /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since.
+     * Of one that was compacted (run.base_lsn) and read whole: the snapshot stands among the records; what goes before it are the
+     * births of tasks and whatever else was kept, and only what comes behind it can be replayed. */
     struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
     size_t snapshot_bytes;
     int64_t snapshot_lsn, snapshot_ms; /* its number, and the wall clock then */
+    struct TfyLog
+        *log; /* where a replay looks for tasks that had ended by then; borrowed, NULL: there are none to look for */
     struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
     uint32_t move_count;
 } TfyHistory;

@@ -11,17 +11,20 @@
  *   run      a submitted workflow: inserted with its first record, changed at its end, when it gets another program (moved
  *            is the record that says so, 0 if there is none, and numbers of points up to there are not program's), and
  *            when all its tasks wait for long: parked is then when it has to be woken (ms), written with the commit that
- *            holds its snapshot. imported: its records up to this one came from another database, 0: none did. origin
+ *            holds its snapshot. imported: its records up to this one came from another database, 0: none did. base: it was
+ *            compacted, and of the records before this Snapshot few are left (compact.h), 0: it was not. origin
  *            says where a fork comes from: 16 bytes uuid, 8 bytes lsn, the highest first
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
  *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
- *            TaskSpawn and the seed of a child; or the last of the records that retention took off its beginning
+ *            TaskSpawn and the seed of a child; or, of task 0, the last of the records that retention took off its beginning
+ *   gap      where retention took records out of the middle of a task's (compact.h): lsn is the record behind them, below the
+ *            one of that task before them that is still there (or its base), chain that of the last one that went
  *   obj, inbox   for channels and locks, and arrivals seen
  *
  * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little endian:
  * the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The seed of a
  * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c), but for
- * base and base_chain of a task, gone_rows and gone_sum of a mark: what they say is checked against the records.
+ * base and base_chain of a task, gone_rows and gone_sum of a mark, all of a gap: what they say is checked against the records.
  *
  * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
  * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken. They are touched once or twice in the life of a task or run, never per record; wal
@@ -47,9 +50,10 @@ static const char *const schema[] = {
     " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
-    " started INT, ended INT, imported INT, parked INT DEFAULT 0, moved INT DEFAULT 0, sum INT)",
+    " started INT, ended INT, imported INT, parked INT DEFAULT 0, moved INT DEFAULT 0, base INT DEFAULT 0, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
     " INT, head INT, chain INT, step INT, state INT, wait INT, sum INT)",
+    "CREATE TABLE gap(lsn INTEGER PRIMARY KEY, below INT, chain INT)",
     "CREATE TABLE obj(id INTEGER PRIMARY KEY, run INT, kind INT, name TEXT, state TEXT, sum INT)",
     "CREATE TABLE inbox(id BLOB PRIMARY KEY, tid INT, step INT, lsn INT) WITHOUT ROWID",
     "CREATE INDEX task_run ON task(run)",

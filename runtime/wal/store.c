@@ -58,7 +58,8 @@ uint64_t tfy__store_sum_run(const TfyLogRun *run)
                                    run->started_ms, run->ended_ms, run->imported);
     const uint64_t own = run->origin_lsn ? ADD_WORDS(XXH3_64bits_withSeed(run->origin, 16, sum), run->origin_lsn) : sum;
     const uint64_t parked = run->parked_ms ? ADD_WORDS(own, run->parked_ms) : own;
-    return run->moved_lsn ? ADD_WORDS(parked, run->moved_lsn) : parked;
+    const uint64_t moved = run->moved_lsn ? ADD_WORDS(parked, run->moved_lsn) : parked;
+    return run->base_lsn ? ADD_WORDS(moved, run->base_lsn) : moved;
 }
 
 void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE])

@@ -67,6 +67,13 @@ typedef struct TfyStoreTask {
     int64_t state, wait; /* TfyTaskState; what it waits for */
 } TfyStoreTask;
 
+/* A row of table gap: a record that follows others of its task which retention took. */
+typedef struct TfyStoreGap {
+    int64_t lsn;    /* that record */
+    int64_t below;  /* the task's record before them that is still there, or its base */
+    uint64_t chain; /* of the last one that went */
+} TfyStoreGap;
+
 /* The calls a test can make fail. */
 typedef enum TfyStoreCall {
     TFY_CALL_BEGIN,
@@ -112,6 +119,7 @@ typedef struct TfyStoreOps {
     int (*get_record)(TfyStore *store, int64_t lsn, TfyLogRecord *record);
     int (*get_task)(TfyStore *store, int64_t tid, TfyStoreTask *task);
     int (*get_run)(TfyStore *store, int64_t id, TfyLogRun *run);
+    int (*get_gap)(TfyStore *store, int64_t lsn, TfyStoreGap *gap);
     int (*find_run)(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run);
     int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16],
                        TfyStoreProgram *program);                                           /* by hash unless NULL */

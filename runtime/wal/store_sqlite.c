@@ -8,7 +8,7 @@
 #include "schema.h"
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -23,8 +23,8 @@ static const char *const texts[S_COUNT] = {
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -35,6 +35,7 @@ static const char *const texts[S_COUNT] = {
     [S_GET_RECORD] = "SELECT " RECORD_COLUMNS " FROM wal WHERE lsn=?",
     [S_GET_TASK] = "SELECT " TASK_COLUMNS " FROM task WHERE tid=?",
     [S_GET_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE id=?",
+    [S_GET_GAP] = "SELECT lsn,below,chain FROM gap WHERE lsn=?",
     [S_FIND_RUN] = "SELECT " RUN_COLUMNS " FROM run WHERE uuid=?",
     [S_GET_PROGRAM] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE id=?",
     [S_GET_PROGRAM_BY_HASH] = "SELECT " PROGRAM_COLUMNS " FROM program WHERE hash=?",
@@ -249,7 +250,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
          (int64_t)tfy__store_sum_run(run));
     sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
-    BIND(to, 11, run->parked_ms, run->moved_lsn);
+    BIND(to, 11, run->parked_ms, run->moved_lsn, run->base_lsn);
     return finish(inside(store), to);
 }
 
@@ -421,7 +422,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .ended_ms = word_at(row, 6),
                        .imported = word_at(row, 7),
                        .parked_ms = word_at(row, 10),
-                       .moved_lsn = word_at(row, 11)};
+                       .moved_lsn = word_at(row, 11),
+                       .base_lsn = word_at(row, 12)};
     if (!id_at(row, 1, run->uuid) ||
         !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
         (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
@@ -527,6 +529,19 @@ static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
     code = read_run(self, row, run);
     sqlite3_reset(row);
     return code;
+}
+
+static int get_gap(TfyStore *store, int64_t lsn, TfyStoreGap *gap)
+{
+    SqliteStore *self = inside(store);
+    sqlite3_stmt *row;
+    int code = prepared_again(self, S_GET_GAP, &row);
+    if (code) return code;
+    sqlite3_bind_int64(row, 1, lsn);
+    if ((code = look_up(self, row))) return code;
+    *gap = (TfyStoreGap){.lsn = lsn, .below = word_at(row, 1), .chain = (uint64_t)word_at(row, 2)};
+    sqlite3_reset(row);
+    return 0;
 }
 
 static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
@@ -695,6 +710,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .get_record = get_record,
     .get_task = get_task,
     .get_run = get_run,
+    .get_gap = get_gap,
     .find_run = find_run,
     .get_program = get_program,
     .see_records = see_records,

@@ -28,6 +28,7 @@ typedef enum Statement {
     S_GET_RECORD,
     S_GET_TASK,
     S_GET_RUN,
+    S_GET_GAP,
     S_FIND_RUN,
     S_GET_PROGRAM,
     S_GET_PROGRAM_BY_HASH,

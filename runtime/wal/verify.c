@@ -32,6 +32,7 @@ typedef struct Verifying {
     int64_t segment_rows; /* of it, so far */
     uint64_t segment_sum;
     TfyHeads heads; /* every task that has a record so far */
+    int64_t gaps;   /* rows of gap that a record stands behind */
     int64_t births; /* records that made a task */
     int64_t born;   /* tasks whose such record is there */
 } Verifying;
@@ -234,6 +235,24 @@ static bool is_birth(const TfyLogRecord *record)
            (record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0);
 }
 
+/* Does the record continue what its task's newest so far says? It may also stand behind a gap that retention left, which knows the chain before
+ * it: a gap that was changed is then as plain as a changed record. */
+static int check_link(Verifying *verifying, const TfyLogRecord *record, const TfyHead *head)
+{
+    const bool follows = record->prev == head->lsn;
+    TfyStoreGap gap;
+    if (follows && tfy__chain_next(head->chain, record) == record->chain) return 0;
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
+    if (code || gap.below != head->lsn)
+        return refuse_record(verifying, record->lsn, record->tid,
+                             follows ? "was changed since it was written" : "does not follow its task's record before");
+    verifying->gaps++;
+    return tfy__chain_next(gap.chain, record) == record->chain
+               ? 0
+               : refuse_record(verifying, record->lsn, record->tid, "was changed since it was written");
+}
+
 static int take_record(void *state, const TfyLogRecord *record)
 {
     Verifying *verifying = state;
@@ -241,11 +260,9 @@ static int take_record(void *state, const TfyLogRecord *record)
     if (code) return code;
     TfyHead *head = tfy__heads_find(&verifying->heads, record->tid);
     if (!head && (code = begin_task(verifying, record, &head))) return code;
-    if (record->prev != head->lsn)
-        return refuse_record(verifying, record->lsn, record->tid, "does not follow its task's record before");
-    if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT ||
-        tfy__chain_next(head->chain, record) != record->chain)
+    if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
         return refuse_record(verifying, record->lsn, record->tid, "was changed since it was written");
+    if ((code = check_link(verifying, record, head))) return code;
     head->lsn = verifying->found->last = record->lsn;
     head->chain = record->chain;
     verifying->births += is_birth(record);
@@ -303,6 +320,16 @@ static int take_task(void *state, const TfyStoreTask *task)
     return 0;
 }
 
+/* A compacted run begins at a snapshot, and without that one it is lost. */
+static int check_base(Verifying *verifying, const TfyLogRun *run)
+{
+    TfyLogRecord record;
+    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->base_lsn, &record);
+    if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
+    if (!code && record.tid == run->root && record.type == TFY_R_SNAPSHOT) return 0;
+    return refuse_record(verifying, run->base_lsn, run->root, "is not the snapshot that its run begins at");
+}
+
 static int take_run(void *state, const TfyLogRun *run)
 {
     Verifying *verifying = state;
@@ -316,6 +343,7 @@ static int take_run(void *state, const TfyLogRun *run)
     if (!code) code = TFY_STORE(verifying->store, TFY_CALL_READ, get_program, run->program, NULL, &program);
     if (code == TFY_E_ABSENT) return refuse(verifying, TFY_E_DATA, "the program of run %s is missing", text);
     if (code) return refuse_store(verifying, code, "");
+    if (run->base_lsn && (code = check_base(verifying, run))) return code;
     code = TFY_STORE(verifying->store, TFY_CALL_READ, see_tasks, run->id, take_task, verifying);
     if (code) return refuse_store(verifying, code, "a task");
     verifying->found->runs++;
@@ -360,6 +388,10 @@ static int check_rows(Verifying *verifying)
     const int64_t rows = count_of(verifying, "SELECT count(*) FROM task");
     if (rows != verifying->found->tasks)
         return refuse(verifying, TFY_E_DATA, "%" PRId64 " tasks belong to no run", rows - verifying->found->tasks);
+    const int64_t gaps = count_of(verifying, "SELECT count(*) FROM gap");
+    if (gaps != verifying->gaps)
+        return refuse(verifying, TFY_E_DATA, "%" PRId64 " gaps of the log have no record behind them",
+                      gaps - verifying->gaps);
     if (verifying->births != verifying->born)
         return refuse(verifying, TFY_E_DATA, "%" PRId64 " tasks were born and %" PRId64 " of them are there",
                       verifying->births, verifying->born);

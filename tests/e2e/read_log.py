@@ -197,6 +197,8 @@ def check_rows(db, meta, runs, tasks):
             h = add(h, row['parked'])
         if row['moved']:
             h = add(h, row['moved'])
+        if row['base']:
+            h = add(h, row['base'])
         need(h == unsigned(row['sum']), f"run {row['id']} was changed")
     for row in tasks.values():
         h = add(0, row['tid'], row['run'], row['path'], row['program'], row['born'], row['head'], row['chain'],
@@ -227,6 +229,7 @@ def check_records(db, meta, runs, tasks, dump):
         need(chain == unsigned(mark['chain']) and mark['lsn'] - lsn == mark['rows'], f"the mark at {mark['lsn']} was changed")
         lsn = mark['lsn']
     need(marks and lsn == meta['mark'], 'the newest mark is missing')
+    gaps = {row['lsn']: row for row in rows(db, 'SELECT * FROM gap')}
     heads, segment, count, total, seen, last = {}, 0, 0, 0, 0, meta['base']
 
     def close():
@@ -243,6 +246,10 @@ def check_records(db, meta, runs, tasks, dump):
             need(row['lsn'] == last + 1, f'record {last + 1} is missing')
         need(row['tid'] in tasks, f"record {row['lsn']} belongs to no task")
         prev, previous = heads.get(row['tid']) or first_link(tasks[row['tid']], runs)
+        gap = gaps.pop(row['lsn'], None)
+        if gap:  # retention took what stood before it
+            need(gap['below'] == prev, f"the gap before record {row['lsn']} was changed")
+            prev, previous = row['prev'], unsigned(gap['chain'])
         need(row['prev'] == prev, f"record {row['lsn']} does not follow its task's record before")
         need(chain_of(previous, row) == unsigned(row['chain']), f"record {row['lsn']} was changed")
         heads[row['tid']] = row['lsn'], unsigned(row['chain'])
@@ -254,6 +261,7 @@ def check_records(db, meta, runs, tasks, dump):
     while segment < len(marks):
         close()
         segment, count, total = segment + 1, 0, 0
+    need(not gaps, f'the log has gaps before records that are not there: {sorted(gaps)}')
     for task in tasks.values():  # a row is as old as the newest mark; the records say where its task stands now
         newest = heads.get(task['tid']) or first_link(task, runs)
         need(task['head'] <= newest[0], f"record {task['head']} is missing")
@@ -273,6 +281,9 @@ def main(path, dump):
     tasks = {row['tid']: row for row in rows(db, 'SELECT * FROM task')}
     check_rows(db, meta, runs, tasks)
     records, marks = check_records(db, meta, runs, tasks, dump)
+    for run in runs.values():  # a compacted run begins at a Snapshot
+        base = db.execute('SELECT type FROM wal WHERE lsn=? AND tid=?', (run['base'], run['root'])).fetchone()
+        need(not run['base'] or base == (33,), f"run {run['id']} lacks the snapshot that it begins at")
     print(f'{path} is sound: {records} records of {len(tasks) - 1} tasks in {len(runs)} runs, {marks} marks, {pages} pages')
 
 

@@ -5,7 +5,8 @@
 #
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
 # NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
-# resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that).
+# resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
+# it is resumed it loses the records behind its snapshot, and must end the same without them.
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
 set -u
@@ -46,10 +47,18 @@ replayed() { # what was done before
         head -n 6 replay.out replay.err
     fi
 }
+compacted() {
+    timeout 120 "$TFY" gc --compact $extra --db runs.db >gc.out 2>gc.err </dev/null
+    status=$?
+    [ $status = 69 ] && grep -q 'no database' gc.err && return # killed before there was anything
+    if [ $status != 0 ] || grep 'stays as it is' gc.err; then problem "gc --compact ended with $status: $(cat gc.err)"; fi
+    "$TFY" verify --db runs.db >verified 2>&1 || problem "compacted: $(cat verified)"
+}
 killed_at() {
     eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
     status=$?
     [ $status = 137 ] || return
+    [ -z "${COMPACT:-}" ] || compacted
     timeout 120 "$TFY" resume last $extra $yes --db runs.db >r.out 2>r.err </dev/null
     status=$?
     # What a kill at the first commit leaves may be nothing.
@@ -60,6 +69,11 @@ killed_at() {
     if ! grep -q 'has already ended' r.err; then # a run that ended before the kill only says so
         grep '^tfy: ' r.err | sed 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' >>r.end # other lines are news of what happened meanwhile
         grep '^tfy: ' ../err | sed 's/[0-9a-f]\{8\}-[0-9a-f-]\{27\}/RUN/g' >>end
+    fi
+    if [ -n "${COMPACT:-}" ]; then # not all is told that was printed before
+        "$TFY" verify --db runs.db >verified 2>&1 || problem "killed at $1, compacted and resumed: $(cat verified)"
+        grep -Fvxf ../whole resumed >other && problem "killed at $1, compacted and resumed, it prints: $(cat other)"
+        cp ../whole resumed
     fi
     if ! cmp -s ../whole resumed || ! cmp -s end r.end; then
         problem "killed at $1 and resumed, it ends otherwise"

@@ -15,6 +15,7 @@
 #   planted  every bug of tests/planted, which the simulation has to find
 #   fault    every allocation, write, sync and open of runs and of commands made to fail, in SOAK_FAULT_PARTS (40)
 #   leaks    the same with sanitizers: nothing may be lost on the way out
+#   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -211,6 +212,13 @@ soak_leaks()
     done
 }
 
+soak_compact()
+{
+    for stop in ${SOAK_COMPACT:-3 5 7 11 13 17 19 23 29}; do
+        once_for compact "stop $stop" env COMPACT=1 TFY_SNAPSHOT_EVERY=1 KILL_AT=point:$stop sh "$root/tests/golden/lang.sh" "$root/build"
+    done
+}
+
 soak_model()
 {
     crashes=2
@@ -220,13 +228,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks model
+[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks and model" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"

@@ -1,0 +1,166 @@
+#!/bin/sh
+# tfy gc --compact: a run that is kept loses what came before its newest snapshot, and nobody who answers, resumes, replays or verifies can tell, but
+# for those who ask about the beginning.
+. "$here/lib.sh"
+db=.tfy/runs.db
+sql() { sqlite3 "$db" "$1"; }
+rows() { sql 'select count(*) from wal where tid>0'; }
+export TFY_SNAPSHOT_EVERY=16
+
+cat >shop.tfy <<'TFY'
+tool pay(n: int) -> string once = exec ["sh", "-c", "echo ${n} >>paid; [ ${n} != 29 ] || sleep 60; echo paid"]
+
+workflow look(n: int) -> int {
+    print("looked at ${n}")
+    return 1000 + n
+}
+
+workflow main(rounds: int = 60) -> string {
+    let early = spawn look(7000)
+    let asked = spawn person()
+    var sum = 0
+    for i in 1..rounds {
+        let one = spawn look(10000 + i)
+        let looked = yield join(one)
+        sum = sum + looked
+        with lock("book") { sum = sum + 1 }
+    }
+    let paid = yield pay(sum % 100)
+    let word: string = yield signal("go")
+    let more = yield join(early)
+    let yes = yield join(asked)
+    for i in 1..12 {
+        let again = spawn look(i)
+        let looked = yield join(again)
+    }
+    return "${sum} ${more} ${paid} ${word} ${yes}"
+}
+
+workflow person() -> bool {
+    return yield approve("go on?", details: "as asked")
+}
+TFY
+result='"650829 8000 done heard true"'
+
+# Killed in the once step, so that what was asked and what is in doubt lies behind the snapshot.
+start tfy run shop.tfy --wait
+check "it pays" within 10 sh -c '[ -s paid ]'
+kill -9 "$pid"
+finish 2>/dev/null
+before=$(rows)
+cp -r .tfy whole
+run tfy gc --compact --dry-run
+check "--dry-run says what would go" ended 0 "1 run would begin at its snapshot"
+check "... and takes nothing out" [ "$(rows)" = "$before" ]
+run tfy gc extra.c --keep 1
+check "operands go with --compact" ended 64 "without --compact"
+run tfy gc --compact
+check "gc --compact" ended 0 "1 run begins now at its snapshot"
+check "... most of its records go" [ "$((5 * $(rows)))" -lt "$before" ]
+check "... and tasks that nobody can ask for" [ "$(sql 'select count(*) from task')" -lt 20 ]
+check "... the log tells it" [ "$(sql "select payload->>'why' from wal where type=34")" = compacted ]
+run tfy verify
+check "the database is sound" ended 0
+check "... for others, too" python3 "$here/read_log.py" "$db"
+run tfy gc --compact
+check "again there is nothing to drop" ended 0 "0 runs begin now"
+run tfy inspect last
+check "inspect says so" printed "compacted  behind the snapshot"
+check "... and what is asked" printed "waits for an answer: go on?"
+run tfy replay last
+check "it replays from there" printed " 0 divergences, 0 effects performed"
+check "... and says from where" printed "it began at the snapshot that is record"
+run tfy replay last --until end --print-locals
+check "it can be stepped through" printed "sum: int = 650829"
+run tfy fork last --at 1
+check "a fork has nothing to begin with" ended 1 "was compacted: its records before"
+run tfy wal export last -o exported
+check "an export is refused" ended 65 "an export has a run whole"
+run tfy diff last last
+check "so is a comparison" ended 65 "a comparison begins with the first"
+run tfy output last
+check "output tells what is missing" ended 0 "little is left"
+
+# Everything that was under way goes on.
+run tfy resume last
+check "the step under way is in doubt" ended 75 "may have happened before the process ended"
+run tfy approve last
+check "the question can be answered" ended 0
+run tfy signal last go '"heard"' --id 1
+run tfy gc --compact
+run tfy resolve last "$(sql "select step from wal where type=30")" --done '"done"'
+check "the step can be resolved" ended 0
+run tfy resume last
+check "it ends as if nothing had gone" printed "$result"
+check "... and prints what was left to print" [ "$(grep -c "looked at" out)" = 11 ]
+check "paid once" [ "$(wc -l <paid)" = 1 ]
+run tfy replay last
+check "the whole rest replays" printed " 0 divergences, 0 effects performed"
+run tfy gc --compact
+check "a run that has ended is compacted, too" ended 0 "1 run begins now at its snapshot"
+run tfy replay last
+check "... and replays" printed " 0 divergences, 0 effects performed"
+run tfy verify
+check "... and is sound" ended 0
+run tfy backup copy.db
+run tfy adopt --db copy.db
+run tfy verify --db copy.db
+check "a copy of it is sound" ended 0
+run tfy gc --keep 0 --archive old.db
+check "an archive takes none that was compacted" ended 0 "had been compacted stays"
+run tfy gc --keep 0
+check "it can be dropped" ended 0 "1 run with"
+check "... with all that was left" [ "$(sql 'select count(*) from gap, wal where wal.tid>0')" = 0 ]
+run tfy verify
+check "... and the rest is sound" ended 0
+
+# Killed around each commit: the run is as it was or compacted, and goes on.
+killed()
+{
+    rm -rf .tfy
+    cp -r whole .tfy
+    mv $db moved && mv moved $db.new && cp $db.new $db && tfy adopt >/dev/null 2>&1
+    TFY_TEST_KILL=$1 tfy gc --compact >out 2>&1 && return 1
+    tfy verify >out 2>&1 && python3 "$here/read_log.py" $db >out 2>&1 || return 1
+    tfy replay last >out 2>&1 || return 1
+    tfy gc --compact >out 2>&1 && tfy verify >out 2>&1 && [ "$(rows)" -lt $((before / 5)) ] || return 1
+    tfy approve last && tfy signal last go '"heard"' && tfy resolve last "$(sql 'select step from wal where type=30')" --done '"done"'
+    [ "$(tfy resume last 2>err | tail -n 1)" = "$result" ] && tfy verify >out 2>&1
+}
+for place in before:3 after:3 after:4; do check "killed $place" killed $place; done
+
+# A program that cannot be built is no judge of its snapshot: its runs stay whole.
+cat >own.tfy <<'TFY'
+tool twice(n: int) -> int pure = extern "own_twice"
+
+workflow main() -> int {
+    var sum = 0
+    for i in 1..40 {
+        let one = yield twice(i)
+        sum = sum + one
+    }
+    let word: string = yield signal("go")
+    return sum
+}
+TFY
+cat >own.c <<'C'
+#include "tfy.h"
+bool own_twice(TfyTask *task, int64_t n, int64_t *out);
+bool own_twice(TfyTask *task, int64_t n, int64_t *out)
+{
+    (void)task;
+    *out = 2 * n;
+    return true;
+}
+C
+rm -rf .tfy
+run tfy run own.tfy own.c
+before=$(rows)
+run tfy gc --compact
+check "a run whose program cannot be built is left whole" ended 0 "stays as it is: its program cannot be compiled"
+check "... with all its records" [ "$(rows)" = "$before" ]
+run tfy gc --compact own.c
+check "... named, its C file lets it go" ended 0 "1 run begins now at its snapshot"
+run tfy signal last go '"on"'
+run tfy resume last own.c
+check "... and the run goes on" printed_exactly 1560

@@ -1,0 +1,224 @@
+/* wal_compact.c: a run without the records before its snapshot: what stays, that it is checked, and that a change of what is left is seen. */
+#include "wal_fixture.h"
+#include "wal/gc.h"
+#include "wal/verify.h"
+
+/* A root that spawned three children: 1.1 lives, 1.2 and 1.3 have ended, and only 1.2 is named in the snapshot. */
+typedef struct Family {
+    Work work;
+    TfyLogTask children[3];
+} Family;
+
+static void append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, const char *payload)
+{
+    assert_true(tfy__log_append(log, task, type, step, 1, payload, strlen(payload)) > 0);
+}
+
+static void spawn(TfyLog *log, Family *family, int index)
+{
+    static char *const paths[] = {"1.1", "1.2", "1.3"};
+    TfyLogTask *child = &family->children[index];
+    char text[128];
+    *child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &family->work.run, .path = paths[index]};
+    snprintf(text, sizeof text, "{\"tid\":%lld,\"path\":\"%s\",\"workflow\":\"child\"}", (long long)child->tid,
+             child->path);
+    child->born = tfy__log_append(log, &family->work.root, TFY_R_TASK_SPAWN, 1, 1, text, strlen(text));
+    assert_true(child->born > 0);
+    tfy__log_add_task(log, child);
+}
+
+static void append_snapshot(TfyLog *log, Family *family, int64_t step)
+{
+    char text[512];
+    const TfyLogTask *live = &family->children[0], *named = &family->children[1];
+    const long long root = (long long)family->work.root.tid;
+    snprintf(
+        text, sizeof text,
+        "{\"v\":1,\"tasks\":[{\"task\":0,\"chain\":\"%016llx\",\"step\":%lld,\"frames\":[{\"slots\":{\"t\":[%lld]}}]},"
+        "{\"task\":%lld,\"chain\":\"%016llx\",\"step\":5,\"pending\":{\"step\":5}}]}",
+        (unsigned long long)family->work.root.chain, (long long)step, (long long)named->tid - root,
+        (long long)live->tid - root, (unsigned long long)live->chain);
+    append(log, &family->work.root, TFY_R_SNAPSHOT, step, text);
+}
+
+static void make_family(TfyLog *log, Family *family)
+{
+    begin_work(log, &family->work);
+    TfyLogTask *root = &family->work.root, *children = family->children;
+    for (int i = 0; i < 3; i++) spawn(log, family, i);
+    append(log, &children[0], TFY_R_VALUE, 1, "{\"now\":1}");
+    append(log, &children[0], TFY_R_STEP_START, 5, "{\"tool\":\"approve\",\"question\":\"on?\"}");
+    append(log, &children[0], TFY_R_SIGNAL, 5, "{\"name\":\"word\",\"value\":1}");
+    for (int i = 1; i < 3; i++) append(log, &children[i], TFY_R_VALUE, 1, "{\"now\":2}");
+    for (int i = 1; i < 3; i++) append(log, &children[i], TFY_R_TASK_EXIT, 1, "{\"value\":7}");
+    for (int i = 0; i < 30; i++) append(log, root, TFY_R_VALUE, 2 + i, "{\"now\":3}");
+    append(log, root, TFY_R_LLM_PLAN, 40, "{\"tool\":\"plan\",\"answer\":\"{\\\"steps\\\":3}\"}");
+    for (int i = 0; i < 30; i++) append(log, root, TFY_R_VALUE, 41 + i, "{\"now\":4}");
+    append_snapshot(log, family, 71);
+    append(log, root, TFY_R_VALUE, 72, "{\"now\":5}");
+}
+
+static void make_family_in(const char *db)
+{
+    TfyLog *log;
+    Family family;
+    char error[TFY_ERROR_TEXT] = "";
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = db, .mark_every = 16}, error), 0);
+    make_family(log, &family);
+    assert_int_equal(tfy__log_close(log, true), 0);
+}
+
+static bool agree(void *state, const TfyHistory *tail, char *why)
+{
+    assert_non_null(tail->snapshot);
+    strcpy(why, "told so");
+    return *(bool *)state;
+}
+
+/* How many records went. */
+static int64_t compact(Place *place, bool allowed)
+{
+    TfyGcResult result;
+    const TfyGcOptions options = {.older_than_ms = -1,
+                                  .keep = -1,
+                                  .max_bytes = -1,
+                                  .compact = true,
+                                  .check = agree,
+                                  .check_state = &allowed,
+                                  .version = "test"};
+    assert_int_equal(tfy__gc(place->db, &options, NULL, NULL, &result, place->error), 0);
+    int64_t records = 0;
+    for (uint32_t i = 0; i < result.compacted_count; i++) {
+        records += result.compacted[i].records;
+        assert_string_equal(result.compacted[i].refused, allowed ? "" : "told so");
+    }
+    tfy__gc_free(&result);
+    return records;
+}
+
+static void check_sound(Place *place)
+{
+    TfyVerified verified;
+    if (tfy__verify(place->db, NULL, NULL, &verified, place->error) != 0) fail_msg("%s", place->error);
+}
+
+static TfyHistory *read_run(Place *place)
+{
+    TfyLog *log;
+    TfyHistory *history;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .read_only = true}, place->error), 0);
+    if (tfy__history_read(log, "last", &history, place->error) != 0) fail_msg("%s", place->error);
+    tfy__log_close(log, false);
+    return history;
+}
+
+static int count_type(const TfyHistory *history, TfyRecordType type)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) count += history->records[i].type == type;
+    return count;
+}
+
+static void test_what_stays(void **state)
+{
+    Place *place = *state;
+    make_family_in(place->db);
+    assert_int_equal(compact(place, false), 0);
+    check_sound(place);
+    TfyHistory *whole = read_run(place);
+    assert_null(whole->snapshot);
+    const int64_t went = compact(place, true);
+    check_sound(place);
+    TfyHistory *rest = read_run(place);
+    assert_int_equal(went, whole->record_count - rest->record_count);
+    assert_true(rest->record_count < 16);
+    assert_non_null(rest->snapshot);
+    assert_int_equal(rest->run.base_lsn, rest->snapshot_lsn);
+    assert_int_equal(rest->task_count, 3); /* nobody can ask for 1.3 */
+    assert_string_equal(rest->tasks[2].path, "1.2");
+    assert_int_equal(rest->tasks[2].state, TFY_TASK_COMPLETED);
+    assert_string_equal(rest->task_workflows[2], "child");
+    assert_int_equal(count_type(rest, TFY_R_INSTRUCTION_START), 1);
+    assert_int_equal(count_type(rest, TFY_R_TASK_SPAWN), 2);
+    assert_int_equal(count_type(rest, TFY_R_TASK_EXIT), 1);
+    assert_int_equal(count_type(rest, TFY_R_STEP_START), 1); /* the open question */
+    assert_int_equal(count_type(rest, TFY_R_LLM_PLAN), 1);
+    assert_int_equal(count_type(rest, TFY_R_VALUE), 2); /* where the root stood, and what came then */
+    assert_int_equal(compact(place, true), 0);
+    tfy__history_free(whole);
+    tfy__history_free(rest);
+}
+
+/* What a second compaction takes lies between what the first one left. */
+static void test_again(void **state)
+{
+    Place *place = *state;
+    TfyLog *log;
+    make_family_in(place->db);
+    compact(place, true);
+    TfyHistory *first = read_run(place);
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .mark_every = 16}, place->error), 0);
+    TfyLogTask *root = &first->tasks[0];
+    for (int i = 0; i < 40; i++) append(log, root, TFY_R_VALUE, 80 + i, "{\"now\":7}");
+    Family family = {.work = {.root = *root}, .children = {first->tasks[1], first->tasks[2]}};
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"v\":1,\"tasks\":[{\"task\":0,\"chain\":\"%016llx\",\"step\":120},{\"task\":%lld,\"chain\":\"%016llx\","
+             "\"step\":5}]}",
+             (unsigned long long)root->chain, (long long)(family.children[0].tid - root->tid),
+             (unsigned long long)family.children[0].chain);
+    append(log, root, TFY_R_SNAPSHOT, 120, text);
+    for (uint32_t i = 0; i < first->task_count; i++) tfy__log_forget_task(log, &first->tasks[i]);
+    assert_int_equal(tfy__log_close(log, true), 0);
+    assert_int_equal(compact(place, true),
+                     44); /* 41 of the root and its old snapshot; 1.2 with its spawn, for nobody names it now */
+    check_sound(place);
+    TfyHistory *second = read_run(place);
+    assert_int_equal(second->task_count, 2);
+    assert_true(second->run.base_lsn > first->run.base_lsn);
+    tfy__history_free(first);
+    tfy__history_free(second);
+}
+
+/* A change behind the log's back, to a copy. */
+static void check_seen(Place *place, const char *sql, const char *says)
+{
+    Place copy = *place;
+    char command[256];
+    TfyVerified verified;
+    snprintf(copy.db, sizeof copy.db, "%s/copy.db", place->directory);
+    snprintf(command, sizeof command, "cp %s %s", place->db, copy.db);
+    assert_int_equal(system(command), 0);
+    run_sql(copy.db, sql);
+    if (tfy__verify(copy.db, NULL, NULL, &verified, copy.error) == 0) fail_msg("not seen: %s", sql);
+    if (!strstr(copy.error, says)) fail_msg("%s: %s", sql, copy.error);
+}
+
+static void test_changes(void **state)
+{
+    Place *place = *state;
+    make_family_in(place->db);
+    compact(place, true);
+    check_seen(place, "UPDATE gap SET chain=chain+1 WHERE lsn=(SELECT max(lsn) FROM gap)", "was changed since");
+    check_seen(place, "UPDATE gap SET below=below-1 WHERE lsn=(SELECT max(lsn) FROM gap)", "does not follow");
+    check_seen(place, "DELETE FROM gap WHERE lsn=(SELECT min(lsn) FROM gap)", "does not follow");
+    check_seen(place, "INSERT INTO gap VALUES(100000,0,0)", "1 gaps of the log have no record");
+    check_seen(place, "UPDATE run SET base=base-1", "was changed");
+    check_seen(place, "UPDATE run SET base=0", "was changed");
+    check_seen(place, "UPDATE meta SET gc=1; DELETE FROM wal WHERE type=33; UPDATE meta SET gc=0", "");
+    check_seen(place, "UPDATE meta SET gc=1; DELETE FROM wal WHERE type=3; UPDATE meta SET gc=0", "");
+    check_seen(place, "DELETE FROM task WHERE path='1.2'", "");
+    check_seen(place, "DROP TRIGGER wal_never_updates; UPDATE wal SET payload='{}' WHERE type=1", "");
+    check_seen(place,
+               "DROP TRIGGER wal_never_updates; UPDATE wal SET payload=replace(payload,'1.2','1.4') WHERE type=10", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_stays, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_again, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_changes, make_place, remove_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
