@@ -27,6 +27,7 @@ void emit_type(Emit *e, Text *out, const Type *type);  /* the descriptor's addre
 void emit_var(Emit *e, Text *out, Var *var);
 const char *emit_ctype(Rep rep);  /* "int64_t ", "TfyObj *" */
 const char *emit_member(Rep rep); /* of TfyValue */
+const char *emit_maker(Rep rep);  /* "tfy_of_int(": what makes a TfyValue of it */
 
 /* ---- emit_block.c: what stands in functions ---- */
 void emit_blocks(Emit *e, const Routine *routine, uint32_t from,

@@ -9,6 +9,8 @@
 
 #include "emit.h"
 
+#define CALL_ARGS 2u /* what tfy_call takes: TFY_CALL_ARGS */
+
 typedef struct Writer {
     Emit *e;
     const Routine *routine;
@@ -211,14 +213,12 @@ static void put_take(Writer *w, const Instr *instr)
 
 static void put_put(Writer *w, const Instr *instr)
 {
-    static const char *const makers[REP_COUNT] = {
-        [REP_INT] = "tfy_of_int(", [REP_FLOAT] = "tfy_of_float(", [REP_BOOL] = "tfy_of_bool("};
     Text *p = begin_piece(w);
     Rep rep = instr->a->rep;
     text_put(p, rep == REP_OBJ ? "tfy_set(t, &" : "*");
     emit_var(w->e, p, instr->dst);
     text_put(p, rep == REP_OBJ ? "->o, " : " = ");
-    if (rep != REP_OBJ) text_put(p, makers[rep]);
+    if (rep != REP_OBJ) text_put(p, emit_maker(rep));
     emit_val(w->e, p, instr->a);
     text_put(p, ");");
     end_piece(w, instr->line);
@@ -374,6 +374,36 @@ static bool reads_frame(const Val *val)
     return reads;
 }
 
+/* An argument as a word that the callee owns; there is none: 0. */
+static void put_word(Writer *w, Text *p, const Val *arg)
+{
+    if (!arg) {
+        text_put(p, "tfy_of_int(0)");
+        return;
+    }
+    const bool keep = arg->rep == REP_OBJ && !is_immortal(arg);
+    text_put(p, emit_maker(arg->rep));
+    text_put(p, keep ? "tfy_keep(" : "");
+    emit_val(w->e, p, arg);
+    text_put(p, keep ? "))" : ")");
+}
+
+/* A call without a bound: the runtime puts the few arguments into the new frame. */
+static void put_short_call(Writer *w, const Term *term)
+{
+    Text *p = begin_piece(w);
+    text_format(p, "F->head.pc = %u;", term->point->pc);
+    end_piece(w, term->line);
+    p = begin_piece(w);
+    text_format(p, "%stfy_call(t, F, &tfyg_wf_%s", term->cut ? "{ TfyStatus X = " : "return ", term->callee->c_name);
+    for (uint32_t i = 0; i < CALL_ARGS; i++) {
+        text_put(p, ", ");
+        put_word(w, p, i < term->argc ? term->args[i] : NULL);
+    }
+    text_put(p, term->cut ? "); tfy_cut(t, 0); return X; }" : ");");
+    end_piece(w, term->line);
+}
+
 /* The stack may move when a frame is pushed, so what lies in this frame is read before. */
 static void put_nested(Writer *w, const Term *term)
 {
@@ -423,7 +453,12 @@ static void put_point(Writer *w, const Term *term)
         text_format(p, "F->head.pc = %u; return tfy_undo(t, &tfyg_p%u);", term->point->pc, term->point->number);
         end_piece(w, term->line);
         break;
-    case ASK_CALL: put_nested(w, term); break;
+    case ASK_CALL:
+        if (term->timeout || term->argc > CALL_ARGS)
+            put_nested(w, term);
+        else
+            put_short_call(w, term);
+        break;
     default: put_effect(w, term); break;
     }
     put_resume(w, term);

@@ -21,6 +21,15 @@ const char *emit_member(Rep rep)
     return members[rep];
 }
 
+const char *emit_maker(Rep rep)
+{
+    static const char *const makers[REP_COUNT] = {[REP_INT] = "tfy_of_int(",
+                                                  [REP_FLOAT] = "tfy_of_float(",
+                                                  [REP_BOOL] = "tfy_of_bool(",
+                                                  [REP_OBJ] = "tfy_of_obj("};
+    return makers[rep];
+}
+
 /* ---- types ---- */
 
 static const char *core_name(const Machine *machine, const Type *type)
@@ -186,9 +195,7 @@ static void emit_array(Emit *e, Text *out, const Val *val)
 
 static void emit_word(Emit *e, Text *out, const Val *val)
 {
-    static const char *const makers[REP_COUNT] = {
-        [REP_INT] = "tfy_of_int", [REP_FLOAT] = "tfy_of_float", [REP_BOOL] = "tfy_of_bool", [REP_OBJ] = "tfy_of_obj"};
-    text_format(out, "%s(", makers[val->a->rep]);
+    text_put(out, emit_maker(val->a->rep));
     emit_val(e, out, val->a);
     text_put(out, ")");
 }

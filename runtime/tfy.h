@@ -229,12 +229,13 @@ typedef struct TfyWorkflow TfyWorkflow;
  * call that pushes. At pc 0 the parameters stand in the first slots, in order. */
 typedef struct TfyFrame {
     const TfyWorkflow *workflow;
-    uint32_t pc;       /* 0: not begun; n: stopped at resume point n of its workflow */
     uint32_t prev;     /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
-    uint32_t children; /* runtime: first live child task spawned by this frame, a reference */
+    uint32_t pc;       /* 0: not begun; n: stopped at resume point n of its workflow */
     uint32_t scope;    /* runtime: number of the call within its task; names the frame in records */
+    uint32_t children; /* runtime: first live child task spawned by this frame, a reference */
     uint16_t mask;     /* above 0 while a finally runs: cancellation is held */
     uint16_t flags;    /* runtime */
+    uint32_t depth;    /* runtime: frames up to this one */
     uint64_t timer;    /* runtime: deadline of this call, a timer handle; 0 = none */
 } TfyFrame;
 #define TFY_NO_FRAME UINT32_MAX
@@ -253,19 +254,23 @@ struct TfyWorkflow {
     uint32_t number; /* its place among the program's routines */
 };
 
-/* The part of a task that generated code touches: one cache line. The rest is the runtime's. */
+/* The part of a task that generated code touches. A plain yield reads the first cache line and writes the second, where the task's first
+ * frame follows: of a million tasks that take turns only half the memory has to be written back. */
 struct TfyTask {
-    int32_t fuel;    /* what this slice may still spend; charged by loops and by size in built-ins */
     uint32_t top;    /* offset of the running frame on the stack */
+    uint32_t state;  /* runtime: TfyTaskState and flags */
     TfyObj *error;   /* what is being raised, owned; NULL: nothing */
     TfyValue result; /* the answer of the last effect or call, owned */
     TfyHeap *heap;
     char *stack;
     TfyLoop *loop;
-    void *cold;        /* runtime */
+    void *cold;      /* runtime */
+    uint32_t scopes; /* runtime: calls and deadlines so far: numbers them */
+    uint32_t room;   /* runtime: bytes of the stack within which calls and returns need no second thought; 0: they do */
+    int32_t fuel;    /* what this slice may still spend; charged by loops and by size in built-ins */
     uint32_t passages; /* runtime: points passed since the task's last record */
-    uint32_t state;    /* runtime: TfyTaskState and flags */
 };
+_Static_assert(offsetof(struct TfyTask, fuel) == 64, "what changes all the time stands in the second cache line");
 
 /* ---- inline value helpers ---- */
 
@@ -798,6 +803,11 @@ void tfy_discard(TfyTask *task, const TfyType *type);
  * answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
  * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
 TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
+
+/* The same for a call without a bound and with at most two arguments, which are owned and go over to the callee (0: it has fewer); the workflow
+ * returns what this answers. After a panic that is TFY_AGAIN: the caller goes on at its point and meets task->error there. */
+TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second);
+enum { TFY_CALL_ARGS = 2 };
 
 /* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
 static inline void *tfy_frame(const TfyTask *task)

@@ -353,9 +353,10 @@ bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_
     uint64_t timer = 0;
     cold->log.step++;
     if (!arm_scope(cold, point, ms, "deadline", &timer)) return false;
-    *out = ++cold->scopes;
+    *out = ++task->scopes;
+    take_care(task);
     cold->deadlines[cold->deadline_count++] =
-        (Deadline){.frame = task->top, .scope = cold->scopes, .mask = frame_at(task, task->top)->mask, .timer = timer};
+        (Deadline){.frame = task->top, .scope = task->scopes, .mask = frame_at(task, task->top)->mask, .timer = timer};
     return true;
 }
 

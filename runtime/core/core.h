@@ -32,8 +32,10 @@
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
 #define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */
 #define DEPTH_SPARE 64u
-#define FIRST_STACK 64u /* bytes of stack that come with a task */
+#define FIRST_STACK (128u - (uint32_t)sizeof(TfyTask)) /* bytes of stack that come with a task */
 #define NO_INDEX    UINT32_MAX
+
+#define UNLIKELY(condition) __builtin_expect(condition, 0)
 
 /* task->state: a TfyTaskState in the low byte, flags above. */
 enum {
@@ -314,11 +316,12 @@ typedef struct Unwinding {
     struct Unwinding *below; /* of a frame below */
 } Unwinding;
 
-/* A task's hot part and the beginning of its stack, in two cache lines that are fetched together. */
+/* A task's hot part and the beginning of its stack, in two cache lines that are fetched together; tfy.h says which one is written when. */
 typedef struct TaskCell {
     TfyTask task;
     char stack[FIRST_STACK];
 } TaskCell;
+_Static_assert(sizeof(TaskCell) == 128, "two cache lines");
 
 /* The neighbours of a live child among those of its parent's frame, as references: 0 is none, else the child's slot + 1 or, of one that is folded,
  * FOLDED_REF and its number. */
@@ -334,8 +337,6 @@ struct Cold {
     Run *run;
     const TfyWorkflow *workflow;
     uint32_t stack_cap;    /* bytes */
-    uint32_t depth;        /* frames on the stack */
-    uint32_t scopes;       /* calls and deadlines so far: numbers them */
     uint32_t spawned;      /* children so far: numbers paths */
     uint64_t randoms;      /* random numbers drawn */
     Cold *parent;          /* who spawned it; NULL for a root */
@@ -488,14 +489,26 @@ static inline TfyFrame *frame_at(const TfyTask *task, uint32_t offset)
 {
     return (TfyFrame *)(task->stack + offset);
 }
-/* The top frame is gone: the one below it is running. */
-static inline void pop_frame(TfyTask *task, TfyFrame *frame)
+/* Frames on its stack. */
+static inline uint32_t depth_of(const TfyTask *task)
 {
-    task->top = frame->prev;
-    cold_of(task)->depth--;
+    return task->top == TFY_NO_FRAME ? 0 : frame_at(task, task->top)->depth;
+}
+/* The top frame is gone: the one below it, at frame->prev, is running. */
+static inline void leave_frame(TfyTask *task, TfyFrame *frame, uint32_t prev)
+{
+    task->top = prev;
 #ifdef TFY_POISON
     memset(frame, 0xde, frame->workflow->frame_size);
 #endif
+}
+/* Does anything hang on a frame that would have to end with it? Children, mask and flags are one word. */
+static inline bool frame_is_bare(const TfyFrame *frame)
+{
+    uint64_t word;
+    _Static_assert(offsetof(TfyFrame, depth) == offsetof(TfyFrame, children) + sizeof word, "they lie together");
+    memcpy(&word, (const char *)frame + offsetof(TfyFrame, children), sizeof word);
+    return !(word | frame->timer);
 }
 static inline TfyTaskState state_of(const TfyTask *task)
 {
@@ -743,6 +756,12 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
                     const char *path); /* NULL: no memory */
 void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow);
 void tfy__task_pop(TfyTask *task);
+/* Calls and returns of a task take care while a test watches it, a deadline bounds it, or it has something to undo: whoever begins one of these
+ * says so here; where it turns out at a call that none is left, care ends. */
+static inline void take_care(TfyTask *task)
+{
+    task->room = 0;
+}
 void tfy__frame_release(TfyTask *task, TfyFrame *frame); /* its slots; it is not run again */
 void tfy__task_release_frames(TfyTask *task);            /* all of them, without running anything */
 void tfy__answer_drop(TfyTask *task);

@@ -270,7 +270,7 @@ static bool step_may_fold(const Pending *pending)
 static bool frame_may_fold(const TfyTask *task, const Cold *cold)
 {
     const TfyFrame *frame = frame_at(task, task->top);
-    return cold->depth == 1 && frame->workflow == cold->workflow && frame->pc && !frame->children && !frame->mask &&
+    return frame->depth == 1 && frame->workflow == cold->workflow && frame->pc && !frame->children && !frame->mask &&
            !frame->timer && !(frame->flags & ~FRAME_SPAWNED) && cold->workflow->resume[frame->pc - 1]->live_count < 64;
 }
 
@@ -292,7 +292,7 @@ static bool asleep_may_fold(const TfyTask *task, const Cold *cold)
 
 static bool needs_rest(const Cold *cold, const TfyFrame *frame, const TfyPoint *point)
 {
-    return point->live_count > 1 || cold->scopes != 1 || frame->scope != 1 || cold->spawned || cold->randoms ||
+    return point->live_count > 1 || cold->task->scopes != 1 || frame->scope != 1 || cold->spawned || cold->randoms ||
            cold->priority || frame->flags;
 }
 
@@ -306,7 +306,7 @@ static bool keep_frame(Folded *folded, const Cold *cold, const TfyFrame *frame)
         FoldedRest *rest = malloc(sizeof *rest + point->live_count * sizeof *rest->values);
         if (!rest) return false;
         *rest = (FoldedRest){.randoms = cold->randoms,
-                             .scopes = cold->scopes,
+                             .scopes = cold->task->scopes,
                              .scope = frame->scope,
                              .spawned = cold->spawned,
                              .priority = cold->priority,
@@ -456,7 +456,7 @@ static bool restore_frame(TfyLoop *loop, Cold *cold, Folded *folded)
     if (!folded->has_rest) return true;
     frame->scope = folded->rest->scope;
     frame->flags = folded->rest->flags;
-    cold->scopes = folded->rest->scopes;
+    task->scopes = folded->rest->scopes;
     cold->spawned = folded->rest->spawned;
     cold->randoms = folded->rest->randoms;
     cold->priority = folded->rest->priority;

@@ -109,8 +109,7 @@ static bool prepare(TfyTask *task)
 #define MANY_TASKS 16384u /* they do not fit the cache any more */
 #define EARLY      24u    /* how many tasks ahead to fetch then */
 
-#define UNLIKELY(condition) __builtin_expect(condition, 0)
-#define PLAIN               ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
+#define PLAIN ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
 
 static inline TfyStatus run_top(TfyTask *task)
 {
@@ -120,24 +119,37 @@ static inline TfyStatus run_top(TfyTask *task)
     return status;
 }
 
-/* The common return: to a caller, from a frame that nothing else hangs on. False: it takes more (frame_finish). */
-static inline bool return_plainly(TfyTask *task)
+/* Has a frame that has said TFY_RETURN ended, without anything else that hangs on it or on its task? */
+static inline bool returns_plainly(const TfyTask *task, const TfyFrame *frame)
 {
-    TfyFrame *frame = frame_at(task, task->top);
-    const Cold *cold = cold_of(task);
-    uint64_t hangs = frame->flags | frame->children | frame->timer | cold->undo_count | cold->deadline_count |
-                     (task->state & T_RETURNING);
-    if (UNLIKELY(hangs || frame->prev == TFY_NO_FRAME)) return false;
-    if (UNLIKELY(frame_at(task, frame->prev)->flags & FRAME_UNDOING)) return false;
-    pop_frame(task, frame);
-    return true;
+    return __builtin_expect(task->room != 0, 1) && frame_is_bare(frame);
+}
+
+/* The top frame has said TFY_CALL. The common case, a workflow that calls others which return at once: runs callee and caller in turn until
+ * one of them says anything else, and answers that. Where the caller's frame lies is kept here and not read back from the callee's: so a
+ * call need not wait until all that the last one wrote has been read again. */
+static __attribute__((noinline)) TfyStatus run_calls(TfyTask *task, uint32_t caller)
+{
+    TfyStatus status;
+    do {
+        TfyFrame *callee = frame_at(task, task->top);
+        status = callee->workflow->run(task, callee);
+        callee = frame_at(task, task->top); /* the stack may have moved */
+        if (UNLIKELY(status != TFY_RETURN)) return status;
+        if (UNLIKELY(!returns_plainly(task, callee))) return status;
+        leave_frame(task, callee, caller);
+        TfyFrame *frame = frame_at(task, caller);
+        status = frame->workflow->run(task, frame);
+    } while (__builtin_expect(status == TFY_CALL, 1));
+    return status;
 }
 
 /* What a frame said decides what comes next, until the task stops. */
 static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 {
     for (int answers = 0;; status = run_top(task)) {
-        if (status == TFY_CALL || (status == TFY_RETURN && return_plainly(task))) continue;
+        if (status == TFY_CALL && tfy__kill_armed) continue; /* each stop is counted */
+        while (status == TFY_CALL) status = run_calls(task, frame_at(task, task->top)->prev);
         switch (status) {
         case TFY_YIELD:
         case TFY_SPENT:
@@ -146,9 +158,14 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             tfy__ready_push(loop, task);
             return;
         case TFY_CALL: break; /* seen above */
-        case TFY_RETURN:
-            if (!frame_finish(task)) return;
+        case TFY_RETURN: {
+            TfyFrame *frame = frame_at(task, task->top);
+            if (frame->prev != TFY_NO_FRAME && returns_plainly(task, frame))
+                leave_frame(task, frame, frame->prev);
+            else if (!frame_finish(task))
+                return;
             break;
+        }
         case TFY_AGAIN:
             if (++answers > ANSWERS_AT_ONCE || others_first(task)) {
                 tfy__ready_push(loop, task);
@@ -208,8 +225,8 @@ static void requeue(TfyLoop *loop, const uint32_t *from, const uint32_t *to, uin
 static inline void fetch_early(const TfyLoop *loop, uint32_t slot)
 {
     const TaskCell *cell = &loop->cells[slot];
-    __builtin_prefetch(&cell->task, 1);
-    __builtin_prefetch(cell->stack, 1);
+    __builtin_prefetch(&cell->task);
+    __builtin_prefetch(&cell->task.fuel, 1);
 }
 
 #define NOT_RUN ((TfyStatus)-1)

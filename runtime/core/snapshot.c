@@ -481,7 +481,7 @@ static void write_counters(Writer *w, const Cold *cold)
 {
     write_number(w, "step", cold->log.step);
     write_number(w, "passages", cold->task->passages);
-    write_number(w, "scopes", cold->scopes);
+    write_number(w, "scopes", cold->task->scopes);
     write_number(w, "spawned", cold->spawned);
     write_number(w, "randoms", (int64_t)cold->randoms);
     write_number(w, "priority", cold->priority);

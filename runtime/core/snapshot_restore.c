@@ -214,7 +214,7 @@ static uint32_t frame_offset(const Cold *cold, uint32_t index)
 {
     const TfyTask *task = cold->task;
     uint32_t at = task->top;
-    for (uint32_t i = cold->depth; i > index + 1 && at != TFY_NO_FRAME; i--) at = frame_at(task, at)->prev;
+    for (uint32_t i = depth_of(task); i > index + 1 && at != TFY_NO_FRAME; i--) at = frame_at(task, at)->prev;
     return at;
 }
 
@@ -398,7 +398,7 @@ static void read_counters(Cold *cold, const json_t *json)
 {
     cold->log.step = number_in(json, "step");
     cold->task->passages = (uint32_t)number_in(json, "passages");
-    cold->scopes = (uint32_t)number_in(json, "scopes");
+    cold->task->scopes = (uint32_t)number_in(json, "scopes");
     cold->spawned = (uint32_t)number_in(json, "spawned");
     cold->randoms = (uint64_t)number_in(json, "randoms");
     cold->priority = (int32_t)number_in(json, "priority");

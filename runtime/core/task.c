@@ -1,17 +1,19 @@
 /* task.c: where tasks and their frames live.
  *
- * The hot part of a task is one cache line in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number
- * and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. The first bytes
- * of it are the next cache line: most tasks have one small frame, and the two lines are fetched together. Taking and giving back memory of tasks and frames happens in this file only. */
+ * The hot part of a task lies in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number and never moves.
+ * Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. The first bytes of it are in the
+ * same two cache lines as the hot part: most tasks have one small frame. Taking and giving back memory of tasks and frames happens in this
+ * file only. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core.h"
 
-#define CELLS_BYTES ((size_t)TASK_MAX * sizeof(TaskCell))
-#define HUGE_FROM   (1u << 16) /* tasks */
-#define COLD_KEPT   16384u     /* free cold parts that are kept: what a slice that spawns without end needs */
+#define CELLS_BYTES  ((size_t)TASK_MAX * sizeof(TaskCell))
+#define HUGE_FROM    (1u << 16) /* tasks */
+#define SECOND_STACK 256u /* bytes of a stack that has outgrown the task's cell: small workflows can call small ones */
+#define COLD_KEPT    16384u /* free cold parts that are kept: what a slice that spawns without end needs */
 
 int tfy__tasks_init(TfyLoop *loop)
 {
@@ -167,6 +169,16 @@ static char *first_stack(TfyTask *task)
     return ((TaskCell *)task)->stack;
 }
 
+/* A call that stays within task->room needs no look at what is rare: the stack is large enough, and the frames on it are fewer than DEPTH_MAX,
+ * since none is smaller than its head. */
+static void set_room(TfyTask *task)
+{
+    const Cold *cold = cold_of(task);
+    const uint32_t deepest = DEPTH_MAX * (uint32_t)sizeof(TfyFrame);
+    const bool care = task->loop->test || cold->undo_count || cold->deadline_count || cold->unwinding;
+    task->room = care ? 0 : cold->stack_cap < deepest ? cold->stack_cap : deepest;
+}
+
 uint32_t tfy__tasks_limit(const TfyLoop *loop)
 {
     uint32_t limit = loop->options.max_tasks;
@@ -224,6 +236,7 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
     task->stack = first_stack(task);
     cold->stack_cap = FIRST_STACK;
+    set_room(task);
     if (run->history) task->state |= T_FOLLOWING;
     cold->next_in_run = run->tasks;
     if (run->tasks) run->tasks->prev_in_run = cold;
@@ -302,26 +315,25 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
 {
     Cold *cold = cold_of(task);
     if (need <= cold->stack_cap) return true;
-    uint64_t cap = (uint64_t)cold->stack_cap * 2;
+    const bool first = task->stack == first_stack(task);
+    uint64_t cap = first ? SECOND_STACK : (uint64_t)cold->stack_cap * 2;
     while (cap < need) cap *= 2;
     if (cap > UINT32_MAX / 2) return false;
-    bool first = task->stack == first_stack(task);
     char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
     if (!stack) return false;
     if (first) memcpy(stack, task->stack, cold->stack_cap);
     task->stack = stack;
     cold->stack_cap = (uint32_t)cap;
+    set_room(task);
     return true;
 }
 
 /* A frame at an offset where there is room for it. */
-static inline TfyFrame *place_frame(TfyTask *task, const TfyWorkflow *workflow, uint32_t at)
+static inline TfyFrame *place_frame(TfyTask *task, const TfyWorkflow *workflow, uint32_t at, uint32_t depth)
 {
-    Cold *cold = cold_of(task);
     TfyFrame *frame = frame_at(task, at);
-    *frame = (TfyFrame){.workflow = workflow, .prev = task->top, .scope = ++cold->scopes};
+    *frame = (TfyFrame){.workflow = workflow, .prev = task->top, .scope = ++task->scopes, .depth = depth};
     task->top = at;
-    cold->depth++;
     return frame;
 }
 
@@ -330,7 +342,7 @@ void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
     if (task->loop->test) workflow = tfy__test_stand_in(task->loop->test, workflow);
     uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
     if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
-    TfyFrame *frame = place_frame(task, workflow, at);
+    TfyFrame *frame = place_frame(task, workflow, at, depth_of(task) + 1);
     memset(frame + 1, 0, workflow->frame_size - sizeof *frame);
     return frame;
 }
@@ -340,7 +352,7 @@ void tfy__task_pop(TfyTask *task)
     Cold *cold = cold_of(task);
     TfyFrame *frame = frame_at(task, task->top);
     if (cold->deadline_count) tfy__deadlines_drop(task);
-    pop_frame(task, frame);
+    leave_frame(task, frame, frame->prev);
 }
 
 /* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
@@ -394,7 +406,7 @@ static bool may_call(TfyTask *task)
     Cold *cold = cold_of(task);
     const TfyFrame *frame = frame_at(task, task->top);
     bool cleaning = task->state & T_CANCEL || cold->cancelled || frame->mask;
-    if (cold->depth < DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0)) return true;
+    if (frame->depth < DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0)) return true;
     return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
 }
 
@@ -402,8 +414,9 @@ static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const T
                                                           const TfyPoint *point, int64_t timeout_ms)
 {
     Cold *cold = cold_of(task);
+    set_room(task);
     if (cold->undo_count) tfy__undo_attempt(task, false);
-    if (cold->depth >= DEPTH_MAX && !may_call(task)) return NULL;
+    if (depth_of(task) >= DEPTH_MAX && !may_call(task)) return NULL;
     TfyFrame *frame = tfy__task_push(task, workflow);
     if (!frame) {
         tfy__out_of_memory(task);
@@ -419,16 +432,42 @@ static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const T
 
 #define FEW_SLOTS 4 /* zeroed together, whether the frame has them or not */
 
-/* The common call, of a small frame that fits the stack as it is, is done here. */
-TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+/* The slots of a small frame that fits the stack as it is, above this one; NULL: it takes more. */
+static inline TfyValue *push_small(TfyTask *task, const TfyFrame *caller, const TfyWorkflow *workflow)
 {
-    const Cold *cold = cold_of(task);
     const uint32_t small = sizeof(TfyFrame) + FEW_SLOTS * sizeof(TfyValue);
-    uint32_t at = task->top + frame_at(task, task->top)->workflow->frame_size;
-    if (cold->undo_count || cold->depth >= DEPTH_MAX || timeout_ms != TFY_NEVER || task->loop->test ||
-        workflow->frame_size > small || at + small > cold->stack_cap)
-        return push_carefully(task, workflow, point, timeout_ms);
-    TfyValue *slots = (TfyValue *)(place_frame(task, workflow, at) + 1);
+    const uint32_t at = task->top + caller->workflow->frame_size;
+    if (UNLIKELY(at + small > task->room || workflow->frame_size > small)) return NULL;
+    TfyValue *slots = (TfyValue *)(place_frame(task, workflow, at, caller->depth + 1) + 1);
     for (int i = 0; i < FEW_SLOTS; i++) slots[i].i = 0;
     return slots;
+}
+
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+{
+    TfyValue *slots = timeout_ms == TFY_NEVER ? push_small(task, tfy_frame(task), workflow) : NULL;
+    return slots ? slots : push_carefully(task, workflow, point, timeout_ms);
+}
+
+static __attribute__((noinline)) TfyStatus call_carefully(TfyTask *task, const TfyWorkflow *workflow, TfyValue first,
+                                                          TfyValue second)
+{
+    const TfyValue args[TFY_CALL_ARGS] = {first, second};
+    TfyValue *slots = push_carefully(task, workflow, NULL, TFY_NEVER);
+    for (uint32_t i = 0; i < workflow->param_count; i++) {
+        if (slots)
+            slots[i] = args[i];
+        else
+            tfy__drop_value(task, workflow->params[i].type, args[i]);
+    }
+    return slots ? TFY_CALL : TFY_AGAIN;
+}
+
+TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second)
+{
+    TfyValue *slots = push_small(task, frame, workflow);
+    if (UNLIKELY(!slots)) return call_carefully(task, workflow, first, second);
+    slots[0] = first;
+    slots[1] = second;
+    return TFY_CALL;
 }

@@ -56,6 +56,7 @@ bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *bloc
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
     cold->undos[cold->undo_count++] =
         (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
+    take_care(task);
     return true;
 }
 
@@ -115,7 +116,7 @@ void tfy__undo_retried(TfyTask *task)
 static bool push_block(TfyTask *task, const Undo *undo)
 {
     const TfyFrame *frame = frame_at(task, task->top);
-    if (cold_of(task)->depth >= DEPTH_MAX + DEPTH_SPARE)
+    if (frame->depth >= DEPTH_MAX + DEPTH_SPARE)
         return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
     if (!tfy__task_push(task, undo->block)) return tfy__out_of_memory(task);
     TfyValue *slots = (TfyValue *)(frame_at(task, task->top) + 1);
@@ -171,6 +172,7 @@ static bool begin_unwinding(TfyTask *task)
     }
     *unwinding = (Unwinding){.error = tfy_take_error(task), .below = cold->unwinding};
     cold->unwinding = unwinding;
+    take_care(task);
     frame->flags |= FRAME_UNDOING;
     frame->mask++;
     return true;
@@ -251,5 +253,6 @@ void tfy__undo_hand_over(Cold *body)
         parent->undos[at + i].height = ++height;
     }
     parent->undo_count += count;
+    take_care(parent->task);
     body->undo_count = 0;
 }
