@@ -202,10 +202,13 @@ const char *tfy__failure(TfyLoop *loop)
 
 /* ---- opening ---- */
 
+/* When records are written: as the turn began, or what the late clock says when that is later. */
 static int64_t log_clock(void *state)
 {
-    TfyLoop *loop = state;
-    return loop->world.wall_ms(loop->world.state);
+    const TfyLoop *loop = state;
+    if (!loop->world.wall_late_ms) return loop->world.wall_ms(loop->world.state);
+    const int64_t late_ms = loop->world.wall_late_ms(loop->world.state);
+    return late_ms > loop->now_ms ? late_ms : loop->now_ms;
 }
 
 static int64_t log_pause_clock(void *state)

@@ -117,6 +117,7 @@ int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
     loop->world.state = rehearsal;
     loop->world.mono_ns = mono_ns;
     loop->world.wall_ms = wall_ms;
+    loop->world.wall_late_ms = NULL;
     loop->world.jump = jump;
     loop->world.random = draw;
     snprintf(name, sizeof name, "%s/answers", dir);

@@ -28,6 +28,12 @@ static int64_t real_wall(void *state)
     return clock_ns(CLOCK_REALTIME) / 1000000;
 }
 
+static int64_t real_wall_late(void *state)
+{
+    (void)state;
+    return clock_ns(CLOCK_REALTIME_COARSE) / 1000000;
+}
+
 static void real_random(void *state, void *bytes, size_t len)
 {
     (void)state;
@@ -43,6 +49,7 @@ static void real_random(void *state, void *bytes, size_t len)
 const TfyWorld tfy__world_real = {
     .mono_ns = real_mono,
     .wall_ms = real_wall,
+    .wall_late_ms = real_wall_late,
     .random = real_random,
     .poller = &tfy__poller_epoll,
     .await_former = tfy__watcher_wait_old,

@@ -44,6 +44,8 @@ struct TfyWorld {
     void *state;
     int64_t (*mono_ns)(void *state); /* monotonic clock, nanoseconds */
     int64_t (*wall_ms)(void *state); /* wall clock, milliseconds since 1970 */
+    /* The same, some milliseconds late and much cheaper: no record that is written in the middle of a turn waits for the clock. NULL: wall_ms. */
+    int64_t (*wall_late_ms)(void *state);
     void (*random)(void *state, void *bytes, size_t len);
     void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* NULL: malloc and free */
     /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */

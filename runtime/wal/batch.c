@@ -155,42 +155,51 @@ static int put_saved(TfyStore *store, const char *row)
     return store->ops->put_row(store, sql, cells, (uint32_t)count);
 }
 
-static int put_row(TfyStore *store, TfyBatchKind kind, const char *row)
+static int put_program(TfyStore *store, TfyStoreProgram *program)
 {
-    if (kind == TFY_B_RECORD) {
-        TfyLogRecord record;
-        memcpy(&record, row, sizeof record);
-        record.payload = row + sizeof record;
-        return store->ops->put_record(store, &record);
+    program->tfyc = (const char *)(program + 1);
+    program->source = program->tfyc + strlen(program->tfyc) + 1;
+    program->layout = program->source + strlen(program->source) + 1;
+    return store->ops->put_program(store, program);
+}
+
+static int put_task(TfyStore *store, TfyStoreTask *task, bool birth)
+{
+    task->path = (const char *)(task + 1);
+    return store->ops->put_task(store, task, birth);
+}
+
+static int put_record(TfyStore *store, TfyLogRecord *record)
+{
+    record->payload = (const char *)(record + 1);
+    return store->ops->put_record(store, record);
+}
+
+/* Rows lie in the block as they were added, on borders of 16 bytes. */
+static int put_row(TfyStore *store, TfyBatchKind kind, void *row)
+{
+    switch (kind) {
+    case TFY_B_RECORD: return put_record(store, row);
+    case TFY_B_TASK_BIRTH:
+    case TFY_B_TASK: return put_task(store, row, kind == TFY_B_TASK_BIRTH);
+    case TFY_B_RUN_BIRTH:
+    case TFY_B_RUN: return store->ops->put_run(store, row, kind == TFY_B_RUN_BIRTH);
+    case TFY_B_PROGRAM: return put_program(store, row);
+    case TFY_B_MARK: return store->ops->put_mark(store, row);
+    case TFY_B_META: return store->ops->put_meta(store, row);
+    case TFY_B_TABLE: return store->ops->put_table(store, row);
+    case TFY_B_ROW: return put_saved(store, row);
     }
-    if (kind == TFY_B_TASK_BIRTH || kind == TFY_B_TASK) {
-        TfyStoreTask task;
-        memcpy(&task, row, sizeof task);
-        task.path = row + sizeof task;
-        return store->ops->put_task(store, &task, kind == TFY_B_TASK_BIRTH);
-    }
-    if (kind == TFY_B_PROGRAM) {
-        TfyStoreProgram program;
-        memcpy(&program, row, sizeof program);
-        program.tfyc = row + sizeof program;
-        program.source = program.tfyc + strlen(program.tfyc) + 1;
-        program.layout = program.source + strlen(program.source) + 1;
-        return store->ops->put_program(store, &program);
-    }
-    if (kind == TFY_B_TABLE) return store->ops->put_table(store, row);
-    if (kind == TFY_B_ROW) return put_saved(store, row);
-    if (kind == TFY_B_MARK) return store->ops->put_mark(store, (const TfyStoreMark *)row);
-    if (kind == TFY_B_META) return store->ops->put_meta(store, (const TfyStoreMeta *)row);
-    return store->ops->put_run(store, (const TfyLogRun *)row, kind == TFY_B_RUN_BIRTH);
+    return TFY_E_DATA;
 }
 
 int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
 {
     int code = 0;
     for (size_t at = 0; !code && at < batch->len;) {
-        const Head *head = (const Head *)(batch->bytes + at);
+        Head *head = (Head *)(batch->bytes + at);
         code = tfy__store_ask(store, TFY_CALL_PUT);
-        if (!code) code = put_row(store, (TfyBatchKind)head->kind, (const char *)(head + 1));
+        if (!code) code = put_row(store, (TfyBatchKind)head->kind, head + 1);
         at += head->size;
     }
     return code;

@@ -292,13 +292,14 @@ int64_t tfy__log_coming_tid(const TfyLog *log)
 
 void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
 {
+    static const uint8_t nobody[16];
     if (writable(log) != 0) return;
     TfyStoreTask row;
     /* A root's first record is appended right behind; its row is made before it, so that both are in one commit. */
     if (!task->born) task->born = log->last + 1;
     tfy__mark_task_row(task, &row);
-    row.head = task->head = row.base;
-    row.chain = task->chain = row.base_chain;
+    row.head = row.base = task->head = strchr(task->path, '.') ? task->born : 0;
+    row.chain = row.base_chain = task->chain = tfy__chain_seed(task->run ? task->run->uuid : nobody, task->path);
     queued(log, tfy__batch_add_task(log->filling, &row, true));
 }
 

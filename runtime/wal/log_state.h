@@ -96,8 +96,8 @@ void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the one who 
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task); /* the task is dirty now */
 void tfy__mark_untouch(TfyLogTask *task);            /* takes it out of the list */
 void tfy__mark_count(TfyLog *log, const TfyLogRecord *record);
-int tfy__mark_add(TfyLog *log, bool clean); /* queues the dirty rows, the mark and meta */
-void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row);
+int tfy__mark_add(TfyLog *log, bool clean);                         /* queues the dirty rows, the mark and meta */
+void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update: without base and base_chain */
 
 /* writer.c */
 void tfy__writer_hand_over(TfyLog *log); /* the filling batch joins the queue; commits inline where that is better */

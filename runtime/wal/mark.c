@@ -5,8 +5,6 @@
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
 #include "log_state.h"
 
-#include <string.h>
-
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {
     if (task->dirty) return;
@@ -35,14 +33,11 @@ void tfy__mark_count(TfyLog *log, const TfyLogRecord *record)
 
 void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)
 {
-    static const uint8_t nobody[16];
     *row = (TfyStoreTask){.tid = task->tid,
                           .run = task->run ? task->run->id : 0,
                           .path = task->path,
                           .program = task->run ? task->run->program : 0,
                           .born = task->born,
-                          .base = strchr(task->path, '.') ? task->born : 0,
-                          .base_chain = tfy__chain_seed(task->run ? task->run->uuid : nobody, task->path),
                           .head = task->head,
                           .chain = task->chain,
                           .step = task->step,

@@ -54,7 +54,8 @@ static long now_ms(void)
 int clock_gettime(clockid_t id, struct timespec *now)
 {
     const int code = (int)syscall(SYS_clock_gettime, id, now);
-    if (id == CLOCK_REALTIME && ahead_s && now_ms() >= ahead_from_ms) now->tv_sec += ahead_s;
+    if ((id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) && ahead_s && now_ms() >= ahead_from_ms)
+        now->tv_sec += ahead_s;
     return code;
 }
 
