@@ -396,7 +396,12 @@ static void check_stuck(void)
 
 static TfyOptions options_of(const char *db)
 {
-    return (TfyOptions){.db_path = db, .world = &sim.world, .on_output = on_output, .quiet = true};
+    return (TfyOptions){.db_path = db,
+                        .world = &sim.world,
+                        .on_output = on_output,
+                        .quiet = true,
+                        .snapshot_every = sim.plan.snapshot_every,
+                        .park_after_ms = sim.plan.park_after_ms};
 }
 
 /* The failure of a call is the plan's when something was made to fail in this life. */
@@ -685,6 +690,8 @@ static void make_plan(uint64_t seed)
     if (sim_percent(&sim.chance, 60)) plan->mark_every = 3 + sim_below(&sim.chance, 60);
     plan->sockets = sim_percent(&sim.chance, 40);
     plan->levels = sim_percent(&sim.chance, 40);
+    if (sim_percent(&sim.chance, 40)) plan->snapshot_every = 1 + sim_below(&sim.chance, 40);
+    if (sim_percent(&sim.chance, 40)) plan->park_after_ms = 1 + sim_below(&sim.chance, 20);
 }
 
 void sim_run_seed(uint64_t seed, bool verbose)

@@ -94,22 +94,24 @@ void sim_system_die(void); /* descriptors of the life that ends are closed */
 
 typedef struct SimPlan {
     uint64_t seed;
-    bool still;          /* turns, tools and deaths take no time */
-    bool meddles;        /* people kill tasks, fail steps: results differ */
-    bool eager;          /* tools answer in the turn they are asked */
-    uint32_t deaths;     /* that will still come */
-    uint64_t death_op;   /* the disk's operation in which this life dies; 0: none */
-    uint32_t death_turn; /* the turn after which it dies; 0: none */
-    uint32_t death_act;  /* the thing that leaves the process after which it dies; 0: none */
-    SimDeath death;      /* how */
-    uint64_t fail_sync;  /* the disk's operation at or after which the next sync fails; 0: none */
-    uint64_t full_op;    /* … at or after which the disk is full for a while; 0: none */
-    uint32_t full_ms;    /* how long */
-    bool scarce;         /* in some lives an allocation of a value fails, and the process ends */
-    uint64_t no_memory;  /* … this one; 0: none */
-    uint32_t mark_every; /* records between marks of the log; 0: the runtime\'s own number */
-    bool sockets;        /* some of its programs may have them */
-    bool levels;         /* the poller tells levels once, not edges */
+    bool still;              /* turns, tools and deaths take no time */
+    bool meddles;            /* people kill tasks, fail steps: results differ */
+    bool eager;              /* tools answer in the turn they are asked */
+    uint32_t deaths;         /* that will still come */
+    uint64_t death_op;       /* the disk's operation in which this life dies; 0: none */
+    uint32_t death_turn;     /* the turn after which it dies; 0: none */
+    uint32_t death_act;      /* the thing that leaves the process after which it dies; 0: none */
+    SimDeath death;          /* how */
+    uint64_t fail_sync;      /* the disk's operation at or after which the next sync fails; 0: none */
+    uint64_t full_op;        /* … at or after which the disk is full for a while; 0: none */
+    uint32_t full_ms;        /* how long */
+    bool scarce;             /* in some lives an allocation of a value fails, and the process ends */
+    uint64_t no_memory;      /* … this one; 0: none */
+    uint32_t mark_every;     /* records between marks of the log; 0: the runtime\'s own number */
+    uint32_t snapshot_every; /* records between snapshots of a run; 0: the runtime's own number */
+    uint32_t park_after_ms;  /* a run that waits leaves memory after so long; 0: likewise */
+    bool sockets;            /* some of its programs may have them */
+    bool levels;             /* the poller tells levels once, not edges */
 } SimPlan;
 
 /* Something that will happen outside. */
