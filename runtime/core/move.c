@@ -97,9 +97,15 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     const TfyMoveTarget to = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
     int code = tfy__history_read(loop->log, which, &history, error_text);
     if (code) return code;
-    history->log = loop->log;
     const bool same = strcmp(history->program_source, program->source) == 0;
-    if (!same && history->run.state < TFY_TASK_COMPLETED) {
+    const bool moves = !same && history->run.state < TFY_TASK_COMPLETED;
+    if (moves && history->run.base_lsn) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "its records before number %lld are gone (tfy gc --compact), and a program takes a run over by doing "
+                 "all of it again",
+                 (long long)history->run.base_lsn);
+        code = TFY_E_DIVERGED;
+    } else if (moves) {
         code = check_move(loop, history, error_text);
         if (!code && (code = tfy__move_write(loop->log, history, &to)))
             snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");

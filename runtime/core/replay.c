@@ -11,6 +11,7 @@
 
 #include "core/debug.h"
 #include "step.h"
+#include "wal/compat.h"
 #include "wal/move.h"
 
 json_t *tfy__record_json(const TfyLogRecord *record)
@@ -429,6 +430,25 @@ static int adapt_points(const TfyLoop *loop, TfyHistory *history)
     return code == TFY_E_DATA ? 0 : code; /* what is no layout has no ids to go by */
 }
 
+/* A snapshot names routines, points and slots by their numbers: it is for the program that wrote it, or one that has all of them in the same places. */
+static bool snapshot_fits(const TfyLoop *loop, const TfyHistory *history)
+{
+    const char *layout = loop->program->layout;
+    TfyCompat *compat;
+    if (!layout || !history->program_layout || strcmp(layout, history->program_layout) == 0) return true;
+    if (tfy__compat_new(history->program_layout, layout, &compat) != 0) return false;
+    bool same = compat->count == compat->new_count;
+    for (uint32_t i = 0; i < compat->count; i++) same &= compat->points[i].verdict == TFY_SAME;
+    tfy__compat_free(compat);
+    return same;
+}
+
+static int refuse_snapshot(const TfyLoop *loop, const Run *run, char *error_text)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, "the snapshot that run %s begins at was written by another program", run->uuid);
+    return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
+}
+
 static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
 {
     Run *run = tfy__run_new(loop, &history->run);
@@ -436,7 +456,8 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
-    int code = adapt_points(loop, history);
+    int code = history->snapshot && !snapshot_fits(loop, history) ? refuse_snapshot(loop, run, error_text) : 0;
+    if (!code) code = adapt_points(loop, history);
     if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
     if (!code)
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)

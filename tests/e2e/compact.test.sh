@@ -78,6 +78,11 @@ run tfy wal export last -o exported
 check "an export is refused" ended 65 "an export has a run whole"
 run tfy diff last last
 check "so is a comparison" ended 65 "a comparison begins with the first"
+sed 's/^    let early.*/    print("begins")\n&/' shop.tfy >other.tfy
+run tfy replay last --program other.tfy
+check "another program cannot read the snapshot" printed "was written by another program"
+run tfy resume last --with other.tfy
+check "... nor take the run over" ended 65 "a program takes a run over by doing all of it again"
 run tfy output last
 check "output tells what is missing" ended 0 "little is left"
 
