@@ -63,8 +63,12 @@ static const char *const schema[] = {
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"
     " BEGIN SELECT RAISE(ABORT,'records of the log are never deleted'); END",
-    /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. */
+    /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. The records up to a move name points of the
+     * program that it names; only where a run was moved is the log looked through for them. */
     "CREATE VIEW history AS\n"
+    "WITH moves(lsn, root, program) AS MATERIALIZED (SELECT m.lsn, m.tid, q.id FROM wal m JOIN program q\n"
+    "  ON lower(hex(q.hash))=CASE WHEN json_valid(m.payload) THEN m.payload->>'$.from' END\n"
+    "  WHERE m.type=35 AND EXISTS (SELECT 1 FROM run WHERE moved>0))\n"
     "SELECT w.lsn AS lsn,\n"
     "  strftime('%Y-%m-%dT%H:%M:%fZ', w.ts/1000.0, 'unixepoch') AS time,\n"
     "  (SELECT lower(substr(h,1,8)||'-'||substr(h,9,4)||'-'||substr(h,13,4)||'-'||substr(h,17,4)||'-'||substr(h,21))\n"
@@ -72,7 +76,7 @@ static const char *const schema[] = {
     "  nullif(t.path,'') AS task,\n"
     "  CASE WHEN json_valid(b.payload) THEN b.payload->>'$.workflow' END AS workflow,\n"
     "  nullif(w.step,0) AS step,\n"
-    "  CASE WHEN w.point>0 AND w.lsn>r.moved AND json_valid(p.layout) THEN p.layout->>('$.points['||(w.point-1)||'].line') END AS line,\n"
+    "  CASE WHEN w.point>0 AND json_valid(p.layout) THEN p.layout->>('$.points['||(w.point-1)||'].line') END AS line,\n"
     "  CASE w.type WHEN 1 THEN 'InstructionStart' WHEN 2 THEN 'LLMPlan' WHEN 3 THEN 'StepStart'"
     " WHEN 4 THEN 'ToolResult' WHEN 5 THEN 'PatchPreview' WHEN 6 THEN 'Commit' WHEN 7 THEN 'TaskComplete'"
     " WHEN 8 THEN 'ShutdownMarker' WHEN 9 THEN 'Opened' WHEN 10 THEN 'TaskSpawn' WHEN 11 THEN 'TaskExit'"
@@ -91,7 +95,9 @@ static const char *const schema[] = {
     " w.payload->>'$.value.diff', w.payload->>'$.value.out', w.payload->>'$.value', w.payload->>'$.args', w.payload->>'$.row',"
     " w.payload->>'$.error', ''),1,100),char(10),' ') END AS detail,\n"
     "  w.payload AS payload\n"
-    "FROM wal w LEFT JOIN task t ON t.tid=w.tid LEFT JOIN run r ON r.id=t.run LEFT JOIN program p ON p.id=r.program\n"
+    "FROM wal w LEFT JOIN task t ON t.tid=w.tid LEFT JOIN run r ON r.id=t.run\n"
+    "  LEFT JOIN program p ON p.id=CASE WHEN w.lsn>r.moved THEN r.program ELSE\n"
+    "   (SELECT m.program FROM moves m WHERE m.root=r.root AND m.lsn>=w.lsn ORDER BY m.lsn LIMIT 1) END\n"
     "  LEFT JOIN wal b ON b.lsn=t.born AND t.born>0\n"
     "ORDER BY w.lsn",
 };
