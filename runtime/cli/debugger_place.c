@@ -66,7 +66,7 @@ static bool is_failure(const TfyHistory *history, uint32_t index)
 static bool fits(const TfyPlaces *places, const Wanted *wanted, uint32_t index)
 {
     const TfyPoint *point = point_of(places, index);
-    if (places->history->records[index].type == TFY_R_SNAPSHOT) return false; /* no step of anybody's */
+    if (tfy__record_is_nobodys(&places->history->records[index])) return false;
     switch (wanted->what) {
     case FAILURE: return is_failure(places->history, index);
     case LINE: return point && point->line == wanted->line;
@@ -211,11 +211,11 @@ static int64_t find_place(const TfyPlaces *places, const char *text, uint32_t fr
     return find_point(places, text, from, back, error_text);
 }
 
-/* A snapshot is nobody's step: instead of it comes what follows. */
+/* Instead of what is nobody's step comes what follows. */
 int64_t tfy__place_find(const TfyPlaces *places, const char *text, uint32_t from, bool back, char *error_text)
 {
     const TfyHistory *history = places->history;
     int64_t found = find_place(places, text, from, back, error_text);
-    while (found >= 0 && found < history->record_count && history->records[found].type == TFY_R_SNAPSHOT) found++;
+    while (found >= 0 && found < history->record_count && tfy__record_is_nobodys(&history->records[found])) found++;
     return found;
 }

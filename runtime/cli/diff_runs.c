@@ -153,18 +153,13 @@ static uint64_t key_of(const TfyDiffSide *side, const TfyLogRecord *record)
     return XXH3_64bits_withSeed(point ? point : "", point ? strlen(point) : 0, record->type);
 }
 
-static bool counts(const TfyLogRecord *record)
-{
-    return record->type != TFY_R_SNAPSHOT && record->type != TFY_R_MOVED && record->type != TFY_R_COMPACTED;
-}
-
 /* All tasks of a side at once: one pass over the records. NULL: no memory. */
 static Strand *strands_of(const TfyDiffSide *side)
 {
     const TfyHistory *history = side->history;
     Strand *strands = calloc(history->task_count + 1, sizeof *strands);
     for (uint32_t i = 0; strands && i < history->record_count; i++)
-        strands[history->record_tasks[i]].count += counts(&history->records[i]);
+        strands[history->record_tasks[i]].count += !tfy__record_is_nobodys(&history->records[i]);
     for (uint32_t i = 0; strands && i < history->task_count; i++) {
         strands[i].records = calloc(strands[i].count + 1, sizeof *strands[i].records);
         strands[i].keys = calloc(strands[i].count + 1, sizeof *strands[i].keys);
@@ -173,7 +168,7 @@ static Strand *strands_of(const TfyDiffSide *side)
     }
     for (uint32_t i = 0; strands && i < history->record_count; i++) {
         Strand *strand = &strands[history->record_tasks[i]];
-        if (!counts(&history->records[i])) continue;
+        if (tfy__record_is_nobodys(&history->records[i])) continue;
         strand->records[strand->count] = i;
         strand->keys[strand->count++] = key_of(side, &history->records[i]);
     }

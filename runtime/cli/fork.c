@@ -54,15 +54,13 @@ static bool has_member(const TfyLogRecord *record, const char *name)
 /* Records that a step makes. The others came from outside, or end the task. */
 static bool is_of_step(const TfyLogRecord *record)
 {
+    if (tfy__record_is_nobodys(record)) return false;
     switch (record->type) {
     case TFY_R_SIGNAL:
     case TFY_R_TASK_CANCEL:
     case TFY_R_TASK_EXIT:
     case TFY_R_TASK_ABORT:
-    case TFY_R_TASK_COMPLETE:
-    case TFY_R_SNAPSHOT:
-    case TFY_R_MOVED:
-    case TFY_R_COMPACTED: return false;
+    case TFY_R_TASK_COMPLETE: return false;
     case TFY_R_TIMER_FIRED: return !has_member(record, "scope");
     default: return true;
     }

@@ -70,7 +70,7 @@ static bool says(const TfyLogRecord *record, const char *name, const char *wante
 
 static void stand(Standing *standing, const TfyLogRecord *record)
 {
-    if (record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED) return; /* nobody's step */
+    if (tfy__record_is_nobodys(record)) return;
     standing->last = record;
     if (record->point) standing->placed = record;
     switch (record->type) {

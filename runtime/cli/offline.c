@@ -37,29 +37,13 @@ static bool is_question(const TfyLogRecord *record)
     return asks;
 }
 
-/* A signal for the run stands in its root's chain and says nothing about what the root does. */
-static bool is_run_signal(const TfyLogRecord *record)
-{
-    if (record->type != TFY_R_SIGNAL) return false;
-    json_t *json = payload_of(record);
-    bool is = json_object_get(json, "value") != NULL;
-    json_decref(json);
-    return is;
-}
-
-/* A snapshot or a move of the run stands there, too. */
-static bool is_apart(const TfyLogRecord *record)
-{
-    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || is_run_signal(record);
-}
-
 /* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
 static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
 {
     const TfyLogRecord *open = NULL;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
-        if (history->record_tasks[i] != task || is_apart(record)) continue;
+        if (history->record_tasks[i] != task || tfy__record_is_apart(record)) continue;
         bool opens = doubt ? record->type == TFY_R_IN_DOUBT : is_question(record);
         open = opens ? record : NULL;
     }
@@ -206,7 +190,7 @@ static bool was_sent(const TfyHistory *history, const char *id)
 {
     bool sent = id && knows_signal(history->snapshot, id);
     for (uint32_t i = 0; id && i < history->record_count && !sent; i++) {
-        if (!is_run_signal(&history->records[i])) continue;
+        if (!tfy__record_is_run_signal(&history->records[i])) continue;
         json_t *json = payload_of(&history->records[i]);
         const char *known = text_member(json, "id");
         sent = known && strcmp(known, id) == 0;

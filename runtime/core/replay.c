@@ -140,41 +140,42 @@ void tfy__history_hold(Pending *pending)
     run->held_last = pending;
 }
 
-/* Tasks of a history are sorted by tid. */
-static uint32_t known_task(const TfyHistory *history, int64_t tid)
+static int64_t number_of(const TfyLogTask *task)
 {
-    uint32_t low = 0, high = history->task_count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (history->tasks[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < history->task_count && history->tasks[low].tid == tid ? low : NO_INDEX;
+    return task->tid;
 }
 
-/* The payload says which number the task had when it was born; an import may have given it another. Tasks are born in the order of their
- * numbers. */
-int64_t tfy__history_born(const Run *run, int64_t lsn)
+static int64_t birth_of(const TfyLogTask *task)
 {
-    const TfyHistory *history = run->history;
+    return task->born;
+}
+
+/* Tasks of a history ascend in their numbers and in those of the records that made them. */
+static uint32_t find_task(const TfyHistory *history, int64_t (*key_of)(const TfyLogTask *), int64_t key)
+{
     uint32_t low = 0, high = history->task_count;
     while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (history->tasks[middle].born < lsn)
+        uint32_t middle = low + (high - low) / 2;
+        if (key_of(&history->tasks[middle]) < key)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < history->task_count && history->tasks[low].born == lsn ? history->tasks[low].tid : TFY_E_DATA;
+    return low < history->task_count && key_of(&history->tasks[low]) == key ? low : NO_INDEX;
+}
+
+/* The payload says which number the task had when it was born; an import may have given it another. */
+int64_t tfy__history_born(const Run *run, int64_t lsn)
+{
+    uint32_t at = find_task(run->history, birth_of, lsn);
+    return at == NO_INDEX ? TFY_E_DATA : run->history->tasks[at].tid;
 }
 
 bool tfy__history_attach(Cold *cold)
 {
     Run *run = cold->run;
     if (!run->history) return false;
-    uint32_t at = known_task(run->history, cold->log.tid);
+    uint32_t at = find_task(run->history, number_of, cold->log.tid);
     if (at == NO_INDEX) return false;
     const TfyLogTask *known = &run->history->tasks[at];
     cold->log.head = known->head;
@@ -345,11 +346,10 @@ void tfy__history_drop(TfyLoop *loop, Run *run)
     run->next_of_task = run->first_of_task = NULL;
 }
 
-/* Records about the run as a whole: no step of the task in whose chain they stand. What a compacted run has kept from before its snapshot is in that. */
-static bool is_nobodys(const TfyHistory *history, const TfyLogRecord *record)
+/* No step of the task in whose chain it stands. What a compacted run has kept from before its snapshot is in that. */
+static bool is_passed_over(const TfyHistory *history, const TfyLogRecord *record)
 {
-    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED ||
-           (history->snapshot && record->lsn <= history->snapshot_lsn);
+    return tfy__record_is_nobodys(record) || (history->snapshot && record->lsn <= history->snapshot_lsn);
 }
 
 static bool index_history(Run *run, TfyHistory *history)
@@ -364,7 +364,7 @@ static bool index_history(Run *run, TfyHistory *history)
     for (uint32_t i = count; ok && i-- > 0;) {
         uint32_t task = history->record_tasks[i];
         run->next_of_task[i] = NO_INDEX;
-        run->taken[i] = is_nobodys(history, &history->records[i]);
+        run->taken[i] = is_passed_over(history, &history->records[i]);
         if (run->taken[i]) continue;
         run->next_of_task[i] = last[task];
         last[task] = i;

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "in_flight.h"
 #include "log_state.h"
 #include "move.h"
 
@@ -202,39 +203,6 @@ static int copy_records(Copying *copying)
     return 0;
 }
 
-/* What lies in the root's chain and says nothing about what the root does: signals for the run, what is about the run as a whole. */
-static bool is_apart(const TfyLogRecord *record)
-{
-    if (!is_copied(record) || record->type == TFY_R_MOVED) return true;
-    json_t *json =
-        record->type == TFY_R_SIGNAL ? json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL) : NULL;
-    const bool is = json_object_get(json, "value") != NULL;
-    json_decref(json);
-    return is;
-}
-
-static bool is_once_start(const TfyLogRecord *record)
-{
-    if (record->type != TFY_R_STEP_START) return false;
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const bool is = json_object_get(json, "args") != NULL;
-    json_decref(json);
-    return is;
-}
-
-/* The once step that each task has begun and not finished (malloc'ed, by task). Whatever comes behind its StepStart settles it: even a kill, or
- * the end of a time limit around it, cancels it when the run is taken up. */
-static const TfyLogRecord **find_in_flight(const TfyFork *fork)
-{
-    const TfyHistory *from = fork->from;
-    const TfyLogRecord **open = calloc(from->task_count, sizeof(TfyLogRecord *));
-    for (uint32_t i = 0; open && i < fork->records; i++) {
-        const TfyLogRecord *record = &from->records[i];
-        if (!is_apart(record)) open[from->record_tasks[i]] = is_once_start(record) ? record : NULL;
-    }
-    return open;
-}
-
 static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *start)
 {
     char key[TFY_KEY_SIZE], own[TFY_KEY_SIZE], why[160];
@@ -244,14 +212,8 @@ static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *
     tfy__record_key(copying->from_uuid, task->path, start->step, own);
     tfy__record_key(copying->uuid, task->path, start->step, key);
     snprintf(why, sizeof why, "the run was forked while %.100s ran", tool ? tool : "it");
-    json_t *doubt = json_pack("{s:s,s:s,s:s}", "tool", tool ? tool : "?", "key",
-                              used && strcmp(used, own) != 0 ? used : key, "why", why);
-    char *text = doubt ? json_dumps(doubt, JSON_COMPACT) : NULL;
-    const int64_t lsn =
-        text ? tfy__log_append(copying->log, task, TFY_R_IN_DOUBT, start->step, start->point, text, strlen(text))
-             : TFY_E_NOMEM;
-    free(text);
-    json_decref(doubt);
+    const bool chosen = used && strcmp(used, own) != 0;
+    const int64_t lsn = tfy__in_flight_doubt(copying->log, task, start, chosen ? NULL : key, why);
     json_decref(begun);
     return lsn < 0 ? (int)lsn : 0;
 }
@@ -269,7 +231,7 @@ static int append_resolution(Copying *copying)
 static int settle_in_flight(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
-    const TfyLogRecord **open = find_in_flight(fork);
+    const TfyLogRecord **open = tfy__in_flight(fork->from, fork->records);
     int code = open ? 0 : TFY_E_NOMEM;
     for (uint32_t i = 0; i < fork->from->task_count && !code; i++) {
         if (i == fork->resolved)

@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL /* most of what is hashed is short: a call would cost as much as the hash */
 #include <xxhash.h>
 
+#include <jansson.h>
+
 #include "log.h"
 
 static const char *const names[TFY_R_COUNT] = {
@@ -58,6 +60,30 @@ int tfy__record_type_of(const char *name)
         if (strcmp(names[type], name) == 0) return type;
     }
     return 0;
+}
+
+bool tfy__record_is_nobodys(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED;
+}
+
+bool tfy__record_is_run_signal(const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_SIGNAL) return false;
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const bool is = json_object_get(payload, "value") != NULL;
+    json_decref(payload);
+    return is;
+}
+
+bool tfy__record_is_apart(const TfyLogRecord *record)
+{
+    return tfy__record_is_nobodys(record) || tfy__record_is_run_signal(record);
+}
+
+bool tfy__record_spawns(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0;
 }
 
 uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path)

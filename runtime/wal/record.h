@@ -117,6 +117,18 @@ typedef struct TfyRecord_ {
 void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE]);
 void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
 
+/* About the run as a whole: it stands in its root's chain and is no step of anybody. */
+bool tfy__record_is_nobodys(const TfyLogRecord *record);
+
+/* A signal for the run. Others that are called Signal are kills. */
+bool tfy__record_is_run_signal(const TfyLogRecord *record);
+
+/* One of these: it stands in the root's chain and says nothing about what the root does. */
+bool tfy__record_is_apart(const TfyLogRecord *record);
+
+/* A task was spawned by it; a spawn that was refused makes none. */
+bool tfy__record_spawns(const TfyLogRecord *record);
+
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
 int tfy__record_type_of(const char *name);   /* 0: unknown */
 

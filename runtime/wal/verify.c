@@ -228,11 +228,9 @@ static int begin_task(Verifying *verifying, const TfyLogRecord *record, TfyHead 
     return 0;
 }
 
-/* A spawn that was refused makes no task. */
 static bool is_birth(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_INSTRUCTION_START ||
-           (record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0);
+    return record->type == TFY_R_INSTRUCTION_START || tfy__record_spawns(record);
 }
 
 /* Does the record continue what its task's newest so far says? It may also stand behind a gap that retention left, which knows the chain before
