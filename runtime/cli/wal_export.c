@@ -4,8 +4,9 @@
  *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the
  *   payload's members}
  *
- * and UUID.run, one JSON object with what the records do not say: the run's program, its state, its tasks and the
- * chain each of them ends at. Together they are all that `tfy wal import` needs to make the same run elsewhere.
+ * UUID.saved, the rows that the run has in saved tables (saved_lines.h), if it has any; and UUID.run, one JSON object
+ * with what all these do not say: the run's program and those it had before, its state, its tasks and the chain each of
+ * them ends at. Together they are all that `tfy wal import` needs to make the same run elsewhere.
  *
  * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
@@ -17,9 +18,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <xxhash.h>
+
+#include "cli/saved_lines.h"
 #include "cli/wal_lines.h"
 #include "value/buffer.h"
 #include "value/json.h"
+#include "wal/move.h"
 #include "wal/store.h"
 
 enum { NAME_BYTES = 4096 };
@@ -71,20 +76,46 @@ static json_t *task_entry(const TfyHistory *history, const TfyLogTask *task, uin
 }
 
 /* The sum stands for the row as it would be in a database of its own. */
-static json_t *program_entry(const TfyHistory *history)
+static json_t *program_entry(const uint8_t id[16], const char *tfyc, const char *source, const char *layout)
 {
     char hash[33], sum[17];
-    TfyStoreProgram row = {
-        .tfyc = history->program_tfyc, .source = history->program_source, .layout = history->program_layout};
-    memcpy(row.hash, history->program_hash, sizeof row.hash);
+    TfyStoreProgram row = {.tfyc = tfyc, .source = source, .layout = layout};
+    memcpy(row.hash, id, sizeof row.hash);
     for (int i = 0; i < 16; i++) snprintf(hash + 2 * i, 3, "%02x", row.hash[i]);
     snprintf(sum, sizeof sum, "%016llx", (unsigned long long)tfy__store_sum_program(&row));
-    return json_pack("{s:s,s:s,s:s,s:s,s:s}", "hash", hash, "tfyc", row.tfyc, "source", row.source, "layout",
-                     row.layout, "sum", sum);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s}", "hash", hash, "tfyc", tfyc, "source", source, "layout", layout, "sum",
+                     sum);
 }
 
-/* counts: records per task. */
-static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t *counts, const char *directory)
+static json_t *own_program(const TfyHistory *history)
+{
+    return program_entry(history->program_hash, history->program_tfyc, history->program_source,
+                         history->program_layout);
+}
+
+/* Whether the program stands in the file already: a run may go back to one it had. */
+static bool is_told(const TfyHistory *history, uint32_t index)
+{
+    const uint8_t *hash = history->moves[index].hash;
+    bool told = memcmp(hash, history->program_hash, 16) == 0;
+    for (uint32_t i = 0; i < index && !told; i++) told = memcmp(hash, history->moves[i].hash, 16) == 0;
+    return told;
+}
+
+static json_t *programs_before(const TfyHistory *history)
+{
+    json_t *programs = json_array();
+    for (uint32_t i = 0; i < history->move_count; i++) {
+        const TfyHistoryMove *move = &history->moves[i];
+        if (!is_told(history, i))
+            json_array_append_new(programs, program_entry(move->hash, move->tfyc, move->source, move->layout));
+    }
+    return programs;
+}
+
+/* counts: records per task; saved: the sum of the file with its rows, or empty. */
+static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t *counts, const char *saved,
+                       const char *directory)
 {
     char uuid[37], name[NAME_BYTES];
     tfy__uuid_text(history->run.uuid, uuid);
@@ -96,7 +127,9 @@ static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t 
     json_t *head = json_pack("{s:s,s:i,s:s,s:s,s:I,s:I,s:I,s:I,s:o,s:o}", "format", "tfy run", "v", TFY_RECORD_V, "run",
                              uuid, "workflow", history->workflow, "state", (json_int_t)history->run.state, "started",
                              (json_int_t)history->run.started_ms, "ended", (json_int_t)history->run.ended_ms, "epoch",
-                             (json_int_t)epoch, "program", program_entry(history), "tasks", tasks);
+                             (json_int_t)epoch, "program", own_program(history), "tasks", tasks);
+    if (history->move_count) json_object_set_new(head, "before", programs_before(history));
+    if (*saved) json_object_set_new(head, "saved", json_string(saved));
     if (history->run.origin_lsn) {
         char origin[37];
         tfy__uuid_text(history->run.origin, origin);
@@ -109,6 +142,34 @@ static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t 
     printf("%s\n", name);
     return EXIT_DONE;
 }
+
+/* ---- saved rows ---- */
+
+static int export_saved(const TfyHistory *history, const char *directory, char sum[17])
+{
+    char uuid[37], name[NAME_BYTES];
+    TfyBuffer text = {0};
+    sum[0] = '\0';
+    if (!history->saved) return EXIT_DONE;
+    tfy__uuid_text(history->run.uuid, uuid);
+    if (snprintf(name, sizeof name, "%s/%s.saved", directory, uuid) >= (int)sizeof name)
+        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
+    tfy__saved_lines_write(&text, history->saved);
+    if (text.failed) {
+        tfy__buffer_free(&text);
+        return tfy__fail(EXIT_BUG, "memory ran out");
+    }
+    snprintf(sum, 17, "%016llx", (unsigned long long)XXH3_64bits(text.data, text.len));
+    FILE *file = fopen(name, "we");
+    bool fine = file && fwrite(text.data, 1, text.len, file) == text.len;
+    if (file) fine &= fclose(file) == 0;
+    tfy__buffer_free(&text);
+    if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
+    printf("%s\n", name);
+    return EXIT_DONE;
+}
+
+/* ---- all of it ---- */
 
 /* Places of records sorted by task, in the order of the log within each; ends[t] is where task t's end. */
 static uint32_t *sort_by_task(const TfyHistory *history, uint32_t *ends)
@@ -128,6 +189,7 @@ static uint32_t *sort_by_task(const TfyHistory *history, uint32_t *ends)
 static int export_run(const TfyHistory *history, int64_t epoch, const char *directory)
 {
     int status = EXIT_DONE;
+    char saved[17];
     uint32_t *ends = calloc(history->task_count, sizeof *ends), *places = ends ? sort_by_task(history, ends) : NULL,
              begin = 0;
     if (!places) status = tfy__fail(EXIT_BUG, "memory ran out");
@@ -137,7 +199,8 @@ static int export_run(const TfyHistory *history, int64_t epoch, const char *dire
         ends[task] = end - begin;
         begin = end;
     }
-    if (status == EXIT_DONE) status = export_head(history, epoch, ends, directory);
+    if (status == EXIT_DONE) status = export_saved(history, directory, saved);
+    if (status == EXIT_DONE) status = export_head(history, epoch, ends, saved, directory);
     free(ends);
     free(places);
     return status;
@@ -151,7 +214,7 @@ static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
     *history = NULL;
     const int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    const int code = tfy__history_read(log, args->words[0], history, error);
+    const int code = tfy__history_read_whole(log, args->words[0], history, error);
     *epoch = tfy__log_epoch(log);
     tfy__log_close(log, false);
     return code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
@@ -164,14 +227,6 @@ static int export(const TfyArgs *args)
     int64_t epoch = 0;
     int status = read_run(args, &history, &epoch);
     if (status != EXIT_DONE) return status;
-    if (history->run.moved_lsn) {
-        status = tfy__fail(EXIT_DATA,
-                           "run %s was taken over to another program (record %lld), and an export has room for one; "
-                           "'tfy backup' copies it with both",
-                           args->words[0], (long long)history->run.moved_lsn);
-        tfy__history_free(history);
-        return status;
-    }
     if (history->run.base_lsn) {
         status = tfy__fail(EXIT_DATA,
                            "run %s was compacted: its records before number %lld are gone, and an export has a run "

@@ -340,7 +340,7 @@ static int archive_run(Gc *gc, const TfyGcRun *run)
     TfyHistory *history;
     int64_t doubts = 0;
     snprintf(id, sizeof id, "%" PRId64, run->run.id);
-    int code = tfy__history_read(gc->log, id, &history, gc->error_text);
+    int code = tfy__history_read_whole(gc->log, id, &history, gc->error_text);
     if (code) return code;
     code = tfy__import_run(gc->archive, history, &doubts, why);
     if (!code) code = tfy__log_sync(gc->archive);

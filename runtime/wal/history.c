@@ -13,6 +13,7 @@
 
 #include "log_state.h"
 #include "move.h"
+#include "saved.h"
 
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
@@ -32,6 +33,7 @@ typedef struct Reading {
     size_t found_count, found_room;
     int64_t first_root; /* the root's number when it was born */
     bool tail;          /* from the newest snapshot on, if there is one */
+    bool whole;         /* with the rows it saved */
     char *error_text;
 } Reading;
 
@@ -288,18 +290,12 @@ static char *workflow_of(const TfyLogRecord *record)
     return copy;
 }
 
-/* A spawn that was refused is none. */
-static bool is_birth(const TfyLogRecord *record)
-{
-    return record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0;
-}
-
 /* Every task was born by a record of this history, and every such record has its task: none was lost or slipped in. */
 static int name_tasks(Reading *reading)
 {
     TfyHistory *history = reading->history;
     uint32_t births = 0, place;
-    for (uint32_t i = 0; i < history->record_count; i++) births += is_birth(&history->records[i]);
+    for (uint32_t i = 0; i < history->record_count; i++) births += tfy__record_spawns(&history->records[i]);
     history->task_workflows = calloc(history->task_count, sizeof *history->task_workflows);
     if (!history->task_workflows) return no_memory(reading);
     for (uint32_t i = 0; i < history->task_count; i++) {
@@ -445,8 +441,6 @@ static int read_task_tail(Reading *reading, const json_t *known)
     return walk_to_chain(reading, history->task_count - 1, strtoull(chain, NULL, 16));
 }
 
-static bool is_birth(const TfyLogRecord *record);
-
 static int64_t number_in(const TfyLogRecord *record, const char *name)
 {
     json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
@@ -460,7 +454,7 @@ static int read_births(Reading *reading)
 {
     for (size_t i = 0; i < reading->found_count; i++) {
         const TfyLogRecord *record = &reading->found[i].record;
-        if (!is_birth(record)) continue;
+        if (!tfy__record_spawns(record)) continue;
         const int64_t tid = reading->history->run.root + number_in(record, "tid") - reading->first_root;
         TfyStoreTask row;
         int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
@@ -548,16 +542,6 @@ static int take_program(Reading *reading)
     return history->program_source && history->program_layout && history->program_tfyc ? 0 : no_memory(reading);
 }
 
-static bool read_hash(const TfyLogRecord *record, uint8_t hash[16])
-{
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *text = json_string_value(json_object_get(json, "from"));
-    bool ok = text && strlen(text) == 32;
-    for (int i = 0; ok && i < 16; i++) ok = sscanf(text + 2 * i, "%2hhx", &hash[i]) == 1;
-    json_decref(json);
-    return ok;
-}
-
 /* The programs that the run had before. */
 static int take_moves(Reading *reading)
 {
@@ -565,24 +549,25 @@ static int take_moves(Reading *reading)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         TfyStoreProgram program;
-        uint8_t hash[16];
+        uint8_t from[16], to[16];
         if (record->type != TFY_R_MOVED) continue;
-        int code = read_hash(record, hash)
-                       ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, 0, hash, &program)
+        int code = tfy__move_hashes(record, from, to)
+                       ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, 0, from, &program)
                        : TFY_E_ABSENT;
         if (code == TFY_E_ABSENT)
             return refuse(reading, TFY_E_DATA, "record", record->lsn, "names a program that is not there");
         if (code) return refuse_store(reading, code);
-        TfyHistoryMove *moves = realloc(history->moves, (history->move_count + 1) * sizeof *moves);
-        if (moves) history->moves = moves;
-        char *layout = strdup(program.layout);
-        if (!moves || !layout) {
-            free(layout);
-            return no_memory(reading);
-        }
-        moves[history->move_count++] = (TfyHistoryMove){i, program.id, layout};
+        if (tfy__history_add_move(history, i, &program) != 0) return no_memory(reading);
     }
     return 0;
+}
+
+static int take_saved(Reading *reading)
+{
+    char uuid[37];
+    tfy__uuid_text(reading->history->run.uuid, uuid);
+    const int code = tfy__saved_take(reading->log->store, uuid, &reading->history->saved);
+    return code ? refuse_store(reading, code) : 0;
 }
 
 static int read_run(Reading *reading, const char *run)
@@ -601,6 +586,7 @@ static int read_run(Reading *reading, const char *run)
     if (!code) refresh_states(history);
     if (!code && history->run.moved_lsn) code = take_moves(reading);
     if (!code && history->run.base_lsn) code = load_base(reading);
+    if (!code && reading->whole) code = take_saved(reading);
     return code;
 }
 
@@ -612,10 +598,17 @@ static void free_reading(Reading *reading)
     free(reading->base_chains);
 }
 
-static int read_history(TfyLog *log, const char *run, bool tail, TfyHistory **result, char *error_text)
+/* Which part of a run is read. */
+typedef enum Extent { EXTENT_TAIL, EXTENT_RECORDS, EXTENT_WHOLE } Extent;
+
+static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
 {
     char text[TFY_ERROR_TEXT] = "";
-    Reading reading = {.log = log, .history = calloc(1, sizeof(TfyHistory)), .tail = tail, .error_text = text};
+    Reading reading = {.log = log,
+                       .history = calloc(1, sizeof(TfyHistory)),
+                       .tail = extent == EXTENT_TAIL,
+                       .whole = extent == EXTENT_WHOLE,
+                       .error_text = text};
     *result = NULL;
     if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
     pthread_mutex_lock(&log->store_mutex);
@@ -635,9 +628,9 @@ static int read_history(TfyLog *log, const char *run, bool tail, TfyHistory **re
     return 0;
 }
 
-static int read_adapted(TfyLog *log, const char *run, bool tail, TfyHistory **result, char *error_text)
+static int read_adapted(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
 {
-    int code = read_history(log, run, tail, result, error_text);
+    int code = read_history(log, run, extent, result, error_text);
     if (code || !(*result)->move_count) return code;
     char *layout = (*result)->program_layout;
     if (!(code = tfy__history_adapt(*result, layout))) return 0;
@@ -649,17 +642,22 @@ static int read_adapted(TfyLog *log, const char *run, bool tail, TfyHistory **re
 
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
-    return read_adapted(log, run, false, result, error_text);
+    return read_adapted(log, run, EXTENT_RECORDS, result, error_text);
 }
 
 int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
-    return read_history(log, run, false, result, error_text);
+    return read_history(log, run, EXTENT_RECORDS, result, error_text);
+}
+
+int tfy__history_read_whole(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
+{
+    return read_history(log, run, EXTENT_WHOLE, result, error_text);
 }
 
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
-    return read_adapted(log, run, true, result, error_text);
+    return read_adapted(log, run, EXTENT_TAIL, result, error_text);
 }
 
 void tfy__history_free(TfyHistory *history)
@@ -667,8 +665,8 @@ void tfy__history_free(TfyHistory *history)
     if (!history) return;
     if (!history->task_workflows) free(history->workflow); /* else it is one of them */
     json_decref(history->snapshot);
-    for (uint32_t i = 0; i < history->move_count; i++) free(history->moves[i].layout);
-    free(history->moves);
+    tfy__history_forget_moves(history);
+    tfy__saved_rows_free(history->saved);
     for (uint32_t i = 0; i < history->task_count; i++) {
         free(history->tasks[i].path);
         if (history->task_workflows) free(history->task_workflows[i]);

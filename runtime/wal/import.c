@@ -7,132 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
+#include "in_flight.h"
 #include "log_state.h"
-
-/* ---- whether it is a history ---- */
-
-static bool is_root(const TfyHistory *history, const TfyLogTask *task)
-{
-    return task->tid == history->run.root;
-}
-
-/* A spawn that was refused makes no task. */
-static bool is_birth(const TfyLogRecord *record)
-{
-    return record->type == TFY_R_INSTRUCTION_START ||
-           (record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0);
-}
-
-static int refuse(char *error_text, const TfyLogTask *task, int64_t lsn, const char *why)
-{
-    return tfy__log_refuse(error_text, TFY_E_DATA, "task %s of the run, record %" PRId64 ": %s", task->path, lsn, why);
-}
-
-/* Tasks ascend in the numbers they have and in those of the records that made them; the root is the first. */
-static int check_tasks(const TfyHistory *history, char *error_text)
-{
-    static const int64_t numbers_max = INT64_C(1) << 40;
-    for (uint32_t i = 0; i < history->task_count; i++) {
-        const TfyLogTask *task = &history->tasks[i], *before = i ? task - 1 : NULL;
-        if (!before ? !is_root(history, task) || strchr(task->path, '.')
-                    : task->tid <= before->tid || task->born <= before->born || !strchr(task->path, '.') ||
-                          task->tid - history->run.root > numbers_max)
-            return refuse(error_text, task, task->born, "it is not where the task can have been born");
-    }
-    return history->task_count ? 0 : tfy__log_refuse(error_text, TFY_E_DATA, "the run has no tasks");
-}
-
-/* In the order of the log: a task is born, then its records follow one from the other. */
-static int check_records(const TfyHistory *history, uint64_t *chains, char *error_text)
-{
-    uint32_t born = 0;
-    for (uint32_t i = 0; i < history->record_count; i++) {
-        const TfyLogRecord *record = &history->records[i];
-        const uint32_t at = history->record_tasks[i];
-        const TfyLogTask *task = &history->tasks[at];
-        const bool first = is_birth(record) && record->type == TFY_R_INSTRUCTION_START;
-        if (i && record->lsn <= record[-1].lsn) return refuse(error_text, task, record->lsn, "it is out of order");
-        if (is_birth(record)) {
-            if (born == history->task_count || history->tasks[born].born != record->lsn || first != (born == 0))
-                return refuse(error_text, task, record->lsn, "the task that it made is missing");
-            born++;
-        }
-        if (at >= born) return refuse(error_text, task, record->lsn, "its task is not born yet");
-        if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
-            return refuse(error_text, task, record->lsn, "this tfy does not know its kind");
-        chains[at] = tfy__chain_next(chains[at], record);
-        if (chains[at] != record->chain)
-            return refuse(error_text, task, record->lsn, "it was changed since it was written");
-    }
-    return born == history->task_count ? 0
-                                       : tfy__log_refuse(error_text, TFY_E_DATA, "a task of the run was never born");
-}
-
-int tfy__import_check(const TfyHistory *history, char *error_text)
-{
-    uint64_t *chains = malloc((history->task_count + 1) * sizeof *chains);
-    if (!chains) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to check the run");
-    int code = check_tasks(history, error_text);
-    for (uint32_t i = 0; i < history->task_count; i++)
-        chains[i] = tfy__chain_seed(history->run.uuid, history->tasks[i].path);
-    if (!code) code = check_records(history, chains, error_text);
-    for (uint32_t i = 0; !code && i < history->task_count; i++) {
-        const TfyLogTask *task = &history->tasks[i];
-        if (chains[i] != task->chain) code = refuse(error_text, task, task->head, "it is not the newest of its task");
-    }
-    free(chains);
-    return code;
-}
+#include "move.h"
+#include "saved.h"
 
 /* ---- in doubt ---- */
-
-/* The record that began a `once` step which nothing has ended yet: of tools of once, StepStart has the arguments. */
-static const TfyLogRecord *open_step(const TfyHistory *history, uint32_t task)
-{
-    const TfyLogRecord *open = NULL;
-    for (uint32_t i = 0; i < history->record_count; i++) {
-        const TfyLogRecord *record = &history->records[i];
-        if (history->record_tasks[i] != task) continue;
-        switch (record->type) {
-        case TFY_R_STEP_START: open = record; break;
-        case TFY_R_TASK_YIELD: /* its time limit */
-        case TFY_R_SIGNAL: break;
-        default: open = NULL; /* its result; InDoubt already; or a cancellation, and resuming finds out */
-        }
-    }
-    return open;
-}
-
-static int doubt_step(TfyLog *log, TfyLogTask *task, const TfyLogRecord *step, int64_t *doubts)
-{
-    json_t *begun = json_loadb(step->payload, step->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *tool = json_string_value(json_object_get(begun, "tool")),
-               *key = json_string_value(json_object_get(begun, "key"));
-    int64_t lsn = 0;
-    if (tool && key && json_object_get(begun, "args")) {
-        json_t *doubt = json_pack("{s:s,s:s,s:s}", "tool", tool, "key", key, "why",
-                                  "this is a copy: only the original knows whether it happened");
-        char *text = json_dumps(doubt, JSON_COMPACT);
-        lsn = text ? tfy__log_append(log, task, TFY_R_IN_DOUBT, step->step, step->point, text, strlen(text))
-                   : TFY_E_NOMEM;
-        *doubts += lsn > 0;
-        free(text);
-        json_decref(doubt);
-    }
-    json_decref(begun);
-    return lsn < 0 ? (int)lsn : 0;
-}
 
 /* tasks[i] is the history's task i as the log is to continue it. */
 static int doubt_steps(TfyLog *log, const TfyHistory *history, TfyLogTask *tasks, int64_t *doubts)
 {
-    int code = 0;
-    for (uint32_t i = 0; !code && history->run.state < TFY_TASK_COMPLETED && i < history->task_count; i++) {
-        const TfyLogRecord *step = open_step(history, i);
-        if (step) code = doubt_step(log, &tasks[i], step, doubts);
+    if (history->run.state >= TFY_TASK_COMPLETED) return 0;
+    const TfyLogRecord **open = tfy__in_flight(history, history->record_count);
+    int code = open ? 0 : TFY_E_NOMEM;
+    for (uint32_t i = 0; !code && i < history->task_count; i++) {
+        if (!open[i]) continue;
+        const int64_t lsn = tfy__in_flight_doubt(log, &tasks[i], open[i], NULL,
+                                                 "this is a copy: only the original knows whether it happened");
+        code = lsn < 0 ? (int)lsn : 0;
+        *doubts += !code;
     }
+    free(open);
     return code;
 }
 
@@ -147,7 +42,7 @@ int tfy__import_doubt(TfyLog *log, TfyHistory *history, int64_t *doubts)
 
 typedef struct Importing {
     TfyLog *log;
-    const TfyHistory *history;
+    TfyHistory *history;
     TfyLogRun run;
     TfyLogTask *tasks; /* as the history's, with their numbers here */
     uint32_t born;     /* tasks that have their row */
@@ -186,24 +81,40 @@ static int append_records(Importing *importing)
         if (record->type == TFY_R_INSTRUCTION_START) bear_task(importing, importing->log->last + 1);
         const int64_t lsn = tfy__log_copy(importing->log, task, record);
         if (lsn < 0) return (int)lsn;
-        if (record->type != TFY_R_INSTRUCTION_START && is_birth(record)) bear_task(importing, lsn);
+        if (tfy__record_spawns(record)) bear_task(importing, lsn);
+        if (record->type == TFY_R_MOVED) importing->run.moved_lsn = lsn;
     }
     return 0;
 }
 
-static int queue_run(Importing *importing, int64_t *doubts)
+/* All programs that the run ever had; the newest is its own. */
+static int queue_programs(Importing *importing)
+{
+    const TfyHistory *history = importing->history;
+    int64_t id = 0;
+    for (uint32_t i = 0; id >= 0 && i < history->move_count; i++) {
+        const TfyHistoryMove *move = &history->moves[i];
+        id = tfy__log_program(importing->log, move->hash, move->tfyc, move->source, move->layout);
+    }
+    if (id >= 0)
+        id = tfy__log_program(importing->log, history->program_hash, history->program_tfyc, history->program_source,
+                              history->program_layout);
+    importing->run.program = id;
+    return id < 0 ? (int)id : 0;
+}
+
+static int begin_run(Importing *importing)
 {
     TfyLog *log = importing->log;
-    const TfyHistory *history = importing->history;
+    TfyHistory *history = importing->history;
     const int64_t first_tid = log->next_tid;
     importing->run = history->run;
-    importing->run.program = tfy__log_program(log, history->program_hash, history->program_tfyc,
-                                              history->program_source, history->program_layout);
-    if (importing->run.program < 0) return (int)importing->run.program;
     importing->run.root = first_tid;
     importing->run.parked_ms = 0; /* its snapshot has another database's numbers: it is taken up from its records */
+    importing->run.moved_lsn = 0; /* until its record has a number here */
     importing->run.imported = log->last + history->record_count;
-    int code = tfy__log_begin_run(log, &importing->run);
+    int code = queue_programs(importing);
+    if (!code) code = tfy__log_begin_run(log, &importing->run);
     for (uint32_t i = 0; i < history->task_count; i++) {
         TfyLogTask *task = &importing->tasks[i];
         *task = history->tasks[i];
@@ -214,15 +125,38 @@ static int queue_run(Importing *importing, int64_t *doubts)
         task->dirty_link = NULL;
         log->next_tid = task->tid + 1;
     }
-    if (!code) code = append_records(importing);
-    if (!code) code = doubt_steps(log, history, importing->tasks, doubts);
-    importing->run.state = history->run.state;
-    if (!code && history->run.state >= TFY_TASK_COMPLETED) code = tfy__log_end_run(log, &importing->run);
-    for (uint32_t i = 0; i < history->task_count; i++) tfy__log_forget_task(log, &importing->tasks[i]);
     return code;
 }
 
-int tfy__import_run(TfyLog *log, const TfyHistory *history, int64_t *doubts, char *error_text)
+/* Its row says how it ended, and what moved it. */
+static int finish_run(Importing *importing)
+{
+    TfyLogRun *run = &importing->run;
+    run->state = importing->history->run.state;
+    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn ? tfy__log_end_run(importing->log, run) : 0;
+}
+
+/* New records have points of the program the run goes on with. */
+static int queue_doubts(Importing *importing, int64_t *doubts)
+{
+    TfyHistory *history = importing->history;
+    const int code = history->move_count ? tfy__history_adapt(history, history->program_layout) : 0;
+    return code ? code : doubt_steps(importing->log, history, importing->tasks, doubts);
+}
+
+static int queue_run(Importing *importing, const char *uuid, int64_t *doubts)
+{
+    TfyHistory *history = importing->history;
+    int code = begin_run(importing);
+    if (!code) code = append_records(importing);
+    if (!code) code = tfy__saved_queue(importing->log, uuid, history->saved);
+    if (!code) code = queue_doubts(importing, doubts);
+    if (!code) code = finish_run(importing);
+    for (uint32_t i = 0; i < history->task_count; i++) tfy__log_forget_task(importing->log, &importing->tasks[i]);
+    return code;
+}
+
+int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *error_text)
 {
     char uuid[37];
     Importing importing = {.log = log, .history = history};
@@ -231,10 +165,13 @@ int tfy__import_run(TfyLog *log, const TfyHistory *history, int64_t *doubts, cha
     if (is_there(log, history->run.uuid, &importing.run, &code))
         return tfy__log_refuse(error_text, TFY_E_STATE, "%s has run %s already; nothing was imported", log->path, uuid);
     if (code) return tfy__log_refuse(error_text, code, "the runs of %s cannot be read", log->path);
+    if ((code = tfy__saved_fits(log, history->saved, error_text))) return code;
     importing.tasks = malloc(history->task_count * sizeof *importing.tasks);
-    code = importing.tasks ? queue_run(&importing, doubts) : TFY_E_NOMEM;
+    code = importing.tasks ? queue_run(&importing, uuid, doubts) : TFY_E_NOMEM;
     free(importing.tasks);
-    return code ? tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, log->path) : 0;
+    if (!code) return 0;
+    tfy__writer_fail(log, code, "a run could not be taken in"); /* half of it may be queued */
+    return tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, log->path);
 }
 
 /* ---- openings ---- */

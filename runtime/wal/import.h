@@ -8,13 +8,15 @@
 
 #include "log.h"
 
-/* Checks that a history is one: each task's records follow from its seed and end at its chain, and each task was born. TFY_E_DATA with a
- * sentence if not. What tfy__history_read gives is. */
+/* Checks that a history is one: each task's records follow from its seed and end at its chain, each task was born, its state is the one its
+ * records tell, its moves lead from program to program, and each row that it saved has its record. TFY_E_DATA with a sentence if not. What
+ * tfy__history_read_whole gives is. */
 int tfy__import_check(const TfyHistory *history, char *error_text);
 
-/* Queues the run and all its records; they become durable together, with tfy__log_sync. TFY_E_STATE: the log has this run already.
- * *doubts: steps that became InDoubt. */
-int tfy__import_run(TfyLog *log, const TfyHistory *history, int64_t *doubts, char *error_text);
+/* Queues the run, all its records and the rows it saved; they become durable together, with tfy__log_sync. TFY_E_STATE: the log has this run
+ * already; TFY_E_DATA: its rows do not fit the tables that are there; then nothing was queued. *doubts: steps that became InDoubt. Points of
+ * the history become numbers of its newest program. */
+int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *error_text);
 
 /* Appends InDoubt to the `once` steps of an unfinished run of this log that have begun and not ended. */
 int tfy__import_doubt(TfyLog *log, TfyHistory *history, int64_t *doubts);

@@ -159,6 +159,7 @@ typedef struct TfyHistory {
         *log; /* where a replay looks for tasks that had ended by then; borrowed, NULL: there are none to look for */
     struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
     uint32_t move_count;
+    struct TfySavedRows *saved; /* the rows it saved (saved.h), of a run that was read whole; NULL: none */
 } TfyHistory;
 
 /* Finds a run: a uuid in full, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the chains of all it reads. */
@@ -167,6 +168,8 @@ int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 /* The same with numbers of points as they are stored, for copies: of a run that was moved, those of several programs. */
 int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
+/* As it is stored, and with the rows it saved: all that goes into another database. */
+int tfy__history_read_whole(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
 
 /* How one task of a run ended. 0; TFY_E_ABSENT: the run has no such task, or it has not ended; else what went wrong. */

@@ -4,8 +4,80 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "../tfy.h"
 #include "compat.h"
+#include "store.h"
+
+/* ---- the programs before ---- */
+
+static bool read_hash(const json_t *payload, const char *name, uint8_t hash[16])
+{
+    const char *text = json_string_value(json_object_get(payload, name));
+    bool ok = text && strlen(text) == 32;
+    for (int i = 0; ok && i < 16; i++) ok = sscanf(text + 2 * i, "%2hhx", &hash[i]) == 1;
+    return ok;
+}
+
+bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16])
+{
+    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    const bool ok = read_hash(payload, "from", from) && read_hash(payload, "to", to);
+    json_decref(payload);
+    return ok;
+}
+
+static void free_move(TfyHistoryMove *move)
+{
+    free(move->tfyc);
+    free(move->source);
+    free(move->layout);
+}
+
+int tfy__history_add_move(TfyHistory *history, uint32_t index, const TfyStoreProgram *from)
+{
+    TfyHistoryMove *moves = realloc(history->moves, (history->move_count + 1) * sizeof *moves);
+    if (!moves) return TFY_E_NOMEM;
+    history->moves = moves;
+    TfyHistoryMove *move = &moves[history->move_count];
+    *move = (TfyHistoryMove){.index = index,
+                             .program = from->id,
+                             .tfyc = strdup(from->tfyc),
+                             .source = strdup(from->source),
+                             .layout = strdup(from->layout)};
+    memcpy(move->hash, from->hash, sizeof move->hash);
+    if (move->tfyc && move->source && move->layout) {
+        history->move_count++;
+        return 0;
+    }
+    free_move(move);
+    return TFY_E_NOMEM;
+}
+
+void tfy__history_forget_moves(TfyHistory *history)
+{
+    while (history->move_count) free_move(&history->moves[--history->move_count]);
+    free(history->moves);
+    history->moves = NULL;
+}
+
+bool tfy__history_moves_fit(const TfyHistory *history)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        uint8_t from[16], to[16];
+        if (record->type != TFY_R_MOVED) continue;
+        if (found == history->move_count || !tfy__move_hashes(record, from, to)) return false;
+        const TfyHistoryMove *move = &history->moves[found++];
+        const uint8_t *next = found < history->move_count ? move[1].hash : history->program_hash;
+        if (move->index != i || memcmp(from, move->hash, 16) != 0 || memcmp(to, next, 16) != 0) return false;
+    }
+    return found == history->move_count;
+}
+
+/* ---- numbers of points ---- */
 
 static int adapt_part(TfyHistory *history, uint32_t from, uint32_t to, const char *old, const char *new)
 {
@@ -16,13 +88,6 @@ static int adapt_part(TfyHistory *history, uint32_t from, uint32_t to, const cha
         history->records[i].point = tfy__compat_number(compat, history->records[i].point);
     tfy__compat_free(compat);
     return code;
-}
-
-static void forget_moves(TfyHistory *history)
-{
-    while (history->move_count) free(history->moves[--history->move_count].layout);
-    free(history->moves);
-    history->moves = NULL;
 }
 
 int tfy__history_adapt(TfyHistory *history, const char *layout)
@@ -40,7 +105,7 @@ int tfy__history_adapt(TfyHistory *history, const char *layout)
         free(own);
         return code;
     }
-    forget_moves(history);
+    tfy__history_forget_moves(history);
     free(history->program_layout);
     history->program_layout = own;
     return 0;
@@ -59,6 +124,8 @@ int64_t tfy__history_program(const TfyHistory *history, uint32_t index)
         if (index < history->moves[i].index) return history->moves[i].program;
     return history->run.program;
 }
+
+/* ---- moving ---- */
 
 static void hash_text(const uint8_t hash[16], char out[33])
 {

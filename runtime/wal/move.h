@@ -12,10 +12,23 @@
 
 /* A program that a run had before. */
 typedef struct TfyHistoryMove {
-    uint32_t index;  /* of the Moved record */
-    int64_t program; /* row id of the program up to there */
-    char *layout;    /* its layout, owned */
+    uint32_t index;               /* of the Moved record */
+    int64_t program;              /* row id of the program up to there; 0: the history comes from elsewhere */
+    uint8_t hash[16];             /* its hash */
+    char *tfyc, *source, *layout; /* the rest of it, owned */
 } TfyHistoryMove;
+
+struct TfyStoreProgram;
+
+/* The hashes in a Moved record. False: it is damaged. */
+bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16]);
+
+/* The history's record `index` moved the run away from this program. Moves are added in the order of their records. */
+int tfy__history_add_move(TfyHistory *history, uint32_t index, const struct TfyStoreProgram *from);
+void tfy__history_forget_moves(TfyHistory *history);
+
+/* Whether the moves lead from one program to the next, and the last one to the run's own. */
+bool tfy__history_moves_fit(const TfyHistory *history);
 
 /* Makes the numbers of points those of a layout: of another program, or of the run's own for records before a move. One that is not there
  * becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. Once done it is not done again. */

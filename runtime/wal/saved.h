@@ -50,6 +50,42 @@ typedef struct TfySavedTable {
 } TfySavedTable;
 void tfy__saved_free(TfySavedTable *tables);
 
+/* ---- rows that go from one database to another with their run ---- */
+
+typedef struct TfySavedRow {
+    char *task; /* its path; owned, as is the block of cells with all that they point at */
+    int64_t step;
+    TfyCell *cells; /* one for each column of the table */
+} TfySavedRow;
+
+/* What a run has saved in one table, as it stands there; the columns are those behind the key. */
+typedef struct TfySavedRows {
+    TfySavedTable table;
+    TfySavedRow *rows;
+    uint32_t row_count;
+    struct TfySavedRows *next;
+} TfySavedRows;
+
+TfySavedRows *tfy__saved_rows_new(const char *table); /* NULL: no memory */
+void tfy__saved_rows_free(TfySavedRows *saved);
+int tfy__saved_add_column(TfySavedTable *table, const char *name, const char *decl);
+/* Everything is copied; cells are as many as the table has columns. */
+int tfy__saved_add_row(TfySavedRows *saved, const char *task, int64_t step, const TfyCell *cells);
+
+struct TfyStore;
+
+/* All rows of a run, by table; *saved NULL: none. Between look and look_away. */
+int tfy__saved_take(struct TfyStore *store, const char *run_uuid, TfySavedRows **saved);
+
+/* Whether rows that come from outside can be some that were saved: in tables and columns that save would make. TFY_E_DATA with a sentence if not. */
+int tfy__saved_check(const TfySavedRows *saved, char *error_text);
+
+/* Whether they can come into this log: what is there of their tables has their columns as they have them. TFY_E_DATA with a sentence if not. */
+int tfy__saved_fits(TfyLog *log, const TfySavedRows *saved, char *error_text);
+
+/* Queues tables and rows that fit; a row that is there already stays as it is. They come with the commit of what is appended next. */
+int tfy__saved_queue(TfyLog *log, const char *run_uuid, const TfySavedRows *saved);
+
 /* Whether something in a database's schema is a saved table or a plain index on one. */
 bool tfy__saved_table_text(const char *name, const char *sql);
 

@@ -89,6 +89,65 @@ int tfy__sqlite_see_columns(TfyStore *store, const char *table, TfyStoreSeeColum
     return code;
 }
 
+int tfy__sqlite_see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state)
+{
+    SqliteStore *self = (SqliteStore *)store;
+    sqlite3_stmt *row;
+    int stepped = SQLITE_DONE;
+    int code = tfy__sqlite_answer(
+        self, sqlite3_prepare_v2(self->db, "SELECT name,sql FROM sqlite_schema WHERE type='table' ORDER BY name", -1,
+                                 &row, NULL));
+    if (code) return code;
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0), *sql = (const char *)sqlite3_column_text(row, 1);
+        if (name && sql && tfy__saved_table_text(name, sql)) code = see(state, name);
+    }
+    if (!code) code = tfy__sqlite_answer(self, stepped);
+    sqlite3_finalize(row);
+    return code;
+}
+
+/* A cell lives as long as the row is stepped on. */
+static TfyCell cell_at(sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER: return (TfyCell){.kind = TFY_CELL_INT, .i = sqlite3_column_int64(row, column)};
+    case SQLITE_FLOAT: return (TfyCell){.kind = TFY_CELL_FLOAT, .f = sqlite3_column_double(row, column)};
+    case SQLITE_TEXT:
+        return (TfyCell){.kind = TFY_CELL_TEXT,
+                         .bytes = (const char *)sqlite3_column_text(row, column),
+                         .len = (size_t)sqlite3_column_bytes(row, column)};
+    case SQLITE_BLOB:
+        return (TfyCell){.kind = TFY_CELL_BLOB,
+                         .bytes = sqlite3_column_bytes(row, column) ? sqlite3_column_blob(row, column) : "",
+                         .len = (size_t)sqlite3_column_bytes(row, column)};
+    default: return (TfyCell){.kind = TFY_CELL_NULL};
+    }
+}
+
+int tfy__sqlite_see_saved(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state)
+{
+    SqliteStore *self = (SqliteStore *)store;
+    char *text = sqlite3_mprintf("SELECT * FROM \"%w\" WHERE tfy_run=?1 ORDER BY tfy_task,tfy_step", table);
+    sqlite3_stmt *row = NULL;
+    int stepped = SQLITE_DONE;
+    int code = text ? tfy__sqlite_answer(self, sqlite3_prepare_v2(self->db, text, -1, &row, NULL)) : TFY_E_NOMEM;
+    const int columns = code ? 0 : sqlite3_column_count(row) - SAVED_KEYS;
+    TfyCell *cells = code ? NULL : calloc((size_t)columns + 1, sizeof *cells);
+    if (!code && !cells) code = TFY_E_NOMEM;
+    if (!code) sqlite3_bind_text(row, 1, run_uuid, -1, SQLITE_STATIC);
+    while (!code && (stepped = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *task = (const char *)sqlite3_column_text(row, 1);
+        for (int i = 0; i < columns; i++) cells[i] = cell_at(row, SAVED_KEYS + i);
+        code = task ? see(state, task, sqlite3_column_int64(row, 2), cells) : TFY_E_NOMEM;
+    }
+    if (!code) code = tfy__sqlite_answer(self, stepped);
+    sqlite3_finalize(row);
+    sqlite3_free(text);
+    free(cells);
+    return code;
+}
+
 void tfy__sqlite_free_saved(SqliteStore *store)
 {
     while (store->saved) {

@@ -91,6 +91,9 @@ typedef int TfyStoreSeeRecord(void *state, const TfyLogRecord *record);
 typedef int TfyStoreSeeTask(void *state, const TfyStoreTask *task);
 typedef int TfyStoreSeeRun(void *state, const TfyLogRun *run);
 typedef int TfyStoreSeeColumn(void *state, const char *name, const char *decl);
+typedef int TfyStoreSeeTable(void *state, const char *name);
+/* Cells are those of the columns behind the key. */
+typedef int TfyStoreSeeSaved(void *state, const char *task, int64_t step, const TfyCell *cells);
 typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
 /* All answer 0 or a negative code; the ones that look one row up answer TFY_E_ABSENT when there is none. */
@@ -131,6 +134,8 @@ typedef struct TfyStoreOps {
     int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state); /* lsn ascending */
     /* The columns of a saved table. TFY_E_ABSENT: there is none; TFY_E_DATA: the name is something else's. */
     int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
+    int (*see_tables)(TfyStore *store, TfyStoreSeeTable *see, void *state); /* the saved ones, by name */
+    int (*see_saved)(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
     void (*close)(TfyStore *store, bool clean); /* clean: what is committed is moved to the main file */
 } TfyStoreOps;

@@ -174,6 +174,16 @@ static int see_columns(TfyStore *store, const char *table, TfyStoreSeeColumn *se
     return TFY_E_ABSENT;
 }
 
+static int see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state)
+{
+    return 0;
+}
+
+static int see_saved(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state)
+{
+    return 0;
+}
+
 static int put_program(TfyStore *store, const TfyStoreProgram *program)
 {
     TfyStoreProgram copy = *program;
@@ -452,6 +462,8 @@ static const TfyStoreOps memory_ops = {
     .see_parked = see_parked,
     .see_marks = see_marks,
     .see_columns = see_columns,
+    .see_tables = see_tables,
+    .see_saved = see_saved,
     .last_ids = last_ids,
     .close = close_store,
 };

@@ -719,6 +719,8 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .see_parked = see_parked,
     .see_marks = see_marks,
     .see_columns = tfy__sqlite_see_columns,
+    .see_tables = tfy__sqlite_see_tables,
+    .see_saved = tfy__sqlite_see_saved,
     .last_ids = last_ids,
     .close = close_store,
 };

@@ -77,6 +77,8 @@ int tfy__sqlite_answer(SqliteStore *store, int code);
 int tfy__sqlite_put_table(TfyStore *store, const char *sql);
 int tfy__sqlite_put_row(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
 int tfy__sqlite_see_columns(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
+int tfy__sqlite_see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state);
+int tfy__sqlite_see_saved(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
 void tfy__sqlite_free_saved(SqliteStore *store);
 
 /* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code (sqlite_renew.c). */

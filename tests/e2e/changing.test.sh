@@ -114,6 +114,36 @@ check "... but not under the old program" ended 65
 run tfy verify
 check "the database is as it should be" ended 0
 check "lines of records before the move are those of the old program" [ "$(lines)" = "$lines_before" ]
+run tfy wal export last -o moved
+run tfy wal import moved/*.run --db other.db
+check "a run that was moved goes into another database" ended 0 "of 2 tasks"
+run tfy verify --db other.db
+check "... a sound one" ended 0
+tfy wal export last -o again --db other.db >out 2>err
+alike() { for file in moved/*.wal; do sed 's/"lsn":[0-9]*//' "$file" >left; sed 's/"lsn":[0-9]*//' "again/${file#*/}" | diff left - || return 1; done; }
+check "... with the same history" alike
+run tfy replay last --db other.db
+check "... that replays" printed " 0 divergences"
+check "... with both programs" [ "$(sqlite3 other.db 'select count(*), (select moved>0 from run) from program')" = "2|1" ]
+bad() # EDIT FILE…: an export that was changed so is refused
+{
+    edit=$1 && shift
+    rm -rf bad && cp -r moved bad
+    (cd bad && sed -i "$edit" $*)
+    tfy wal import bad/*.run --db none.db >out 2>err
+    [ $? = 65 ] && [ ! -e none.db ] && grep -q "nothing was imported" err
+}
+check "an old program that was changed is refused" bad '/"before"/,$s/go to/fly to/' '*.run'
+check "... and one that is not there" bad 's/"before"/"behind"/' '*.run'
+check "... and a move from another one" bad 's/"from":"./"from":"x/' '*.wal'
+check "... and an end that it had not" bad 's/"state": 12,/"state": 2,/' '*.run'
+
+# Taken out into an archive, it is there as it was here.
+run tfy gc --keep 0 --archive old.db
+run tfy replay last --db old.db
+check "a moved run replays from an archive" printed " 0 divergences"
+run tfy verify --db old.db
+check "... which is sound" ended 0
 
 # Several versions side by side, each run with its own.
 rm -rf .tfy booked
@@ -136,6 +166,13 @@ rm -rf .tfy booked
 run tfy run old.tfy
 tfy approve last 2>/dev/null
 run tfy resume last --with better.tfy
+tfy wal export last -o half >out 2>err
+run tfy wal import half/*.run --db third.db
+run tfy resume last --yes --db third.db
+check "a moved run goes on where it was imported" printed '"new Rome ok"'
+run tfy gc --keep 0
+run tfy replay last
+check "gc keeps the programs that a live run had" printed " 0 divergences"
 first=$(tfy ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])')
 tfy fork last --at 1 >made 2>/dev/null
 run tfy resume "$(cat made)" --yes

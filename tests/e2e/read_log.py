@@ -289,6 +289,8 @@ def main(path, dump):
 
 if __name__ == '__main__':
     try:
+        if sys.argv[1] == '--sum':  # XXH3-64 of a file, as an export's .run file says it
+            sys.exit(print(f'{xxh3(open(sys.argv[2], "rb").read()):016x}'))
         main(sys.argv[1], '--dump' in sys.argv)
     except (Damaged, sqlite3.Error, UnicodeDecodeError, ValueError, struct.error, TypeError, KeyError, StopIteration) as error:
         sys.exit(f'{sys.argv[1]} is damaged: {error}')

@@ -47,6 +47,46 @@ check "a fork writes only its own steps' rows" [ "$(rows 'select count(*) from o
 run tfy verify
 check "the database is whole" ended 0
 
+# Another database gets the rows with their run.
+printed_rows() { sqlite3 -readonly "$1" "select * from orders where tfy_run='$(basename there/*.run .run)' order by tfy_task, tfy_step"; }
+run tfy wal export 1 -o there
+run tfy wal import there/*.run --db there.db
+check "an import brings the rows" ended 0 ", 3 saved rows"
+check "... as they were" [ "$(printed_rows there.db)" = "$(printed_rows .tfy/runs.db)" ]
+check "... in a table of the same shape" [ "$(sqlite3 there.db "select sql from sqlite_schema where name='orders'")" = "$(rows "select sql from sqlite_schema where name='orders'")" ]
+run tfy verify --db there.db
+check "... of a sound database" ended 0
+run tfy wal export last -o copied
+check "a fork's rows are its own steps'" [ "$(wc -l <"$(ls copied/*.saved)")" = 2 ]
+saved=$(basename there/*.saved)
+# refused NAME TEXT: the rows in ./bad are not taken, however well their sum fits, and nothing is written.
+refused()
+{
+    sed -i "s/\"saved\": \"[0-9a-f]*\"/\"saved\": \"$(python3 "$here/read_log.py" --sum "bad/$saved")\"/" bad/*.run
+    run tfy wal import bad/*.run --db none.db
+    check "$1" ended 65 "$2"
+    check "... no database is made" [ ! -e none.db ]
+    rm -rf bad
+    cp -r there bad
+}
+cp -r there bad
+sed -i 's/"o1"/"o9"/' "bad/$saved"
+run tfy wal import bad/*.run --db none.db
+check "rows that were changed are refused" ended 65 "$saved: it was changed since it was written; nothing was imported"
+sed -i '$d' "bad/$saved" && truncate -s -3 "bad/$saved" && refused "a file that was cut off" "line 3 is not as it was written"
+sed -i '2p' "bad/$saved" && refused "a row twice" "saved no such row in table orders"
+sed -i 's/"step":2/"step":3/' "bad/$saved" && refused "a row of no step" "step 3 of task 1 saved no such row"
+sed -i 's/"task":"1"/"task":"1.1"/' "bad/$saved" && refused "a row of no task" "of task 1.1 saved no such row"
+sed -i '1s/"orders"/"goods"/' "bad/$saved" && refused "rows of another table" "saved no such row in table goods"
+sed -i '1s/"orders"/"wal\\"; --"/' "bad/$saved" && refused "a name that is none" "save gives no table the name"
+sed -i '1s/\["id","TEXT"\]/["id","TEXT PRIMARY KEY"]/' "bad/$saved" && refused "a column of another kind" "which save did not make"
+sed -i '1s/\["level","INT"\]/["ID","INT"]/' "bad/$saved" && refused "a column twice" "a column ID INT, which"
+sed -i '2s/"o0",//' "bad/$saved" && refused "a row that is too short" "line 2 is not as it was written"
+sed -i 1d "bad/$saved" && refused "rows of no table" "line 1 is not as it was written"
+rm "bad/$saved"
+run tfy wal import bad/*.run --db none.db
+check "rows that are missing: 69" ended 69 "cannot be read"
+
 # Killed everywhere: no row without its record, no record without its row, none twice.
 lost=0
 for at in before:1 before:2 after:1 after:2 point:1 point:2; do
@@ -71,6 +111,12 @@ before=$(rows 'select count(*) from orders')
 run tfy run other.tfy
 check "a field of another type is refused" ended 65 "table orders holds paid as BOOL INT, and the program now saves it as TEXT"
 check "and no row is written" [ "$(rows 'select count(*) from orders')" = "$before" ]
+tfy run other.tfy --db else.db >out 2>err
+run tfy wal import there/*.run --db else.db
+check "nor is one imported into a table of another shape" ended 65 "hold paid as BOOL INT, and table orders of else.db has it as TEXT"
+check "... nor its run" [ "$(sqlite3 else.db 'select count(*) from run')|$(sqlite3 else.db 'select count(*) from orders')" = "1|3" ]
+run tfy verify --db else.db
+check "... and the database is whole" ended 0
 rows 'create index orders_by_id on orders(id)'
 run tfy ps
 check "a plain index may stand there" ended 0

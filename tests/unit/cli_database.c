@@ -20,6 +20,7 @@
 #include "cli/ps.c"
 #include "cli/wal_export.c"
 #include "cli/wal_lines.c"
+#include "cli/saved_lines.c"
 
 static const char source[] = "workflow main(goal: string) {\n"
                              "    let plan: Plan = yield make_plan(goal)\n"
