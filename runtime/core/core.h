@@ -1003,7 +1003,7 @@ bool tfy__fork_begin(Run *run, const json_t *instruction); /* its root is there:
 uint64_t tfy__fork_seed(const Cold *cold);                 /* of the task's next random number */
 
 /* snapshot.c, snapshot_restore.c and ended.c */
-void tfy__snapshot_init(TfyLoop *loop);
+int tfy__snapshot_init(TfyLoop *loop, char *error_text);
 void tfy__snapshot_count(Run *run, size_t bytes); /* a record of so many bytes was appended */
 void tfy__snapshots_write(TfyLoop *loop);         /* between two slices: of the runs for which it is time */
 int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STATE: it cannot have one */
@@ -1013,7 +1013,7 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 Cold *tfy__task_known(Run *run, int64_t handle);
 
 /* park.c */
-void tfy__park_init(TfyLoop *loop);
+int tfy__park_init(TfyLoop *loop, char *error_text);
 int tfy__park_open(TfyLoop *loop); /* from now on parked runs of the program are woken, too */
 void tfy__park_consider(Run *run); /* one of its tasks has begun to wait */
 /* At those whose time has come. That is no timer: a loop with nothing else to do does not wait for it. */

@@ -293,8 +293,10 @@ static int open_core(TfyLoop *loop, char *error_text)
     code = tfy__tasks_init(loop);
     if (code < 0) return code;
     tfy__memory_init(loop);
-    tfy__snapshot_init(loop);
-    tfy__park_init(loop);
+    code = tfy__snapshot_init(loop, error_text);
+    if (code >= 0) code = tfy__park_init(loop, error_text);
+    if (code >= 0 && !loop->options.world) code = tfy__poller_check(error_text);
+    if (code < 0) return code;
     snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
     tfy__loop_clock(loop);

@@ -12,7 +12,9 @@
 
 #include "step.h"
 
-#define PARK_AFTER_MS  60000
+#define PARK_AFTER_MS 60000
+#define PARK_AFTER_MAX_MS                                                                                              \
+    ((int64_t)1 << 42) /* 139 years: in nanoseconds, and added to any time, it still is a number */
 #define WAKES_PER_TURN 256u
 
 /* ---- may it leave? ---- */
@@ -242,13 +244,15 @@ static bool holds_descriptors(const TfyProgram *program)
     return false;
 }
 
-void tfy__park_init(TfyLoop *loop)
+int tfy__park_init(TfyLoop *loop, char *error_text)
 {
-    const char *text = getenv("TFY_PARK_AFTER");
+    const int64_t wanted_ms = loop->options.park_after_ms;
     loop->park_next_ms = INT64_MAX;
-    loop->park_after_ms = loop->options.park_after_ms ? loop->options.park_after_ms : PARK_AFTER_MS;
-    if (text) loop->park_after_ms = strtoll(text, NULL, 10);
+    loop->park_after_ms = wanted_ms > PARK_AFTER_MAX_MS ? PARK_AFTER_MAX_MS : wanted_ms ? wanted_ms : PARK_AFTER_MS;
+    const int code = tfy__env_number("TFY_PARK_AFTER", PARK_AFTER_MAX_MS, &loop->park_after_ms, error_text);
+    if (code < 0) return code;
     if (!loop->snapshot_every || !loop->options.db_path || holds_descriptors(loop->program)) loop->park_after_ms = -1;
+    return 0;
 }
 
 int tfy__park_open(TfyLoop *loop)

@@ -732,13 +732,15 @@ int tfy__snapshot_write(Run *run)
     return lsn < 0 ? (int)lsn : 0;
 }
 
-void tfy__snapshot_init(TfyLoop *loop)
+int tfy__snapshot_init(TfyLoop *loop, char *error_text)
 {
-    const char *text = getenv("TFY_SNAPSHOT_EVERY");
-    loop->snapshot_every = loop->options.snapshot_every ? loop->options.snapshot_every : SNAPSHOT_EVERY;
-    loop->snapshot_exactly = text != NULL;
-    if (text) loop->snapshot_every = (uint32_t)strtoul(text, NULL, 10);
+    int64_t every = loop->options.snapshot_every ? loop->options.snapshot_every : SNAPSHOT_EVERY;
+    const int given = tfy__env_number("TFY_SNAPSHOT_EVERY", UINT32_MAX, &every, error_text);
+    if (given < 0) return given;
+    loop->snapshot_exactly = given > 0;
+    loop->snapshot_every = (uint32_t)every;
     if (!loop->program->routines || !loop->program->sites || loop->options.forget) loop->snapshot_every = 0;
+    return 0;
 }
 
 void tfy__snapshot_count(Run *run, size_t bytes)

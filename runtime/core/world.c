@@ -1,6 +1,8 @@
 /* world.c: the real world, and a virtual one for tests. */
 #include "world.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -80,6 +82,30 @@ const TfyWorld tfy__world_real = {
             [TFY_F_ADDRESS] = &tfy__perform_net,
         },
 };
+
+int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    if (!text || !*text) return 0;
+    errno = 0;
+    const long long number = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
+    if (number < 0 || *end || errno || number > max) {
+        snprintf(error_text, TFY_ERROR_TEXT, "%s takes a whole number up to %lld, not '%.60s'", name, (long long)max,
+                 text);
+        return TFY_E_INVALID;
+    }
+    *value = number;
+    return 1;
+}
+
+int tfy__poller_check(char *error_text)
+{
+    const char *choice = getenv("TFY_POLLER");
+    if (!choice || !*choice || strcmp(choice, "poll") == 0 || strcmp(choice, "epoll") == 0) return 0;
+    snprintf(error_text, TFY_ERROR_TEXT, "TFY_POLLER takes epoll or poll, not '%.60s'", choice);
+    return TFY_E_INVALID;
+}
 
 const TfyPoller *tfy__poller_of_choice(void)
 {

@@ -37,6 +37,10 @@ typedef struct TfyPoller {
 extern const TfyPoller tfy__poller_epoll;
 extern const TfyPoller tfy__poller_poll;
 const TfyPoller *tfy__poller_of_choice(void); /* epoll; poll where TFY_POLLER says so */
+int tfy__poller_check(char *error_text);      /* 0, or TFY_E_INVALID: TFY_POLLER says something else */
+
+/* A whole number from the environment. 1: *value is it; 0: it is not set; TFY_E_INVALID with a sentence: it is none, or above max. */
+int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text);
 
 struct TfyPerformer; /* core/effect.h */
 

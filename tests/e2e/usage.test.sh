@@ -110,6 +110,12 @@ run tfy run params.tfy --name a --name b
 check "a parameter given twice: 64" ended 64 "given twice"
 run tfy run params.tfy --name
 check "a parameter without a value: 64" ended 64 "--name needs a value"
+for wrong in TFY_SNAPSHOT_EVERY=often TFY_SNAPSHOT_EVERY=4294967296 TFY_PARK_AFTER=-1 TFY_PARK_AFTER=5s TFY_PARK_AFTER=99999999999999999999 TFY_POLLER=pol; do
+    run env "$wrong" tfy run params.tfy --name a
+    check "$wrong: 64" ended 64 "${wrong%=*} takes"
+done
+run env TFY_PARK_AFTER= TFY_SNAPSHOT_EVERY= tfy run params.tfy --name a
+check "what is empty is not set" ended 0
 run tfy run params.tfy stray --name a
 check "a stray word: 64" ended 64 "unexpected 'stray'"
 run tfy run params.tfy --help
