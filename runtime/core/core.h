@@ -142,13 +142,19 @@ typedef struct LimitTurn {
     struct LimitTurn *next; /* the run whose turn comes then */
 } LimitTurn;
 
+/* The beginning of a step of a tool with `rate`. */
+typedef struct LimitStart {
+    int64_t at_ns; /* monotonic clock; one of an earlier process is as long ago as its record by the wall clock */
+    int64_t run;   /* row id of its run */
+} LimitStart;
+
 /* A tool with `limit` or `rate`, made by its first use. */
 typedef struct Limiter {
     TfyLoop *loop;
     const TfyTool *tool;
     uint32_t in_use;                  /* steps that were admitted and have not left */
     uint32_t start_head, start_count; /* ring of tool->rate entries: */
-    int64_t *starts;                  /* the newest starts, monotonic clock (ns), ascending */
+    LimitStart *starts;               /* the newest starts, the earliest first */
     uint64_t timer;                   /* when the window has moved; 0: nobody waits for that */
     LimitTurn *first;                 /* runs in whose name steps wait, the next to be served first */
     struct Limiter *next;
@@ -563,6 +569,7 @@ struct Pending {
     bool asking;         /* approve, ask: the question was shown */
     bool lined_up;       /* a tool with a limit: it has asked for admission … */
     bool admitted;       /* … and was admitted */
+    bool noted;          /* … before the snapshot that it was restored from, which has its start */
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     uint64_t timer;
@@ -872,6 +879,7 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock;
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
  * nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
+int64_t tfy__step_due(const Pending *pending); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
 void tfy__step_arm(Pending *pending);                     /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
@@ -901,6 +909,10 @@ void tfy__channels_free(Cold *maker);
 void tfy__channel_return(Cold *cold); /* a message that was received and not taken goes back to the head of its queue */
 
 /* limiter.c */
+bool tfy__limit_holds(const Run *run);                 /* one of its steps still counts in the window of a rate */
+void tfy__limit_write(const Run *run, TfyBuffer *out); /* its part of the windows, for a snapshot */
+/* back_ms: by which the clock was set back since. False: no memory. */
+bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms);
 bool tfy__limit_bounds(const Pending *pending);                           /* its tool has a limit or a rate */
 bool tfy__limit_admit(Pending *pending);                                  /* goes on; false: waits or halted */
 void tfy__limit_leave(Pending *pending);                                  /* an attempt is over, or never began */

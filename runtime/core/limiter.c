@@ -2,8 +2,10 @@
  *
  * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what waits here has not.
  * Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs that are taken up again bring along when
- * their steps began (StepStart) or ended (everything else), so a restart does not open the window of a rate anew. In a process that window is one
- * of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later than now began now.
+ * their steps began (StepStart) or ended (everything else), so a restart does not open the window of a rate anew; what lies before a snapshot
+ * stands in that. A run whose steps still count is not parked (park.c), for a process that starts then would not know of them. In a process that
+ * window is one of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later than now
+ * began now.
  *
  * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static Limiter *limiter_of(TfyLoop *loop, const TfyTool *tool)
     for (Limiter *known = loop->limiters; known; known = known->next)
         if (known->tool == tool) return known;
     Limiter *limiter = calloc(1, sizeof *limiter);
-    int64_t *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
+    LimitStart *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
     if (!limiter || (tool->rate && !starts)) {
         free(limiter);
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
@@ -51,24 +53,24 @@ void tfy__limits_free(TfyLoop *loop)
 
 /* ---- the window of a rate ---- */
 
-static int64_t *start_at(const Limiter *limiter, uint32_t index)
+static LimitStart *start_at(const Limiter *limiter, uint32_t index)
 {
     return &limiter->starts[(limiter->start_head + index) % limiter->tool->rate];
 }
 
 /* Notes a start, in the order of time; the oldest makes room. */
-static void note_start(Limiter *limiter, int64_t at_ns)
+static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
 {
     uint32_t rate = limiter->tool->rate;
     if (!rate) return;
     if (limiter->start_count == rate) {
-        if (*start_at(limiter, 0) >= at_ns) return;
+        if (start_at(limiter, 0)->at_ns >= at_ns) return;
         limiter->start_head = (limiter->start_head + 1) % rate;
         limiter->start_count--;
     }
     uint32_t at = limiter->start_count++;
-    for (; at && *start_at(limiter, at - 1) > at_ns; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
-    *start_at(limiter, at) = at_ns;
+    for (; at && start_at(limiter, at - 1)->at_ns > at_ns; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
+    *start_at(limiter, at) = (LimitStart){at_ns, run};
 }
 
 static int64_t window_ns(const TfyTool *tool)
@@ -76,24 +78,103 @@ static int64_t window_ns(const TfyTool *tool)
     return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
 }
 
+/* What began so long ago. */
+static int64_t start_ns(const Limiter *limiter, int64_t ago_ms)
+{
+    const int64_t most_ns = window_ns(limiter->tool), ago_ns = ago_ms < most_ns / 1000000 ? ago_ms * 1000000 : most_ns;
+    return limiter->loop->now_ns - (ago_ms < 0 ? 0 : ago_ns);
+}
+
 /* Nanoseconds until the rate allows another start; 0: now. */
 static int64_t rate_wait_ns(const Limiter *limiter)
 {
     const TfyTool *tool = limiter->tool;
     if (!tool->rate || limiter->start_count < tool->rate) return 0;
-    const int64_t wait_ns = *start_at(limiter, 0) + window_ns(tool) - limiter->loop->now_ns;
+    const int64_t wait_ns = start_at(limiter, 0)->at_ns + window_ns(tool) - limiter->loop->now_ns;
     return wait_ns < 0 ? 0 : wait_ns;
 }
 
 void tfy__limit_note(const Pending *pending, const TfyLogRecord *record)
 {
     TfyLoop *loop = pending->call.loop;
-    const TfyTool *tool = pending->call.site->tool;
-    if (loop->replay_only || !tool->rate) return;
-    const int64_t ago_ms = record->ts_ms < loop->now_ms ? loop->now_ms - record->ts_ms : 0;
-    const int64_t ago_ns = ago_ms < window_ns(tool) / 1000000 ? ago_ms * 1000000 : window_ns(tool);
-    Limiter *limiter = limiter_of(loop, tool);
-    if (limiter) note_start(limiter, loop->now_ns - ago_ns);
+    if (loop->replay_only || !pending->call.site->tool->rate) return;
+    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    if (limiter) note_start(limiter, pending->cold->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
+}
+
+/* ---- windows in snapshots ---- */
+
+static bool counts(const Limiter *limiter, const LimitStart *start, const Run *run)
+{
+    return start->run == run->log.id && limiter->loop->now_ns - start->at_ns < window_ns(limiter->tool);
+}
+
+static uint32_t count_of(const Limiter *limiter, const Run *run)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < limiter->start_count; i++) count += counts(limiter, start_at(limiter, i), run);
+    return count;
+}
+
+bool tfy__limit_holds(const Run *run)
+{
+    for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next)
+        if (count_of(limiter, run)) return true;
+    return false;
+}
+
+static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
+{
+    const TfyLoop *loop = limiter->loop;
+    const char *comma = "";
+    tfy__buffer_printf(out, "{\"tool\":\"%s\",\"at\":[", limiter->tool->name);
+    for (uint32_t i = 0; i < limiter->start_count; i++) {
+        const LimitStart *start = start_at(limiter, i);
+        if (!counts(limiter, start, run)) continue;
+        tfy__buffer_text(out, comma);
+        tfy__buffer_int(out, loop->now_ms - (loop->now_ns - start->at_ns) / 1000000);
+        comma = ",";
+    }
+    tfy__buffer_text(out, "]}");
+}
+
+void tfy__limit_write(const Run *run, TfyBuffer *out)
+{
+    const char *before = ",\n\"starts\":[";
+    for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next) {
+        if (!count_of(limiter, run)) continue;
+        tfy__buffer_text(out, before);
+        write_window(limiter, run, out);
+        before = ",";
+    }
+    if (*before == ',' && !before[1]) tfy__buffer_char(out, ']');
+}
+
+static const TfyTool *tool_by_name(const TfyProgram *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->point_count; i++) {
+        const TfySite *site = program->sites[i];
+        if (site && site->tool && site->tool->rate && strcmp(site->tool->name, name) == 0) return site->tool;
+    }
+    return NULL;
+}
+
+bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
+{
+    const json_t *one, *at;
+    size_t i, j;
+    json_array_foreach(starts, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "tool"));
+        const TfyTool *tool = name ? tool_by_name(run->loop->program, name) : NULL;
+        if (!tool) continue; /* it has no rate any more */
+        Limiter *limiter = limiter_of(run->loop, tool);
+        if (!limiter) return false;
+        if (count_of(limiter, run)) continue; /* the run has been here: nothing was forgotten */
+        json_array_foreach(json_object_get(one, "at"), j, at)
+            note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
+    }
+    return true;
 }
 
 /* ---- who waits ---- */
@@ -145,7 +226,7 @@ static bool has_room(const Limiter *limiter)
 static void take(Pending *pending, Limiter *limiter)
 {
     limiter->in_use++;
-    note_start(limiter, limiter->loop->now_ns);
+    note_start(limiter, pending->cold->run->log.id, limiter->loop->now_ns);
     pending->limiter = limiter;
     pending->admitted = true;
 }

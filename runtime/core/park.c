@@ -5,17 +5,23 @@
  *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time that is far enough, for people,
  *     for signals or for each other, and nothing of it is under way outside.
  *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds it due.
- *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory.
- *   - Those that are due come back a bounded number in a turn. */
+ *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while, runs whose steps count in the
+ *     window of a rate: whoever opens the database then would not know of them.
+ *   - Those that are due come back a bounded number in a turn.
+ *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that was set forward ends their waiting,
+ *     as if the process had been away so long. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "step.h"
 
-#define PARK_AFTER_MS 60000
-#define PARK_AFTER_MAX_MS                                                                                              \
-    ((int64_t)1 << 42) /* 139 years: in nanoseconds, and added to any time, it still is a number */
+#define PARK_AFTER_MS  60000
+#define LOOK_AGAIN_MS  1000
 #define WAKES_PER_TURN 256u
+#define AGAIN_AT_ONCE  4096
+
+/* 139 years: in nanoseconds, and added to any time, it still is a number. */
+static const int64_t after_max_ms = (int64_t)1 << 42;
 
 /* ---- may it leave? ---- */
 
@@ -25,11 +31,11 @@ static int64_t step_due(const Pending *pending)
     const bool outside = pending->in_call || pending->in_sync || pending->in_work || pending->held;
     if (outside) return 0;
     if (pending->asking && pending->call.loop->on_question) return 0; /* somebody in this process was asked */
-    if (pending->stage == STAGE_BACKOFF) return pending->due_ms;
+    if (pending->stage == STAGE_BACKOFF) return tfy__step_due(pending);
     if (pending->stage == STAGE_DOUBT) return pending->asking ? INT64_MAX : 0;
     const bool waits = tfy__step_is_sleep(pending) || pending->asking || tfy__step_inner(pending);
     if (pending->stage != STAGE_RUN || !waits) return 0;
-    return pending->due_ms ? pending->due_ms : INT64_MAX;
+    return pending->due_ms ? tfy__step_due(pending) : INT64_MAX;
 }
 
 static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)
@@ -87,11 +93,27 @@ static void park(Run *run, int64_t due_ms)
     if (tfy__snapshot_write(run) < 0) return;
     drop_from_due_list(loop, run);
     run->log.parked_ms = due_ms;
+    run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
     if (tfy__log_park(loop->log, &run->log) < 0) return;
     loop->parked++;
     if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
     tfy__park_arm(loop);
     tfy__run_discard(loop, run);
+}
+
+/* Who asks to be looked at late delays those who come behind it, which harms nobody. */
+static void look_later(Run *run, int64_t least_ms)
+{
+    TfyLoop *loop = run->loop;
+    const int64_t after_ms = loop->park_after_ms > least_ms ? loop->park_after_ms : least_ms;
+    run->park_listed = true;
+    run->park_look_ns = loop->now_ns + after_ms * 1000000;
+    run->park_next = NULL;
+    if (loop->park_last)
+        loop->park_last->park_next = run;
+    else
+        loop->park_first = run;
+    loop->park_last = run;
 }
 
 void tfy__park_look(TfyLoop *loop)
@@ -102,25 +124,19 @@ void tfy__park_look(TfyLoop *loop)
         if (!loop->park_first) loop->park_last = NULL;
         run->park_listed = false;
         int64_t due_ms = run_due(run);
-        if (due_ms)
+        const bool counts = due_ms && tfy__limit_holds(run);
+        if (due_ms && !counts) {
             park(run, due_ms);
-        else
-            tfy__fold_run(run); /* its tasks were unfolded to be looked at */
+            continue;
+        }
+        if (counts) look_later(run, LOOK_AGAIN_MS);
+        tfy__fold_run(run); /* its tasks were unfolded to be looked at */
     }
 }
 
 void tfy__park_consider(Run *run)
 {
-    TfyLoop *loop = run->loop;
-    if (run->park_listed || run->history) return;
-    run->park_listed = true;
-    run->park_look_ns = loop->now_ns + loop->park_after_ms * 1000000;
-    run->park_next = NULL;
-    if (loop->park_last)
-        loop->park_last->park_next = run;
-    else
-        loop->park_first = run;
-    loop->park_last = run;
+    if (!run->park_listed && !run->history) look_later(run, 0);
 }
 
 void tfy__park_unlist(Run *run)
@@ -173,7 +189,7 @@ void tfy__park_resumed(Run *run)
 {
     TfyLoop *loop = run->loop;
     if (!run->log.parked_ms) return;
-    run->log.parked_ms = 0;
+    run->log.parked_ms = run->log.parked_at_ms = 0;
     if (loop->parked) loop->parked--;
     tfy__log_park(loop->log, &run->log);
 }
@@ -184,14 +200,25 @@ static int64_t program_id(TfyLoop *loop)
     return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
 }
 
+/* What is queued is not seen by a reading, so it is committed first: those that came back a moment ago must not come again. Then the clock may
+ * have been set back. */
+static int catch_up(TfyLoop *loop, int64_t program)
+{
+    int code = tfy__log_sync(loop->log), again;
+    do {
+        again = code < 0 ? code : tfy__log_parked_again(loop->log, program, loop->now_ms, AGAIN_AT_ONCE);
+        if (again > 0) code = tfy__log_sync(loop->log);
+    } while (again == AGAIN_AT_ONCE);
+    return again < 0 ? again : code;
+}
+
 uint32_t tfy__park_wake(TfyLoop *loop)
 {
     TfyLogRun due[WAKES_PER_TURN];
     uint32_t count = 0;
     int64_t program = program_id(loop);
     loop->wake_due = false;
-    /* What is queued is not seen by a reading: those that came back a moment ago must not come again. */
-    if (tfy__log_sync(loop->log) < 0 || program < 0) return 0;
+    if (program < 0 || catch_up(loop, program) < 0) return 0;
     int code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
     if (code < 0) tfy__loop_fail(loop, code, "the parked runs cannot be read");
     for (uint32_t i = 0; i < count && !loop->failure; i++) bring_back(loop, &due[i]);
@@ -248,8 +275,8 @@ int tfy__park_init(TfyLoop *loop, char *error_text)
 {
     const int64_t wanted_ms = loop->options.park_after_ms;
     loop->park_next_ms = INT64_MAX;
-    loop->park_after_ms = wanted_ms > PARK_AFTER_MAX_MS ? PARK_AFTER_MAX_MS : wanted_ms ? wanted_ms : PARK_AFTER_MS;
-    const int code = tfy__env_number("TFY_PARK_AFTER", PARK_AFTER_MAX_MS, &loop->park_after_ms, error_text);
+    loop->park_after_ms = wanted_ms > after_max_ms ? after_max_ms : wanted_ms ? wanted_ms : PARK_AFTER_MS;
+    const int code = tfy__env_number("TFY_PARK_AFTER", after_max_ms, &loop->park_after_ms, error_text);
     if (code < 0) return code;
     if (!loop->snapshot_every || !loop->options.db_path || holds_descriptors(loop->program)) loop->park_after_ms = -1;
     return 0;
@@ -260,7 +287,9 @@ int tfy__park_open(TfyLoop *loop)
     TfyLogRun first = {.parked_ms = INT64_MAX};
     int64_t program = program_id(loop), next_ms;
     if (program < 0) return (int)program;
-    int code = tfy__log_parked_due(loop->log, program, INT64_MAX, &first, 1, &loop->parked, &next_ms); /* or more */
+    int code = catch_up(loop, program);
+    if (code < 0) return code;
+    code = tfy__log_parked_due(loop->log, program, INT64_MAX, &first, 1, &loop->parked, &next_ms); /* or more */
     loop->park_next_ms = first.parked_ms;
     if (code >= 0) tfy__park_arm(loop);
     return code;

@@ -108,6 +108,7 @@ static void history_finished(Run *run)
         if (cold->cancel_again && cold->task)
             tfy__cancel_request(cold, cold->cancel_again, NULL, cold->cancel_again_force);
     release_held(run);
+    if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks began to wait in another process */
 }
 
 void tfy__history_take(Cold *cold)

@@ -352,7 +352,7 @@ static void write_step(Writer *w, const Pending *pending)
     write_number(w, "backoff", pending->backoff_ms);
     if (pending->timeout_ms != TFY_NEVER) write_number(w, "timeout", pending->timeout_ms);
     write_number(w, "asks", pending->asks);
-    write_number(w, "due", pending->due_ms);
+    write_number(w, "due", tfy__step_due(pending));
     if (tool) {
         tfy__buffer_text(&w->out, ",\"tool\":");
         write_text(w, tool->name);
@@ -681,6 +681,7 @@ static bool write_run(Writer *w)
     write_locks(w);
     write_signals(w);
     write_order(w);
+    tfy__limit_write(run, &w->out);
     write_performers(w);
     tfy__buffer_char(&w->out, '}');
     return !w->out.failed && w->out.depth <= TFY_JSON_DEPTH;

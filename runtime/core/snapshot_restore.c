@@ -369,6 +369,10 @@ static bool read_step(Reader *r, Cold *cold, const json_t *json)
     cold->log.step = steps;
     read_step_numbers(r, pending, json);
     if (!read_stage(pending, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
+    if (pending->stage == STAGE_OUTCOME && !pending->started && tfy__limit_bounds(pending)) {
+        pending->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
+        pending->noted = true;
+    }
     set_state(task, pending->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(pending));
     return true;
 }
@@ -703,6 +707,7 @@ static bool read_run(Reader *r, const json_t *json)
     if (!run->root) return refuse(r, "no first task");
     if (!link_groups(r, json_object_get(json, "groups")) || !read_all(r, json, link_task, "tasks")) return false;
     restore_performers(r, json);
+    if (!tfy__limit_read(run, json_object_get(json, "starts"), r->back_ms)) return no_memory(r);
     return attach(r, json);
 }
 
@@ -710,11 +715,14 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 {
     const TfyProgram *program = loop->program;
     error_text[0] = '\0';
+    /* Where the clock was set back meanwhile, pauses begin anew: now, or when that was seen (parked.c). */
+    const int64_t taken_ms = history->snapshot_ms, again_ms = run->log.parked_at_ms;
+    const int64_t since_ms = again_ms && again_ms + TFY_AHEAD_MS <= taken_ms ? again_ms : loop->now_ms;
     Reader r = {.loop = loop,
                 .run = run,
                 .scratch = {.heap = &loop->heap, .loop = loop},
                 .exact = {program->errors, program->error_count},
-                .back_ms = history->snapshot_ms > loop->now_ms ? history->snapshot_ms - loop->now_ms : 0,
+                .back_ms = taken_ms > loop->now_ms ? taken_ms - since_ms : 0,
                 .error_text = error_text};
     bool ok = program->routines && program->sites;
     ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that could take it up");

@@ -5,6 +5,8 @@
 #include "rehearse.h"
 #include "step.h"
 
+enum { SLACK_MS = 1000 }; /* the wall clock and the monotonic one are not read at the same moment */
+
 void tfy__step_wait_sync(Pending *pending)
 {
     TfyLoop *loop = pending->call.loop;
@@ -55,6 +57,17 @@ int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms)
     int64_t delay_ms = due_ms > 0 ? due_ms - loop->now_ms : -loop->now_ms;
     if (delay_ms > (INT64_MAX - loop->now_ns) / 1000000) return INT64_MAX - 1;
     return loop->now_ns + delay_ms * 1000000;
+}
+
+int64_t tfy__step_due(const Pending *pending)
+{
+    const TfyLoop *loop = pending->call.loop;
+    const TfyTool *tool = pending->backoff_only ? NULL : pending->call.site->tool;
+    if (!tfy__timers_has(&loop->timers, pending->timer) || (tool && tool->family == TFY_F_SLEEP_UNTIL))
+        return pending->due_ms;
+    const int64_t left_ns = tfy__timers_due(&loop->timers, pending->timer) - loop->now_ns,
+                  due_ms = loop->now_ms + (left_ns + 999999) / 1000000, off_ms = due_ms - pending->due_ms;
+    return off_ms > -SLACK_MS && off_ms < SLACK_MS ? pending->due_ms : due_ms;
 }
 
 void tfy__step_arm(Pending *pending)

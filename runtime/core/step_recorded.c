@@ -252,7 +252,7 @@ bool tfy__step_take_recorded(Pending *pending)
         inner->take(pending, record);
         return cold->pending == pending;
     }
-    if (pending->admitted && !pending->started) tfy__limit_note(pending, record);
+    if (pending->admitted && !pending->started && !pending->noted) tfy__limit_note(pending, record);
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_IO_READY:

@@ -774,40 +774,7 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
     return 0;
 }
 
-/* ---- parked runs ---- */
-
-typedef struct Due {
-    TfyLogRun *runs;
-    uint32_t room, count;
-    int64_t now_ms, next_ms;
-} Due;
-
-static int take_due(void *state, const TfyLogRun *run)
-{
-    Due *due = state;
-    if (run->parked_ms > due->now_ms || due->count == due->room) {
-        due->next_ms = run->parked_ms;
-        return 1;
-    }
-    due->runs[due->count++] = *run;
-    return 0;
-}
-
-int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
-                        int64_t *next_ms)
-{
-    Due due = {.runs = runs, .room = room, .now_ms = now_ms, .next_ms = INT64_MAX};
-    pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
-    if (!code) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, see_parked, program, INT64_MAX, take_due, &due);
-        log->store->ops->look_away(log->store);
-    }
-    pthread_mutex_unlock(&log->store_mutex);
-    *count = due.count;
-    *next_ms = due.next_ms;
-    return code < 0 ? code : 0;
-}
+/* ---- one run ---- */
 
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
 {

@@ -30,7 +30,8 @@ typedef struct TfyLogRun {
                          in their payloads are that one's; 0: none */
     int64_t
         base_lsn; /* it was compacted: of its records before this Snapshot few are left (compact.h); 0: it was not */
-    int64_t parked_ms; /* not in memory before this time, wall clock; INT64_MAX: till somebody wants it; 0: it is */
+    int64_t parked_ms;    /* not in memory before this time, wall clock; INT64_MAX: till somebody wants it; 0: it is */
+    int64_t parked_at_ms; /* what the clock showed when that was said; 0: parked_ms is no time */
 } TfyLogRun;
 
 /* A task as the log knows it: embedded in the scheduler's task, or in a TfyHistory. */
@@ -93,6 +94,12 @@ int tfy__log_park(TfyLog *log, const TfyLogRun *run);
  * queued for them is not seen before it is committed. */
 int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
                         int64_t *next_ms);
+/* A clock that is behind by less was corrected; who waits for less is not parked. */
+enum { TFY_AHEAD_MS = 60000 };
+
+/* Of a program's parked runs, those that were parked when the clock showed more than it does now, which was set back since: what they have to wait
+ * counts from now on. Queued; answers how many, at most `most`, or a negative code. */
+int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t most);
 /* A run by one of its tasks. */
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
 

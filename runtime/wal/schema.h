@@ -11,7 +11,7 @@
  *   run      a submitted workflow: inserted with its first record, changed at its end, when it gets another program (moved
  *            is the record that says so, 0 if there is none, and numbers of points up to there are not program's), and
  *            when all its tasks wait for long: parked is then when it has to be woken (ms), written with the commit that
- *            holds its snapshot. imported: its records up to this one came from another database, 0: none did. base: it was
+ *            holds its snapshot, and parked_at what the clock showed then. imported: its records up to this one came from another database, 0: none did. base: it was
  *            compacted, and of the records before this Snapshot few are left (compact.h), 0: it was not. origin
  *            says where a fork comes from: 16 bytes uuid, 8 bytes lsn, the highest first
  *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
@@ -26,8 +26,8 @@
  * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c), but for
  * base and base_chain of a task, gone_rows and gone_sum of a mark, all of a gap: what they say is checked against the records.
  *
- * Two indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
- * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken. They are touched once or twice in the life of a task or run, never per record; wal
+ * Some indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
+ * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken, run_parked_at those that the clock was set back for. They are touched once or twice in the life of a task or run, never per record; wal
  * itself has no index. */
 #ifndef WAL_SCHEMA_H
 #define WAL_SCHEMA_H
@@ -50,7 +50,8 @@ static const char *const schema[] = {
     " INT DEFAULT 0, chain INT)",
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
-    " started INT, ended INT, imported INT, parked INT DEFAULT 0, moved INT DEFAULT 0, base INT DEFAULT 0, sum INT)",
+    " started INT, ended INT, imported INT, parked INT DEFAULT 0, parked_at INT DEFAULT 0, moved INT DEFAULT 0,"
+    " base INT DEFAULT 0, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
     " INT, head INT, chain INT, step INT, state INT, wait INT, sum INT)",
     "CREATE TABLE gap(lsn INTEGER PRIMARY KEY, below INT, chain INT)",
@@ -59,6 +60,7 @@ static const char *const schema[] = {
     "CREATE INDEX task_run ON task(run)",
     "CREATE INDEX run_live ON run(id) WHERE state<12 AND parked=0",
     "CREATE INDEX run_parked ON run(program, parked) WHERE parked>0",
+    "CREATE INDEX run_parked_at ON run(program, parked_at) WHERE parked_at>0",
     "CREATE TRIGGER wal_never_updates BEFORE UPDATE ON wal BEGIN SELECT RAISE(ABORT,'records of the log are"
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"

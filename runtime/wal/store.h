@@ -131,6 +131,8 @@ typedef struct TfyStoreOps {
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
     /* Those of a program that are parked and due by then, the earliest first. */
     int (*see_parked)(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state);
+    /* Those that were parked when the clock showed more than `after`. */
+    int (*see_ahead)(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state);
     int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state); /* lsn ascending */
     /* The columns of a saved table. TFY_E_ABSENT: there is none; TFY_E_DATA: the name is something else's. */
     int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);

@@ -403,6 +403,17 @@ static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStor
     return code;
 }
 
+static int see_ahead(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state)
+{
+    const Rows *runs = &inside(store)->runs;
+    int code = 0;
+    for (size_t i = 0; !code && i < runs->count; i++) {
+        const TfyLogRun *run = at(runs, i);
+        if (run->program == program && run->parked_at_ms > after_ms) code = see(state, run);
+    }
+    return code;
+}
+
 static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
 {
     const Rows *marks = &inside(store)->marks;
@@ -460,6 +471,7 @@ static const TfyStoreOps memory_ops = {
     .see_tasks = see_tasks,
     .see_runs = see_runs,
     .see_parked = see_parked,
+    .see_ahead = see_ahead,
     .see_marks = see_marks,
     .see_columns = see_columns,
     .see_tables = see_tables,

@@ -8,7 +8,7 @@
 #include "schema.h"
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base,parked_at"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
@@ -23,8 +23,8 @@ static const char *const texts[S_COUNT] = {
     [S_PUT_TASK] =
         "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
         " WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13) WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
@@ -45,6 +45,7 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
     [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 AND parked=0 ORDER BY id",
     [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY parked",
+    [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>0 AND parked_at>?2 AND program=?1",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
 
@@ -250,7 +251,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
          (int64_t)tfy__store_sum_run(run));
     sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
-    BIND(to, 11, run->parked_ms, run->moved_lsn, run->base_lsn);
+    BIND(to, 11, run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms);
     return finish(inside(store), to);
 }
 
@@ -423,7 +424,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .imported = word_at(row, 7),
                        .parked_ms = word_at(row, 10),
                        .moved_lsn = word_at(row, 11),
-                       .base_lsn = word_at(row, 12)};
+                       .base_lsn = word_at(row, 12),
+                       .parked_at_ms = word_at(row, 13)};
     if (!id_at(row, 1, run->uuid) ||
         !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
         (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
@@ -640,6 +642,15 @@ static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStor
     return show_runs(inside(store), row, see, state);
 }
 
+static int see_ahead(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state)
+{
+    sqlite3_stmt *row;
+    const int code = prepared_again(inside(store), S_SEE_AHEAD, &row);
+    if (code) return code;
+    BIND(row, 1, program, after_ms);
+    return show_runs(inside(store), row, see, state);
+}
+
 static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
 {
     SqliteStore *self = inside(store);
@@ -717,6 +728,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .see_tasks = see_tasks,
     .see_runs = see_runs,
     .see_parked = see_parked,
+    .see_ahead = see_ahead,
     .see_marks = see_marks,
     .see_columns = tfy__sqlite_see_columns,
     .see_tables = tfy__sqlite_see_tables,

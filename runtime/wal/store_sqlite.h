@@ -37,6 +37,7 @@ typedef enum Statement {
     S_SEE_RUNS,
     S_SEE_UNFINISHED,
     S_SEE_PARKED,
+    S_SEE_AHEAD,
     S_SEE_MARKS,
     S_LAST_IDS,
     S_COUNT

@@ -194,7 +194,7 @@ def check_rows(db, meta, runs, tasks):
         if row['origin']:
             h = add(h, row['origin'][:16], struct.unpack('>q', row['origin'][16:])[0])
         if row['parked']:
-            h = add(h, row['parked'])
+            h = add(h, row['parked'], row['parked_at'])
         if row['moved']:
             h = add(h, row['moved'])
         if row['base']:
