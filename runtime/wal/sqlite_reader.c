@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_READER_BYTE = 123, LAST_READER_BYTE = 127 };
+enum { FIRST_READER_BYTE = 123, LAST_READER_BYTE = 127, LOOKS = 10 };
 
 static bool is_reader(const char *line, uint64_t inode, long *pid)
 {
@@ -31,19 +31,26 @@ static void name_process(long pid, char *name, size_t size)
     snprintf(name, size, "pid %ld (%s)", pid, command[0] ? command : "?");
 }
 
+/* The kernel gives the list in pieces, and locks that come and go between two of them make it leave lines out: 0 may mean nothing. */
+static long find_reader(uint64_t inode)
+{
+    char line[256];
+    long pid = 0;
+    bool found = false;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (!locks) return 0;
+    while (!found && fgets(line, sizeof line, locks)) found = is_reader(line, inode, &pid);
+    fclose(locks);
+    return found ? pid : 0;
+}
+
 void tfy__sqlite_name_reader(const char *path, char *name, size_t size)
 {
-    char shm[4096], line[256];
+    char shm[4096];
     struct stat status;
     long pid = 0;
     snprintf(name, size, "another process");
     if (snprintf(shm, sizeof shm, "%s-shm", path) >= (int)sizeof shm || stat(shm, &status) != 0) return;
-    FILE *locks = fopen("/proc/locks", "re");
-    if (!locks) return;
-    while (fgets(line, sizeof line, locks)) {
-        if (!is_reader(line, status.st_ino, &pid)) continue;
-        name_process(pid, name, size);
-        break;
-    }
-    fclose(locks);
+    for (int look = 0; !pid && look < LOOKS; look++) pid = find_reader(status.st_ino);
+    if (pid) name_process(pid, name, size);
 }
