@@ -449,17 +449,29 @@ static int64_t number_in(const TfyLogRecord *record, const char *name)
     return number;
 }
 
+/* The task that a record was the birth of. A copied record (of a fork, of an import) has the number that its task had elsewhere, in a run whose root had
+ * another number too; later ones have the task's own. Which of the two it is the row shows. */
+static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *row)
+{
+    const TfyLogRun *run = &reading->history->run;
+    const int64_t recorded = number_in(record, "tid"),
+                  numbers[] = {recorded, run->root + recorded - reading->first_root};
+    for (int i = 0; i < 2; i++) {
+        const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, numbers[i], row);
+        if (!code && row->run == run->id && row->born == record->lsn) return 0;
+        if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
+    }
+    return refuse(reading, TFY_E_DATA, "task", recorded, "is missing");
+}
+
 /* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is read. */
 static int read_births(Reading *reading)
 {
     for (size_t i = 0; i < reading->found_count; i++) {
-        const TfyLogRecord *record = &reading->found[i].record;
-        if (!tfy__record_spawns(record)) continue;
-        const int64_t tid = reading->history->run.root + number_in(record, "tid") - reading->first_root;
         TfyStoreTask row;
-        int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
-        if (code || row.run != reading->history->run.id) return refuse(reading, TFY_E_DATA, "task", tid, "is missing");
-        code = take_task(reading, &row);
+        if (!tfy__record_spawns(&reading->found[i].record)) continue;
+        int code = get_born(reading, &reading->found[i].record, &row);
+        if (!code) code = take_task(reading, &row);
         if (!code) code = walk_task(reading, reading->history->task_count - 1);
         if (code) return code;
     }

@@ -58,6 +58,34 @@ check "the whole run replays" printed " 0 divergences, 0 effects performed"
 run tfy verify
 check "and is sound" ended 0
 
+# A fork's tasks have numbers of their own, which its snapshots and what comes behind them go by.
+cat >spawns.tfy <<'TFY'
+workflow each(n: int) -> int {
+    return n
+}
+
+workflow main() -> int {
+    var sum = 0
+    for i in 1..30 {
+        let one = spawn each(i)
+        let got = yield join(one)
+        sum = sum + got
+        if i % 10 == 0 { let go: string = yield signal("go") }
+    }
+    return sum
+}
+TFY
+export TFY_SNAPSHOT_EVERY=20
+run tfy --db f.db run spawns.tfy
+tfy --db f.db fork last --at 5 >/dev/null 2>&1
+run tfy --db f.db resume last
+for n in 1 2; do
+    tfy --db f.db signal last go '"on"' 2>/dev/null
+    run tfy --db f.db resume last
+done
+check "a fork with snapshots goes on to its end" printed_exactly 435
+unset TFY_SNAPSHOT_EVERY
+
 cat >doze.tfy <<'TFY'
 workflow nap(ms: int) -> int {
     yield sleep(1ms * ms)
