@@ -114,7 +114,7 @@ static const Kill *at_call(const Work *work, CallKill *call, const char *side, i
 static void calls(Work *work, const Kill *first, int last)
 {
     static const char *const sides[] = {"enter", "leave"};
-    const int step = work->dense ? 1 : CALL_STEP * work->every;
+    const int step = (work->dense ? 1 : CALL_STEP) * work->every;
     CallKill call;
     for (int count = 1, turn = 0; count <= last; count += step, turn++) {
         for (int side = 0; side < 2; side++) {
