@@ -553,7 +553,7 @@ static void write_locks(Writer *w)
 {
     const char *comma = "";
     if (!w->run->locks) return;
-    tfy__buffer_text(&w->out, ",\n\"locks\":[");
+    tfy__buffer_text(&w->out, ",\"locks\":[");
     for (uint32_t i = 0; i < LOCK_BUCKETS; i++) {
         for (const Lock *lock = w->run->locks[i]; lock; lock = lock->next) {
             tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
@@ -571,7 +571,7 @@ static void write_signals(Writer *w)
     const char *comma = "";
     const Run *run = w->run;
     write_number(w, "signal_count", (int64_t)run->signal_count);
-    if (run->signals) tfy__buffer_text(&w->out, ",\n\"signals\":[");
+    if (run->signals) tfy__buffer_text(&w->out, ",\"signals\":[");
     for (const SignalName *name = run->signals; name; name = name->next) {
         if (!name->first) continue;
         tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
@@ -586,7 +586,7 @@ static void write_signals(Writer *w)
     }
     if (run->signals) tfy__buffer_char(&w->out, ']');
     if (!run->signal_ids) return;
-    tfy__buffer_text(&w->out, ",\n\"signal_ids\":[");
+    tfy__buffer_text(&w->out, ",\"signal_ids\":[");
     for (const SignalId *id = run->signal_ids; id; id = id->next) {
         if (id != run->signal_ids) tfy__buffer_char(&w->out, ',');
         write_text(w, id->text);
@@ -597,7 +597,7 @@ static void write_signals(Writer *w)
 static void write_groups(Writer *w)
 {
     if (!w->groups.count) return;
-    tfy__buffer_text(&w->out, ",\n\"groups\":[");
+    tfy__buffer_text(&w->out, ",\"groups\":[");
     for (size_t i = 0; i < w->groups.count; i++) {
         const Group *group = w->group_list[i];
         tfy__buffer_printf(&w->out, "%s{\"alive\":%u", i ? "," : "", group->alive);
@@ -614,7 +614,7 @@ static void write_order(Writer *w)
     const char *comma = "";
     const Cold *oldest = w->run->tasks;
     while (oldest && oldest->next_in_run) oldest = oldest->next_in_run;
-    tfy__buffer_text(&w->out, ",\n\"order\":[");
+    tfy__buffer_text(&w->out, ",\"order\":[");
     for (const Cold *cold = oldest; cold; cold = cold->prev_in_run) {
         const Pending *pending = cold->pending;
         if (!pending || (pending->queue && pending->queue_prev)) continue;
@@ -633,7 +633,7 @@ static void write_performers(Writer *w)
     for (int i = 0; i < TFY_F_COUNT; i++) {
         const TfyPerformer *performer = performer_once(w->loop, i);
         if (!performer || !performer->save) continue;
-        tfy__buffer_printf(&w->out, ",\n\"%s\":", performer->name);
+        tfy__buffer_printf(&w->out, ",\"%s\":", performer->name);
         performer->save(w->loop, w->run->uuid, &w->out);
     }
 }
@@ -652,14 +652,13 @@ static bool write_tasks(Writer *w)
         if (cold->end_state || !reserve(w, &live, &cap, count, sizeof *live)) continue;
         live[count++] = cold;
     }
-    tfy__buffer_text(&w->out, ",\n\"tasks\":[");
+    tfy__buffer_text(&w->out, ",\"tasks\":[");
     while (count && !w->out.failed) {
-        tfy__buffer_char(&w->out, '\n');
         write_live(w, live[--count]);
         if (count) tfy__buffer_char(&w->out, ',');
     }
     free(live);
-    tfy__buffer_text(&w->out, "],\n\"ended\":[");
+    tfy__buffer_text(&w->out, "],\"ended\":[");
     for (size_t i = 0; i < w->ended.count && !w->out.failed; i++) {
         if (i) tfy__buffer_char(&w->out, ',');
         write_ended(w, w->needed[i]);

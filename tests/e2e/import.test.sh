@@ -24,7 +24,7 @@ workflow main(half: float = 0.1) -> int {
 }
 END
 tfy run team.tfy --yes >out 2>err
-tfy run team.tfy >out 2>err
+TFY_SNAPSHOT_EVERY=3 tfy run team.tfy >out 2>err # a snapshot is a record like any other
 tfy run team.tfy --yes --db other.db >out 2>err
 run tfy wal export 1 -o done
 check "export a finished run" ended 0
