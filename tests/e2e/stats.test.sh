@@ -79,7 +79,7 @@ run tfy stats
 check "no database: 69" ended 69
 start ./work run --yes --wait
 within 20 sh -c 'tfy inspect last | grep -q "waits for signal"'
-within 20 sh -c 'tfy stats --prometheus | grep -q "^tfy_tasks_live 2$"'
+within 20 sh -c 'tfy stats --prometheus | grep -q "^tfy_tasks_live 1$"'
 run tfy stats --prometheus
 cp out live.txt
 check "figures of a live process" checked live.txt
