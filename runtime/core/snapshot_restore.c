@@ -462,6 +462,7 @@ static bool read_live(Reader *r, const json_t *json)
     if (!read_head(r, cold, json) || !read_frames(r, cold, json)) return false;
     read_counters(cold, json);
     read_cancellation(cold, json);
+    take_care(cold->task); /* deadlines and undos come back behind the frames */
     return read_deadlines(r, cold, json_object_get(json, "deadlines")) &&
            read_undos(r, cold, json_object_get(json, "undos")) &&
            read_unwinding(r, cold, json_object_get(json, "unwinding")) && read_answer(r, cold, json) &&

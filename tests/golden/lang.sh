@@ -5,7 +5,7 @@
 #
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
 # NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
-# resumed, and must have told the same in the end (`// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
+# resumed, and must have told the same in the end (`// kill at: point:4` names further ones, `// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
 # it is resumed it loses the records behind its snapshot, and must end the same without them.
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
@@ -94,7 +94,7 @@ fi
 grep -q '^// no replay' "$name.tfy" || replayed ""
 if [ "$kills" = yes ] && ! grep -q '^// no replay\|^// no kill' "$name.tfy"; then
     "$TFY" output last --db runs.db >whole 2>/dev/null
-    for at in $KILL_AT; do
+    for at in $KILL_AT $(sed -n '1,5s|^// kill at: ||p' "$name.tfy"); do
         # In a directory of its own, so that it finds no files of another.
         mkdir "at.$at" && cd "at.$at" || exit 1
         cp -r ../"$name"* .

@@ -7,7 +7,7 @@
  *
  *   sockets.c   links, descriptors, the system's calls and the poller
  *   peers.c     who is at the other end: visitors of the listeners, and the servers of ports below 100
- *   traffic.c   what steps asked for, remembered across deaths, and the checks (w5 to w7, d5 and d6 of sim.h)
+ *   traffic.c   what steps asked for, remembered across deaths, and the checks (w5 to w8, d5 and d6 of sim.h)
  *
  * Two ways of telling what is ready, by the seed: edges, as epoll does, and levels that are told once, as the poll(2) twin does. Both tell
  * sometimes what is not so, as the system may. */
@@ -48,9 +48,10 @@ typedef struct SimLink {
 
 /* sockets.c */
 extern const TfyPoller sim_poller;
-void sim_net_die(SimDeath death);      /* the program's sockets are gone */
-void sim_net_forget(void);             /* … and everything that was ever sent */
-bool sim_net_awake(void);              /* the poller has something to tell */
+void sim_net_die(SimDeath death); /* the program's sockets are gone */
+void sim_net_forget(void);        /* … and everything that was ever sent */
+bool sim_net_awake(void);         /* the poller has something to tell */
+bool sim_socket_ready(int fd, bool to_write);
 bool sim_socket_close(int fd);         /* false: it is none of these */
 bool sim_net_unlink(const char *name); /* the name of a Unix socket; false: there is none */
 SimLink *sim_link(uint32_t number);
@@ -75,6 +76,7 @@ void sim_peer_notices(SimLink *link); /* bytes, an end or a reset have arrived a
 extern const TfyPerformer sim_sockets;
 void sim_traffic_sent(const SimLink *link, int side, const char *bytes, size_t len); /* the program's bytes leave */
 void sim_traffic_die(void);
+void sim_check_waiting(TfyLoop *loop);                               /* w8: nothing more happens now */
 void sim_check_traffic(const TfyHistory *history, const char *uuid); /* d5, d6 */
 /* The same for a run that the log does not know. */
 void sim_check_no_traffic(const char *uuid, const char *workflow);

@@ -25,6 +25,7 @@
  *   w5  a connection ends outside when what was recorded before its close is durable
  *   w6  the bytes that leave by a socket are those of its writes, in order, each once, and none behind a write that was stopped in the middle
  *   w7  a descriptor stands for one socket and no other, in one life
+ *   w8  nobody waits for a socket that is ready, when nothing else is to be done
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart

@@ -97,6 +97,14 @@ static uint32_t level(const SimSocket *s)
     return events;
 }
 
+static SimSocket *socket_of(int fd);
+
+bool sim_socket_ready(int fd, bool to_write)
+{
+    const SimSocket *s = socket_of(fd);
+    return s && (to_write ? can_write(s) : can_read(s));
+}
+
 static void wake(SimSocket *s)
 {
     if (s && s->watched && !s->woken) s->woken = ++net.wakes;

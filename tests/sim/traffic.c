@@ -208,6 +208,21 @@ static void net_close(TfyLoop *loop)
 const TfyPerformer sim_sockets = {
     .name = "sim sockets", .start = net_start, .abort = net_abort, .close = net_close, .let_go = net_let_go};
 
+/* ---- w8: waiting ---- */
+
+/* The first of a queue has tried, and is told when that may end otherwise. */
+void sim_check_waiting(TfyLoop *loop)
+{
+    const TfyNet *table = *tfy__module(loop, TFY_M_NET);
+    for (uint32_t i = 0; table && i < table->cap; i++)
+        for (const TfyDescriptor *d = table->table[i]; d; d = d->next) {
+            bool in = d->takes.first && sim_socket_ready(d->fd, false);
+            if (!d->again && (in || (d->gives.first && sim_socket_ready(d->fd, true))))
+                sim_broken("w8", "somebody waits to %s descriptor %lld, which is ready", in ? "read" : "write",
+                           (long long)d->handle);
+        }
+}
+
 /* ---- d5: what the log says of it ---- */
 
 static void broken_result(const Passage *passage, const TfyLogRecord *record, const char *what)
