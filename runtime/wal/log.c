@@ -306,7 +306,7 @@ void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
 void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
 {
     if (!task->dirty) return;
-    tfy__mark_untouch(task);
+    tfy__mark_untouch(log, task);
     if (writable(log) != 0) return;
     TfyStoreTask row;
     tfy__mark_task_row(task, &row);
@@ -401,7 +401,7 @@ bool tfy__log_notice(TfyLog *log, char *text)
 void tfy__log_flush(TfyLog *log)
 {
     if (writable(log) != 0) return;
-    if (log->segment_rows >= log->mark_every && queued(log, tfy__mark_add(log, false)) != 0) return;
+    if (tfy__mark_due(log) && queued(log, tfy__mark_add(log, false)) != 0) return;
     if (log->filling->len || tfy__log_full(log)) tfy__writer_hand_over(log);
 }
 

@@ -62,7 +62,7 @@ typedef struct TfyLogOptions {
      * pauses that the writer makes. NULL: a thread and the real clock. */
     int64_t (*by_hand_ms)(void *state);
     void *clock_state;
-    uint32_t mark_every; /* records between marks; 0: 16384 */
+    uint32_t mark_every; /* records between marks, at least; 0: 16384 */
     int (*fault)(void *state,
                  int call); /* tests: asked before each TfyStoreCall (store.h); 0, or the code to fail with */
     void *fault_state;

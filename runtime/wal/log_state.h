@@ -37,7 +37,7 @@ struct TfyLog {
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;
-    uint32_t mark_every;  /* records between marks */
+    uint32_t mark_every;  /* records between marks, at least */
     TfyStoreMeta meta;    /* as it was read; epoch, owner and file are this opening's */
     TfyWalVerdict walked; /* what the -wal file was found to be; TFY_WAL_HOLDS where nobody looked */
 
@@ -45,11 +45,12 @@ struct TfyLog {
     TfyLogTask self; /* tid 0 */
     int64_t last;    /* newest appended lsn */
     int64_t next_tid, next_run, next_program;
-    int64_t mark_lsn;        /* of the newest mark, queued or stored */
-    uint64_t mark_chain;     /* its chain */
-    int64_t segment_rows;    /* records since it */
-    uint64_t segment_sum;    /* over them */
-    TfyLogTask *dirty;       /* tasks changed since it */
+    int64_t mark_lsn;     /* of the newest mark, queued or stored */
+    uint64_t mark_chain;  /* its chain */
+    int64_t segment_rows; /* records since it */
+    uint64_t segment_sum; /* over them */
+    TfyLogTask *dirty;    /* tasks changed since it */
+    int64_t dirty_count;
     TfySavedTable *saved;    /* saved tables that were written to */
     TfyBatch *filling;       /* what was appended since the last flush; never NULL on a writing log */
     TfyLogProgram *programs; /* programs known to be in the file or queued */
@@ -93,8 +94,9 @@ int tfy__guard_synced(
 void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the one who commits calls this */
 
 /* mark.c */
-void tfy__mark_touch(TfyLog *log, TfyLogTask *task); /* the task is dirty now */
-void tfy__mark_untouch(TfyLogTask *task);            /* takes it out of the list */
+void tfy__mark_touch(TfyLog *log, TfyLogTask *task);   /* the task is dirty now */
+void tfy__mark_untouch(TfyLog *log, TfyLogTask *task); /* takes it out of the list */
+bool tfy__mark_due(const TfyLog *log);                 /* it is time for the next one */
 void tfy__mark_count(TfyLog *log, const TfyLogRecord *record);
 int tfy__mark_add(TfyLog *log, bool clean);                         /* queues the dirty rows, the mark and meta */
 void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update: without base and base_chain */

@@ -2,8 +2,13 @@
  * mark are written with a row of table mark that seals the records between. Opening then needs the newest mark and
  * the records behind it, however long the log is; and heads of tasks cost nothing per commit.
  *
+ * With many tasks at work a mark writes many rows: then it waits until it seals eight times as many records, but not for ever, since opening
+ * reads all of them.
+ *
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
 #include "log_state.h"
+
+enum { RECORDS_PER_ROW = 8, LONGEST = 8 /* times mark_every */ };
 
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {
@@ -13,11 +18,13 @@ void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
     task->dirty_link = &log->dirty;
     if (log->dirty) log->dirty->dirty_link = &task->next_dirty;
     log->dirty = task;
+    log->dirty_count++;
 }
 
-void tfy__mark_untouch(TfyLogTask *task)
+void tfy__mark_untouch(TfyLog *log, TfyLogTask *task)
 {
     if (!task->dirty) return;
+    log->dirty_count--;
     *task->dirty_link = task->next_dirty;
     if (task->next_dirty) task->next_dirty->dirty_link = task->dirty_link;
     task->next_dirty = NULL;
@@ -45,6 +52,13 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)
                           .wait = task->wait};
 }
 
+bool tfy__mark_due(const TfyLog *log)
+{
+    if (log->segment_rows < log->mark_every) return false;
+    return log->segment_rows >= RECORDS_PER_ROW * log->dirty_count ||
+           log->segment_rows >= (int64_t)LONGEST * log->mark_every;
+}
+
 static int add_dirty_rows(TfyLog *log)
 {
     while (log->dirty) {
@@ -52,7 +66,7 @@ static int add_dirty_rows(TfyLog *log)
         tfy__mark_task_row(log->dirty, &row);
         const int code = tfy__batch_add_task(log->filling, &row, false);
         if (code) return code;
-        tfy__mark_untouch(log->dirty);
+        tfy__mark_untouch(log, log->dirty);
     }
     return 0;
 }

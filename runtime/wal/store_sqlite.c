@@ -20,11 +20,12 @@ static const char *const texts[S_COUNT] = {
     [S_LOOK] = "BEGIN",
     [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
     [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_TASK] =
-        "UPDATE task SET (run,path,program,born,head,chain,step,state,wait,sum)=(?2,?3,?4,?5,?8,?9,?10,?11,?12,?13)"
-        " WHERE tid=?1",
+    /* Updates name only what changes: SQLite writes an index anew for every column of it that is named, changed or not. */
+    [S_PUT_TASK] = "UPDATE task SET (program,head,chain,step,state,wait,sum)=(?4,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
     [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] = "UPDATE run SET (" RUN_COLUMNS ")=(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) WHERE id=?1",
+    [S_PUT_RUN] =
+        "UPDATE run SET (program,state,ended,imported,sum,parked,moved,base,parked_at)=(?3,?5,?7,?8,?9,?11,?12,?13,?14)"
+        " WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
