@@ -34,6 +34,7 @@
 #define DEPTH_SPARE 64u
 #define FIRST_STACK (128u - (uint32_t)sizeof(TfyTask)) /* bytes of stack that come with a task */
 #define NO_INDEX    UINT32_MAX
+#define SPAWN_FUEL  16u /* what a spawn costs, in turns of a loop: others are let in before thousands were made */
 
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
 
@@ -1042,7 +1043,8 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void tfy__loop_fail_log(TfyLoop *loop, int code); /* the log took no record: its own sentence, with how far it is safe */
+void tfy__loop_fail_log(TfyLoop *loop,
+                        int code); /* the log took no record: its own sentence, with how far it is safe */
 void tfy__loop_clock(TfyLoop *loop);
 uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);
 /* The file a line of the program lies in, NULL for its main file; *line becomes the line within it. */

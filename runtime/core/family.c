@@ -5,7 +5,6 @@
 #include "core.h"
 
 #define PRIORITY_MAX 1000
-#define SPAWN_FUEL   16    /* what a spawn costs, in turns of a loop: others are let in before thousands were made */
 #define PAYLOAD_KEPT 65536 /* bytes */
 
 /* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is being written. */
@@ -218,14 +217,14 @@ static bool write_path(Birth *birth, const char *parent, uint32_t number)
 /* What the program decides: the rest of the payload, the same in every replay. */
 static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
 {
-    static const char *const ends[] = {
-        [BOND_CHILD] = "}", [BOND_BODY] = ",\"body\":true}", [BOND_NONE] = ",\"detached\":true}"};
     tfy__buffer_text(out, "\"workflow\":\"");
     tfy__buffer_text(out, birth->workflow->name); /* an identifier */
     tfy__buffer_text(out, "\",\"args\":");
     tfy__encode_args(out, birth->workflow->params, birth->workflow->param_count, birth->args);
     write_with(out, run, birth->with);
-    tfy__buffer_text(out, ends[birth->bond]);
+    if (birth->bond == BOND_BODY) tfy__buffer_text(out, ",\"body\":true");
+    if (birth->bond == BOND_NONE) tfy__buffer_text(out, ",\"detached\":true");
+    tfy__buffer_char(out, '}');
 }
 
 static void take_spawn(Cold *cold, Birth *birth, const TfyLogRecord *record, const char *request)
@@ -251,11 +250,17 @@ static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
     const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
     const TfyLogRecord *record = NULL;
     TfyBuffer *out = family_payload(loop);
-    tfy__buffer_text(out, full ? "{\"full\":" : "{\"tid\":");
-    tfy__buffer_int(out, full ? tfy__tasks_limit(loop) : tid);
-    if (!full) tfy__buffer_text(out, ",\"path\":\"");
-    if (!full) tfy__buffer_text(out, birth->path);
-    tfy__buffer_text(out, full ? "," : "\",");
+    if (full) {
+        tfy__buffer_text(out, "{\"full\":");
+        tfy__buffer_int(out, tfy__tasks_limit(loop));
+        tfy__buffer_char(out, ',');
+    } else {
+        tfy__buffer_text(out, "{\"tid\":");
+        tfy__buffer_int(out, tid);
+        tfy__buffer_text(out, ",\"path\":\"");
+        tfy__buffer_text(out, birth->path);
+        tfy__buffer_text(out, "\",");
+    }
     const size_t request = out->len;
     write_request(out, cold->run, birth);
     birth->tid = TFY_E_NOMEM;
@@ -291,7 +296,7 @@ static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *work
     if (task->state & T_HALTED) return NULL;
     Cold *cold = cold_of(task);
     TfyLoop *loop = task->loop;
-    task->fuel -= SPAWN_FUEL;
+    task->fuel -= (int32_t)SPAWN_FUEL;
     Birth birth;
     birth.workflow = workflow;
     birth.args = args;

@@ -292,10 +292,11 @@ bool tfy__history_arrives_later(const TfyTask *task)
 
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
+    *record = NULL;
+    if (tfy__history_live(cold)) return true;
     if (cold->task)
         take_arrivals(cold->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
     const TfyLogRecord *next = tfy__history_peek(cold);
-    *record = NULL;
     if (!next) {
         if (!cold->run->loop->replay_only || !cold->run->history) return true;
         if (cold->run->history->run.state >= TFY_TASK_COMPLETED)

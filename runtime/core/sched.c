@@ -128,7 +128,7 @@ static inline bool returns_plainly(const TfyTask *task, const TfyFrame *frame)
 /* The top frame has said TFY_CALL. The common case, a workflow that calls others which return at once: runs callee and caller in turn until
  * one of them says anything else, and answers that. Where the caller's frame lies is kept here and not read back from the callee's: so a
  * call need not wait until all that the last one wrote has been read again. */
-static __attribute__((noinline)) TfyStatus run_calls(TfyTask *task, uint32_t caller)
+static __attribute__((noinline, aligned(64))) TfyStatus run_calls(TfyTask *task, uint32_t caller)
 {
     TfyStatus status;
     do {
@@ -258,8 +258,8 @@ static inline __attribute__((always_inline)) const uint32_t *run_plain(TfyLoop *
     return slot;
 }
 
-static __attribute__((noinline)) const uint32_t *run_few(TfyLoop *loop, const uint32_t *slot, const uint32_t *end,
-                                                         TfyStatus *said)
+static __attribute__((noinline, aligned(64))) const uint32_t *run_few(TfyLoop *loop, const uint32_t *slot,
+                                                                      const uint32_t *end, TfyStatus *said)
 {
     return run_plain(loop, slot, end, said, false);
 }

@@ -224,7 +224,12 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
 {
     Cold *cold = cold_take(loop);
     if (!cold) return NULL;
-    *cold = (Cold){.run = run, .workflow = workflow, .next_record = NO_INDEX, .log = {.tid = tid, .run = &run->log}};
+    memset(cold, 0, sizeof *cold);
+    cold->run = run;
+    cold->workflow = workflow;
+    cold->next_record = NO_INDEX;
+    cold->log.tid = tid;
+    cold->log.run = &run->log;
     TfyTask *task = NULL;
     if (keep_path(cold, path) && ring_reserve(loop) && table_reserve(loop)) task = slot_take(loop);
     if (!task) {
@@ -463,7 +468,8 @@ static __attribute__((noinline)) TfyStatus call_carefully(TfyTask *task, const T
     return slots ? TFY_CALL : TFY_AGAIN;
 }
 
-TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second)
+__attribute__((aligned(64))) TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow,
+                                                TfyValue first, TfyValue second)
 {
     TfyValue *slots = push_small(task, frame, workflow);
     if (UNLIKELY(!slots)) return call_carefully(task, workflow, first, second);

@@ -55,11 +55,15 @@ void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args)
 
 void tfy__buffer_int(TfyBuffer *buffer, int64_t value)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     char digits[20];
     char *at = digits + sizeof digits;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do *--at = (char)('0' + rest % 10);
-    while (rest /= 10);
+    for (; rest > 9; rest /= 100) memcpy(at -= 2, &pairs[rest % 100 * 2], 2);
+    if (rest || at == digits + sizeof digits) *--at = (char)('0' + rest);
     if (value < 0) *--at = '-';
     tfy__buffer_add(buffer, at, (size_t)(digits + sizeof digits - at));
 }

@@ -69,7 +69,7 @@ static void free_log(TfyLog *log, bool clean)
 static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_text)
 {
     if (!log->path) {
-        const int code = tfy__store_open_memory(&log->store, options->forgets);
+        const int code = tfy__store_open_memory(&log->store);
         return code ? tfy__log_refuse(error_text, code, "no memory for a log") : 0;
     }
     TfyStoreMode mode = TFY_STORE_READ;
@@ -140,6 +140,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     log->read_only = options->read_only;
     log->adopts = options->adopt;
     if (options->path && !log->read_only) tfy__kill_arm();
+    log->forgets = !options->path && options->forgets;
     log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;
@@ -259,25 +260,27 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
     return code ? code : id;
 }
 
-int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
+static int queue_run(TfyLog *log, const TfyLogRun *run, bool birth)
 {
     const int code = writable(log);
-    if (code) return code;
-    run->id = log->next_run++;
+    return code || log->forgets ? code : queued(log, tfy__batch_add_run(log->filling, run, birth));
+}
+
+int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
+{
+    if (writable(log) == 0) run->id = log->next_run++;
     run->state = TFY_TASK_READY;
-    return queued(log, tfy__batch_add_run(log->filling, run, true));
+    return queue_run(log, run, true);
 }
 
 int tfy__log_end_run(TfyLog *log, TfyLogRun *run)
 {
-    const int code = writable(log);
-    return code ? code : queued(log, tfy__batch_add_run(log->filling, run, false));
+    return queue_run(log, run, false);
 }
 
 int tfy__log_park(TfyLog *log, const TfyLogRun *run)
 {
-    const int code = writable(log);
-    return code ? code : queued(log, tfy__batch_add_run(log->filling, run, false));
+    return queue_run(log, run, false);
 }
 
 int64_t tfy__log_next_tid(TfyLog *log)
@@ -293,7 +296,7 @@ int64_t tfy__log_coming_tid(const TfyLog *log)
 void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
 {
     static const uint8_t nobody[16];
-    if (writable(log) != 0) return;
+    if (log->forgets || writable(log) != 0) return;
     TfyStoreTask row;
     /* A root's first record is appended right behind; its row is made before it, so that both are in one commit. */
     if (!task->born) task->born = log->last + 1;
@@ -315,38 +318,47 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
 
 /* ---- records ---- */
 
-int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
+/* Numbers and seals the record, and puts it behind the others. */
+static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
 {
     int code = writable(log);
     if (code) return code;
-    if (from->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    if (record->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    record->lsn = log->last + 1;
+    if (!log->forgets) {
+        record->tid = task->tid;
+        record->prev = task->head;
+        record->chain = tfy__chain_next(task->chain, record);
+        if ((code = queued(log, tfy__batch_add_record(log->filling, record)))) return code;
+        task->chain = record->chain;
+        tfy__mark_count(log, record);
+        tfy__mark_touch(log, task);
+    } else {
+        atomic_store_explicit(&log->durable, record->lsn, memory_order_release);
+    }
+    log->last = task->head = record->lsn;
+    if (record->step > task->step) task->step = record->step;
+    return record->lsn;
+}
+
+int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
+{
     TfyLogRecord record = *from;
-    record.lsn = log->last + 1;
-    record.tid = task->tid;
-    record.prev = task->head;
-    record.chain = tfy__chain_next(task->chain, &record);
-    if ((code = queued(log, tfy__batch_add_record(log->filling, &record)))) return code;
-    log->last = record.lsn;
-    task->head = record.lsn;
-    task->chain = record.chain;
-    if (record.step > task->step) task->step = record.step;
-    tfy__mark_count(log, &record);
-    tfy__mark_touch(log, task);
-    return record.lsn;
+    return add_record(log, task, &record);
 }
 
 int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
                         const char *payload, size_t payload_len)
 {
     if (payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
-    const TfyLogRecord record = {.ts_ms = log->wall_ms(log->clock_state),
-                                 .step = step,
-                                 .point = point,
-                                 .v = TFY_RECORD_V,
-                                 .type = (uint8_t)type,
-                                 .payload_len = (uint32_t)payload_len,
-                                 .payload = payload};
-    return tfy__log_copy(log, task, &record);
+    TfyLogRecord record = {.ts_ms = log->forgets ? 0 : log->wall_ms(log->clock_state),
+                           .step = step,
+                           .point = point,
+                           .v = TFY_RECORD_V,
+                           .type = (uint8_t)type,
+                           .payload_len = (uint32_t)payload_len,
+                           .payload = payload};
+    return add_record(log, task, &record);
 }
 
 void tfy__log_give_up(TfyLog *log, const char *why)

@@ -54,7 +54,7 @@ typedef struct TfyLogOptions {
     bool read_only;     /* inspect, replay: never writes, needs no lock, works beside a live writer */
     bool existing;      /* fail with TFY_E_ABSENT instead of creating the file */
     bool adopt;         /* take a copy, or a file whose end is missing, as it is and as one's own (tfy adopt) */
-    bool forgets;       /* memory only: nothing can be read back (measurements) */
+    bool forgets;       /* memory only: records are numbered and no more (measurements of what tasks alone cost) */
     bool no_thread;     /* commit inline always (tests, kill harness) */
     uint32_t wal_pages; /* that the -wal file may have before runs pause; 0: 65536, which is 512 MB */
     int64_t (*wall_ms)(void *state); /* the clock for ts */

@@ -34,6 +34,7 @@ struct TfyLog {
     char *path;  /* NULL: in memory */
     int lock_fd; /* the writer lock; -1: none */
     bool read_only, inline_only, adopts;
+    bool forgets;                       /* records are numbered and no more: nobody can read or check them */
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;

@@ -156,7 +156,7 @@ typedef enum TfyStoreMode { TFY_STORE_READ, TFY_STORE_WRITE, TFY_STORE_CREATE } 
 /* 0: ours and of this format; TFY_E_ABSENT: no such file; else why not, with a sentence. Changes and creates nothing. */
 int tfy__store_identify(const char *path, char *error_text);
 int tfy__store_open_sqlite(TfyStore **store, const char *path, TfyStoreMode mode, char *error_text);
-int tfy__store_open_memory(TfyStore **store, bool forgets); /* forgets: records, tasks and runs are not kept */
+int tfy__store_open_memory(TfyStore **store);
 
 /* A new database's first rows: meta with a fresh id, mark 0, the task row of tid 0. Inside a transaction of the
  * caller. */

@@ -2,9 +2,7 @@
  * tests, simulation and scheduler benches; nothing survives the process.
  *
  * Rows of one transaction are copied at once; commit moves a few counters, rollback drops what lies above them.
- * Rows that replace an older one wait in `changes` until the commit, as copies of their own.
- *
- * A store that forgets takes records, tasks and runs and keeps none of them: what a measurement of tasks then sees is their own memory. */
+ * Rows that replace an older one wait in `changes` until the commit, as copies of their own. */
 #include "store.h"
 
 #include <stdlib.h>
@@ -40,7 +38,6 @@ typedef struct MemoryStore {
     Rows changes;  /* Change, of this transaction */
     TfyStoreMeta meta, next_meta;
     bool meta_changed;
-    bool forgets; /* records, tasks and runs are not kept */
 } MemoryStore;
 
 static MemoryStore *inside(TfyStore *store)
@@ -85,7 +82,6 @@ static int begin(TfyStore *store)
 static int put_record(TfyStore *store, const TfyLogRecord *record)
 {
     MemoryStore *self = inside(store);
-    if (self->forgets) return 0;
     if (record->lsn != (int64_t)self->records.filled + 1) return TFY_E_DATA;
     char *payload = copy_bytes(record->payload, record->payload_len);
     TfyLogRecord *place = payload ? add(&self->records) : NULL;
@@ -123,7 +119,6 @@ static size_t find_task(const MemoryStore *self, int64_t tid)
 static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
 {
     MemoryStore *self = inside(store);
-    if (self->forgets && task->tid) return 0;
     if (!birth) {
         const size_t index = find_task(self, task->tid);
         if (index == self->tasks.filled) return TFY_E_DATA;
@@ -143,7 +138,6 @@ static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
 static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
 {
     MemoryStore *self = inside(store);
-    if (self->forgets) return 0;
     if (!birth) return put_change(self, &(Change){.index = (size_t)run->id - 1, .run = *run});
     TfyLogRun *place = add(&self->runs);
     if (!place) return TFY_E_NOMEM;
@@ -480,13 +474,12 @@ static const TfyStoreOps memory_ops = {
     .close = close_store,
 };
 
-int tfy__store_open_memory(TfyStore **result, bool forgets)
+int tfy__store_open_memory(TfyStore **result)
 {
     *result = NULL;
     MemoryStore *store = calloc(1, sizeof *store);
     if (!store) return TFY_E_NOMEM;
     store->base.ops = &memory_ops;
-    store->forgets = forgets;
     store->records.item_size = sizeof(TfyLogRecord);
     store->tasks.item_size = sizeof(TaskRow);
     store->runs.item_size = sizeof(TfyLogRun);

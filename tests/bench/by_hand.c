@@ -66,14 +66,14 @@ double by_hand_calls(int64_t count)
 
 /* ---- tasks ---- */
 
-double by_hand_tasks(int64_t count, size_t size)
+double by_hand_tasks(int64_t count, size_t size, int at_once)
 {
     enum { QUEUE = 16384 };
     static void *queue[QUEUE];
     uint32_t head = 0, tail = 0;
     double begin = bench_cpu_seconds();
     for (int64_t made = 0; made < count;) {
-        for (int slice = TFY_FUEL_SLICE; slice && made < count; slice--, made++) {
+        for (int slice = at_once; slice && made < count; slice--, made++) {
             int64_t *task = malloc(size);
             if (!task) bench_die("no memory");
             *task = made;

@@ -9,8 +9,7 @@
  * program's own: taken, zeroed, filled, given back. Answers the seconds it took. */
 double by_hand_calls(int64_t count);
 
-/* So many pieces of memory of that size: malloc, push to a queue; pop, free. As many are alive at once as a workflow can spawn in one slice.
- * Answers the seconds it took. */
-double by_hand_tasks(int64_t count, size_t size);
+/* So many pieces of memory of that size: malloc, push to a queue; pop, free. So many are alive at once. Answers the seconds it took. */
+double by_hand_tasks(int64_t count, size_t size, int at_once);
 
 #endif
