@@ -70,8 +70,7 @@ int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, 
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
     const int from = first_extra(args);
-    const bool debug = steps(args) && !args->option[OPT_FROM_SNAPSHOT];
-    return tfy__compile_recorded(history, args->words + from, args->word_count - from, debug, program);
+    return tfy__compile_recorded(history, args->words + from, args->word_count - from, steps(args), program);
 }
 
 /* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on failure. */
@@ -158,7 +157,7 @@ static int continue_as(const TfyArgs *args, const char *command)
                            .path = other,
                            .dirs = args->dirs,
                            .dir_count = args->dir_count,
-                           .debug = steps(args) && !history->snapshot && !args->option[OPT_FROM_SNAPSHOT],
+                           .debug = steps(args) && !history->snapshot,
                            .extras = args->words + from,
                            .extra_count = args->word_count - from};
         status = tfy__compile(&what, &program);

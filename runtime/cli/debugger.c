@@ -386,8 +386,7 @@ static int begin(Debugger *d, const TfyArgs *args)
 {
     const char *until = args->option[OPT_UNTIL];
     char error[TFY_ERROR_TEXT];
-    if (!until) return EXIT_DONE;
-    const int64_t index = tfy__place_find(&d->places, until, UINT32_MAX, false, error);
+    const int64_t index = tfy__place_find(&d->places, until ? until : "start", UINT32_MAX, false, error);
     if (index < 0) return tfy__fail((int)-index, "%s", error);
     d->want = (uint32_t)index;
     return EXIT_DONE;

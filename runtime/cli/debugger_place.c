@@ -63,10 +63,17 @@ static bool is_failure(const TfyHistory *history, uint32_t index)
     }
 }
 
+/* A replay does not come to what is nobody's step, nor to what a compacted run has kept from before its snapshot. */
+static bool is_passed_over(const TfyHistory *history, uint32_t index)
+{
+    const TfyLogRecord *record = &history->records[index];
+    return tfy__record_is_nobodys(record) || record->lsn <= history->snapshot_lsn;
+}
+
 static bool fits(const TfyPlaces *places, const Wanted *wanted, uint32_t index)
 {
     const TfyPoint *point = point_of(places, index);
-    if (tfy__record_is_nobodys(&places->history->records[index])) return false;
+    if (is_passed_over(places->history, index)) return false;
     switch (wanted->what) {
     case FAILURE: return is_failure(places->history, index);
     case LINE: return point && point->line == wanted->line;
@@ -211,11 +218,11 @@ static int64_t find_place(const TfyPlaces *places, const char *text, uint32_t fr
     return find_point(places, text, from, back, error_text);
 }
 
-/* Instead of what is nobody's step comes what follows. */
+/* Instead of what nobody stops at comes what follows. */
 int64_t tfy__place_find(const TfyPlaces *places, const char *text, uint32_t from, bool back, char *error_text)
 {
     const TfyHistory *history = places->history;
     int64_t found = find_place(places, text, from, back, error_text);
-    while (found >= 0 && found < history->record_count && tfy__record_is_nobodys(&history->records[found])) found++;
+    while (found >= 0 && found < history->record_count && is_passed_over(history, (uint32_t)found)) found++;
     return found;
 }

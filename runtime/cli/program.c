@@ -517,6 +517,8 @@ static int command_replay(Session *session)
     if (args->word_count > 1) return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", args->words[1]);
     if (steps && args->option[OPT_EVENTS])
         return tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
+    if (steps && args->option[OPT_FROM_SNAPSHOT])
+        return tfy__fail(EXIT_USAGE, "--from-snapshot goes with a replay that does not stop");
     int status = read_history(session->db_path, args->word_count ? args->words[0] : "last",
                               args->option[OPT_FROM_SNAPSHOT] != NULL, &history, &log);
     if (status != EXIT_DONE) return status;

@@ -43,6 +43,7 @@
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
  *   ShutdownMarker    {"why"}
+ *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     what retention did, in the chain of the database itself (gc.h)
  *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program. "passages"
