@@ -58,16 +58,28 @@ static void encode(const TfyWitness *witness, Slot *slot)
     slot->sum = htole64(XXH3_64bits(slot, offsetof(Slot, sum)));
 }
 
+static bool is_blank(const Slot *slot)
+{
+    static const Slot blank;
+    return memcmp(slot, &blank, sizeof blank) == 0;
+}
+
+/* A slot that is not whole may have been to say that a sync had failed. */
 int tfy__witness_read(int fd, TfyWitness *witness)
 {
+    bool torn = false;
     *witness = (TfyWitness){0};
     for (int i = 0; i < 2; i++) {
-        Slot slot;
+        Slot slot = {0};
         TfyWitness read;
         const ssize_t got = pread(fd, &slot, sizeof slot, SLOTS_AT + i * SLOT_STRIDE);
         if (got < 0) return TFY_E_IO;
-        if (got == sizeof slot && decode(&slot, &read) && read.sequence > witness->sequence) *witness = read;
+        if (got != sizeof slot || !decode(&slot, &read))
+            torn |= !is_blank(&slot);
+        else if (read.sequence > witness->sequence)
+            *witness = read;
     }
+    witness->failed |= torn;
     return witness->sequence ? 0 : TFY_E_ABSENT;
 }
 

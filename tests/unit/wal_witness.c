@@ -239,7 +239,7 @@ static void test_older_file(void **state)
     takes(place, 30);
 }
 
-/* A write of a slot that was torn leaves the one before it. */
+/* A write of a slot that was torn leaves the one before it. It may have been to say that a sync had failed. */
 static void test_torn_slot(void **state)
 {
     Place *place = *state;
@@ -250,6 +250,8 @@ static void test_torn_slot(void **state)
     assert_int_equal(tfy__witness_read_of(place->db, &after), 0);
     assert_int_equal(after.sequence, before.sequence - 1);
     assert_true(after.lsn < before.lsn);
+    assert_false(before.failed);
+    assert_true(after.failed);
     takes(place, 40);
     for (int i = 0; i < 2; i++) flip(place, "-tfy", 512 + i * 512 + 40 + i);
     assert_int_equal(tfy__witness_read_of(place->db, &after), TFY_E_ABSENT);
