@@ -140,7 +140,7 @@ static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
 
 void tfy__limit_write(const Run *run, TfyBuffer *out)
 {
-    const char *before = ",\n\"starts\":[";
+    const char *before = ",\"starts\":[";
     for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next) {
         if (!count_of(limiter, run)) continue;
         tfy__buffer_text(out, before);

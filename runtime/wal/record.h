@@ -2,7 +2,7 @@
  *
  * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and ascending over the whole
  * file; prev is the lsn of the same task's previous record (a child's first prev is the TaskSpawn in its parent's chain; 0: none).
- * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object:
+ * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object, on one line, since exports are lines:
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,

@@ -91,16 +91,25 @@ printf 'x' >"$(echo bad/*.run)" && refused "no JSON"
 rm "bad/$root" && refused "a file that is missing" 69
 printf '{"v":1' >>"bad/$root" && refused "a line that was cut off"
 
-# A step that was under way is in doubt where it is imported.
+# A step that was under way is in doubt where it is imported, also when a snapshot stands behind its beginning; and so in a copy.
 cat >once.tfy <<'END'
 tool act() -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep 30"]
+workflow beats() {
+    for i in 0..40 {
+        yield sleep(20ms)
+        print("tick")
+    }
+}
 workflow main() -> string {
+    spawn detached beats()
     let said = yield act()
     return said
 }
 END
-start tfy run once.tfy
+hidden() { [ "$(sqlite3 -readonly .tfy/runs.db "select max(lsn*(type='Snapshot')) > max(lsn*(type='StepStart' and what='act')) from history")" = 1 ]; }
+start env TFY_SNAPSHOT_EVERY=1 tfy run once.tfy
 within 20 grep -q begun ledger
+within 20 hidden
 tfy wal export last -o once >exported 2>&1
 kill -KILL "$pid"
 finish
@@ -110,3 +119,11 @@ run tfy inspect last --db new.db
 check "... and can be resolved" printed "tfy --db new.db resolve"
 run tfy verify --db new.db
 check "... in a sound database" ended 0
+tfy backup copy.db >out 2>err
+run tfy adopt --db copy.db --json
+check "a copy's step is in doubt as well" printed '"in_doubt": 1'
+tfy resolve last --db copy.db "$(sqlite3 copy.db "select step from history where type='InDoubt'")" --fail >out 2>err
+run tfy resume last --db copy.db
+check "... and can be resolved" ended 1 "main failed"
+run tfy replay last --db copy.db
+check "... and replays" printed " 0 divergences"
