@@ -414,6 +414,18 @@ static void report_source(const Inspection *inspection, json_t *report)
     json_object_set_new(report, "origin_lsn", json_integer(run->origin_lsn));
 }
 
+/* Its newest record says that nothing could move it: who waited for whom then. */
+static void report_deadlock(Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    const TfyLogRecord *last = history->record_count ? &history->records[history->record_count - 1] : NULL;
+    if (!last || last->type != TFY_R_SHUTDOWN_MARKER || inspection->held) return;
+    json_t *payload = json_loadb(last->payload, last->payload_len, JSON_ALLOW_NUL, NULL);
+    set_text(inspection->report, "deadlock", json_string_value(json_object_get(payload, "graph")));
+    json_decref(payload);
+    add_next(inspection, "kill %s --task PATH", inspection->run);
+}
+
 static void make_report(Inspection *inspection)
 {
     const TfyHistory *history = inspection->history;
@@ -432,6 +444,7 @@ static void make_report(Inspection *inspection)
     report_confirmed(inspection);
     report_canvas(inspection);
     report_tasks(inspection);
+    if (unfinished) report_deadlock(inspection);
     if (unfinished && !inspection->held) add_next(inspection, "resume %s", inspection->run);
     json_object_set_new(report, "next", inspection->next);
 }
@@ -483,6 +496,8 @@ static void print_head(const json_t *report)
     if (json_object_get(report, "base"))
         printf("compacted  behind the snapshot that is record %lld\n", number_of(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", text_of(report, "ended"));
+    if (json_object_get(report, "deadlock"))
+        printf("deadlock   nothing could move it any more:\n%s", text_of(report, "deadlock"));
     if ((part = json_object_get(report, "plan"))) {
         printf("plan       ");
         print_json(json_object_get(part, "answer"));

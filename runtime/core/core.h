@@ -280,6 +280,7 @@ struct Run {
     bool park_listed; /* it will be looked at whether it may leave memory */
     int64_t park_look_ns;
     struct Run *park_next;
+    bool stuck_told; /* people know that nothing can move it any more */
     bool in_log; /* tasks that have ended need not be at hand: the log knows them */
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
@@ -938,6 +939,8 @@ void tfy__memory_look(TfyLoop *loop); /* cancels tasks that are over the limit *
 
 /* deadlock.c */
 bool tfy__deadlocked(const TfyLoop *loop); /* of an idle loop: nothing can ever move any of its live tasks */
+int tfy__deadlock_record(TfyLoop *loop); /* leaves in the chains of stuck runs who waits for whom, and syncs */
+bool tfy__deadlock_tell(Run *run);       /* whether it is stuck; people are told, once: others may go on for long */
 
 /* signal.c */
 SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made when it is missing; NULL: no memory */

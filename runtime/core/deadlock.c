@@ -311,12 +311,13 @@ static void say_task(TfyBuffer *out, const Graph *graph, const Cold *cold)
     tfy__buffer_char(out, '\n');
 }
 
-static void say_run(TfyBuffer *out, const Run *run)
+static void say_run(TfyBuffer *out, const Run *run, bool with_name)
 {
     Graph graph;
     if (graph_init(&graph, run)) {
-        tfy__buffer_printf(out, "run %s: %u task%s, and nothing can move %s any more\n", run->uuid, graph.count,
-                           graph.count == 1 ? "" : "s", graph.count == 1 ? "it" : "them");
+        if (with_name)
+            tfy__buffer_printf(out, "run %s: %u task%s, and nothing can move %s any more\n", run->uuid, graph.count,
+                               graph.count == 1 ? "" : "s", graph.count == 1 ? "it" : "them");
         for (uint32_t i = 0; i < graph.count && i < TASKS_SHOWN; i++) say_task(out, &graph, graph.tasks[i]);
         if (graph.count > TASKS_SHOWN) tfy__buffer_printf(out, "  and %u more\n", graph.count - TASKS_SHOWN);
         say_circle(out, &graph);
@@ -330,8 +331,46 @@ const char *tfy_deadlock(TfyLoop *loop)
     loop->deadlock_text = NULL;
     TfyBuffer out = {0};
     for (const Run *run = loop->runs; run && loop->log; run = run->next)
-        if (run_stuck(run)) say_run(&out, run);
+        if (run_stuck(run)) say_run(&out, run, true);
     if (out.failed) tfy__buffer_free(&out);
     loop->deadlock_text = out.data;
     return out.data;
+}
+
+/* ---- for those who look later ---- */
+
+/* It stands in the root's chain and is nobody's step. */
+static int record_run(TfyLoop *loop, Run *run)
+{
+    TfyBuffer graph = {0}, out = {0};
+    say_run(&graph, run, false);
+    tfy__buffer_text(&out, "{\"why\":\"deadlock\",\"graph\":");
+    tfy__buffer_json_string(&out, graph.data ? graph.data : "", graph.len);
+    tfy__buffer_char(&out, '}');
+    int64_t lsn = graph.failed || out.failed ? TFY_E_NOMEM
+                                             : tfy__log_append(loop->log, &run->root->log, TFY_R_SHUTDOWN_MARKER,
+                                                               run->root->log.step, 0, out.data, out.len);
+    tfy__buffer_free(&graph);
+    tfy__buffer_free(&out);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+int tfy__deadlock_record(TfyLoop *loop)
+{
+    int code = 0;
+    for (Run *run = loop->runs; run && !code; run = run->next)
+        if (run_stuck(run)) code = record_run(loop, run);
+    return code ? code : tfy__log_sync(loop->log);
+}
+
+bool tfy__deadlock_tell(Run *run)
+{
+    if (!run_stuck(run)) return false;
+    if (!run->stuck_told) {
+        TfyBuffer out = {0};
+        say_run(&out, run, true);
+        if (out.data && !out.failed) tfy__report_text(run->loop, "%s", out.data);
+        tfy__buffer_free(&out);
+    }
+    return run->stuck_told = true;
 }

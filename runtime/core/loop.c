@@ -557,7 +557,7 @@ int tfy_run(TfyLoop *loop)
             if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
                 loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
             else if (loop->runs_live && tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
-                return TFY_E_DEADLOCK;
+                return tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
             else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
                 return 0;
         }

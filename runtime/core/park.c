@@ -7,6 +7,7 @@
  *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds it due.
  *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while, runs whose steps count in the
  *     window of a rate: whoever opens the database then would not know of them.
+ *   - A run in a deadlock stays too, and people are told: nobody would wake it.
  *   - Those that are due come back a bounded number in a turn.
  *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that was set forward ends their waiting,
  *     as if the process had been away so long. */
@@ -124,8 +125,8 @@ void tfy__park_look(TfyLoop *loop)
         if (!loop->park_first) loop->park_last = NULL;
         run->park_listed = false;
         int64_t due_ms = run_due(run);
-        const bool counts = due_ms && tfy__limit_holds(run);
-        if (due_ms && !counts) {
+        const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);
+        if (due_ms && !counts && !stuck) {
             park(run, due_ms);
             continue;
         }

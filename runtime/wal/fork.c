@@ -44,7 +44,7 @@ static bool draw_identity(Copying *copying)
 /* What says where the other run stood says nothing about this one. */
 static bool is_copied(const TfyLogRecord *record)
 {
-    return record->type != TFY_R_SNAPSHOT && record->type != TFY_R_COMPACTED;
+    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED;
 }
 
 static uint32_t copied_count(const TfyFork *fork)

@@ -64,7 +64,8 @@ int tfy__record_type_of(const char *name)
 
 bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED;
+    return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||
+           record->type == TFY_R_SHUTDOWN_MARKER;
 }
 
 bool tfy__record_is_run_signal(const TfyLogRecord *record)

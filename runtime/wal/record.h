@@ -42,7 +42,7 @@
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
- *   ShutdownMarker    {"why"}
+ *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run that nothing could move any more
  *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     what retention did, in the chain of the database itself (gc.h)
  *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
  *

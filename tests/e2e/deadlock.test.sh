@@ -53,6 +53,11 @@ check "... and the commands that help" grep -q "^  tfy kill [0-9a-f-]* --task PA
 run timeout 20 tfy resume last
 check "a resume says the same: 75" ended 75 "deadlock"
 check "... with the same graph" graph
+run env TFY_SNAPSHOT_EVERY=1 timeout 20 tfy resume last
+check "... also from a snapshot" ended 75 "waits for the end of task 1.1"
+run tfy inspect last
+check "inspect tells it" [ "$(grep -A4 '^deadlock   nothing could move it any more:$' out | tail -n 4)" = "$circle" ]
+check "... and what to type" printed "tfy kill $(sed -n 's/^run *//p' out) --task PATH"
 run timeout 20 tfy resume last --wait
 check "and so does one that would wait for people: 75" ended 75 "deadlock"
 run timeout 20 tfy resume --all
@@ -63,6 +68,8 @@ check "... lets the other go on: 0" ended 0
 check "... with both locks" printed_exactly both
 run tfy replay last
 check "replay: 0 divergences" printed " 0 divergences"
+run tfy inspect last
+check "inspect has forgotten the deadlock" [ "$(grep -c deadlock out)" = 0 ]
 
 run timeout 20 tfy run circle.tfy --workflow receiver
 check "nobody sends: 75" ended 75 "waits to receive from channel 1/1, which is empty and to which nobody sends"
@@ -75,6 +82,11 @@ check "... in time" printed_exactly "in time"
 run timeout 20 tfy resume --all
 check "a run that waits beside one in a deadlock: waiting" ended 75 "waiting for people"
 check "... and the other is told too" grep -q "task 1 (receiver, circle.tfy:18)" err
+start env TFY_PARK_AFTER=0 timeout 20 tfy resume --all --wait
+check "one beside others that go on is told at once, and stays" within 10 grep -q "task 1 (receiver, circle.tfy:18)" err
+check "... it does not leave memory" [ "$(sqlite3 -readonly .tfy/runs.db 'select count(*) from run where parked>0')" = 0 ]
+kill "$pid"
+finish
 
 run timeout 20 tfy run "$EXAMPLES/philosophers/philosophers.tfy" --workflow reckless
 check "philosophers who all reach to the left first: 75" ended 75 "in a circle: "
