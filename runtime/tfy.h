@@ -364,7 +364,8 @@ bool tfy_panic(TfyTask *task, uint32_t line, const char *format, ...) __attribut
 bool tfy__overflow(TfyTask *task, uint32_t line);
 bool tfy__div_zero(TfyTask *task, uint32_t line);
 bool tfy__not_finite(TfyTask *task, uint32_t line);
-bool tfy__out_of_memory(TfyTask *task);
+bool tfy__out_of_memory(TfyTask *task); /* the heap had no block, or what is wanted is too much for anybody */
+bool tfy__starved(TfyTask *task);       /* the system had no memory: the process ends with this turn, as if killed */
 
 /* Raises an error of a type with its fields (message first; borrowed). Always false. */
 bool tfy_fail(TfyTask *task, const TfyType *error, uint32_t line, const TfyValue *fields);

@@ -349,7 +349,7 @@ bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_
 {
     if (task->state & T_HALTED) return false;
     Cold *cold = cold_of(task);
-    if (!reserve_deadline(cold)) return tfy__out_of_memory(task);
+    if (!reserve_deadline(cold)) return tfy__starved(task);
     uint64_t timer = 0;
     cold->log.step++;
     if (!arm_scope(cold, point, ms, "deadline", &timer)) return false;

@@ -58,7 +58,7 @@ bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
     if (maker->channel_count == (1 << MAKER_SHIFT) - 1)
         return tfy_panic(task, line, "a task makes at most %d channels", (1 << MAKER_SHIFT) - 1);
     Channel *channel = tfy__channel_add(maker);
-    if (!channel) return tfy__out_of_memory(task);
+    if (!channel) return tfy__starved(task);
     channel->capacity = capacity;
     *out = tfy__task_handle(maker) << MAKER_SHIFT | maker->channel_count;
     return true;

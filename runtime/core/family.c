@@ -281,7 +281,7 @@ static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
 static Cold *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, int64_t code)
 {
     if (code == TFY_E_NOMEM)
-        tfy__out_of_memory(task);
+        tfy__buffer_refused(task, &task->loop->family_payload);
     else if (code == TFY_E_INVALID)
         tfy_panic(task, point->line, "the arguments of %s nest deeper than %d levels, so they cannot be recorded",
                   workflow->name, TFY_JSON_DEPTH);

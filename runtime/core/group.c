@@ -58,7 +58,7 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
         tfy_cut(task, mark);
     }
     Group *group = group_of(task, *handles);
-    if (!group && !(group = tfy__group_new(cold_of(task)->run))) return tfy__out_of_memory(task);
+    if (!group && !(group = tfy__group_new(cold_of(task)->run))) return tfy__starved(task);
     if (!tfy_list_push(task, point->line, handles, tfy_of_int(0))) return false;
     TfyValue *place = &((TfyList *)*handles)->items[body_count(*handles) - 1];
     Cold *body = tfy__task_spawn(task, point, workflow, args, BOND_BODY);
@@ -137,7 +137,7 @@ static bool collect(TfyCall *call, TfyValue *out)
         if (body->workflow->result->kind != TFY_NOTHING) values[with++] = body->value;
     }
     if (!values)
-        tfy__out_of_memory(call->task);
+        tfy__starved(call->task);
     else
         out->o = type->kind == TFY_LIST ? tfy_list_of(call->task, type, with, values)
                                         : tfy_record_of(call->task, type, values);

@@ -496,10 +496,13 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
     }
     if (cold_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     Pending *pending = tfy__step_new(task, site);
-    if (!pending || !keep_args(pending, args) || !compute_digest(pending) ||
-        !set_key(pending, policy ? policy->key : NULL)) {
+    const bool made = pending && keep_args(pending, args), encoded = made && compute_digest(pending);
+    if (!encoded || !set_key(pending, policy ? policy->key : NULL)) {
         if (pending) tfy__step_free(pending);
-        tfy__out_of_memory(task);
+        if (made && !encoded)
+            tfy__buffer_refused(task, &task->loop->payload);
+        else
+            tfy__starved(task);
         return TFY_AGAIN;
     }
     if (policy) {
@@ -541,7 +544,7 @@ TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64
     Pending *pending = tfy__step_new(task, site);
     if (!pending) {
         tfy_drop(task, tfy_take_error(task));
-        tfy__out_of_memory(task);
+        tfy__starved(task);
         return TFY_AGAIN;
     }
     pending->backoff_only = true;

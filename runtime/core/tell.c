@@ -222,7 +222,7 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
     saying_payload(&out, saying);
     bool ok = !out.failed;
     if (!ok) {
-        tfy__out_of_memory(task);
+        tfy__buffer_refused(task, &out);
     } else if (record && strcmp(record->payload, out.data) != 0) {
         tfy__history_diverge(cold, record, "it says %s", out.data);
         ok = false;

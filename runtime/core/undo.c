@@ -50,7 +50,7 @@ bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *bloc
     TfyValue *kept = malloc((block->param_count + 1) * sizeof *kept);
     if (!kept || !reserve(cold, 1)) {
         free(kept);
-        return tfy__out_of_memory(task);
+        return tfy__starved(task);
     }
     for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;

@@ -22,7 +22,7 @@ bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
     if (cap < buffer->len + len + 1) cap = buffer->len + len + 1;
     char *data = realloc(buffer->data, cap);
     if (!data) {
-        buffer->failed = true;
+        buffer->failed = buffer->starved = true;
         return false;
     }
     buffer->data = data;
@@ -111,7 +111,7 @@ void tfy__buffer_reset(TfyBuffer *buffer)
 {
     buffer->len = 0;
     buffer->depth = 0;
-    buffer->failed = false;
+    buffer->failed = buffer->starved = false;
     if (buffer->data) buffer->data[0] = '\0';
 }
 

@@ -22,6 +22,7 @@ typedef struct TfyBuffer {
     size_t len;     /* bytes, the NUL not counted */
     size_t cap;     /* bytes allocated, the NUL's included */
     bool failed;    /* something could not be added; what data holds is incomplete */
+    bool starved;   /* … for the system had no memory; else it would have been too long for anybody */
     uint32_t depth; /* the deepest nesting of containers that tfy__encode wrote into it */
     size_t max;     /* bytes it may hold; 0: TFY_BUFFER_MAX */
     bool exact;     /* tfy__encode writes for tfy__decode_exact (json.h) */

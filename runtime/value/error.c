@@ -20,9 +20,21 @@ bool tfy__out_of_memory(TfyTask *task)
     return false;
 }
 
+bool tfy__starved(TfyTask *task)
+{
+    if (!task->error) task->heap->ran_out = true;
+    return tfy__out_of_memory(task);
+}
+
+bool tfy__buffer_refused(TfyTask *task, const TfyBuffer *buffer)
+{
+    return buffer->starved ? tfy__starved(task) : tfy__out_of_memory(task);
+}
+
 static bool raise_message(TfyTask *task, const TfyType *type, uint32_t line, const TfyBuffer *text)
 {
-    TfyObj *message = text->failed ? NULL : tfy__string_new(task, &tfy_type_string, text->data, text->len);
+    if (text->failed) return tfy__buffer_refused(task, text);
+    TfyObj *message = tfy__string_new(task, &tfy_type_string, text->data, text->len);
     if (!message) return tfy__out_of_memory(task);
     TfyObj *error = tfy__record_new(task, type);
     if (!error) {

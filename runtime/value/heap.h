@@ -70,4 +70,8 @@ static inline void tfy__drop_value(TfyTask *task, const TfyType *type, TfyValue 
     if (!type->scalar) tfy_drop(task, value.o);
 }
 
+/* A text failed to be built. Answers false: of one that was too long the task hears, else the system had no memory (tfy__starved). */
+struct TfyBuffer;
+bool tfy__buffer_refused(TfyTask *task, const struct TfyBuffer *buffer);
+
 #endif

@@ -388,7 +388,7 @@ TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value)
         made = tfy_string_of(task, text.data, text.len);
         tfy_charge(task, text.len);
     } else {
-        tfy__out_of_memory(task);
+        tfy__buffer_refused(task, &text);
     }
     tfy__buffer_free(&text);
     return made;
