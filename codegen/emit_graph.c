@@ -60,12 +60,9 @@ static void note_start(Graph *g, uint32_t from, const Instr *instr)
     static const struct {
         RtId id;
         Arrow arrow;
-    } starts[] = {{RT_SPAWN, ARROW_SPAWN},
-                  {RT_SPAWN_DETACHED, ARROW_DETACHED},
-                  {RT_SPAWN_UNHELD, ARROW_SPAWN},
-                  {RT_SPAWN_DETACHED_UNHELD, ARROW_DETACHED},
-                  {RT_SPAWN_WITH, ARROW_SPAWN},
-                  {RT_BRANCH, ARROW_BODY},
+    } starts[] = {{RT_SPAWN, ARROW_SPAWN},        {RT_SPAWN_DETACHED, ARROW_DETACHED},
+                  {RT_SPAWN_UNHELD, ARROW_SPAWN}, {RT_SPAWN_DETACHED_UNHELD, ARROW_DETACHED},
+                  {RT_SPAWN_WITH, ARROW_SPAWN},   {RT_BRANCH, ARROW_BODY},
                   {RT_UNDO_PUSH, ARROW_UNDO}};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         if (!instr->func || instr->func != machine_func(starts[i].id)) continue;

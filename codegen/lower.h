@@ -114,11 +114,11 @@ void lower_store(Lower *l, Var *dst, Val *value, bool replaces);
 Var *lower_local(Lower *l, const Variable *variable);
 Var *lower_hidden(Lower *l, const Type *type, const char *name);
 Val *lower_steady(Lower *l, Val *value, const Type *type,
-                  const char *name); /* a value that stays the same over statements */
+                  const char *name);                 /* a value that stays the same over statements */
 void lower_keep(Lower *l, const Variable *variable); /* debug: it is in scope from here on; NULL: nobody is */
 void lower_keep_to_here(Lower *l, uint32_t from);    /* debug: those from this place of kept on live to here */
 void lower_keep_end(Lower *l, uint32_t from);        /* … and their scope ends */
-void lower_keep_old(Lower *l, Var *var);             /* debug: it is about to be replaced, and kept what it held to here */
+void lower_keep_old(Lower *l, Var *var); /* debug: it is about to be replaced, and kept what it held to here */
 
 /* lower_stmt.c */
 void lower_block(Lower *l, const Block *block);
@@ -184,7 +184,7 @@ Val *lower_convert(Lower *l, Val *value, const Type *from, const Type *to);
 Val *lower_compare(Lower *l, const Expr *e, Val *a, Val *b); /* a comparison whose sides were lowered */
 Val *lower_equal(Lower *l, const Type *type, Val *a, Val *b);
 Val *lower_effect_now(Lower *l, const Expr *call, const char *label); /* a built-in that does not suspend */
-Val *lower_spawn(Lower *l, const Expr *e, bool held); /* held: somebody takes the handle */
+Val *lower_spawn(Lower *l, const Expr *e, bool held);                 /* held: somebody takes the handle */
 Val *lower_arithmetic(Lower *l, Op op, const Type *type, Val *a, Val *b);
 Val *lower_words(Lower *l, Expr *const *argv, uint32_t argc); /* an array of words */
 const Expr *lower_strip(const Expr *e);

@@ -456,8 +456,8 @@ typedef struct Hook {
 struct Machine {
     const Program *program;
     Arena *arena;
-    bool tests;         /* tests are part of the output */
-    bool debug;         /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
+    bool tests; /* tests are part of the output */
+    bool debug; /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */

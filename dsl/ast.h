@@ -8,9 +8,9 @@
 
 #include "source.h"
 
-typedef struct Type Type;       /* type.h */
+typedef struct Type Type;         /* type.h */
 typedef struct Variable Variable; /* type.h: a local, parameter or binding */
-typedef struct Builtin Builtin; /* type.h: a built-in effect or method */
+typedef struct Builtin Builtin;   /* type.h: a built-in effect or method */
 typedef struct ErrorSet ErrorSet; /* type.h */
 
 typedef struct Module Module;
@@ -45,7 +45,7 @@ typedef struct TypeExpr {
 /* ---- expressions ---- */
 
 typedef enum ExprKind {
-    EX_BAD,      /* stands where the parser recovered; silent in every later pass */
+    EX_BAD, /* stands where the parser recovered; silent in every later pass */
     EX_NULL,
     EX_BOOL,     /* int_value 0 or 1 */
     EX_INT,      /* int_value */
@@ -65,60 +65,84 @@ typedef enum ExprKind {
     EX_LAMBDA,   /* name => left; only as an argument of a method */
     EX_PAREN,    /* (left): kept for the formatter and for mistake 12 */
     /* the ones that stand only at the root of a statement */
-    EX_YIELD,    /* yield left(EX_CALL) policies */
-    EX_SPAWN,    /* spawn left(EX_CALL) with (args) */
-    EX_PARALLEL, /* parallel { bodies } */
-    EX_RACE,     /* race { bodies } */
+    EX_YIELD,        /* yield left(EX_CALL) policies */
+    EX_SPAWN,        /* spawn left(EX_CALL) with (args) */
+    EX_PARALLEL,     /* parallel { bodies } */
+    EX_RACE,         /* race { bodies } */
     EX_PARALLEL_FOR, /* parallel for vars in range limit n { block } */
 } ExprKind;
 
 enum { AST_HEIGHT_MAX = 500 };
 
 typedef enum Op {
-    OP_NONE, OP_OR, OP_AND, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_COALESCE,
-    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_NOT, OP_NEG,
+    OP_NONE,
+    OP_OR,
+    OP_AND,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_COALESCE,
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_MOD,
+    OP_NOT,
+    OP_NEG,
 } Op;
 
 typedef struct Arg {
-    Name name;   /* f(name: value) or absent */
+    Name name; /* f(name: value) or absent */
     Expr *value;
     struct Arg *next;
 } Arg;
 
 typedef struct MapEntry {
-    Name name;   /* {name: v}; absent when key is set */
-    Expr *key;   /* {"k": v} or {[k]: v} */
+    Name name;     /* {name: v}; absent when key is set */
+    Expr *key;     /* {"k": v} or {[k]: v} */
     bool computed; /* written as [k] */
     Expr *value;
     struct MapEntry *next;
 } MapEntry;
 
-typedef enum PolicyKind { POL_RETRY, POL_BACKOFF, POL_TIMEOUT, POL_ELSE, POL_UNDO, POL_AS, POL_KEY, POL_APPROVE } PolicyKind;
+typedef enum PolicyKind {
+    POL_RETRY,
+    POL_BACKOFF,
+    POL_TIMEOUT,
+    POL_ELSE,
+    POL_UNDO,
+    POL_AS,
+    POL_KEY,
+    POL_APPROVE
+} PolicyKind;
 
 /* A block that runs apart from the body it stands in, on copies of what it uses: a body of parallel or race, an undo. Set by check. */
 typedef struct Closure {
-    Variable **captures;    /* variables from outside that it reads, in the order of their ids */
+    Variable **captures; /* variables from outside that it reads, in the order of their ids */
     uint32_t capture_count;
-    const Type *result;     /* what it gives; nothing: no value */
-    Variable *first;        /* parallel for: the loop's variables, which are given to it; NULL otherwise */
+    const Type *result; /* what it gives; nothing: no value */
+    Variable *first;    /* parallel for: the loop's variables, which are given to it; NULL otherwise */
     Variable *second;
-    Variable *answer;       /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
-    bool undoes;            /* some step in it has an undo */
+    Variable *answer; /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
+    bool undoes;      /* some step in it has an undo */
 } Closure;
 
 typedef struct Policy {
     PolicyKind kind;
     Span span;
-    Expr *value;  /* all but undo; for `as` an EX_STRING */
-    Block *block; /* undo */
+    Expr *value;      /* all but undo; for `as` an EX_STRING */
+    Block *block;     /* undo */
     Closure *closure; /* undo; set by check */
     struct Policy *next;
 } Policy;
 
 typedef struct ParallelBody {
     Name name;
-    Expr *yield;  /* name: yield f(x) */
-    Block *block; /* name: { … } */
+    Expr *yield;      /* name: yield f(x) */
+    Block *block;     /* name: { … } */
     Closure *closure; /* set by check */
     struct ParallelBody *next;
 } ParallelBody;
@@ -126,86 +150,94 @@ typedef struct ParallelBody {
 /* What a call turned out to be. Set by check. */
 typedef enum CallKind {
     CALL_NONE,
-    CALL_FN,        /* decl: a fn */
-    CALL_WORKFLOW,  /* decl: a workflow (under yield or spawn) */
-    CALL_TOOL,      /* decl: a tool (under yield) */
-    CALL_PROMPT,    /* decl: a prompt (under yield) */
-    CALL_RECORD,    /* decl: a type or error built by name */
-    CALL_CASE,      /* decl: an enum; case_index */
-    CALL_BUILTIN,   /* builtin: print, now, sleep, exec … */
-    CALL_METHOD,    /* builtin: a method; argv[0] is the receiver */
-    CALL_CALLS,     /* calls(f) in a test: decl or builtin is f; no argv */
-    CALL_OUTPUT,    /* output() in a test */
+    CALL_FN,       /* decl: a fn */
+    CALL_WORKFLOW, /* decl: a workflow (under yield or spawn) */
+    CALL_TOOL,     /* decl: a tool (under yield) */
+    CALL_PROMPT,   /* decl: a prompt (under yield) */
+    CALL_RECORD,   /* decl: a type or error built by name */
+    CALL_CASE,     /* decl: an enum; case_index */
+    CALL_BUILTIN,  /* builtin: print, now, sleep, exec … */
+    CALL_METHOD,   /* builtin: a method; argv[0] is the receiver */
+    CALL_CALLS,    /* calls(f) in a test: decl or builtin is f; no argv */
+    CALL_OUTPUT,   /* output() in a test */
 } CallKind;
 
 struct Expr {
     ExprKind kind;
-    uint32_t height;       /* nodes on the longest way down; the parser refuses more than AST_HEIGHT_MAX, so passes may recurse */
+    uint32_t
+        height; /* nodes on the longest way down; the parser refuses more than AST_HEIGHT_MAX, so passes may recurse */
     Span span;
     Expr *left, *right, *cond;
     Name name;
     Op op;
-    Span op_span;          /* where the operator or the bracket stands */
+    Span op_span; /* where the operator or the bracket stands */
     int64_t int_value;
     double float_value;
-    const char *text;      /* EX_TEXT; EX_INT and EX_FLOAT: as written */
+    const char *text; /* EX_TEXT; EX_INT and EX_FLOAT: as written */
     uint32_t text_len;
-    Expr *parts;           /* EX_STRING, linked by next */
-    Expr *next;            /* in a list of parts */
-    Arg *args;             /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
+    Expr *parts; /* EX_STRING, linked by next */
+    Expr *next;  /* in a list of parts */
+    Arg *args;   /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
     MapEntry *entries;
-    Policy *policies;      /* EX_YIELD */
-    Name label;            /* `as "…"` of parallel, race; absent otherwise */
-    bool detached;         /* EX_SPAWN */
-    bool has_with;         /* EX_SPAWN */
+    Policy *policies; /* EX_YIELD */
+    Name label;       /* `as "…"` of parallel, race; absent otherwise */
+    bool detached;    /* EX_SPAWN */
+    bool has_with;    /* EX_SPAWN */
     ParallelBody *bodies;
-    Name var, var2;        /* EX_PARALLEL_FOR */
+    Name var, var2; /* EX_PARALLEL_FOR */
     Expr *range, *range_end, *limit;
     Block *block;
 
     /* set by check */
-    const Type *type;      /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
-    const Type *to;        /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal;
+    const Type *type; /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
+    const Type *
+        to; /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal;
                             * EX_LAMBDA: the list that is made of what it gives, or of the elements it holds for */
-    Variable *variable;    /* EX_NAME of a local; EX_LAMBDA: its parameter */
-    Decl *decl;            /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
-    CallKind call;         /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
+    Variable *variable; /* EX_NAME of a local; EX_LAMBDA: its parameter */
+    Decl *
+        decl; /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
+    CallKind call; /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
     const Builtin *builtin;
     uint32_t case_index;
-    uint32_t field_index;  /* EX_FIELD of a record, error or ExecResult-like value: index into type->fields */
-    Expr **argv;           /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
+    uint32_t field_index; /* EX_FIELD of a record, error or ExecResult-like value: index into type->fields */
+    Expr **
+        argv; /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
     uint32_t argc;
     const ErrorSet *errors; /* EX_YIELD: what it can fail with */
-    Closure *closure;      /* EX_PARALLEL_FOR */
-    const Type *handles;   /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
-    bool undoes;           /* … a step in one of the bodies has an undo */
+    Closure *closure;       /* EX_PARALLEL_FOR */
+    const Type *handles;    /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
+    bool undoes;            /* … a step in one of the bodies has an undo */
 };
 
 /* ---- statements ---- */
 
 typedef enum StmtKind {
     ST_BAD,
-    ST_LET,      /* let name: type = value */
+    ST_LET, /* let name: type = value */
     ST_VAR,
-    ST_ASSIGN,   /* target op= value; op is OP_NONE for plain '=' */
-    ST_EXPR,     /* a call, yield call, spawn, parallel or race alone */
-    ST_YIELD,    /* plain yield */
-    ST_IF,       /* value: head; block; else_block (an else-if chain is a block of one ST_IF, else_if set) */
+    ST_ASSIGN, /* target op= value; op is OP_NONE for plain '=' */
+    ST_EXPR,   /* a call, yield call, spawn, parallel or race alone */
+    ST_YIELD,  /* plain yield */
+    ST_IF,     /* value: head; block; else_block (an else-if chain is a block of one ST_IF, else_if set) */
     ST_WHILE,
-    ST_FOR,      /* for var[, var2] in value[..range_end] */
+    ST_FOR, /* for var[, var2] in value[..range_end] */
     ST_MATCH,
-    ST_RETURN, ST_FAIL, ST_BREAK, ST_CONTINUE, ST_GIVE,
-    ST_TRY,      /* block, catches, finally */
-    ST_WITH,     /* with value(call) timeout … { block } */
-    ST_MOCK,     /* mock callee(args) => value or fail value */
+    ST_RETURN,
+    ST_FAIL,
+    ST_BREAK,
+    ST_CONTINUE,
+    ST_GIVE,
+    ST_TRY,  /* block, catches, finally */
+    ST_WITH, /* with value(call) timeout … { block } */
+    ST_MOCK, /* mock callee(args) => value or fail value */
     ST_ASSERT,
 } StmtKind;
 
 typedef enum PatternKind { PAT_BAD, PAT_CASE, PAT_LITERAL, PAT_ELSE } PatternKind;
 
 typedef struct Binding {
-    Name name;             /* `_` binds nothing */
-    Variable *variable;    /* set by check; NULL for `_` */
+    Name name;          /* `_` binds nothing */
+    Variable *variable; /* set by check; NULL for `_` */
     struct Binding *next;
 } Binding;
 
@@ -215,11 +247,11 @@ typedef struct Pattern {
     Name module, type_name, case_name; /* PAT_CASE: case, Type.case, module.Error, module.Type.case */
     bool has_bindings;
     Binding *bindings;
-    Expr *literal;         /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
-    struct Pattern *next;  /* A | B */
+    Expr *literal;        /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
+    struct Pattern *next; /* A | B */
     /* set by check */
-    Decl *decl;            /* enum or error */
-    uint32_t case_index;   /* enum case */
+    Decl *decl;             /* enum or error */
+    uint32_t case_index;    /* enum case */
     const Type *error_type; /* match on an error: the error this pattern names */
 } Pattern;
 
@@ -227,81 +259,91 @@ typedef struct Arm {
     Span span;
     Pattern *patterns;
     Expr *guard;
-    Block *block;          /* an arm that is one statement is a block of one */
-    bool bare;             /* it was written as one statement */
+    Block *block; /* an arm that is one statement is a block of one */
+    bool bare;    /* it was written as one statement */
     struct Arm *next;
 } Arm;
 
 typedef struct CatchName {
     Name module, name;
     struct CatchName *next;
-    Decl *decl;            /* set by check: a declared error, or NULL for a built-in one */
-    const Type *type;      /* set by check */
+    Decl *decl;       /* set by check: a declared error, or NULL for a built-in one */
+    const Type *type; /* set by check */
 } CatchName;
 
 typedef struct Catch {
     Span span;
     Name var;
-    CatchName *names;      /* none: catches every error that can be caught */
+    CatchName *names; /* none: catches every error that can be caught */
     Block *block;
     struct Catch *next;
-    Variable *variable;    /* set by check */
+    Variable *variable; /* set by check */
 } Catch;
 
 struct Stmt {
     StmtKind kind;
     Span span;
-    Span keyword;          /* the word that opens it; for messages */
-    Name name;             /* let, var */
+    Span keyword; /* the word that opens it; for messages */
+    Name name;    /* let, var */
     TypeExpr *type_expr;
-    Expr *target;          /* assign */
+    Expr *target; /* assign */
     Op op;
     Expr *value;
-    Expr *range_end;       /* for … in value..range_end */
-    Name var, var2;        /* for */
+    Expr *range_end; /* for … in value..range_end */
+    Name var, var2;  /* for */
     Block *block, *else_block, *finally;
     bool else_if;
     Arm *arms;
     Catch *catches;
-    Expr *timeout;         /* with */
-    Name label;            /* plain yield, with */
+    Expr *timeout; /* with */
+    Name label;    /* plain yield, with */
     Name mock_module, mock_name;
-    Arg *args;             /* mock */
+    Arg *args; /* mock */
     bool mock_fails;
     Stmt *next;
     /* set by check */
-    Variable *variable;    /* let, var; for: the element or counter */
-    Variable *variable2;   /* for i, x: i is variable, x is variable2; for k, v likewise */
-    bool falls_through;    /* control can reach the statement behind it */
-    bool undoes;           /* try, with: some step in the block has an undo */
-    Decl *mock_decl;       /* mock: a tool, prompt or workflow, or NULL: */
+    Variable *variable;          /* let, var; for: the element or counter */
+    Variable *variable2;         /* for i, x: i is variable, x is variable2; for k, v likewise */
+    bool falls_through;          /* control can reach the statement behind it */
+    bool undoes;                 /* try, with: some step in the block has an undo */
+    Decl *mock_decl;             /* mock: a tool, prompt or workflow, or NULL: */
     const Builtin *mock_builtin; /* a built-in effect */
-    Expr **mock_argv;      /* mock: one pattern per parameter; NULL takes any value */
+    Expr **mock_argv;            /* mock: one pattern per parameter; NULL takes any value */
     uint32_t mock_argc;
 };
 
 struct Block {
-    Span span;             /* braces included */
+    Span span; /* braces included */
     Stmt *stmts;
 };
 
 /* ---- declarations ---- */
 
 typedef enum DeclKind {
-    DECL_BAD, DECL_IMPORT, DECL_CONST, DECL_TYPE, DECL_ERROR, DECL_ENUM, DECL_TOOL, DECL_PROMPT, DECL_FN, DECL_WORKFLOW, DECL_TEST,
+    DECL_BAD,
+    DECL_IMPORT,
+    DECL_CONST,
+    DECL_TYPE,
+    DECL_ERROR,
+    DECL_ENUM,
+    DECL_TOOL,
+    DECL_PROMPT,
+    DECL_FN,
+    DECL_WORKFLOW,
+    DECL_TEST,
 } DeclKind;
 
 /* A parameter, or a field of a record, error or enum case. */
 typedef struct Field {
     Name name;
     Span span;
-    const char *doc;       /* the /// lines above it, joined by newlines, or NULL */
+    const char *doc; /* the /// lines above it, joined by newlines, or NULL */
     TypeExpr *type_expr;
-    Expr *value;           /* default or NULL */
+    Expr *value; /* default or NULL */
     struct Field *next;
     /* set by check */
     const Type *type;
-    Variable *variable;    /* parameters */
+    Variable *variable; /* parameters */
 } Field;
 
 typedef struct EnumCase {
@@ -319,8 +361,8 @@ typedef enum AttrKind { ATTR_PURE, ATTR_IDEMPOTENT, ATTR_ONCE, ATTR_DANGEROUS, A
 typedef struct Attr {
     AttrKind kind;
     Span span;
-    int64_t value;         /* limit N, rate N/… */
-    int64_t per_ms;        /* rate …/D */
+    int64_t value;  /* limit N, rate N/… */
+    int64_t per_ms; /* rate …/D */
     struct Attr *next;
 } Attr;
 
@@ -341,11 +383,11 @@ typedef struct PromptRow { /* model "x", system "…", user "…", retry 2 */
 struct Decl {
     DeclKind kind;
     Span span;
-    Name name;             /* import: the alias */
-    const char *doc;       /* the /// lines above it, joined by newlines, or NULL */
-    Field *params;         /* tool, prompt, fn, workflow; fields of a type or error */
-    TypeExpr *result;      /* NULL: returns nothing; const: its annotation */
-    Expr *value;           /* const; import: the path; test: the name */
+    Name name;        /* import: the alias */
+    const char *doc;  /* the /// lines above it, joined by newlines, or NULL */
+    Field *params;    /* tool, prompt, fn, workflow; fields of a type or error */
+    TypeExpr *result; /* NULL: returns nothing; const: its annotation */
+    Expr *value;      /* const; import: the path; test: the name */
     EnumCase *cases;
     Attr *attrs;
     ProviderKind provider;
@@ -359,23 +401,26 @@ struct Decl {
     Decl *next;
 
     /* set by module_load */
-    Module *imported;        /* import: the module it names; NULL: it could not be read */
+    Module *imported; /* import: the module it names; NULL: it could not be read */
 
     /* set by check */
-    Module *module;          /* the file it stands in */
-    const char *full_name;   /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
-    const char *c_name;      /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
-    const Type *type;        /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
-    uint32_t param_count;    /* parameters or fields */
-    RepeatClass repeat;      /* tool */
-    bool dangerous;          /* tool: every call carries `approve` */
+    Module *module; /* the file it stands in */
+    const char *
+        full_name; /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
+    const char
+        *c_name; /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
+    const Type
+        *type; /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
+    uint32_t param_count;     /* parameters or fields */
+    RepeatClass repeat;       /* tool */
+    bool dangerous;           /* tool: every call carries `approve` */
     const Attr *limit, *rate; /* tool, prompt: how much it is used; NULL: as much as one likes */
-    Decl *probe;             /* tool: the tool named by `probe` */
-    Expr *pieces;            /* http tool: its request line as a list of strings, text and values in turn */
-    const ErrorSet *errors;  /* workflow: what can escape */
-    Variable *variables;     /* fn, workflow, test: every local, parameters first, linked by next */
+    Decl *probe;              /* tool: the tool named by `probe` */
+    Expr *pieces;             /* http tool: its request line as a list of strings, text and values in turn */
+    const ErrorSet *errors;   /* workflow: what can escape */
+    Variable *variables;      /* fn, workflow, test: every local, parameters first, linked by next */
     uint32_t variable_count;
-    bool undoes;             /* workflow: some step in it has an undo */
+    bool undoes; /* workflow: some step in it has an undo */
 };
 
 /* One file of a program. */
@@ -383,9 +428,11 @@ struct Module {
     Source *source;
     Decl *decls;
     /* set by module_load */
-    const char *file; /* as records and messages of a run name it: the path from the main file's directory, or as -I found it */
-    const char *name; /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
-    uint32_t number;  /* in the order of loading; the main file is 0 */
+    const char *
+        file; /* as records and messages of a run name it: the path from the main file's directory, or as -I found it */
+    const char
+        *name; /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
+    uint32_t number; /* in the order of loading; the main file is 0 */
     Module *next;
 };
 

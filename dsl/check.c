@@ -149,9 +149,9 @@ static bool decl_serves(DeclKind kind, NameUse use)
 
 static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
 {
-    static const char *const types[] = {"bool", "int",  "float", "string", "duration",   "time",         "bytes",
-                                        "json", "list", "map",   "task",   "ExecResult", "HttpResponse", "Patch",
-                                        "listener", "stream"};
+    static const char *const types[] = {"bool",         "int",   "float",    "string", "duration", "time",
+                                        "bytes",        "json",  "list",     "map",    "task",     "ExecResult",
+                                        "HttpResponse", "Patch", "listener", "stream"};
     static const char *const errors[] = {"Timeout",  "ToolError", "TaskFailed", "ChannelClosed",
                                          "BadValue", "Lost",      "Denied"};
     const char *effects[64];
@@ -264,12 +264,14 @@ static void refuse_handles(Check *c, const Field *params, const TypeExpr *result
 {
     for (const Field *f = params; f; f = f->next) {
         if (f->type && type_has_handle(c, f->type))
-            diag_error(c->diags, f->span, "%s cannot be passed to %s: tasks, channels and descriptors stay inside a run",
-                       f->type->name, where);
+            diag_error(c->diags, f->span,
+                       "%s cannot be passed to %s: tasks, channels and descriptors stay inside a run", f->type->name,
+                       where);
     }
     if (result && type_has_handle(c, result_type))
-        diag_error(c->diags, result->span, "%s cannot come out of %s: tasks, channels and descriptors stay inside a run",
-                   result_type->name, where);
+        diag_error(c->diags, result->span,
+                   "%s cannot come out of %s: tasks, channels and descriptors stay inside a run", result_type->name,
+                   where);
 }
 
 static const Type *default_result(const Check *c, const Decl *decl)

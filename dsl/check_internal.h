@@ -99,7 +99,7 @@ typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
 typedef struct ClosureScope {
     ClosureKind kind;
     Closure *closure;
-    uint32_t capture_cap; /* of its captures */
+    uint32_t capture_cap;   /* of its captures */
     uint32_t floor;         /* variables with a lower id stand outside */
     const Type *want;       /* what give is wanted to give, or NULL */
     bool gives;             /* some give was seen, and decided closure->result */
@@ -152,7 +152,8 @@ typedef struct Check {
     void **type_slots; /* hash of composite types */
     uint32_t type_cap, type_used;
     Type *last_type;
-    bool has_handle_types;   /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
+    bool
+        has_handle_types; /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
     const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;         /* of the yield whose call is being checked */
     Span at;                 /* the statement being checked; where limits are reported */

@@ -91,7 +91,8 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_PRINT:
     case BI_LOG:
     case BI_EMIT: return refuse_callee(c, name.span, name.text, "it needs nothing from outside; see output()");
-    case BI_SAVE: return refuse_callee(c, name.span, name.text, "it needs nothing from outside: a test's rows go nowhere");
+    case BI_SAVE:
+        return refuse_callee(c, name.span, name.text, "it needs nothing from outside: a test's rows go nowhere");
     case BI_JOIN:
     case BI_LOCK:
     case BI_SEMAPHORE:

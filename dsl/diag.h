@@ -14,10 +14,10 @@ typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING } DiagLevel;
 
 typedef struct Diag {
     DiagLevel level;
-    Span span;            /* where; the caret line marks it */
-    const char *message;  /* one sentence, no trailing full stop: what was found and what was expected */
-    const char *hint;     /* what to do, or NULL */
-    bool has_other;       /* a second place that explains the first */
+    Span span;           /* where; the caret line marks it */
+    const char *message; /* one sentence, no trailing full stop: what was found and what was expected */
+    const char *hint;    /* what to do, or NULL */
+    bool has_other;      /* a second place that explains the first */
     Span other;
     const char *other_message; /* e.g. "declared here" */
     struct Diag *next;
@@ -27,8 +27,8 @@ typedef struct DiagList {
     Arena *arena;
     const SourceSet *sources;
     Diag *first, *last;
-    uint32_t errors;  /* how many errors were reported, the ones above the limit included */
-    uint32_t limit;   /* how many are kept; 50 */
+    uint32_t errors; /* how many errors were reported, the ones above the limit included */
+    uint32_t limit;  /* how many are kept; 50 */
 } DiagList;
 
 void diag_init(DiagList *list, Arena *arena, const SourceSet *sources);

@@ -19,11 +19,12 @@ typedef struct Span {
 
 /* One file. Owned by the SourceSet that loaded it. */
 typedef struct Source {
-    const char *name;      /* as the user named it; what messages print */
-    const char *text;      /* len bytes, then a NUL that belongs to no token */
-    uint32_t len;          /* bytes */
-    uint32_t base;         /* global offset of text[0] */
-    uint32_t line_base;    /* lines of the files before it: the compilation's text is its files one after the other, a newline between them */
+    const char *name; /* as the user named it; what messages print */
+    const char *text; /* len bytes, then a NUL that belongs to no token */
+    uint32_t len;     /* bytes */
+    uint32_t base;    /* global offset of text[0] */
+    uint32_t
+        line_base; /* lines of the files before it: the compilation's text is its files one after the other, a newline between them */
     uint32_t *line_starts; /* byte offset of each line's first byte, made on first use; line_count entries */
     uint32_t line_count;
     struct Source *next;

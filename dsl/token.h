@@ -11,8 +11,9 @@
 enum {
     TOKEN_FIRST = 1, /* the first token of its line */
     TOKEN_BLOCK = 2, /* STR_BEG: opens a """ block */
-    TOKEN_LIST = 8,  /* LBRACE, in a TokenTrace: around statements, fields, arms or bodies, not a map or an `if` expression */
-    TOKEN_CUT = 4,   /* BAD: the rest of the line was lost with it, closing brackets included */
+    TOKEN_LIST =
+        8, /* LBRACE, in a TokenTrace: around statements, fields, arms or bodies, not a map or an `if` expression */
+    TOKEN_CUT = 4, /* BAD: the rest of the line was lost with it, closing brackets included */
 };
 
 typedef struct Token {

@@ -332,12 +332,11 @@ void type_init_core(Check *c)
 const Type *type_core_named(const Check *c, const char *name)
 {
     const CoreTypes *core = c->core;
-    const Type *named[] = {core->boolean,     core->integer,    core->floating,    core->duration,
-                           core->time,        core->string,     core->bytes,       core->json,
-                           core->exec_result, core->patch,      core->match,       core->http_response,
-                           core->timeout,     core->tool_error, core->task_failed, core->channel_closed,
-                           core->bad_value,   core->lost,       core->denied,      core->listener,
-                           core->stream};
+    const Type *named[] = {
+        core->boolean, core->integer,    core->floating,    core->duration,       core->time,      core->string,
+        core->bytes,   core->json,       core->exec_result, core->patch,          core->match,     core->http_response,
+        core->timeout, core->tool_error, core->task_failed, core->channel_closed, core->bad_value, core->lost,
+        core->denied,  core->listener,   core->stream};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (strcmp(named[i]->name, name) == 0) return named[i];
     }

@@ -11,10 +11,10 @@
 #include "diag.h"
 
 typedef enum TypeKind {
-    TYPE_BAD,      /* an error was reported; compatible with everything, silently */
-    TYPE_NOTHING,  /* the result of what gives no value */
-    TYPE_NULL,     /* the literal null before its surroundings give it a type */
-    TYPE_NEVER,    /* reserved */
+    TYPE_BAD,     /* an error was reported; compatible with everything, silently */
+    TYPE_NOTHING, /* the result of what gives no value */
+    TYPE_NULL,    /* the literal null before its surroundings give it a type */
+    TYPE_NEVER,   /* reserved */
     TYPE_BOOL,
     TYPE_INT,
     TYPE_FLOAT,
@@ -28,20 +28,20 @@ typedef enum TypeKind {
     TYPE_OPTIONAL, /* elem */
     TYPE_RECORD,   /* decl, or a built-in record (ExecResult, Patch) or parallel's with decl NULL: name, fields */
     TYPE_ENUM,     /* decl, or race's with decl NULL: cases */
-    TYPE_ERROR,    /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
+    TYPE_ERROR, /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
     TYPE_ANY_ERROR, /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
-    TYPE_TASK,     /* elem: the workflow's result */
-    TYPE_CHANNEL,  /* elem: what it carries */
-    TYPE_LISTENER, /* where connections are accepted */
-    TYPE_STREAM,   /* a connection, or the standard input */
+    TYPE_TASK,      /* elem: the workflow's result */
+    TYPE_CHANNEL,   /* elem: what it carries */
+    TYPE_LISTENER,  /* where connections are accepted */
+    TYPE_STREAM,    /* a connection, or the standard input */
 } TypeKind;
 
 typedef struct TypeField {
     const char *name;
     const Type *type;
-    const Expr *value;   /* default or NULL */
-    Span span;           /* where it is declared; len 0 for built-ins */
-    const char *doc;     /* its doc comment or NULL */
+    const Expr *value; /* default or NULL */
+    Span span;         /* where it is declared; len 0 for built-ins */
+    const char *doc;   /* its doc comment or NULL */
 } TypeField;
 
 typedef struct TypeCase {
@@ -54,64 +54,177 @@ typedef struct TypeCase {
 
 struct Type {
     TypeKind kind;
-    const char *name;      /* as people write it: "list<Step>?"; what messages print */
+    const char *name; /* as people write it: "list<Step>?"; what messages print */
     const Type *elem, *key;
-    Decl *decl;            /* user-defined record, enum, error */
-    TypeField *fields;     /* record, error (message first) */
+    Decl *decl;        /* user-defined record, enum, error */
+    TypeField *fields; /* record, error (message first) */
     uint32_t field_count;
-    TypeCase *cases;       /* enum */
+    TypeCase *cases; /* enum */
     uint32_t case_count;
-    uint32_t id;           /* dense number, order of creation: deterministic names in the output */
-    bool scalar;           /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
-    struct Type *next;     /* all interned types in order of creation */
+    uint32_t id; /* dense number, order of creation: deterministic names in the output */
+    bool
+        scalar; /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
+    struct Type *next; /* all interned types in order of creation */
 };
 
 /* A local variable, parameter or binding of one fn or workflow. One per declaration: shadowing is refused, so names are unique within
  * the body but for `_` and for disjoint scopes. */
 struct Variable {
     const char *name;
-    const Type *type;      /* declared type; uses may be narrowed (Expr.type) */
+    const Type *type; /* declared type; uses may be narrowed (Expr.type) */
     Span span;
-    bool mutable;          /* var */
+    bool mutable; /* var */
     bool param;
-    uint32_t id;           /* dense within its fn or workflow; parameters first, in order */
+    uint32_t id; /* dense within its fn or workflow; parameters first, in order */
     Variable *next;
 };
 
 /* Effects and methods that the language brings. Ids are the contract between check and lower. */
 typedef enum BuiltinId {
     /* effects written with yield */
-    BI_SLEEP, BI_SLEEP_UNTIL, BI_JOIN, BI_APPROVE, BI_EXEC, BI_HTTP, BI_SECRET, BI_READ_FILE, BI_WRITE_FILE, BI_PREVIEW, BI_APPLY, BI_COMMIT, BI_LLM,
-    BI_ASK, BI_SIGNAL,
+    BI_SLEEP,
+    BI_SLEEP_UNTIL,
+    BI_JOIN,
+    BI_APPROVE,
+    BI_EXEC,
+    BI_HTTP,
+    BI_SECRET,
+    BI_READ_FILE,
+    BI_WRITE_FILE,
+    BI_PREVIEW,
+    BI_APPLY,
+    BI_COMMIT,
+    BI_LLM,
+    BI_ASK,
+    BI_SIGNAL,
     /* descriptors: listeners and streams */
-    BI_LISTEN, BI_ACCEPT, BI_CONNECT, BI_STDIN, BI_READABLE, BI_WRITABLE, BI_READ, BI_READ_LINE, BI_WRITE,
-    BI_LISTENER_ADDRESS, BI_STREAM_ADDRESS,
+    BI_LISTEN,
+    BI_ACCEPT,
+    BI_CONNECT,
+    BI_STDIN,
+    BI_READABLE,
+    BI_WRITABLE,
+    BI_READ,
+    BI_READ_LINE,
+    BI_WRITE,
+    BI_LISTENER_ADDRESS,
+    BI_STREAM_ADDRESS,
     /* effects that stand behind `with` */
-    BI_LOCK, BI_SEMAPHORE, BI_DEADLINE,
+    BI_LOCK,
+    BI_SEMAPHORE,
+    BI_DEADLINE,
     /* effects written as methods of a channel; argv[0] is the channel */
-    BI_SEND, BI_RECV, BI_CHANNEL_CLOSE,
+    BI_SEND,
+    BI_RECV,
+    BI_CHANNEL_CLOSE,
     BI_CHANNEL, /* channel(n): makes one */
     /* effects that give their answer at once; those that give a value are written with yield too */
-    BI_CLOSE, BI_KILL, BI_SELF, BI_NOW, BI_RANDOM, BI_RANDOM_INT, BI_UUID, BI_PRINT, BI_LOG, BI_EMIT, BI_SAVE,
+    BI_CLOSE,
+    BI_KILL,
+    BI_SELF,
+    BI_NOW,
+    BI_RANDOM,
+    BI_RANDOM_INT,
+    BI_UUID,
+    BI_PRINT,
+    BI_LOG,
+    BI_EMIT,
+    BI_SAVE,
     /* methods; argv[0] is the receiver */
-    BI_STRING_LEN, BI_STRING_BYTE_LEN, BI_STRING_SLICE, BI_STRING_TRIM, BI_STRING_TRIM_START, BI_STRING_TRIM_END, BI_STRING_LINES,
-    BI_STRING_CHARS, BI_STRING_SPLIT, BI_STRING_CONTAINS, BI_STRING_STARTS_WITH, BI_STRING_ENDS_WITH, BI_STRING_INDEX_OF,
-    BI_STRING_REPLACE, BI_STRING_REPEAT, BI_STRING_PAD_START, BI_STRING_PAD_END, BI_STRING_TO_UPPER, BI_STRING_TO_LOWER,
-    BI_STRING_MATCHES, BI_STRING_FIND_MATCH, BI_STRING_FIND_MATCHES, BI_STRING_REPLACE_MATCHES, BI_STRING_SPLIT_MATCHES,
-    BI_PARSE_INT, BI_PARSE_FLOAT, BI_PARSE_TIME, BI_PARSE_DURATION, BI_PARSE_JSON,
-    BI_LIST_LEN, BI_LIST_PUSH, BI_LIST_CONCAT, BI_LIST_GET, BI_LIST_SET, BI_LIST_INSERT, BI_LIST_REMOVE, BI_LIST_SLICE,
-    BI_LIST_FIRST, BI_LIST_LAST, BI_LIST_JOIN, BI_LIST_CONTAINS, BI_LIST_INDEX_OF, BI_LIST_REVERSE, BI_LIST_SORT, BI_LIST_UNIQUE,
-    BI_LIST_FLATTEN, BI_LIST_COMPACT, BI_LIST_SUM, BI_LIST_MIN, BI_LIST_MAX,
-    BI_LIST_MAP, BI_LIST_FILTER, BI_LIST_FIND, BI_LIST_ANY, BI_LIST_ALL, BI_LIST_COUNT, BI_LIST_SORT_BY, BI_LIST_GROUP_BY, /* with an inline function */
-    BI_MAP_MAP_VALUES, BI_MAP_FILTER_KEYS,
-    BI_MAP_LEN, BI_MAP_GET, BI_MAP_SET, BI_MAP_REMOVE, BI_MAP_CONTAINS, BI_MAP_KEYS, BI_MAP_VALUES, BI_MAP_MERGE,
+    BI_STRING_LEN,
+    BI_STRING_BYTE_LEN,
+    BI_STRING_SLICE,
+    BI_STRING_TRIM,
+    BI_STRING_TRIM_START,
+    BI_STRING_TRIM_END,
+    BI_STRING_LINES,
+    BI_STRING_CHARS,
+    BI_STRING_SPLIT,
+    BI_STRING_CONTAINS,
+    BI_STRING_STARTS_WITH,
+    BI_STRING_ENDS_WITH,
+    BI_STRING_INDEX_OF,
+    BI_STRING_REPLACE,
+    BI_STRING_REPEAT,
+    BI_STRING_PAD_START,
+    BI_STRING_PAD_END,
+    BI_STRING_TO_UPPER,
+    BI_STRING_TO_LOWER,
+    BI_STRING_MATCHES,
+    BI_STRING_FIND_MATCH,
+    BI_STRING_FIND_MATCHES,
+    BI_STRING_REPLACE_MATCHES,
+    BI_STRING_SPLIT_MATCHES,
+    BI_PARSE_INT,
+    BI_PARSE_FLOAT,
+    BI_PARSE_TIME,
+    BI_PARSE_DURATION,
+    BI_PARSE_JSON,
+    BI_LIST_LEN,
+    BI_LIST_PUSH,
+    BI_LIST_CONCAT,
+    BI_LIST_GET,
+    BI_LIST_SET,
+    BI_LIST_INSERT,
+    BI_LIST_REMOVE,
+    BI_LIST_SLICE,
+    BI_LIST_FIRST,
+    BI_LIST_LAST,
+    BI_LIST_JOIN,
+    BI_LIST_CONTAINS,
+    BI_LIST_INDEX_OF,
+    BI_LIST_REVERSE,
+    BI_LIST_SORT,
+    BI_LIST_UNIQUE,
+    BI_LIST_FLATTEN,
+    BI_LIST_COMPACT,
+    BI_LIST_SUM,
+    BI_LIST_MIN,
+    BI_LIST_MAX,
+    BI_LIST_MAP,
+    BI_LIST_FILTER,
+    BI_LIST_FIND,
+    BI_LIST_ANY,
+    BI_LIST_ALL,
+    BI_LIST_COUNT,
+    BI_LIST_SORT_BY,
+    BI_LIST_GROUP_BY, /* with an inline function */
+    BI_MAP_MAP_VALUES,
+    BI_MAP_FILTER_KEYS,
+    BI_MAP_LEN,
+    BI_MAP_GET,
+    BI_MAP_SET,
+    BI_MAP_REMOVE,
+    BI_MAP_CONTAINS,
+    BI_MAP_KEYS,
+    BI_MAP_VALUES,
+    BI_MAP_MERGE,
     BI_TO_INT,   /* float.to_int() */
     BI_TO_FLOAT, /* int.to_float() */
-    BI_FLOAT_FLOOR, BI_FLOAT_CEIL, BI_FLOAT_ROUND, BI_FLOAT_SQRT, BI_FLOAT_FORMAT, BI_FLOAT_ABS, BI_FLOAT_MIN, BI_FLOAT_MAX,
-    BI_INT_ABS, BI_INT_MIN, BI_INT_MAX,
-    BI_TIME_YEAR, BI_TIME_MONTH, BI_TIME_DAY, BI_TIME_HOUR, BI_TIME_MINUTE, BI_TIME_SECOND, BI_TIME_WEEKDAY, BI_TIME_UNIX_MS,
-    BI_DURATION_TO_MS, BI_DURATION_TO_SECONDS,
-    BI_JSON_GET, BI_JSON_DECODE, BI_JSON_KIND,
+    BI_FLOAT_FLOOR,
+    BI_FLOAT_CEIL,
+    BI_FLOAT_ROUND,
+    BI_FLOAT_SQRT,
+    BI_FLOAT_FORMAT,
+    BI_FLOAT_ABS,
+    BI_FLOAT_MIN,
+    BI_FLOAT_MAX,
+    BI_INT_ABS,
+    BI_INT_MIN,
+    BI_INT_MAX,
+    BI_TIME_YEAR,
+    BI_TIME_MONTH,
+    BI_TIME_DAY,
+    BI_TIME_HOUR,
+    BI_TIME_MINUTE,
+    BI_TIME_SECOND,
+    BI_TIME_WEEKDAY,
+    BI_TIME_UNIX_MS,
+    BI_DURATION_TO_MS,
+    BI_DURATION_TO_SECONDS,
+    BI_JSON_GET,
+    BI_JSON_DECODE,
+    BI_JSON_KIND,
     BI_OPTIONAL_OR, /* T?.or(T) */
     BI_TO_JSON,     /* every printable type */
     BI_TO_STRING,   /* every printable type */
@@ -120,22 +233,23 @@ typedef enum BuiltinId {
 
 typedef struct BuiltinParam {
     const char *name;
-    const char *type;      /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements;
+    const char *
+        type; /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements;
                             * "T => bool": an inline function of T. What it gives is "bool", any type ("U" in the result's notation), or a
                             * type that is "ordered" or a "key" (U too) */
-    bool optional;         /* may be left out: argv holds NULL */
+    bool optional; /* may be left out: argv holds NULL */
 } BuiltinParam;
 
 struct Builtin {
     BuiltinId id;
     const char *name;
-    TypeKind receiver;     /* methods: the receiver's kind; TYPE_BAD for effects */
-    bool suspends;         /* must be written with yield */
-    bool effect;           /* not allowed in a fn */
-    RepeatClass repeat;    /* effects */
+    TypeKind receiver;  /* methods: the receiver's kind; TYPE_BAD for effects */
+    bool suspends;      /* must be written with yield */
+    bool effect;        /* not allowed in a fn */
+    RepeatClass repeat; /* effects */
     const BuiltinParam *params;
-    uint32_t param_count;  /* without the receiver */
-    const char *result;    /* as BuiltinParam.type, or "nothing" */
+    uint32_t param_count; /* without the receiver */
+    const char *result;   /* as BuiltinParam.type, or "nothing" */
 };
 
 /* The errors that can escape a workflow or a call: declared errors and Denied; the always-possible ones are not listed. Sorted by
@@ -147,26 +261,28 @@ struct ErrorSet {
 
 /* The built-in types, by name, always present. */
 typedef struct CoreTypes {
-    const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json, *any_error;
+    const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json,
+        *any_error;
     const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
-    const Type *http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
-    const Type *patch;       /* Patch {path: string, diff: string} */
+    const Type *
+        http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
+    const Type *patch; /* Patch {path: string, diff: string} */
     const Type *listener, *stream;
-    const Type *match;       /* Match {text: string, start: int, end: int, groups: list<string?>} */
+    const Type *match; /* Match {text: string, start: int, end: int, groups: list<string?>} */
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
     const Type *tool_error;  /* ToolError {tool: string, code: int} */
     const Type *task_failed; /* TaskFailed {task: string, kind: string} */
     const Type *channel_closed;
-    const Type *bad_value;   /* BadValue {path: string} */
+    const Type *bad_value; /* BadValue {path: string} */
     const Type *lost;
     const Type *denied;
 } CoreTypes;
 
 typedef struct Program {
-    Module *modules;       /* the main one first */
+    Module *modules; /* the main one first */
     CoreTypes core;
-    Type *types;           /* every interned type, in order of creation, linked by next */
+    Type *types; /* every interned type, in order of creation, linked by next */
     uint32_t type_count;
     /* declarations of all modules in source order */
     Decl **decls;

@@ -447,7 +447,8 @@ static bool snapshot_fits(const TfyLoop *loop, const TfyHistory *history)
 
 static int refuse_snapshot(const TfyLoop *loop, const Run *run, char *error_text)
 {
-    snprintf(error_text, TFY_ERROR_TEXT, "the snapshot that run %s begins at was written by another program", run->uuid);
+    snprintf(error_text, TFY_ERROR_TEXT, "the snapshot that run %s begins at was written by another program",
+             run->uuid);
     return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 

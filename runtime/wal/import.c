@@ -110,7 +110,8 @@ static int begin_run(Importing *importing)
     const int64_t first_tid = log->next_tid;
     importing->run = history->run;
     importing->run.root = first_tid;
-    importing->run.parked_ms = importing->run.parked_at_ms = 0; /* its snapshot has another database's numbers: it is taken up from its records */
+    importing->run.parked_ms = importing->run.parked_at_ms =
+        0;                        /* its snapshot has another database's numbers: it is taken up from its records */
     importing->run.moved_lsn = 0; /* until its record has a number here */
     importing->run.imported = log->last + history->record_count;
     int code = queue_programs(importing);
