@@ -32,10 +32,11 @@ static int open_log(const TfyArgs *args, TfyLog **log)
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
-static int read_run(TfyLog *log, const char *run, TfyHistory **history)
+/* tail: from its newest snapshot on is enough. */
+static int read_run(TfyLog *log, const char *run, bool tail, TfyHistory **history)
 {
     char error[TFY_ERROR_TEXT] = "";
-    int code = tfy__history_read(log, run, history, error);
+    int code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
@@ -106,6 +107,23 @@ static int resume_program(const TfyArgs *args, const TfyHistory *history)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Runs that name every program that has something to do: those in memory when their process ended, and one for all that a program has
+ * parked, which its process looks after by itself. */
+static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
+{
+    int64_t *parked = NULL;
+    uint32_t parked_count = 0;
+    int code = tfy__log_unfinished(log, ids, count);
+    if (!code) code = tfy__log_parked_programs(log, &parked, &parked_count);
+    int64_t *all = code ? NULL : realloc(*ids, (*count + parked_count + 1) * sizeof **ids);
+    if (all) {
+        *ids = all;
+        for (uint32_t i = 0; i < parked_count; i++) all[(*count)++] = parked[i];
+    }
+    free(parked);
+    return code || all ? code : TFY_E_NOMEM;
+}
+
 /* Every unfinished run, program by program: one process at a time may write the database. */
 static int resume_all(const TfyArgs *args)
 {
@@ -114,12 +132,14 @@ static int resume_all(const TfyArgs *args)
     uint32_t count = 0;
     int status = open_log(args, &log);
     if (status != EXIT_DONE) return status;
-    if (tfy__log_unfinished(log, &ids, &count) != TFY_OK) count = 0;
+    const int code = find_unfinished(log, &ids, &count);
+    if (code)
+        status = tfy__fail(tfy__exit_status(code), "the unfinished runs of %s cannot be read", tfy__db_path(args));
     TfyHistory **histories = calloc(count + 1, sizeof *histories);
     for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
         char id[24];
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        status = read_run(log, id, &histories[i]);
+        status = read_run(log, id, true, &histories[i]);
     }
     tfy__log_close(log, false);
     const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
@@ -146,7 +166,7 @@ static int continue_as(const TfyArgs *args, const char *command)
     char run[37], *program = NULL;
     int status = open_log(args, &log);
     if (status != EXIT_DONE) return status;
-    status = read_run(log, run_of(args), &history);
+    status = read_run(log, run_of(args), strcmp(command, "resume") == 0, &history);
     tfy__log_close(log, false);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);

@@ -261,6 +261,9 @@ static int report_waiting(Session *session, const char *run)
                  count > signals ? "answer" : "send them", session->command, run);
         /* Steps in doubt are told here only. */
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
+    } else if (tfy__any_parked(session->loop)) {
+        tfy__say("what is left waits, out of memory; '%s doctor' says for what, then go on with: %s resume %s",
+                 session->command, session->command, run);
     }
     free(text);
     print_deadlock(session); /* of other runs that were taken up too */
@@ -410,11 +413,27 @@ static int already_ended(const TfyHistory *history, const char *run)
                                                                 : "failed");
 }
 
+/* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
+static int explain_worktree(const Session *session, const TfyHistory *tail, const char *run)
+{
+    const char *root = session->args->option[OPT_ROOT] ? session->args->option[OPT_ROOT] : ".";
+    TfyHistory *whole = NULL;
+    if (!tail->snapshot) {
+        tfy__explain_worktree(tail, root);
+        return EXIT_DONE;
+    }
+    if (!tfy__touches_worktree(tail)) return EXIT_DONE;
+    const int status = read_history(session->db_path, run, false, &whole, NULL);
+    if (status == EXIT_DONE) tfy__explain_worktree(whole, root);
+    tfy__history_free(whole);
+    return status;
+}
+
 static int resume_one(Session *session, const char *name)
 {
     TfyHistory *history = NULL;
     char run[37], error[TFY_ERROR_TEXT] = "";
-    int status = read_history(session->db_path, name, false, &history, NULL);
+    int status = read_history(session->db_path, name, true, &history, NULL);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
     int64_t root = history->run.root;
@@ -424,9 +443,9 @@ static int resume_one(Session *session, const char *name)
         tfy__history_free(history);
         return status;
     }
-    tfy__explain_worktree(history, session->args->option[OPT_ROOT] ? session->args->option[OPT_ROOT] : ".");
+    status = explain_worktree(session, history, run);
     tfy__history_free(history);
-    status = open_session(session);
+    if (status == EXIT_DONE) status = open_session(session);
     if (status != EXIT_DONE) return status;
     bool with = session->args->option[OPT_WITH] != NULL;
     int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
@@ -456,7 +475,7 @@ static int resume_all(Session *session)
     }
     code = tfy_run(session->loop);
     if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
-    bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0;
+    bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0 || tfy__any_parked(session->loop);
     return close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
 }
 

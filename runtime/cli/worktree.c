@@ -71,6 +71,13 @@ static void take_result(Expected *expected, const TfyLogRecord *record)
     json_decref(whole);
 }
 
+bool tfy__touches_worktree(const TfyHistory *history)
+{
+    /* A run that was moved did some of its work as another program. */
+    return history->run.moved_lsn || strstr(history->program_source, "preview") ||
+           strstr(history->program_source, "commit");
+}
+
 static void read_expected(const TfyHistory *history, Expected *expected)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {

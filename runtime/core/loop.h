@@ -49,6 +49,7 @@ void tfy__interrupt(TfyLoop *loop);
 /* Why tfy_run returned with work left: the number of tasks that wait for people or signals, and a sentence for each (malloc'ed, with the command to type). */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals,
                                  char **text); /* both may be NULL; signals: how many of them wait for one */
+bool tfy__any_parked(const TfyLoop *loop);     /* others may wait too: runs of the program that have left memory */
 
 /* A question to a person, shown once its record is durable. Valid during the callback only. */
 typedef struct TfyQuestion {

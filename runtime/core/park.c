@@ -283,6 +283,11 @@ int tfy__park_init(TfyLoop *loop, char *error_text)
     return 0;
 }
 
+bool tfy__any_parked(const TfyLoop *loop)
+{
+    return loop->parked > 0;
+}
+
 int tfy__park_open(TfyLoop *loop)
 {
     TfyLogRun first = {.parked_ms = INT64_MAX};

@@ -94,6 +94,8 @@ int tfy__log_park(TfyLog *log, const TfyLogRun *run);
  * queued for them is not seen before it is committed. */
 int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
                         int64_t *next_ms);
+/* A parked run of each program that has some, for who wants to know the programs; *ids is malloc'ed. */
+int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count);
 /* A clock that is behind by less was corrected; who waits for less is not parked. */
 enum { TFY_AHEAD_MS = 60000 };
 

@@ -38,6 +38,35 @@ int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun 
     return code < 0 ? code : 0;
 }
 
+static int take_first(void *state, const TfyLogRun *run)
+{
+    *(int64_t *)state = run->id;
+    return 1;
+}
+
+int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count)
+{
+    int64_t last_run, programs = 0, last_tid;
+    *ids = NULL;
+    *count = 0;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, last_ids, &last_run, &programs, &last_tid);
+        if (!code && !(*ids = malloc((size_t)(programs + 1) * sizeof **ids))) code = TFY_E_NOMEM;
+        for (int64_t program = 1; code >= 0 && program <= programs; program++) {
+            code = TFY_STORE(log->store, TFY_CALL_READ, see_parked, program, INT64_MAX, take_first, &(*ids)[*count]);
+            if (code > 0) ++*count;
+        }
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (code >= 0) return 0;
+    free(*ids);
+    *ids = NULL;
+    return code;
+}
+
 /* ---- a clock that was set back ---- */
 
 typedef struct Ahead {

@@ -125,7 +125,7 @@ check "... and the rest is sound" ended 0
 # Killed around each commit: the run is as it was or compacted, and goes on.
 killed()
 {
-    rm -rf .tfy
+    if [ -e first ]; then rm -rf .tfy; else mv .tfy first; fi # no copy gets the number of its file, and so passes for it
     cp -r whole .tfy
     mv $db moved && mv moved $db.new && cp $db.new $db && tfy adopt >/dev/null 2>&1
     TFY_TEST_KILL=$1 tfy gc --compact >out 2>&1 && return 1

@@ -122,9 +122,9 @@ start tfy --db p.db run doze.tfy
 check "it is parked" within 10 is_parked
 kill -9 "$pid"
 finish 2>/dev/null
-sleep 1
-run tfy --db p.db resume last
-check "killed while it was parked, it goes on" printed "half"
+run timeout 60 tfy --db p.db resume --all
+check "killed while it was parked, it goes on with all that is unfinished" printed "half"
+check "until it waits for somebody" ended 75 "resume --all"
 run tfy --db p.db signal last more 6
 run tfy --db p.db resume last
 check "to its end" printed_exactly 1006
