@@ -169,9 +169,12 @@ static SimEntry *entry_new(const TfyCall *call)
     return entry;
 }
 
-/* What the tool comes to is known when it begins; whether anybody hears of it is another matter. */
+/* What the tool comes to is known when it begins; whether anybody hears of it is another matter. The tool is outside: it does not run out of the
+ * process's memory. */
 static void foresee(TfyCall *call, SimEntry *entry)
 {
+    const uint64_t no_memory = sim.plan.no_memory;
+    sim.plan.no_memory = 0;
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
@@ -187,6 +190,7 @@ static void foresee(TfyCall *call, SimEntry *entry)
         entry->value = json.data;
     }
     if (heap->temp_count > mark) tfy__cut(heap, mark);
+    sim.plan.no_memory = no_memory;
 }
 
 /* w4 */
