@@ -15,6 +15,7 @@
 
 #include "import.h"
 #include "log_state.h"
+#include "move.h"
 
 enum { PROBES_MAX = 1 << 20 };
 
@@ -32,7 +33,10 @@ typedef struct Found {
     TfyLogRun run;
     int64_t cut;     /* records from this one on are not taken; INT64_MAX: all are */
     int64_t program; /* its row; 0: unknown */
-    bool ended;
+    int64_t moved;   /* the record that gave it that program, as its row says; 0: none did */
+    uint8_t
+        hash[16]; /* of the program that its kept records end with, where a move names it (hashed); that counts more */
+    bool ended, hashed;
 } Found;
 
 typedef struct Salvage {
@@ -277,12 +281,13 @@ static int place_record(Salvage *salvage, size_t index)
 static void ask_row(Salvage *salvage, Found *found)
 {
     sqlite3_stmt *row = NULL;
-    if (sqlite3_prepare_v2(salvage->from, "SELECT program,state,ended FROM run NOT INDEXED WHERE uuid=?", -1, &row,
-                           NULL) == SQLITE_OK) {
+    if (sqlite3_prepare_v2(salvage->from, "SELECT program,state,ended,moved FROM run NOT INDEXED WHERE uuid=?", -1,
+                           &row, NULL) == SQLITE_OK) {
         sqlite3_bind_blob(row, 1, found->run.uuid, 16, SQLITE_STATIC);
         if (sqlite3_step(row) == SQLITE_ROW) {
             const int state = sqlite3_column_int(row, 1);
             found->program = sqlite3_column_int64(row, 0);
+            found->moved = sqlite3_column_int64(row, 3);
             if (found->ended && state > TFY_TASK_COMPLETED && state <= TFY_TASK_CANCELLED) found->run.state = state;
             if (!found->ended && state >= TFY_TASK_COMPLETED && found->cut == INT64_MAX)
                 found->cut = salvage->records[salvage->count - 1].lsn + 1; /* its end is lost */
@@ -318,30 +323,86 @@ static bool copy_program(TfyHistory *history, const char *tfyc, const char *sour
     return history->program_tfyc && history->program_source && history->program_layout;
 }
 
-/* Its row, if its sum is right; else something that stands in for it. */
+/* The row of a program whose sum is right, by its number or, unless that is NULL, by its hash. Its texts stand in the statement, which the
+ * caller finalizes. */
+static bool find_program(Salvage *salvage, int64_t id, const uint8_t *hash, sqlite3_stmt **row,
+                         TfyStoreProgram *program)
+{
+    static const char sql[] = "SELECT id,hash,tfyc,source,layout,sum FROM program NOT INDEXED"
+                              " WHERE CASE WHEN ?2 IS NULL THEN id=?1 ELSE hash=?2 END";
+    if (sqlite3_prepare_v2(salvage->from, sql, -1, row, NULL) != SQLITE_OK) return false;
+    sqlite3_bind_int64(*row, 1, id);
+    if (hash) sqlite3_bind_blob(*row, 2, hash, 16, SQLITE_STATIC);
+    if (sqlite3_step(*row) != SQLITE_ROW || sqlite3_column_bytes(*row, 1) != 16) return false;
+    *program = (TfyStoreProgram){.id = sqlite3_column_int64(*row, 0),
+                                 .tfyc = (const char *)sqlite3_column_text(*row, 2),
+                                 .source = (const char *)sqlite3_column_text(*row, 3),
+                                 .layout = (const char *)sqlite3_column_text(*row, 4)};
+    memcpy(program->hash, sqlite3_column_blob(*row, 1), 16);
+    return program->tfyc && program->source && program->layout &&
+           (uint64_t)sqlite3_column_int64(*row, 5) == tfy__store_sum_program(program);
+}
+
+static bool has_program(Salvage *salvage, const uint8_t hash[16])
+{
+    sqlite3_stmt *row = NULL;
+    TfyStoreProgram program;
+    const bool has = find_program(salvage, 0, hash, &row, &program);
+    sqlite3_finalize(row);
+    return has;
+}
+
+/* Numbers of points are those of the program that the run had at the time: it ends before a move whose programs are not both there, and what is
+ * left of it has the program that the last move in it led to. */
+static void ask_moves(Salvage *salvage, uint32_t run)
+{
+    Found *found = &salvage->runs[run];
+    for (size_t i = 0; i < salvage->count; i++) {
+        const TfyLogRecord *record = &salvage->records[i];
+        uint8_t from[16], to[16];
+        if (record->type != TFY_R_MOVED || salvage->owners[i] == NOBODY) continue;
+        if (salvage->tasks[salvage->owners[i]].run != run || !tfy__move_hashes(record, from, to)) continue;
+        if (record->lsn < found->cut && !(has_program(salvage, from) && has_program(salvage, to)))
+            found->cut = record->lsn;
+        found->hashed = true;
+        memcpy(found->hash, record->lsn < found->cut ? to : from, sizeof found->hash);
+        if (record->lsn >= found->cut) return;
+    }
+    if (!found->hashed && found->moved >= found->cut) found->program = 0;
+}
+
+/* Its own, if the row's sum is right; else something that stands in for it. */
 static bool take_program(Salvage *salvage, const Found *found, TfyHistory *history, bool *missing)
 {
     sqlite3_stmt *row = NULL;
-    bool fine = false;
-    *missing = true;
-    if (sqlite3_prepare_v2(salvage->from, "SELECT id,hash,tfyc,source,layout,sum FROM program WHERE id=?", -1, &row,
-                           NULL) == SQLITE_OK) {
-        sqlite3_bind_int64(row, 1, found->program);
-        if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_bytes(row, 1) == 16 && sqlite3_column_text(row, 2) &&
-            sqlite3_column_text(row, 3) && sqlite3_column_text(row, 4)) {
-            TfyStoreProgram program = {.id = sqlite3_column_int64(row, 0),
-                                       .tfyc = (const char *)sqlite3_column_text(row, 2),
-                                       .source = (const char *)sqlite3_column_text(row, 3),
-                                       .layout = (const char *)sqlite3_column_text(row, 4)};
-            memcpy(program.hash, sqlite3_column_blob(row, 1), 16);
-            memcpy(history->program_hash, program.hash, 16);
-            *missing = (uint64_t)sqlite3_column_int64(row, 5) != tfy__store_sum_program(&program);
-            if (!*missing) fine = copy_program(history, program.tfyc, program.source, program.layout);
-        }
+    TfyStoreProgram program;
+    bool fine;
+    *missing = !find_program(salvage, found->program, found->hashed ? found->hash : NULL, &row, &program);
+    if (*missing) {
+        memset(history->program_hash, 0, 16);
+        fine = copy_program(history, "", "", "{}");
+    } else {
+        memcpy(history->program_hash, program.hash, 16);
+        fine = copy_program(history, program.tfyc, program.source, program.layout);
     }
     sqlite3_finalize(row);
-    if (*missing) memset(history->program_hash, 0, 16);
-    return fine || (*missing && copy_program(history, "", "", "{}"));
+    return fine;
+}
+
+/* The programs it had before. */
+static bool take_moves(Salvage *salvage, TfyHistory *history)
+{
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < history->record_count; i++) {
+        uint8_t from[16], to[16];
+        sqlite3_stmt *row = NULL;
+        TfyStoreProgram program;
+        if (history->records[i].type != TFY_R_MOVED) continue;
+        fine = tfy__move_hashes(&history->records[i], from, to) && find_program(salvage, 0, from, &row, &program) &&
+               tfy__history_add_move(history, i, &program) == 0;
+        sqlite3_finalize(row);
+    }
+    return fine;
 }
 
 /* The kept records of a run as a history. Payloads stay the salvage's. */
@@ -425,14 +486,16 @@ static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_te
     TfyHistory history = {0};
     TfyLogRecord ends[2];
     tfy__uuid_text(found->run.uuid, report->uuid);
+    ask_moves(salvage, run);
     if (!found->ended || found->cut != INT64_MAX) found->run.state = TFY_TASK_READY;
     report->cut = found->cut != INT64_MAX;
-    bool fine =
-        fill_history(salvage, run, &history, report) && take_program(salvage, found, &history, &report->no_program);
+    bool fine = fill_history(salvage, run, &history, report) &&
+                take_program(salvage, found, &history, &report->no_program) && take_moves(salvage, &history);
     if (fine && report->cut) fine = end_history(&history, ends);
     int code = fine ? tfy__import_check(&history, error_text) : TFY_E_NOMEM;
     if (!code) code = tfy__import_run(log, &history, &salvage->result->doubts, error_text);
     if (!code) code = tfy__log_sync(log);
+    tfy__history_forget_moves(&history);
     free(history.tasks);
     free(history.records);
     free(history.record_tasks);

@@ -138,6 +138,20 @@ check "... and one that is not there" bad 's/"before"/"behind"/' '*.run'
 check "... and a move from another one" bad 's/"from":"./"from":"x/' '*.wal'
 check "... and an end that it had not" bad 's/"state": 12,/"state": 2,/' '*.run'
 
+# Out of a damaged database too, as long as both programs can be read.
+run tfy salvage .tfy/runs.db whole.db
+check "salvage takes out a run that was moved" ended 0
+check "... with both programs" [ "$(sqlite3 whole.db 'select count(*), (select moved>0 from run) from program')" = "2|1" ]
+run tfy replay last --db whole.db
+check "... and it replays" printed " 0 divergences"
+cp .tfy/runs.db less.db
+sqlite3 less.db "update program set source=source || ' ' where id=1"
+run tfy salvage less.db part.db --json
+check "without the old program it ends before the move" printed '"cut": true'
+check "... which is not in it" [ "$(sqlite3 part.db 'select count(*) from wal where type=35')" = 0 ]
+run tfy verify --db part.db
+check "... and what is left is sound" ended 0
+
 # Taken out into an archive, it is there as it was here.
 run tfy gc --keep 0 --archive old.db
 run tfy replay last --db old.db
