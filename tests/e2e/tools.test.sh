@@ -35,12 +35,12 @@ check "a tool that is missing" printed "error: "
 check "... is named" printed "no-such-tool"
 tool --argv '[]'
 check "no command at all" printed "error: "
-tool --argv '["sleep", "60"]' --bound 300ms
+tool --argv '["sleep", "60.0417"]' --bound 300ms
 check "a tool that hangs" printed_exactly '"timeout"'
-check "... is gone" sh -c '! pgrep -fx "sleep 60"'
-tool --argv '["sh", "-c", "trap \"\" TERM; sleep 61 & sleep 61"]' --bound 300ms
+check "... is gone" sh -c '! pgrep -fx "sleep 60.0417"'
+tool --argv '["sh", "-c", "trap \"\" TERM; sleep 61.0417 & sleep 61.0417"]' --bound 300ms
 check "a tool that ignores SIGTERM and leaves grandchildren" printed_exactly '"timeout"'
-check "... all gone" within 5 sh -c '! pgrep -fx "sleep 61"'
+check "... all gone" within 5 sh -c '! pgrep -fx "sleep 61.0417"'
 tool --argv '["sh", "-c", "head -c 200000000 /dev/zero"]'
 check "200 MB of output" printed "truncated true"
 tool --argv '["printf", "\\377\\376"]'
