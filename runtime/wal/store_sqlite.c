@@ -46,7 +46,8 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
     [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 AND parked=0 ORDER BY id",
     [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY parked",
-    [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>0 AND parked_at>?2 AND program=?1",
+    /* SQLite begins at the first of two lower bounds; the other one only says that the partial index has them all. */
+    [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>?2 AND parked_at>0 AND program=?1",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
 
