@@ -1045,6 +1045,8 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
+/* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or recorded. */
+bool tfy__loop_starved(TfyLoop *loop);
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__loop_fail_log(TfyLoop *loop,
                         int code); /* the log took no record: its own sentence, with how far it is safe */

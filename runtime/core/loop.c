@@ -473,7 +473,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
 /* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing happens at that place. So the
  * process ends as if it had been killed at its last commit. (A task that wants more than a task may have is another matter: that is recorded,
  * see memory.c.) */
-static bool starved(TfyLoop *loop)
+bool tfy__loop_starved(TfyLoop *loop)
 {
     if (loop->heap.ran_out)
         tfy__loop_fail(loop, TFY_E_NOMEM,
@@ -488,7 +488,7 @@ static int poll_events(TfyLoop *loop, bool block)
     if (!timeout_ns && !loop->watch_count) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
-    for (int i = 0; i < count && !starved(loop); i++) {
+    for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
         Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
         if (watch) watch->handler(watch->arg, events[i].events);
     }
@@ -503,7 +503,7 @@ static int turn(TfyLoop *loop, bool block)
     int64_t durable = tfy__log_durable(loop->log);
     wake_durable(loop);
     while (!loop->failure && tfy__step_work(loop)) happened++;
-    if (starved(loop)) return happened;
+    if (tfy__loop_starved(loop)) return happened;
     /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could wait for an event that
      * the first has consumed; and none at all when the disk was faster. */
     if (block && !ready(loop)) tfy__log_flush(loop->log);
@@ -517,9 +517,9 @@ static int turn(TfyLoop *loop, bool block)
     if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
     if (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
     if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
-    if (starved(loop)) return happened;
+    if (tfy__loop_starved(loop)) return happened;
     if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
-    if (starved(loop)) return happened;
+    if (tfy__loop_starved(loop)) return happened;
     tfy__log_flush(loop->log);
     wake_durable(loop);
     return happened + (tfy__log_durable(loop->log) != durable);

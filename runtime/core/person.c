@@ -282,6 +282,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     }
     if (!answer) answer = "yes";
     if (!tfy__person_answer_value(call->task, call->result, answer, &value)) {
+        if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
         answers_text(call->result, answers, sizeof answers);
         snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer,
@@ -328,6 +329,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     }
     if (done && call->result->kind != TFY_NOTHING &&
         (!value_json || !tfy__decode_text(call->task, call->result, value_json, strlen(value_json), &value, text))) {
+        if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name,
                  value_json ? text : "none was given");
         return TFY_E_INVALID;

@@ -209,6 +209,7 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
     TfyLoop *loop = cold->run->loop;
     char recorded[512], now[512];
     va_list args;
+    if (tfy__loop_starved(loop)) return; /* who has to do without a value goes another way */
     va_start(args, now_format);
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
@@ -514,13 +515,13 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     const size_t block_limit = loop->heap.block_limit;
     bool ok = true;
     loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
-    while (ok && run->cursor < run->history->record_count && !loop->failure && !loop->stepped_away) {
+    while (ok && run->cursor < run->history->record_count && !tfy__loop_starved(loop) && !loop->stepped_away) {
         ok = advance_owner(run);
         if (loop->out_first) tfy__out_flush(loop); /* a replay's ghosts */
     }
     loop->heap.block_limit = block_limit;
     if (!ok) return false;
-    if (!loop->failure && !loop->replay_only) history_finished(run);
+    if (!tfy__loop_starved(loop) && !loop->replay_only) history_finished(run);
     return true;
 }
 
@@ -605,8 +606,8 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
     if (code < 0) return code;
     tfy__park_resumed(run);
-    if (!replay_turns(loop, run) && !loop->failure) say_stuck(run);
-    if (loop->failure) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+    if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
+    if (tfy__loop_starved(loop)) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
 }
 

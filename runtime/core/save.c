@@ -110,7 +110,7 @@ bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table_text, const Tf
     tfy__buffer_char(&payload, '}');
     bool ok = !payload.failed;
     if (!ok) {
-        tfy__out_of_memory(task);
+        tfy__buffer_refused(task, &payload);
     } else if (recorded && strcmp(recorded->payload, payload.data) != 0) {
         tfy__history_diverge(cold, recorded, "it saves %s", payload.data);
         ok = false;

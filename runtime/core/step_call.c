@@ -118,6 +118,7 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     va_end(args);
     TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
     TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
+    if (out.failed) tfy__buffer_refused(task, &out);
     tfy__buffer_free(&out);
     if (text && name)
         tfy_fail(task, &tfy_type_tool_error, call->site->point->line,

@@ -143,6 +143,7 @@ void tfy__step_raise_timeout(Pending *pending)
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "%s had no answer in time", name);
     TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
+    if (out.failed) tfy__buffer_refused(task, &out);
     tfy__buffer_free(&out);
     bool doubt = pending->started && pending->call.site->tool->repeat == TFY_ONCE;
     if (text)

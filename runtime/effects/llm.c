@@ -410,7 +410,7 @@ static Asking *make_asking(Llm *llm, TfyCall *call)
         return asking;
     }
     free(asking);
-    if (!call->task->error) tfy__out_of_memory(call->task);
+    tfy__starved(call->task);
     return NULL;
 }
 
@@ -487,7 +487,7 @@ static bool replay(TfyTask *task, const TfySite *site, const char *text, size_t 
     const json_t *answer = json_object_get(payload, "answer");
     bool ok = false;
     if (!llm || !payload) {
-        tfy__out_of_memory(task);
+        tfy__starved(task);
     } else {
         const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
         count_again(llm, task, payload);

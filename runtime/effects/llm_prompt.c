@@ -115,7 +115,7 @@ json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit)
     if (find_texts(call, &texts)) {
         if (wants_json(call->result)) tfy__schema(&schema, call->result);
         request = build(&texts, &schema, misfit);
-        if (!request) tfy__out_of_memory(task);
+        if (!request) tfy__starved(task);
     }
     tfy__buffer_free(&schema);
     tfy_cut(task, mark);

@@ -219,7 +219,7 @@ static bool read_json(Reader *reader, const Path *path, const json_t *json, TfyV
     if (tfy__encode_json(&text, json)) {
         out->o = tfy__string_new(reader->task, &tfy_type_json, text.data, text.len);
     } else {
-        tfy__out_of_memory(reader->task);
+        tfy__buffer_refused(reader->task, &text);
     }
     tfy__buffer_free(&text);
     return out->o || stop(reader);
@@ -356,7 +356,7 @@ static bool read_fields(Reader *reader, const Path *path, uint8_t kind, const Tf
         Path member = {.up = path, .name = name, .depth = path->depth + 1};
         ok = read_field(reader, &member, &fields[i], json_object_get(json, name), &((TfyRecord *)record)->fields[i]);
     }
-    if (longer.failed) ok = tfy__out_of_memory(reader->task) || stop(reader);
+    if (longer.failed) ok = tfy__buffer_refused(reader->task, &longer) || stop(reader);
     tfy__buffer_free(&longer);
     return ok;
 }

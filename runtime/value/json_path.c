@@ -72,7 +72,7 @@ static json_t *tree_of(TfyTask *task, const TfyObj *json)
     const TfyString *text = (const TfyString *)json;
     tfy_charge(task, text->byte_len);
     json_t *tree = json_loadb(text->bytes, text->byte_len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    if (!tree) tfy__out_of_memory(task); /* the text is canonical, so it can be read */
+    if (!tree) tfy__starved(task); /* the text is canonical, so it can be read */
     return tree;
 }
 
@@ -111,7 +111,7 @@ bool tfy_json_decode(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *
     tfy__buffer_char(&root, '$');
     if (path && ((TfyString *)path)->bytes[0] != '[') tfy__buffer_char(&root, '.');
     if (path) tfy__buffer_add(&root, ((TfyString *)path)->bytes, ((TfyString *)path)->byte_len);
-    if (root.failed) tfy__out_of_memory(task);
+    if (root.failed) tfy__buffer_refused(task, &root);
     bool ok = tree && !task->error && (!path || follow(task, line, tree, (const TfyString *)path, &part)) &&
               tfy__decode_at(task, type, root.data, part, out, error);
     if (!ok && !task->error) raise_bad_value(task, line, error);

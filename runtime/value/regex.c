@@ -117,12 +117,13 @@ static bool compile(TfyTask *task, uint32_t line, const struct TfyRegexCache *ca
     out->code = pcre2_compile((PCRE2_SPTR)pattern->bytes, pattern->byte_len,
                               PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &error, &at,
                               cache->compile);
+    if (!out->code && error == PCRE2_ERROR_HEAP_FAILED) return tfy__starved(task);
     if (!out->code) return refuse_pattern(task, line, pattern, error, at);
     out->match = pcre2_match_data_create_from_pattern(out->code, NULL);
     out->pattern = malloc(pattern->byte_len + 1);
     if (!out->match || !out->pattern) {
         forget(out);
-        return tfy__out_of_memory(task);
+        return tfy__starved(task);
     }
     memcpy(out->pattern, pattern->bytes, pattern->byte_len);
     return true;
@@ -134,7 +135,7 @@ static Regex *find_regex(TfyTask *task, uint32_t line, const TfyString *pattern)
     struct TfyRegexCache *cache = cache_of(task->heap);
     Regex *oldest, made;
     if (!cache) {
-        tfy__out_of_memory(task);
+        tfy__starved(task);
         return NULL;
     }
     oldest = cache->kept;
@@ -172,7 +173,7 @@ static bool stop_search(const Search *search, int code)
                          "the pattern \"%.80s\" takes too many steps on this text of %u bytes; make it more exact",
                          search->pattern->bytes, search->text->byte_len);
     }
-    if (code == PCRE2_ERROR_NOMEMORY) return tfy__out_of_memory(search->task);
+    if (code == PCRE2_ERROR_NOMEMORY) return tfy__starved(search->task);
     pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof text);
     return tfy_panic(search->task, search->line, "the pattern \"%.80s\" cannot be used: %s", search->pattern->bytes,
                      text);
