@@ -281,7 +281,7 @@ struct Run {
     int64_t park_look_ns;
     struct Run *park_next;
     bool stuck_told; /* people know that nothing can move it any more */
-    bool in_log; /* tasks that have ended need not be at hand: the log knows them */
+    bool in_log;     /* tasks that have ended need not be at hand: the log knows them */
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
@@ -881,7 +881,8 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock;
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
  * nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
-int64_t tfy__step_due(const Pending *pending); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
+int64_t tfy__step_due(
+    const Pending *pending); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
 void tfy__step_arm(Pending *pending);                     /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
@@ -939,8 +940,8 @@ void tfy__memory_look(TfyLoop *loop); /* cancels tasks that are over the limit *
 
 /* deadlock.c */
 bool tfy__deadlocked(const TfyLoop *loop); /* of an idle loop: nothing can ever move any of its live tasks */
-int tfy__deadlock_record(TfyLoop *loop); /* leaves in the chains of stuck runs who waits for whom, and syncs */
-bool tfy__deadlock_tell(Run *run);       /* whether it is stuck; people are told, once: others may go on for long */
+int tfy__deadlock_record(TfyLoop *loop);   /* leaves in the chains of stuck runs who waits for whom, and syncs */
+bool tfy__deadlock_tell(Run *run);         /* whether it is stuck; people are told, once: others may go on for long */
 
 /* signal.c */
 SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made when it is missing; NULL: no memory */
