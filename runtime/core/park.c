@@ -219,9 +219,12 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     uint32_t count = 0;
     int64_t program = program_id(loop);
     loop->wake_due = false;
-    if (program < 0 || catch_up(loop, program) < 0) return 0;
-    int code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
-    if (code < 0) tfy__loop_fail(loop, code, "the parked runs cannot be read");
+    int code = program < 0 ? (int)program : catch_up(loop, program);
+    if (code >= 0)
+        code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
+    /* Nobody would look again. Of a log that failed the loop hears by itself. */
+    if (code < 0 && !tfy__log_error(loop->log)) tfy__loop_fail(loop, code, "the parked runs cannot be read");
+    if (code < 0) return 0;
     for (uint32_t i = 0; i < count && !loop->failure; i++) bring_back(loop, &due[i]);
     if (!loop->failure) tfy__park_arm(loop);
     return count;

@@ -25,9 +25,10 @@ crowd()
     pid=$(cat "pid.$owner")
 }
 runs() { sqlite3 -readonly runs.db 'select count(*) from run'; }
-held() # all but the owner; by name
+held() # all but the owner; by name, unless they come before it has written that down
 {
-    [ "$(sort -u statuses)" = 75 ] && [ "$(grep -l "is held by pid $pid (work); wait until it ends, or stop it" err.? | wc -l)" = 4 ] ||
+    [ "$(sort -u statuses)" = 75 ] && grep -q "is held by pid $pid (work)" err.? &&
+        [ "$(grep -lE "is held by (pid $pid \(work\)|another process); wait until it ends, or stop it" err.? | wc -l)" = 4 ] ||
         { cat err.?; return 1; }
 }
 
