@@ -209,6 +209,7 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
     TfyLoop *loop = cold->run->loop;
     char recorded[512], now[512];
     va_list args;
+    if (cold->task) tfy__sched_halt(cold->task);
     if (tfy__loop_starved(loop)) return; /* who has to do without a value goes another way */
     va_start(args, now_format);
     vsnprintf(now, sizeof now, now_format, args);
@@ -220,7 +221,6 @@ void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *no
     char where[128] = "";
     const char *file = tfy__line_file(loop->program, &line);
     if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
-    if (cold->task) tfy__sched_halt(cold->task);
     if (loop->report) loop->report->divergences++;
     tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
                    cold->run->uuid, recorded, where, now);
