@@ -67,31 +67,38 @@ static int take_member(void *state, const TfyStoreTask *row)
     return 0;
 }
 
-static Member *member_of(const Compacting *c, int64_t tid)
+static int64_t number_of(const Member *member)
+{
+    return member->tid;
+}
+
+static int64_t birth_of(const Member *member)
+{
+    return member->born;
+}
+
+static Member *find_member(const Compacting *c, int64_t (*key)(const Member *member), int64_t value)
 {
     size_t low = 0, high = c->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (c->members[middle].tid < tid)
+        if (key(&c->members[middle]) < value)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < c->count && c->members[low].tid == tid ? &c->members[low] : NULL;
+    return low < c->count && key(&c->members[low]) == value ? &c->members[low] : NULL;
+}
+
+static Member *member_of(const Compacting *c, int64_t tid)
+{
+    return find_member(c, number_of, tid);
 }
 
 /* The one that a record was the birth of. */
 static Member *born_of(const Compacting *c, int64_t lsn)
 {
-    size_t low = 0, high = c->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (c->members[middle].born < lsn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->count && c->members[low].born == lsn ? &c->members[low] : NULL;
+    return find_member(c, birth_of, lsn);
 }
 
 static void keep(Compacting *c, Member *member)
