@@ -54,6 +54,8 @@ bool sim_net_awake(void);         /* the poller has something to tell */
 bool sim_socket_ready(int fd, bool to_write);
 bool sim_socket_close(int fd);         /* false: it is none of these */
 bool sim_net_unlink(const char *name); /* the name of a Unix socket; false: there is none */
+bool sim_socket_listens(const SimSocket *listener, uint64_t serial); /* still: false: it was closed since */
+SimLink *sim_listener_link(SimSocket *listener); /* a new link that asks there; NULL: its queue is full */
 SimLink *sim_link(uint32_t number);
 uint64_t sim_socket_serial(int fd, uint32_t *link,
                            int *side); /* which socket a descriptor is, of all that ever were; 0: none */
@@ -66,10 +68,7 @@ int64_t sim_net_delay(uint32_t us); /* of something on its way, ns */
 
 /* peers.c */
 void sim_peers_visit(SimSocket *listener, uint64_t serial); /* from now on, until it closes */
-SimLink *sim_listener_link(
-    SimSocket *listener,
-    uint64_t serial); /* sockets.c: a new link that asks there; NULL: it is closed, or its queue is full */
-void sim_peer_serves(SimLink *link);  /* it answers at side 1 */
+void sim_peer_serves(SimLink *link);                        /* it answers at side 1 */
 void sim_peer_notices(SimLink *link); /* bytes, an end or a reset have arrived at its side, or there is room again */
 
 /* traffic.c */

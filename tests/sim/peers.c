@@ -30,7 +30,7 @@ struct SimPeer {
     bool over;
 };
 
-enum { VISITS_MAX = 400, GUESTS = 3 };
+enum { VISITS_MAX = 400, GUESTS = 3, NEXT_VISIT_US = 2000, NEXT_TRY_US = 40000 };
 
 static void act(SimEvent *event);
 
@@ -234,29 +234,45 @@ typedef struct Visits {
     uint32_t count;
 } Visits;
 
-static void plan_visit(Visits *visits);
+static void visit(SimEvent *event);
+
+static void plan_visit(Visits *visits, uint32_t within_us)
+{
+    if (visits->count >= VISITS_MAX) return;
+    int64_t delay_ns = 100000 + sim_net_delay(within_us);
+    sim_plan_event(delay_ns, sim_below(&sim.chance, 3), visit, visits, 0);
+}
+
+static uint32_t free_place(const Visits *visits)
+{
+    uint32_t place = 0;
+    while (place < GUESTS && visits->guests[place] && !visits->guests[place]->over) place++;
+    return place;
+}
+
+/* False: it is turned away, for those that gave up unaccepted still fill the queue. It counts as a visit, so that a
+ * program that never accepts is found out in the end. */
+static bool guest_comes(Visits *visits, uint32_t place)
+{
+    SimLink *link = sim_listener_link(visits->listener);
+    visits->count++;
+    if (!link) {
+        sim_trace("a visitor is turned away");
+        return false;
+    }
+    sim_trace("visitor %u comes", link->number);
+    visitor_comes(link);
+    visits->guests[place] = link->peer;
+    return true;
+}
 
 static void visit(SimEvent *event)
 {
     Visits *visits = event->arg;
-    uint32_t place = 0;
-    while (place < GUESTS && visits->guests[place] && !visits->guests[place]->over) place++;
-    if (place < GUESTS) {
-        SimLink *link = sim_listener_link(visits->listener, visits->serial);
-        if (!link) return; /* it has closed: there is always room for so few */
-        visits->count++;
-        sim_trace("visitor %u comes", link->number);
-        visitor_comes(link);
-        visits->guests[place] = link->peer;
-    }
-    plan_visit(visits);
-}
-
-static void plan_visit(Visits *visits)
-{
-    if (visits->count >= VISITS_MAX) return;
-    int64_t delay_ns = 100000 + sim_net_delay(2000);
-    sim_plan_event(delay_ns, sim_below(&sim.chance, 3), visit, visits, 0);
+    if (!sim_socket_listens(visits->listener, visits->serial)) return;
+    uint32_t place = free_place(visits);
+    bool turned_away = place < GUESTS && !guest_comes(visits, place);
+    plan_visit(visits, turned_away ? NEXT_TRY_US : NEXT_VISIT_US);
 }
 
 void sim_peers_visit(SimSocket *listener, uint64_t serial)
@@ -265,5 +281,5 @@ void sim_peers_visit(SimSocket *listener, uint64_t serial)
     if (!visits) abort();
     visits->listener = listener;
     visits->serial = serial;
-    plan_visit(visits);
+    plan_visit(visits, NEXT_VISIT_US);
 }

@@ -276,9 +276,14 @@ static void queue_link(SimSocket *listener, SimLink *link)
     wake(listener);
 }
 
-SimLink *sim_listener_link(SimSocket *listener, uint64_t serial)
+bool sim_socket_listens(const SimSocket *listener, uint64_t serial)
 {
-    if (listener->serial != serial || listener->queued == SIM_BACKLOG) return NULL;
+    return listener->serial == serial;
+}
+
+SimLink *sim_listener_link(SimSocket *listener)
+{
+    if (listener->queued == SIM_BACKLOG) return NULL;
     SimLink *link = link_new();
     queue_link(listener, link);
     return link;
