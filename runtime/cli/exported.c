@@ -90,6 +90,45 @@ static bool read_task(const json_t *entry, TfyHistory *history, TfyLogTask *task
     return task->path != NULL && task->tid > 0;
 }
 
+/* A chain is 16 digits. */
+static bool read_chain(const json_t *object, const char *name, uint64_t *chain)
+{
+    const char *text = text_in(object, name);
+    if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) return false;
+    *chain = strtoull(text, NULL, 16);
+    return true;
+}
+
+/* Where records are missing, in the order of the log: no record has two gaps. What they say is checked with the records. */
+static bool read_gaps(TfyExported *exported, const json_t *gaps)
+{
+    TfyHistory *history = exported->history;
+    const json_t *entry;
+    size_t i;
+    history->gaps = calloc(json_array_size(gaps) + 1, sizeof *history->gaps);
+    exported->gap_from = calloc(json_array_size(gaps) + 1, sizeof *exported->gap_from);
+    if (!history->gaps || !exported->gap_from) return false;
+    json_array_foreach(gaps, i, entry)
+    {
+        TfyStoreGap *gap = &history->gaps[i];
+        *gap = (TfyStoreGap){.lsn = number_in(entry, "lsn"), .below = number_in(entry, "below")};
+        if (gap->lsn <= (i ? gap[-1].lsn : 0) || gap->below < 0 || gap->below >= gap->lsn ||
+            !read_chain(entry, "chain", &gap->chain) || !read_chain(entry, "from", &exported->gap_from[i]))
+            return false;
+        history->gap_count++;
+    }
+    return true;
+}
+
+/* Of a run that was compacted: the snapshot that it begins at. */
+static bool read_base(TfyExported *exported)
+{
+    const json_t *base = json_object_get(exported->head, "base"), *gaps = json_object_get(exported->head, "gaps");
+    if (!base && !gaps) return true;
+    exported->history->run.base_lsn = json_integer_value(base);
+    return exported->history->run.base_lsn > 0 && json_is_array(gaps) && read_gaps(exported, gaps);
+}
+
 static int read_head(TfyExported *exported)
 {
     json_error_t error;
@@ -117,7 +156,7 @@ static int read_head(TfyExported *exported)
         return refuse(exported, exported->name, "it was changed since it was written");
     if (!read_hex(text_in(exported->head, "run"), history->run.uuid) || exported->epoch < 0 ||
         exported->epoch > INT64_C(1) << 40 || !read_program(json_object_get(exported->head, "program"), &program) ||
-        !take_program(history, &program))
+        !take_program(history, &program) || !read_base(exported))
         return refuse(exported, exported->name, "it was changed since it was written");
     history->tasks = calloc(json_array_size(tasks) + 1, sizeof *history->tasks);
     json_array_foreach(tasks, i, entry)
@@ -150,6 +189,17 @@ static TfyLogRecord *new_record(TfyExported *exported, uint32_t task)
     return record;
 }
 
+/* Where records are missing, the chain goes on from what the .run file says. False: it does not lead up to there. */
+static bool pass_gap(const TfyExported *exported, int64_t lsn, uint64_t *chain)
+{
+    const TfyHistory *history = exported->history;
+    const TfyStoreGap *gap = tfy__history_gap(history, lsn);
+    if (!gap) return true;
+    const bool leads = *chain == exported->gap_from[gap - history->gaps];
+    *chain = gap->chain;
+    return leads;
+}
+
 /* Chains are not in the lines: the last one of each task is in the .run file, and they are computed up to that. */
 static bool read_line(TfyExported *exported, uint32_t task, const char *line, size_t len, const char *task_id,
                       uint64_t *chain)
@@ -159,9 +209,9 @@ static bool read_line(TfyExported *exported, uint32_t task, const char *line, si
     const char *time = text_in(json, "ts"), *type = text_in(json, "type"), *id = text_in(json, "task_id");
     TfyLogRecord *record = new_record(exported, task);
     bool fine = record && time && type && id && strcmp(id, task_id) == 0 &&
-                tfy__read_time(time, strlen(time), &record->ts_ms) && tfy__line_take_payload(&payload, line, len);
+                tfy__read_time(time, strlen(time), &record->ts_ms) && tfy__line_take_payload(&payload, line, len) &&
+                pass_gap(exported, record->lsn = number_in(json, "lsn"), chain);
     if (fine) {
-        record->lsn = number_in(json, "lsn");
         record->tid = exported->history->tasks[task].tid;
         record->step = number_in(json, "step");
         record->point = (uint32_t)number_in(json, "point");
@@ -344,4 +394,5 @@ void tfy__exported_free(TfyExported *exported)
 {
     tfy__history_free(exported->history);
     json_decref(exported->head);
+    free(exported->gap_from);
 }

@@ -180,9 +180,6 @@ static void print_dropped(const TfyGcOptions *options, const TfyGcResult *result
         printf("%s  %-9s  %s  %" PRId64 " records\n", uuid, tfy__db_run_state(&result->runs[i].run, false), ended,
                result->runs[i].records);
     }
-    if (result->unarchived)
-        tfy__say("%u run%s that had been compacted stay%s: an archive has runs whole", result->unarchived,
-                 result->unarchived == 1 ? "" : "s", result->unarchived == 1 ? "s" : "");
 }
 
 static void print_text(const TfyGcOptions *options, const TfyGcResult *result)

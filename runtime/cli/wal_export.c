@@ -6,7 +6,7 @@
  *
  * UUID.saved, the rows that the run has in saved tables (saved_lines.h), if it has any; and UUID.run, one JSON object
  * with what all these do not say: the run's program and those it had before, its state, its tasks and the chain each of
- * them ends at. Together they are all that `tfy wal import` needs to make the same run elsewhere.
+ * them ends at, and of a run that was compacted where it begins and where records are missing. Together they are all that `tfy wal import` needs to make the same run elsewhere.
  *
  * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
@@ -64,15 +64,21 @@ static int export_task(const TfyHistory *history, const TfyLogTask *task, const 
 
 /* ---- what the records do not say ---- */
 
+static json_t *json_of_chain(uint64_t chain)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)chain);
+    return json_string(text);
+}
+
 static json_t *task_entry(const TfyHistory *history, const TfyLogTask *task, uint32_t records)
 {
-    char uuid[37], chain[17];
+    char uuid[37];
     tfy__line_task_id(history, task, uuid);
-    snprintf(chain, sizeof chain, "%016llx", (unsigned long long)task->chain);
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "path", task->path, "task_id", uuid, "tid",
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "path", task->path, "task_id", uuid, "tid",
                      (json_int_t)task->tid, "born", (json_int_t)task->born, "records", (json_int_t)records, "step",
                      (json_int_t)task->step, "state", (json_int_t)task->state, "wait", (json_int_t)task->wait, "chain",
-                     chain);
+                     json_of_chain(task->chain));
 }
 
 /* The sum stands for the row as it would be in a database of its own. */
@@ -85,6 +91,33 @@ static json_t *program_entry(const uint8_t id[16], const char *tfyc, const char 
     snprintf(sum, sizeof sum, "%016llx", (unsigned long long)tfy__store_sum_program(&row));
     return json_pack("{s:s,s:s,s:s,s:s,s:s}", "hash", hash, "tfyc", tfyc, "source", source, "layout", layout, "sum",
                      sum);
+}
+
+/* Lines have no chains, so a gap tells both ends of what is missing: the chain that the lines before it come to, and the one that those behind it
+ * go on from. NULL: no memory. */
+static json_t *gap_entries(const TfyHistory *history)
+{
+    json_t *gaps = json_array();
+    uint64_t *chains = malloc((history->task_count + 1) * sizeof *chains);
+    for (uint32_t i = 0; chains && i < history->task_count; i++)
+        chains[i] = tfy__chain_seed(history->run.uuid, history->tasks[i].path);
+    for (uint32_t i = 0, next = 0; chains && next < history->gap_count && i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        const TfyStoreGap *gap = &history->gaps[next];
+        uint64_t *chain = &chains[history->record_tasks[i]];
+        if (record->lsn == gap->lsn) {
+            json_array_append_new(gaps, json_pack("{s:I,s:I,s:o,s:o}", "lsn", (json_int_t)gap->lsn, "below",
+                                                  (json_int_t)gap->below, "from", json_of_chain(*chain), "chain",
+                                                  json_of_chain(gap->chain)));
+            next++;
+        }
+        *chain = record->chain;
+    }
+    const bool fine = chains && json_array_size(gaps) == history->gap_count;
+    free(chains);
+    if (fine) return gaps;
+    json_decref(gaps);
+    return NULL;
 }
 
 static json_t *own_program(const TfyHistory *history)
@@ -129,6 +162,10 @@ static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t 
                              (json_int_t)history->run.started_ms, "ended", (json_int_t)history->run.ended_ms, "epoch",
                              (json_int_t)epoch, "program", own_program(history), "tasks", tasks);
     if (history->move_count) json_object_set_new(head, "before", programs_before(history));
+    if (history->run.base_lsn) {
+        json_object_set_new(head, "base", json_integer(history->run.base_lsn));
+        json_object_set_new(head, "gaps", gap_entries(history));
+    }
     if (*saved) json_object_set_new(head, "saved", json_string(saved));
     if (history->run.origin_lsn) {
         char origin[37];
@@ -136,7 +173,8 @@ static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t 
         json_object_set_new(head, "origin",
                             json_pack("{s:s,s:I}", "run", origin, "lsn", (json_int_t)history->run.origin_lsn));
     }
-    const bool fine = head && json_dump_file(head, name, JSON_INDENT(1)) == 0;
+    const bool whole = !history->run.base_lsn || json_object_get(head, "gaps");
+    const bool fine = head && whole && json_dump_file(head, name, JSON_INDENT(1)) == 0;
     json_decref(head);
     if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
     printf("%s\n", name);
@@ -227,14 +265,6 @@ static int export(const TfyArgs *args)
     int64_t epoch = 0;
     int status = read_run(args, &history, &epoch);
     if (status != EXIT_DONE) return status;
-    if (history->run.base_lsn) {
-        status = tfy__fail(EXIT_DATA,
-                           "run %s was compacted: its records before number %lld are gone, and an export has a run "
-                           "whole; 'tfy backup' copies it as it is",
-                           args->words[0], (long long)history->run.base_lsn);
-        tfy__history_free(history);
-        return status;
-    }
     if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
         status = tfy__fail(EXIT_LOG, "%s cannot be created: %s", directory, strerror(errno));
     }

@@ -102,6 +102,11 @@ int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program)
     return 0;
 }
 
+int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap)
+{
+    return add(batch, TFY_B_GAP, gap, sizeof *gap, 0) ? 0 : TFY_E_NOMEM;
+}
+
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark)
 {
     batch->has_mark = true;
@@ -185,6 +190,7 @@ static int put_row(TfyStore *store, TfyBatchKind kind, void *row)
     case TFY_B_RUN_BIRTH:
     case TFY_B_RUN: return store->ops->put_run(store, row, kind == TFY_B_RUN_BIRTH);
     case TFY_B_PROGRAM: return put_program(store, row);
+    case TFY_B_GAP: return store->ops->put_gap(store, row);
     case TFY_B_MARK: return store->ops->put_mark(store, row);
     case TFY_B_META: return store->ops->put_meta(store, row);
     case TFY_B_TABLE: return store->ops->put_table(store, row);

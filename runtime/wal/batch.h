@@ -18,6 +18,7 @@ typedef enum TfyBatchKind {
     TFY_B_RUN_BIRTH,
     TFY_B_RUN,
     TFY_B_PROGRAM,
+    TFY_B_GAP,
     TFY_B_MARK,
     TFY_B_META,
     TFY_B_TABLE,
@@ -44,6 +45,7 @@ int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record);
 int tfy__batch_add_task(TfyBatch *batch, const TfyStoreTask *task, bool birth);
 int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, bool birth);
 int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program);
+int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap);
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark);
 int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta);
 int tfy__batch_add_table(TfyBatch *batch, const char *sql); /* what makes or widens a saved table */

@@ -304,18 +304,8 @@ static bool stays(const Walk *walk, const TfyLogRecord *record)
 
 static int put_gap(const Walk *walk, int64_t below)
 {
-    sqlite3 *db = tfy__gc_database(walk->compacting->gc);
-    sqlite3_stmt *put;
-    if (!walk->apply) return 0;
-    if (sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO gap(lsn,below,chain) VALUES(?,?,?)", -1, &put, NULL) !=
-        SQLITE_OK)
-        return TFY_E_IO;
-    sqlite3_bind_int64(put, 1, walk->above);
-    sqlite3_bind_int64(put, 2, below);
-    sqlite3_bind_int64(put, 3, (int64_t)walk->hole_chain);
-    const int code = sqlite3_step(put) == SQLITE_DONE ? 0 : TFY_E_IO;
-    sqlite3_finalize(put);
-    return code;
+    const TfyStoreGap gap = {.lsn = walk->above, .below = below, .chain = walk->hole_chain};
+    return walk->apply ? TFY_STORE(walk->compacting->gc->store, TFY_CALL_PUT, put_gap, &gap) : 0;
 }
 
 static int drop(Walk *walk, const TfyLogRecord *record)

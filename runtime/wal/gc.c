@@ -64,10 +64,6 @@ static int take_run(void *state, const TfyLogRun *run)
     Gc *gc = state;
     TfyGcResult *result = gc->result;
     if (run->state < TFY_TASK_COMPLETED) return 0;
-    if (run->base_lsn && gc->options->archive) { /* a copy has a run whole */
-        result->unarchived++;
-        return 0;
-    }
     if ((result->count & (result->count - 1)) == 0) { /* room for a power of two */
         TfyGcRun *runs = realloc(result->runs, (result->count ? 2 * (size_t)result->count : 16) * sizeof *runs);
         if (!runs) return TFY_E_NOMEM;

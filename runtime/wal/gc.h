@@ -47,7 +47,6 @@ typedef struct TfyGcCompacted {
 typedef struct TfyGcResult {
     TfyGcRun *runs; /* oldest end first; malloc'ed */
     uint32_t count;
-    uint32_t unarchived;       /* runs that were compacted, and so cannot be archived: they stay */
     TfyGcCompacted *compacted; /* malloc'ed */
     uint32_t compacted_count;
     int64_t records, programs;         /* that went with their runs; programs that no run needs any more */

@@ -18,8 +18,7 @@
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
     uint32_t task;       /* index into tasks */
-    bool behind_gap;     /* retention took the one before it … */
-    uint64_t gap_chain;  /* … which had this chain */
+    TfyStoreGap gap;     /* that it stands behind; lsn 0: none */
 } Found;
 
 /* What is being read. */
@@ -206,8 +205,7 @@ static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
     const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
     if (code) return code == TFY_E_ABSENT ? 0 : refuse_store(reading, code);
     *lsn = gap.below;
-    found->behind_gap = true;
-    found->gap_chain = gap.chain;
+    found->gap = gap;
     return 0;
 }
 
@@ -235,7 +233,7 @@ static int check_chain(Reading *reading, uint32_t index, size_t first)
     for (size_t i = reading->found_count; i > first; i--) {
         const Found *found = &reading->found[i - 1];
         const TfyLogRecord *record = &found->record;
-        chain = tfy__chain_next(found->behind_gap ? found->gap_chain : chain, record);
+        chain = tfy__chain_next(found->gap.lsn ? found->gap.chain : chain, record);
         if (chain != record->chain)
             return refuse(reading, TFY_E_DATA, "record", record->lsn, "was changed since it was written");
     }
@@ -248,6 +246,19 @@ static int by_lsn(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static int take_gaps(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    uint32_t count = 0;
+    for (size_t i = 0; i < reading->found_count; i++) count += reading->found[i].gap.lsn != 0;
+    if (!count) return 0;
+    history->gaps = malloc(count * sizeof *history->gaps);
+    if (!history->gaps) return no_memory(reading);
+    for (size_t i = 0; i < reading->found_count; i++)
+        if (reading->found[i].gap.lsn) history->gaps[history->gap_count++] = reading->found[i].gap;
+    return 0;
+}
+
 static int order_records(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -255,7 +266,7 @@ static int order_records(Reading *reading)
     if (count) qsort(reading->found, count, sizeof *reading->found, by_lsn);
     history->records = malloc((count + 1) * sizeof *history->records);
     history->record_tasks = malloc((count + 1) * sizeof *history->record_tasks);
-    if (!history->records || !history->record_tasks) return no_memory(reading);
+    if (!history->records || !history->record_tasks || take_gaps(reading) != 0) return no_memory(reading);
     for (size_t i = 0; i < count; i++) {
         history->records[i] = reading->found[i].record;
         history->record_tasks[i] = reading->found[i].task;
@@ -688,10 +699,23 @@ void tfy__history_free(TfyHistory *history)
     free(history->task_workflows);
     free(history->records);
     free(history->record_tasks);
+    free(history->gaps);
     free(history->program_source);
     free(history->program_layout);
     free(history->program_tfyc);
     free(history);
+}
+
+static int by_gap(const void *key, const void *gap)
+{
+    const int64_t a = *(const int64_t *)key, b = ((const TfyStoreGap *)gap)->lsn;
+    return (a > b) - (a < b);
+}
+
+const TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn)
+{
+    if (!history->gap_count) return NULL;
+    return bsearch(&lsn, history->gaps, history->gap_count, sizeof *history->gaps, by_gap);
 }
 
 /* ---- lists of runs ---- */

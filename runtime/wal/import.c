@@ -78,9 +78,12 @@ static int append_records(Importing *importing)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         TfyLogTask *task = &importing->tasks[history->record_tasks[i]];
+        const TfyStoreGap *gap = tfy__history_gap(history, record->lsn);
         if (record->type == TFY_R_INSTRUCTION_START) bear_task(importing, importing->log->last + 1);
-        const int64_t lsn = tfy__log_copy(importing->log, task, record);
+        const int64_t lsn = gap ? tfy__log_copy_behind_gap(importing->log, task, record, gap->chain)
+                                : tfy__log_copy(importing->log, task, record);
         if (lsn < 0) return (int)lsn;
+        if (record->lsn == history->run.base_lsn) importing->run.base_lsn = lsn;
         if (tfy__record_spawns(record)) bear_task(importing, lsn);
         if (record->type == TFY_R_MOVED) importing->run.moved_lsn = lsn;
     }
@@ -111,8 +114,8 @@ static int begin_run(Importing *importing)
     importing->run = history->run;
     importing->run.root = first_tid;
     importing->run.parked_ms = importing->run.parked_at_ms =
-        0;                        /* its snapshot has another database's numbers: it is taken up from its records */
-    importing->run.moved_lsn = 0; /* until its record has a number here */
+        0; /* its snapshot has another database's numbers: it is taken up from its records, or where they begin */
+    importing->run.moved_lsn = importing->run.base_lsn = 0; /* until these records have numbers here */
     importing->run.imported = log->last + history->record_count;
     int code = queue_programs(importing);
     if (!code) code = tfy__log_begin_run(log, &importing->run);
@@ -129,12 +132,13 @@ static int begin_run(Importing *importing)
     return code;
 }
 
-/* Its row says how it ended, and what moved it. */
+/* Its row says how it ended, what moved it, and where it begins. */
 static int finish_run(Importing *importing)
 {
     TfyLogRun *run = &importing->run;
     run->state = importing->history->run.state;
-    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn ? tfy__log_end_run(importing->log, run) : 0;
+    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn ? tfy__log_end_run(importing->log, run)
+                                                                               : 0;
 }
 
 /* New records have points of the program the run goes on with. */

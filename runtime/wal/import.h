@@ -8,8 +8,9 @@
 
 #include "log.h"
 
-/* Checks that a history is one: each task's records follow from its seed and end at its chain, each task was born, its state is the one its
- * records tell, its moves lead from program to program, and each row that it saved has its record. TFY_E_DATA with a sentence if not. What
+/* Checks that a history is one: each task's records follow from its seed, or from a gap of a run that was compacted, and end at its chain; each
+ * task was born, its state is the one its records tell, its moves lead from program to program, and each row that it saved has its record, or
+ * lost it where records are missing. A compacted run begins at a snapshot that its tasks fit. TFY_E_DATA with a sentence if not. What
  * tfy__history_read_whole gives is. */
 int tfy__import_check(const TfyHistory *history, char *error_text);
 

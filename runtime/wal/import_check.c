@@ -1,5 +1,5 @@
 /* import_check.c: whether a history that comes from outside is one. */
-#include "import.h"
+#include "import_compacted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,10 +41,30 @@ static int check_tasks(const TfyHistory *history, char *error_text)
     return history->task_count ? 0 : tfy__log_refuse(error_text, TFY_E_DATA, "the run has no tasks");
 }
 
-/* In the order of the log: a task is born, then its records follow one from the other. */
-static int check_records(const TfyHistory *history, uint64_t *chains, char *error_text)
+/* Where a task stands while its records are looked through. */
+typedef struct Stand {
+    int64_t lsn;    /* of its newest record; before the first: of its birth, or 0 of the root */
+    uint64_t chain; /* there */
+} Stand;
+
+/* Behind a gap the chain goes on from the last record that is missing; before it stands what the gap says. */
+static int check_gap(const TfyHistory *history, uint32_t index, Stand *stand, uint32_t *gaps, char *error_text)
 {
-    uint32_t born = 0;
+    const TfyLogRecord *record = &history->records[index];
+    const TfyStoreGap *gap = tfy__history_gap(history, record->lsn);
+    if (!gap) return 0;
+    if (gap->below != stand->lsn || record->lsn > history->run.base_lsn)
+        return refuse(error_text, &history->tasks[history->record_tasks[index]], record->lsn,
+                      "nothing can be missing before it");
+    stand->chain = gap->chain;
+    ++*gaps;
+    return 0;
+}
+
+/* In the order of the log: a task is born, then its records follow one from the other. */
+static int check_records(const TfyHistory *history, Stand *stands, char *error_text)
+{
+    uint32_t born = 0, gaps = 0;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         const uint32_t at = history->record_tasks[i];
@@ -59,10 +79,14 @@ static int check_records(const TfyHistory *history, uint64_t *chains, char *erro
         if (at >= born) return refuse(error_text, task, record->lsn, "its task is not born yet");
         if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
             return refuse(error_text, task, record->lsn, "this tfy does not know its kind");
-        chains[at] = tfy__chain_next(chains[at], record);
-        if (chains[at] != record->chain)
+        const int code = check_gap(history, i, &stands[at], &gaps, error_text);
+        if (code) return code;
+        stands[at] = (Stand){record->lsn, tfy__chain_next(stands[at].chain, record)};
+        if (stands[at].chain != record->chain)
             return refuse(error_text, task, record->lsn, "it was changed since it was written");
     }
+    if (gaps != history->gap_count)
+        return tfy__log_refuse(error_text, TFY_E_DATA, "records are missing before one that is not there");
     return born == history->task_count ? 0
                                        : tfy__log_refuse(error_text, TFY_E_DATA, "a task of the run was never born");
 }
@@ -108,27 +132,37 @@ static bool is_save(const TfyLogRecord *record, const char *table)
     return record->type == TFY_R_VALUE && strncmp(record->payload, head, table ? (size_t)len : 9) == 0;
 }
 
-/* By task and step; *count of them. */
-static SaveRecord *find_saves(const TfyHistory *history, size_t *count)
+/* What a history has of such records, and where it can have lost some. */
+typedef struct Saves {
+    const TfyHistory *history;
+    SaveRecord *records; /* by task and step */
+    size_t count;
+    TfyLostSteps *lost;
+} Saves;
+
+/* False: no memory. */
+static bool find_saves(Saves *saves)
 {
-    SaveRecord *saves = malloc((history->record_count + 1) * sizeof *saves);
-    *count = 0;
-    for (uint32_t i = 0; saves && i < history->record_count; i++) {
+    const TfyHistory *history = saves->history;
+    saves->records = malloc((history->record_count + 1) * sizeof *saves->records);
+    saves->lost = tfy__import_lost(history);
+    for (uint32_t i = 0; saves->records && i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (is_save(record, NULL))
-            saves[(*count)++] =
+            saves->records[saves->count++] =
                 (SaveRecord){history->tasks[history->record_tasks[i]].path, record->step, record, false};
     }
-    if (saves) qsort(saves, *count, sizeof *saves, by_step);
-    return saves;
+    if (saves->count) qsort(saves->records, saves->count, sizeof *saves->records, by_step);
+    return saves->records && saves->lost;
 }
 
-static int check_rows(const TfySavedRows *saved, SaveRecord *saves, size_t count, char *error_text)
+static int check_rows(const Saves *all, const TfySavedRows *saved, char *error_text)
 {
     for (uint32_t i = 0; i < saved->row_count; i++) {
         const TfySavedRow *row = &saved->rows[i];
-        SaveRecord *save =
-            bsearch(&(SaveRecord){.task = row->task, .step = row->step}, saves, count, sizeof *saves, by_step);
+        SaveRecord *save = bsearch(&(SaveRecord){.task = row->task, .step = row->step}, all->records, all->count,
+                                   sizeof *all->records, by_step);
+        if (!save && tfy__import_is_lost(all->history, all->lost, row->task, row->step)) continue;
         if (!save || save->used || !is_save(save->record, saved->table.name))
             return tfy__log_refuse(error_text, TFY_E_DATA,
                                    "step %" PRId64 " of task %.80s saved no such row in table %.63s", row->step,
@@ -140,14 +174,14 @@ static int check_rows(const TfySavedRows *saved, SaveRecord *saves, size_t count
 
 static int check_saved(const TfyHistory *history, char *error_text)
 {
-    size_t count;
+    Saves saves = {.history = history};
     int code = 0;
     if (!history->saved || (code = tfy__saved_check(history->saved, error_text))) return code;
-    SaveRecord *saves = find_saves(history, &count);
-    if (!saves) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to check the run");
+    if (!find_saves(&saves)) code = tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to check the run");
     for (const TfySavedRows *saved = history->saved; saved && !code; saved = saved->next)
-        code = check_rows(saved, saves, count, error_text);
-    free(saves);
+        code = check_rows(&saves, saved, error_text);
+    free(saves.records);
+    free(saves.lost);
     return code;
 }
 
@@ -155,16 +189,17 @@ static int check_saved(const TfyHistory *history, char *error_text)
 
 static int check_chains(const TfyHistory *history, char *error_text)
 {
-    uint64_t *chains = malloc((history->task_count + 1) * sizeof *chains);
-    int code = chains ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to check the run");
+    Stand *stands = malloc((history->task_count + 1) * sizeof *stands);
+    int code = stands ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to check the run");
     for (uint32_t i = 0; !code && i < history->task_count; i++)
-        chains[i] = tfy__chain_seed(history->run.uuid, history->tasks[i].path);
-    if (!code) code = check_records(history, chains, error_text);
+        stands[i] = (Stand){i ? history->tasks[i].born : 0, tfy__chain_seed(history->run.uuid, history->tasks[i].path)};
+    if (!code) code = check_records(history, stands, error_text);
     for (uint32_t i = 0; !code && i < history->task_count; i++) {
         const TfyLogTask *task = &history->tasks[i];
-        if (chains[i] != task->chain) code = refuse(error_text, task, task->head, "it is not the newest of its task");
+        if (stands[i].chain != task->chain)
+            code = refuse(error_text, task, task->head, "it is not the newest of its task");
     }
-    free(chains);
+    free(stands);
     return code;
 }
 
@@ -172,6 +207,7 @@ int tfy__import_check(const TfyHistory *history, char *error_text)
 {
     int code = check_tasks(history, error_text);
     if (!code) code = check_chains(history, error_text);
+    if (!code && history->run.base_lsn) code = tfy__import_check_base(history, error_text);
     if (!code) code = check_end(history, error_text);
     if (!code && !tfy__history_moves_fit(history))
         code = tfy__log_refuse(error_text, TFY_E_DATA, "the programs it had do not follow one from the other");

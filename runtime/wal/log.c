@@ -347,6 +347,16 @@ int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
     return add_record(log, task, &record);
 }
 
+int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from, uint64_t chain)
+{
+    const TfyStoreGap gap = {.lsn = log->last + 1, .below = task->head, .chain = chain};
+    int code = writable(log);
+    if (!code) code = queued(log, tfy__batch_add_gap(log->filling, &gap));
+    if (code) return code;
+    task->chain = chain;
+    return tfy__log_copy(log, task, from);
+}
+
 int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
                         const char *payload, size_t payload_len)
 {

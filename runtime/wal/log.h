@@ -120,6 +120,8 @@ int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64
 
 /* Appends a record that was written elsewhere: with its own step, point, type, version and time, in the chain of this task. */
 int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record);
+/* The same, of a record that stands behind a gap: of those that the run came without, the last one had this chain. */
+int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record, uint64_t chain);
 
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
@@ -158,6 +160,9 @@ typedef struct TfyHistory {
     TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
     uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
+    struct TfyStoreGap
+        *gaps; /* of a run that was compacted: the records before which others are missing, lsn ascending */
+    uint32_t gap_count;
     /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since.
      * Of one that was compacted (run.base_lsn) and read whole: the snapshot stands among the records; what goes before it are the
      * births of tasks and whatever else was kept, and only what comes behind it can be replayed. */
@@ -180,6 +185,9 @@ int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history,
 /* As it is stored, and with the rows it saved: all that goes into another database. */
 int tfy__history_read_whole(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
+
+/* The gap that a record of the history stands behind; NULL: none. */
+const struct TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn);
 
 /* How one task of a run ended. 0; TFY_E_ABSENT: the run has no such task, or it has not ended; else what went wrong. */
 typedef struct TfyLogEnd {

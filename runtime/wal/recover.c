@@ -57,6 +57,17 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
     return code ? refuse_store(tail->log, code, "", tail->error_text) : 0;
 }
 
+/* A record that does not follow from its task's newest may stand behind a gap: of a run that came without some of its records. */
+static int check_gap(Tail *tail, const TfyLogRecord *record)
+{
+    TfyStoreGap gap;
+    const int code = TFY_STORE(tail->log->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    if (code && code != TFY_E_ABSENT) return refuse_store(tail->log, code, "", tail->error_text);
+    return !code && gap.below == record->prev && tfy__chain_next(gap.chain, record) == record->chain
+               ? 0
+               : refuse_record(tail, record->lsn, "was changed since it was written");
+}
+
 static int take_record(void *state, const TfyLogRecord *record)
 {
     Tail *tail = state;
@@ -74,8 +85,8 @@ static int take_record(void *state, const TfyLogRecord *record)
         head = tfy__heads_add(heads, record->tid);
         if (!head) return tfy__log_refuse(tail->error_text, TFY_E_NOMEM, "no memory to read the log");
     }
-    if (tfy__chain_next(chain, record) != record->chain)
-        return refuse_record(tail, record->lsn, "was changed since it was written");
+    const int code = tfy__chain_next(chain, record) == record->chain ? 0 : check_gap(tail, record);
+    if (code) return code;
     head->lsn = record->lsn;
     head->chain = record->chain;
     if (record->step > head->step) head->step = record->step;

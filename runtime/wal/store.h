@@ -67,7 +67,7 @@ typedef struct TfyStoreTask {
     int64_t state, wait; /* TfyTaskState; what it waits for */
 } TfyStoreTask;
 
-/* A row of table gap: a record that follows others of its task which retention took. */
+/* A row of table gap: a record that follows others of its task which retention took, here or where the run comes from. */
 typedef struct TfyStoreGap {
     int64_t lsn;    /* that record */
     int64_t below;  /* the task's record before them that is still there, or its base */
@@ -103,6 +103,7 @@ typedef struct TfyStoreOps {
     int (*put_task)(TfyStore *store, const TfyStoreTask *task, bool birth);
     int (*put_run)(TfyStore *store, const TfyLogRun *run, bool birth);
     int (*put_program)(TfyStore *store, const TfyStoreProgram *program);
+    int (*put_gap)(TfyStore *store, const TfyStoreGap *gap);
     int (*put_mark)(TfyStore *store, const TfyStoreMark *mark);
     int (*put_meta)(TfyStore *store, const TfyStoreMeta *meta);
     /* Saved tables (saved.h): makes or widens one; writes a row of one, by a statement with as many parameters as cells. */

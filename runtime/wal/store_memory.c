@@ -34,6 +34,7 @@ typedef struct MemoryStore {
     Rows tasks;    /* TaskRow, tid ascending */
     Rows runs;     /* TfyLogRun; index is id - 1 */
     Rows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
+    Rows gaps;     /* TfyStoreGap, lsn ascending: nobody takes records out of memory, but runs come without some */
     Rows marks;    /* TfyStoreMark, lsn ascending */
     Rows changes;  /* Change, of this transaction */
     TfyStoreMeta meta, next_meta;
@@ -193,6 +194,14 @@ static int put_program(TfyStore *store, const TfyStoreProgram *program)
     return 0;
 }
 
+static int put_gap(TfyStore *store, const TfyStoreGap *gap)
+{
+    TfyStoreGap *place = add(&inside(store)->gaps);
+    if (!place) return TFY_E_NOMEM;
+    *place = *gap;
+    return 0;
+}
+
 static int put_mark(TfyStore *store, const TfyStoreMark *mark)
 {
     TfyStoreMark *place = add(&inside(store)->marks);
@@ -225,7 +234,7 @@ static void apply(MemoryStore *self, const Change *change)
 static int commit(TfyStore *store)
 {
     MemoryStore *self = inside(store);
-    Rows *all[] = {&self->records, &self->tasks, &self->runs, &self->programs, &self->marks};
+    Rows *all[] = {&self->records, &self->tasks, &self->runs, &self->programs, &self->gaps, &self->marks};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) all[i]->count = all[i]->filled;
     for (size_t i = 0; i < self->changes.filled; i++) apply(self, at(&self->changes, i));
     self->changes.filled = 0;
@@ -242,6 +251,7 @@ static void rollback(TfyStore *store)
     while (self->tasks.filled > self->tasks.count) free(((TaskRow *)at(&self->tasks, --self->tasks.filled))->text);
     while (self->programs.filled > self->programs.count) free_program(at(&self->programs, --self->programs.filled));
     self->runs.filled = self->runs.count;
+    self->gaps.filled = self->gaps.count;
     self->marks.filled = self->marks.count;
     self->changes.filled = 0;
     self->meta_changed = false;
@@ -318,10 +328,13 @@ static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
     return 0;
 }
 
-/* Nobody takes records out of memory. */
 static int get_gap(TfyStore *store, int64_t lsn, TfyStoreGap *gap)
 {
-    (void)store, (void)lsn, (void)gap;
+    const Rows *gaps = &inside(store)->gaps;
+    for (size_t i = 0; i < gaps->count; i++) {
+        *gap = *(TfyStoreGap *)at(gaps, i);
+        if (gap->lsn == lsn) return 0;
+    }
     return TFY_E_ABSENT;
 }
 
@@ -430,7 +443,8 @@ static void close_store(TfyStore *store, bool clean)
     MemoryStore *self = inside(store);
     self->records.count = self->tasks.count = self->programs.count = 0;
     rollback(store); /* frees what lies above the counts: all of it */
-    Rows *all[] = {&self->records, &self->tasks, &self->runs, &self->programs, &self->marks, &self->changes};
+    Rows *all[] = {&self->records, &self->tasks, &self->runs,   &self->programs,
+                   &self->gaps,    &self->marks, &self->changes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]->items);
     free(self);
 }
@@ -441,6 +455,7 @@ static const TfyStoreOps memory_ops = {
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,
+    .put_gap = put_gap,
     .put_mark = put_mark,
     .put_meta = put_meta,
     .put_table = put_table,
@@ -484,6 +499,7 @@ int tfy__store_open_memory(TfyStore **result)
     store->tasks.item_size = sizeof(TaskRow);
     store->runs.item_size = sizeof(TfyLogRun);
     store->programs.item_size = sizeof(TfyStoreProgram);
+    store->gaps.item_size = sizeof(TfyStoreGap);
     store->marks.item_size = sizeof(TfyStoreMark);
     store->changes.item_size = sizeof(Change);
     int code = tfy__store_found(&store->base);

@@ -27,6 +27,7 @@ static const char *const texts[S_COUNT] = {
         "UPDATE run SET (program,state,ended,imported,sum,parked,moved,base,parked_at)=(?3,?5,?7,?8,?9,?11,?12,?13,?14)"
         " WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
+    [S_PUT_GAP] = "INSERT OR REPLACE INTO gap(lsn,below,chain) VALUES(?,?,?)",
     [S_PUT_MARK] = "INSERT INTO mark(lsn,epoch,rows,sum,chain) VALUES(?,?,?,?,?)",
     [S_PUT_META] =
         "INSERT OR REPLACE INTO meta(id,epoch,dev,ino,clean,next_lsn,next_tid,mark,sum,db,owner,base,base_chain)"
@@ -268,6 +269,15 @@ static int put_program(TfyStore *store, const TfyStoreProgram *program)
     bind_text(to, 4, program->source);
     bind_text(to, 5, program->layout);
     BIND(to, 6, (int64_t)tfy__store_sum_program(program));
+    return finish(inside(store), to);
+}
+
+static int put_gap(TfyStore *store, const TfyStoreGap *gap)
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_GAP, &to);
+    if (code) return code;
+    BIND(to, 1, gap->lsn, gap->below, (int64_t)gap->chain);
     return finish(inside(store), to);
 }
 
@@ -706,6 +716,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,
+    .put_gap = put_gap,
     .put_mark = put_mark,
     .put_meta = put_meta,
     .put_table = tfy__sqlite_put_table,

@@ -21,6 +21,7 @@ typedef enum Statement {
     S_BEAR_RUN,
     S_PUT_RUN,
     S_PUT_PROGRAM,
+    S_PUT_GAP,
     S_PUT_MARK,
     S_PUT_META,
     S_GET_META,

@@ -77,8 +77,6 @@ check "from its first record behind the snapshot" python3 -c 'import json; a = [
 check "... with nothing before it" grep -q "this is the first record" err
 run tfy fork last --at 1
 check "a fork has nothing to begin with" ended 1 "was compacted: its records before"
-run tfy wal export last -o exported
-check "an export is refused" ended 65 "an export has a run whole"
 run tfy diff last last
 check "so is a comparison" ended 65 "a comparison begins with the first"
 sed 's/^    let early.*/    print("begins")\n&/' shop.tfy >other.tfy
@@ -114,8 +112,6 @@ run tfy backup copy.db
 run tfy adopt --db copy.db
 run tfy verify --db copy.db
 check "a copy of it is sound" ended 0
-run tfy gc --keep 0 --archive old.db
-check "an archive takes none that was compacted" ended 0 "had been compacted stays"
 run tfy gc --keep 0
 check "it can be dropped" ended 0 "1 run with"
 check "... with all that was left" [ "$(sql 'select count(*) from gap, wal where wal.tid>0')" = 0 ]

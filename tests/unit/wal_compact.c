@@ -1,6 +1,7 @@
 /* wal_compact.c: a run without the records before its snapshot: what stays, that it is checked, and that a change of what is left is seen. */
 #include "wal_fixture.h"
 #include "wal/gc.h"
+#include "wal/import.h"
 #include "wal/verify.h"
 
 /* A root that spawned three children: 1.1 lives, 1.2 and 1.3 have ended, and only 1.2 is named in the snapshot. */
@@ -213,12 +214,142 @@ static void test_changes(void **state)
                "DROP TRIGGER wal_never_updates; UPDATE wal SET payload=replace(payload,'1.2','1.4') WHERE type=10", "");
 }
 
+/* ---- into another database ---- */
+
+static TfyHistory *read_whole(Place *place)
+{
+    TfyLog *log;
+    TfyHistory *history;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .read_only = true}, place->error), 0);
+    if (tfy__history_read_whole(log, "last", &history, place->error) != 0) fail_msg("%s", place->error);
+    tfy__log_close(log, false);
+    return history;
+}
+
+/* The same, but for the numbers of records and tasks. */
+static void check_same(const TfyHistory *a, const TfyHistory *b)
+{
+    assert_int_equal(a->record_count, b->record_count);
+    assert_int_equal(a->task_count, b->task_count);
+    assert_int_equal(a->gap_count, b->gap_count);
+    for (uint32_t i = 0; i < a->record_count; i++) {
+        const TfyStoreGap *gap = tfy__history_gap(a, a->records[i].lsn),
+                          *other = tfy__history_gap(b, b->records[i].lsn);
+        assert_int_equal(a->records[i].chain, b->records[i].chain);
+        assert_string_equal(a->records[i].payload, b->records[i].payload);
+        assert_int_equal(gap ? gap->chain : 0, other ? other->chain : 0);
+        assert_true((a->records[i].lsn == a->run.base_lsn) == (b->records[i].lsn == b->run.base_lsn));
+    }
+}
+
+/* Taken in by a log that is left as a killed process leaves it, the gaps stand behind its newest mark. */
+static void test_import(void **state)
+{
+    Place *place = *state, there = *place;
+    make_family_in(place->db);
+    compact(place, true);
+    TfyHistory *history = read_whole(place);
+    if (tfy__import_check(history, place->error) != 0) fail_msg("%s", place->error);
+    snprintf(there.db, sizeof there.db, "%s/there.db", place->directory);
+    const char *const paths[] = {NULL, there.db}; /* in memory, too */
+    for (int i = 0; i < 2; i++) {
+        TfyLog *log;
+        TfyHistory *imported;
+        int64_t doubts = 0;
+        assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = paths[i], .no_thread = true}, place->error), 0);
+        assert_true(tfy__import_opened(log, "test", NULL) > 0);
+        assert_int_equal(tfy__import_run(log, history, &doubts, place->error), 0);
+        assert_int_equal(tfy__log_sync(log), 0);
+        if (tfy__history_read_whole(log, "last", &imported, place->error) != 0) fail_msg("%s", place->error);
+        check_same(history, imported);
+        tfy__history_free(imported);
+        tfy__log_close(log, false);
+    }
+    check_sound(&there);
+    TfyHistory *again = read_whole(&there);
+    check_same(history, again);
+    assert_int_equal(compact(&there, true), 0);
+    run_sql(there.db, "UPDATE gap SET chain=chain+1 WHERE lsn=(SELECT max(lsn) FROM gap)");
+    TfyLog *log;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = there.db, .read_only = true}, there.error), 0);
+    TfyHistory *changed;
+    assert_int_equal(tfy__history_read(log, "last", &changed, there.error), TFY_E_DATA);
+    tfy__log_close(log, false);
+    tfy__history_free(again);
+    tfy__history_free(history);
+}
+
+/* A gap in the tail that was changed is seen by who opens the log. */
+static void test_changed_tail(void **state)
+{
+    Place *place = *state, there = *place;
+    TfyLog *log;
+    int64_t doubts = 0;
+    make_family_in(place->db);
+    compact(place, true);
+    TfyHistory *history = read_whole(place);
+    snprintf(there.db, sizeof there.db, "%s/there.db", place->directory);
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = there.db, .no_thread = true}, place->error), 0);
+    assert_int_equal(tfy__import_run(log, history, &doubts, place->error), 0);
+    assert_int_equal(tfy__log_sync(log), 0);
+    tfy__log_close(log, false);
+    run_sql(there.db, "UPDATE gap SET chain=chain+1 WHERE lsn=(SELECT max(lsn) FROM gap)");
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = there.db, .read_only = true}, there.error),
+                     TFY_E_DATA);
+    assert_non_null(strstr(there.error, "was changed since it was written"));
+    tfy__history_free(history);
+}
+
+/* A history that says something impossible is not taken. */
+static void check_refused(TfyHistory *history, const char *says)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    assert_int_equal(tfy__import_check(history, error), TFY_E_DATA);
+    if (!strstr(error, says)) fail_msg("%s", error);
+}
+
+static void test_impossible(void **state)
+{
+    Place *place = *state;
+    make_family_in(place->db);
+    compact(place, true);
+    TfyHistory *history = read_whole(place);
+    const TfyLogRun run = history->run;
+    TfyStoreGap *gap = &history->gaps[history->gap_count - 1];
+    const TfyStoreGap was = *gap;
+    gap->chain++;
+    check_refused(history, "it was changed since it was written");
+    *gap = was;
+    gap->below--;
+    check_refused(history, "nothing can be missing before it");
+    *gap = was;
+    gap->lsn = history->run.base_lsn + 1;
+    check_refused(history, "");
+    *gap = was;
+    history->gap_count--;
+    check_refused(history, "it was changed since it was written");
+    history->gap_count++;
+    history->run.base_lsn = 0;
+    check_refused(history, "nothing can be missing before it");
+    history->run.base_lsn = history->records[history->record_count - 1].lsn;
+    check_refused(history, "is no snapshot that the run could begin at");
+    history->run = run;
+    for (int i = 1; i < 3; i++) history->tasks[i].tid++; /* the snapshot names them by their numbers */
+    check_refused(history, "the snapshot that the run begins at does not fit its tasks");
+    for (int i = 1; i < 3; i++) history->tasks[i].tid--;
+    assert_int_equal(tfy__import_check(history, place->error), 0);
+    tfy__history_free(history);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_stays, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_again, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_changes, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_import, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_changed_tail, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_impossible, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
