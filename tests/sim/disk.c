@@ -13,7 +13,8 @@ typedef struct Write {
     int64_t at; /* -1: the file was cut to `len` bytes */
     int64_t len;
     uint8_t *bytes;
-    bool doomed; /* a sync of it failed: no later one makes it safe */
+    bool doomed; /* a sync of it failed: no later one makes it safe, until its bytes are written again */
+    bool synced; /* it is safe, and covers what is doomed before it */
     struct Write *next;
 } Write;
 
@@ -24,7 +25,7 @@ typedef struct Bytes {
 
 typedef struct File {
     Bytes now, safe;
-    Write *first, **end; /* what happened between the two */
+    Write *first, **end; /* what happened between the two, from the first that is doomed or not synced */
     void *shm[SHM_PAGES];
     uint32_t number;
     uint32_t names; /* that stand for it, safe ones included */
@@ -98,20 +99,13 @@ static void apply(Bytes *bytes, const Write *write)
         put(bytes, write->at, write->bytes, write->len);
 }
 
-static void free_writes(File *file, bool doomed_too)
+static void free_first(File *file)
 {
-    Write **link = &file->first;
-    while (*link) {
-        Write *write = *link;
-        if (write->doomed && !doomed_too) {
-            link = &write->next;
-            continue;
-        }
-        *link = write->next;
-        free(write->bytes);
-        free(write);
-    }
-    file->end = link;
+    Write *write = file->first;
+    file->first = write->next;
+    if (!file->first) file->end = &file->first;
+    free(write->bytes);
+    free(write);
 }
 
 /* ---- the machine dies ---- */
@@ -132,12 +126,12 @@ static void lose(File *file, SimDeath death)
     /* How much of the list survives differs from death to death: all, most, few. */
     uint32_t kept = death == SIM_DIES_ALL ? 0 : 25 * sim_below(&sim.disk_chance, 5);
     for (Write *write = file->first; write; write = write->next) {
-        if (sim_percent(&sim.disk_chance, kept))
+        if (write->synced || sim_percent(&sim.disk_chance, kept))
             apply(&file->safe, write);
         else if (write->at >= 0 && kept && sim_percent(&sim.disk_chance, 30))
             tear(&file->safe, write);
     }
-    free_writes(file, true);
+    while (file->first) free_first(file);
     copy(&file->now, &file->safe);
 }
 
@@ -398,13 +392,15 @@ static int sync_file(File *file)
     if (last_op()) sim_die();
     if (sync_fails()) {
         sim_trace("sync of %u fails", file->number);
-        for (Write *write = file->first; write; write = write->next) write->doomed = true;
+        for (Write *write = file->first; write; write = write->next) write->doomed = !write->synced;
         return SQLITE_IOERR_FSYNC;
     }
     sim_trace("sync %u", file->number);
-    for (const Write *write = file->first; write; write = write->next)
-        if (!write->doomed) apply(&file->safe, write);
-    free_writes(file, false);
+    for (Write *write = file->first; write; write = write->next) {
+        if (!write->doomed && !write->synced) apply(&file->safe, write);
+        write->synced = !write->doomed;
+    }
+    while (file->first && file->first->synced) free_first(file);
     if (!file->first && file->safe.len == file->now.len) copy(&file->safe, &file->now);
     settle_creation(file);
     return SQLITE_OK;

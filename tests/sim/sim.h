@@ -8,8 +8,8 @@
  * The disk (disk.c): a file is the bytes that are surely on the disk, and the list of what was written since its last sync. When the machine
  * dies, each write of that list is kept, lost or torn in sectors of 512 bytes, in any combination, so that later ones can be there without
  * earlier ones. Names of files (created, renamed, removed) are lost from the end of their list, as a journal loses them, until the directory,
- * or the file that was created, is synced. After a failed sync, what it was to sync is written and may get lost all the same, for ever. When only the process
- * dies, the list stays as it is: a later power loss can still take it.
+ * or the file that was created, is synced. After a failed sync, what it was to sync is written and may get lost all the same, until the same
+ * bytes are written and synced again. When only the process dies, the list stays as it is: a later power loss can still take it.
  *
  * Time: a turn of the loop takes no time in a still seed and some microseconds in a moving one; when nothing can run the clock goes to the next
  * event or timer. The writer of the log is an event too: it commits some turns after the loop has handed records over.
