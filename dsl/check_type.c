@@ -17,6 +17,15 @@ static const char *name_elsewhere(const char *name)
     return NULL;
 }
 
+/* How others call what gives no value. */
+static bool means_nothing(const char *name)
+{
+    static const char *const names[] = {"void", "unit", "none", "None", "never"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 static const Type *report_no_type(Check *c, const TypeExpr *written, const Decl *decl)
 {
     Diag *diag =
@@ -46,6 +55,11 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
     if (strcmp(name, "nothing") == 0) {
         Diag *diag = diag_error(c->diags, written->span, "'nothing' stands only in task<nothing>");
         diag_hint(c->diags, diag, "what gives no value is declared without '->'");
+        return c->core->bad;
+    }
+    if (means_nothing(name)) {
+        Diag *diag = diag_error(c->diags, written->span, "unknown type '%s'", name);
+        diag_hint(c->diags, diag, "what gives no value is declared without '->', and its task is a task<nothing>");
         return c->core->bad;
     }
     const char *near = name_elsewhere(name);

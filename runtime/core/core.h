@@ -560,6 +560,7 @@ struct Pending {
     bool timeout_begun;  /* TaskYield is in the log for this attempt */
     bool bounded;        /* due_ms is that of the timeout, not the end of a sleep */
     bool in_call;        /* the performer has it */
+    bool unanswered;     /* … but never will answer: it is not in flight (rehearse.h) */
     bool probing;        /* the performer has its probe */
     bool doubt_recorded; /* InDoubt is in the log */
     bool backoff_only;   /* tfy_backoff: not an effect */

@@ -558,6 +558,8 @@ int tfy_run(TfyLoop *loop)
                 loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
             else if (loop->runs_live && tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
                 return tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
+            else if (tfy__timers_next(&loop->timers) == INT64_MAX && tfy__rehearse_stuck(loop))
+                return loop->failure;
             else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
                 return 0;
         }

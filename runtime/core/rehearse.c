@@ -16,14 +16,17 @@ typedef struct Answer {
     json_t *line; /* as it stands in the file; owned */
     const char *path;
     json_int_t step;
-    int type; /* of its record */
+    int type;           /* of its record */
+    const char *tool;   /* what was asked, NULL: no tool was … */
+    const char *digest; /* … and with which arguments */
 } Answer;
 
 struct TfyRehearsal {
     int calls_fd;
     bool answering;
     Answer *answers; /* by path and step, attempts in order */
-    size_t count, room;
+    size_t *asked;   /* those with a digest, by that; equal ones in the order of answers */
+    size_t count, room, asked_count;
     int64_t ahead_ns; /* how far time has jumped */
     uint64_t drawn;   /* random bytes */
 };
@@ -76,6 +79,9 @@ static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
                      .path = json_string_value(json_object_get(line, "path")),
                      .step = json_integer_value(json_object_get(line, "step")),
                      .type = (int)json_integer_value(json_object_get(line, "type"))};
+    const json_t *payload = json_object_get(line, "payload");
+    answer.tool = json_string_value(json_object_get(payload, "tool"));
+    answer.digest = json_string_value(json_object_get(payload, "digest"));
     if (rehearsal->count == rehearsal->room) {
         const size_t room = rehearsal->room ? 2 * rehearsal->room : 64;
         Answer *answers = realloc(rehearsal->answers, room * sizeof *answers);
@@ -104,6 +110,24 @@ static bool read_answers(TfyRehearsal *rehearsal, FILE *file)
     return good;
 }
 
+static int compare_asked(const void *a, const void *b, void *state)
+{
+    const Answer *answers = state;
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const int digests = strcmp(answers[x].digest, answers[y].digest);
+    return digests ? digests : (x > y) - (x < y);
+}
+
+static bool index_asked(TfyRehearsal *rehearsal)
+{
+    rehearsal->asked = malloc((rehearsal->count + 1) * sizeof *rehearsal->asked);
+    if (!rehearsal->asked) return false;
+    for (size_t i = 0; i < rehearsal->count; i++)
+        if (rehearsal->answers[i].digest) rehearsal->asked[rehearsal->asked_count++] = i;
+    qsort_r(rehearsal->asked, rehearsal->asked_count, sizeof *rehearsal->asked, compare_asked, rehearsal->answers);
+    return true;
+}
+
 int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
 {
     char name[4096];
@@ -123,7 +147,7 @@ int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
     snprintf(name, sizeof name, "%s/answers", dir);
     FILE *file = fopen(name, "re");
     if (!file && errno == ENOENT) return 0;
-    const bool good = file && read_answers(rehearsal, file);
+    const bool good = file && read_answers(rehearsal, file) && index_asked(rehearsal);
     if (file) fclose(file);
     if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s holds no answers", name);
     rehearsal->answering = true;
@@ -136,6 +160,7 @@ void tfy__rehearse_free(TfyLoop *loop)
     if (!rehearsal) return;
     for (size_t i = 0; i < rehearsal->count; i++) json_decref(rehearsal->answers[i].line);
     free(rehearsal->answers);
+    free(rehearsal->asked);
     if (rehearsal->calls_fd >= 0) close(rehearsal->calls_fd);
     free(rehearsal);
     loop->rehearsal = NULL;
@@ -171,8 +196,8 @@ static void note_start(Pending *pending)
                                   call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
 }
 
-/* What this attempt came to; of more attempts than there were, what the last one came to. NULL: nothing. */
-static const Answer *find(const TfyRehearsal *rehearsal, const char *path, json_int_t step, uint32_t attempt)
+/* The first answer of a step; count: there is none behind it either. */
+static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_int_t step)
 {
     const Answer wanted = {.path = path, .step = step};
     size_t from = 0, to = rehearsal->count;
@@ -183,11 +208,60 @@ static const Answer *find(const TfyRehearsal *rehearsal, const char *path, json_
         else
             to = middle;
     }
+    return from;
+}
+
+/* Whether it is the answer to this question. The end of a time limit and the clock are known by their place alone. */
+static bool answers_call(const Answer *answer, const TfyCall *call, const char *digest)
+{
+    return !answer->digest ||
+           (answer->tool && strcmp(answer->tool, call->tool->name) == 0 && strcmp(answer->digest, digest) == 0);
+}
+
+/* What one attempt of the step came to whose answers begin there; of more attempts than there were, what the last one came to. NULL: nothing. */
+static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
+{
     const Answer *answer = NULL;
-    for (uint32_t i = 0; i < attempt && from + i < rehearsal->count; i++) {
-        if (compare(&rehearsal->answers[from + i], &wanted) == 0) answer = &rehearsal->answers[from + i];
+    for (size_t i = from; i < rehearsal->count && i - from < call->attempt; i++) {
+        if (compare(&rehearsal->answers[i], &rehearsal->answers[from]) != 0) break;
+        if (!answers_call(&rehearsal->answers[i], call, digest)) return NULL;
+        answer = &rehearsal->answers[i];
     }
     return answer;
+}
+
+/* Where tasks race, another step may have asked this: the first that did; count: none has. */
+static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, const char *digest)
+{
+    size_t from = 0, to = rehearsal->asked_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (strcmp(rehearsal->answers[rehearsal->asked[middle]].digest, digest) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < rehearsal->asked_count; from++) {
+        const Answer *answer = &rehearsal->answers[rehearsal->asked[from]];
+        if (strcmp(answer->digest, digest) != 0) break;
+        if (answers_call(answer, call, digest)) return find_step(rehearsal, answer->path, answer->step);
+    }
+    return rehearsal->count;
+}
+
+static const Answer *find_answer(const Pending *pending)
+{
+    char digest[17];
+    const TfyCall *call = &pending->call;
+    const TfyRehearsal *rehearsal = call->loop->rehearsal;
+    const char *path = pending->cold->log.path;
+    tfy__step_digest_text(call->digest, digest);
+    const size_t at = find_step(rehearsal, path, call->step);
+    const bool there = at < rehearsal->count && strcmp(rehearsal->answers[at].path, path) == 0 &&
+                       rehearsal->answers[at].step == call->step;
+    const Answer *answer = there ? find_attempt(rehearsal, at, call, digest) : NULL;
+    if (answer && answer->type == TFY_R_TIMER_FIRED && !pending->timer) answer = NULL; /* another step's limit */
+    return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
 
 /* Members of the record that its performer had added. */
@@ -245,9 +319,12 @@ static void give(Pending *pending, const Answer *answer)
 bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
 {
     const Cold *cold = cold_of(task);
-    const Answer *answer =
-        tfy__rehearse_answers(task->loop) ? find(task->loop->rehearsal, cold->log.path, cold->log.step, 1) : NULL;
-    const json_t *now = answer ? json_object_get(json_object_get(answer->line, "payload"), "now") : NULL;
+    const TfyRehearsal *rehearsal = task->loop->rehearsal;
+    if (!tfy__rehearse_answers(task->loop)) return false;
+    const Answer wanted = {.path = cold->log.path, .step = cold->log.step};
+    const size_t at = find_step(rehearsal, wanted.path, wanted.step);
+    if (at == rehearsal->count || compare(&rehearsal->answers[at], &wanted) != 0) return false;
+    const json_t *now = json_object_get(json_object_get(rehearsal->answers[at].line, "payload"), "now");
     if (now) *out = json_integer_value(now);
     return now != NULL;
 }
@@ -262,10 +339,29 @@ bool tfy__rehearse_call(Pending *pending)
     }
     note_start(pending);
     if (!tfy__rehearse_answers(call->loop)) return false;
-    const Answer *answer = find(call->loop->rehearsal, pending->cold->log.path, call->step, call->attempt);
-    if (answer && answer->type == TFY_R_TIMER_FIRED)
+    const Answer *answer = find_answer(pending);
+    if (!answer)
+        tfy__step_unanswered(pending);
+    else if (answer->type == TFY_R_TIMER_FIRED)
         jump(call->loop->rehearsal, tfy__due_ns(call->loop, pending->due_ms));
-    else if (answer)
+    else
         give(pending, answer);
     return true;
+}
+
+bool tfy__rehearse_stuck(TfyLoop *loop)
+{
+    if (!tfy__rehearse_answers(loop)) return false;
+    for (const Run *run = loop->runs; run; run = run->next)
+        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+            const Pending *pending = cold->end_state ? NULL : cold->pending;
+            if (!pending || !pending->unanswered) continue;
+            const TfyPoint *point = pending->call.site->point;
+            tfy__loop_fail(loop, TFY_E_DIVERGED,
+                           "task %s waits for %s (line %u), and nothing like that was answered in the first run: its "
+                           "tasks race; with --real the tools do their work in every trial",
+                           cold->log.path, pending->call.tool->name, point ? point->line : 0);
+            return true;
+        }
+    return false;
 }

@@ -147,12 +147,24 @@ void tfy__wait_leave(Pending *pending)
     pending->queue = NULL;
 }
 
+void tfy__step_unanswered(Pending *pending)
+{
+    pending->unanswered = true;
+    pending->call.loop->in_flight--;
+}
+
+void tfy__step_left_call(Pending *pending)
+{
+    pending->in_call = false;
+    if (!pending->unanswered) pending->call.loop->in_flight--;
+    pending->unanswered = false;
+}
+
 void tfy__step_stop_call(Pending *pending)
 {
     if (!pending->in_call) return;
     TfyCall *call = &pending->call;
-    pending->in_call = false;
-    call->loop->in_flight--;
+    tfy__step_left_call(pending);
     if (pending->fd_wait) {
         tfy__wait_fd_stop(pending);
         return;

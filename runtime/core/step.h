@@ -5,8 +5,10 @@
 #include "core.h"
 
 /* step.c */
-bool tfy__step_dequeued(Pending *pending);  /* a queue lets go of a step; true: it is still wanted */
-void tfy__step_stop_call(Pending *pending); /* tells the performer, if one has it */
+bool tfy__step_dequeued(Pending *pending);   /* a queue lets go of a step; true: it is still wanted */
+void tfy__step_stop_call(Pending *pending);  /* tells the performer, if one has it */
+void tfy__step_left_call(Pending *pending);  /* the performer has it no more */
+void tfy__step_unanswered(Pending *pending); /* nobody ever will answer: the loop does not wait for that */
 void tfy__step_digest_text(uint64_t digest, char out[17]);
 TfyBuffer *
 tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */

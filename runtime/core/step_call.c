@@ -24,8 +24,7 @@ static Pending *pending_of(TfyCall *call)
 
 static void leave_call(Pending *pending)
 {
-    pending->in_call = false;
-    pending->call.loop->in_flight--;
+    tfy__step_left_call(pending);
     tfy__timers_del(&pending->call.loop->timers, pending->timer);
     pending->timer = 0;
 }
