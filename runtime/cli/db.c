@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tfy.h"
+#include "wal/lock.h"
 
 int tfy__db_open(const TfyArgs *args, TfyLog **log)
 {
@@ -148,6 +149,12 @@ const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *le
     *len = strcspn(at, "\r\n");
     while (*len && strchr(" \t", at[*len - 1])) --*len;
     return at;
+}
+
+bool tfy__db_held(const char *db_path)
+{
+    char owner[TFY_LOCK_OWNER_BYTES];
+    return tfy__lock_held(db_path, owner, sizeof owner);
 }
 
 const char *tfy__db_run_state(const TfyLogRun *run, bool held)

@@ -105,7 +105,7 @@ static int report_run(Doctor *doctor, TfyLog *log, int64_t id, json_t *runs)
         advise(doctor, "run %s: %s; 'tfy verify' says what is damaged", text, error);
         return code;
     }
-    json_array_append_new(runs, tfy__inspect_report(history, doctor->db));
+    json_array_append_new(runs, tfy__inspect_report(history, doctor->db, doctor->health.held));
     tfy__history_free(history);
     return 0;
 }

@@ -13,7 +13,6 @@
 #include "cli/output.h"
 #include "value/buffer.h"
 #include "value/json.h"
-#include "wal/lock.h"
 
 /* What is being reported on. */
 typedef struct Inspection {
@@ -565,20 +564,19 @@ static void print_text(const json_t *report)
     json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
 }
 
-json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path)
+json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held)
 {
-    char owner[96];
     Inspection inspection = {
-        .history = history, .held = tfy__lock_held(db_path, owner, sizeof owner), .command = tfy__tfy_command(db_path)};
+        .history = history, .held = held || tfy__db_held(db_path), .command = tfy__tfy_command(db_path)};
     tfy__source_map(&inspection.map, history);
     make_report(&inspection);
     tfy__source_map_free(&inspection.map);
     return inspection.report;
 }
 
-static int inspect(const TfyArgs *args, const TfyHistory *history)
+static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
 {
-    json_t *report = tfy__inspect_report(history, tfy__db_path(args));
+    json_t *report = tfy__inspect_report(history, tfy__db_path(args), held);
     if (args->option[OPT_JSON]) {
         json_dumpf(report, stdout, JSON_INDENT(2));
         putchar('\n');
@@ -595,12 +593,13 @@ int tfy__cmd_inspect(int argc, char **argv)
     TfyHistory *history = NULL;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) {
+        const bool held = tfy__db_held(tfy__db_path(&args));
         status = tfy__db_history(&args, &history);
         if (status == EXIT_DONE && args.option[OPT_OUTPUT]) {
             tfy__output_print(history, args.option[OPT_JSON]);
             status = tfy__flush_stdout(EXIT_DONE);
         } else if (status == EXIT_DONE) {
-            status = inspect(&args, history);
+            status = inspect(&args, history, held);
         }
     }
     tfy__history_free(history);

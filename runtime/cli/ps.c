@@ -7,7 +7,6 @@
 
 #include "value/buffer.h"
 #include "value/json.h"
-#include "wal/lock.h"
 
 #define HASH_SHOWN 12 /* digits of a program's hash */
 
@@ -59,8 +58,9 @@ static int list(const TfyArgs *args)
 {
     TfyLog *log;
     TfyLogRun *runs;
-    char **names, owner[96];
+    char **names;
     uint32_t count;
+    const bool before = tfy__db_held(tfy__db_path(args));
     const int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
     const int code = tfy__log_runs(log, &runs, &names, &count);
@@ -70,7 +70,7 @@ static int list(const TfyArgs *args)
         return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy",
                          tfy__db_path(args));
     if (!hashes) return tfy__fail(EXIT_BUG, "memory ran out");
-    const bool held = tfy__lock_held(tfy__db_path(args), owner, sizeof owner), json = args->option[OPT_JSON];
+    const bool held = before || tfy__db_held(tfy__db_path(args)), json = args->option[OPT_JSON];
     if (json)
         printf("[");
     else if (count)
