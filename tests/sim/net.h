@@ -75,6 +75,9 @@ void sim_peer_notices(SimLink *link); /* bytes, an end or a reset have arrived a
 extern const TfyPerformer sim_sockets;
 void sim_traffic_sent(const SimLink *link, int side, const char *bytes, size_t len); /* the program's bytes leave */
 void sim_traffic_die(void);
+/* Whether the text, which may break off within a character, is what a program is given of the first *used of the bytes: these, and U+FFFD for what
+ * is no UTF-8. */
+bool sim_gives_text(const char *bytes, size_t len, const char *text, size_t text_len, size_t *used);
 void sim_check_waiting(TfyLoop *loop);                               /* w8: nothing more happens now */
 void sim_check_traffic(const TfyHistory *history, const char *uuid); /* d5, d6 */
 /* The same for a run that the log does not know. */

@@ -64,9 +64,11 @@ static void gives_up(SimEvent *event)
 static void check_echo(const SimPeer *peer)
 {
     const SimStream *out = &peer->link->streams[peer->side], *in = &peer->link->streams[1 - peer->side];
-    size_t len = in->taken;
-    if (len && len == out->taken + 1 && out->ended && in->bytes.data[len - 1] == '\n') len--;
-    if (len > out->taken || (len && memcmp(in->bytes.data, out->bytes.data, len) != 0))
+    size_t len = in->taken, used;
+    if (sim_gives_text(out->bytes.data, out->taken, in->bytes.data, len, &used)) return;
+    bool may_be_ended = out->ended && in->bytes.data[len - 1] == '\n';
+    if (!may_be_ended || !sim_gives_text(out->bytes.data, out->taken, in->bytes.data, len - 1, &used) ||
+        used < out->taken)
         sim_broken("w6", "visitor %u hears what it did not say: %.*s", peer->link->number, (int)in->taken,
                    in->bytes.data);
 }
@@ -184,14 +186,13 @@ static SimPeer *peer_new(SimLink *link, int side)
     return peer;
 }
 
-/* Trouble comes somewhere in the first so many bytes, but not within a character. */
+/* Trouble comes somewhere in the first so many bytes, within a character too. */
 static void foresee_trouble(SimPeer *peer, size_t len)
 {
     static const Trouble troubles[] = {IT_RESETS, IT_ENDS, IT_LEAVES, IT_STALLS};
     if (sim.expecting || sim_percent(&sim.chance, 60)) return;
     peer->trouble = troubles[sim_below(&sim.chance, sizeof troubles / sizeof *troubles)];
     peer->trouble_at = sim_below(&sim.chance, (uint32_t)len + 1);
-    while (peer->trouble_at < peer->says.len && (peer->says.data[peer->trouble_at] & 0xc0) == 0x80) peer->trouble_at++;
 }
 
 void sim_peer_serves(SimLink *link)

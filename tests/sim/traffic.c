@@ -6,6 +6,7 @@
 
 #include "effects/net.h"
 #include "net.h"
+#include "value/utf8.h"
 
 /* A step that began. After a death it may begin again, under another number of life. */
 typedef struct Passage {
@@ -231,23 +232,38 @@ static void broken_result(const Passage *passage, const TfyLogRecord *record, co
                passage->link, what, record->payload);
 }
 
+bool sim_gives_text(const char *bytes, size_t len, const char *text, size_t text_len, size_t *used)
+{
+    *used = 0;
+    for (size_t told = 0, piece_len; told < text_len; told += piece_len) {
+        if (*used == len) return false;
+        int step = tfy__utf8_step((const unsigned char *)bytes + *used, len - *used);
+        const char *piece = step > 0 ? bytes + *used : TFY__REPLACEMENT;
+        piece_len = step > 0 ? (size_t)step : strlen(TFY__REPLACEMENT);
+        if (piece_len > text_len - told) piece_len = text_len - told;
+        if (memcmp(text + told, piece, piece_len) != 0) return false;
+        *used += (size_t)abs(step);
+    }
+    return true;
+}
+
 /* A line ends before the end of line that came, or with all that came. */
 static void check_read(const Passage *passage, const TfyLogRecord *record, const json_t *value)
 {
     SimStream *in = &sim_link(passage->link)->streams[1 - passage->side];
-    size_t there = in->taken - in->read, len = json_string_length(value), more = 0;
+    size_t there = in->taken - in->read, used;
     const char *at = there ? in->bytes.data + in->read : "";
     if (!json_is_string(value)) {
         if (there) broken_result(passage, record, "bytes that came were never read");
         return;
     }
-    if (len > there || memcmp(at, json_string_value(value), len) != 0)
+    if (!sim_gives_text(at, there, json_string_value(value), json_string_length(value), &used))
         broken_result(passage, record, "what came is something else");
-    if (passage->family == TFY_F_READ_LINE && len < there) {
-        if (at[len] != '\n') broken_result(passage, record, "the line is longer");
-        more = 1;
+    if (passage->family == TFY_F_READ_LINE && used < there) {
+        if (at[used] != '\n') broken_result(passage, record, "the line is longer");
+        used++;
     }
-    in->read += len + more;
+    in->read += used;
 }
 
 static void check_written(const Passage *passage, const TfyLogRecord *record, const json_t *value)
