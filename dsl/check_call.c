@@ -597,12 +597,28 @@ static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMo
 enum { SAVED_NAME_MAX = 63, SAVED_FIELDS_MAX = 60 };
 
 /* The log's own tables, and what SQLite and the rows' keys are called. */
+/* Whatever stands in the log's schema: indexes and triggers share one space of names with tables. */
 static bool is_taken(const char *name, size_t len)
 {
-    static const char *const tables[] = {"meta", "wal", "mark", "program", "run",
-                                         "task", "obj", "wake", "inbox",   "history"};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (strlen(tables[i]) == len && memcmp(tables[i], name, len) == 0) return true;
+    static const char *const names[] = {"meta",
+                                        "wal",
+                                        "mark",
+                                        "program",
+                                        "run",
+                                        "task",
+                                        "gap",
+                                        "obj",
+                                        "wake",
+                                        "inbox",
+                                        "history",
+                                        "task_run",
+                                        "run_live",
+                                        "run_parked",
+                                        "run_parked_at",
+                                        "wal_never_updates",
+                                        "wal_never_deletes"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) return true;
     }
     return (len >= 7 && memcmp(name, "sqlite_", 7) == 0) || (len >= 4 && memcmp(name, "tfy_", 4) == 0);
 }
@@ -637,7 +653,7 @@ static void check_row(Check *c, const Expr *e, const Type *row)
                    row->field_count);
     for (uint32_t i = 0; i < row->field_count; i++) {
         const char *name = row->fields[i].name;
-        if (strncmp(name, "tfy_", 4) == 0)
+        if (strncasecmp(name, "tfy_", 4) == 0)
             diag_error(c->diags, e->span, "field '%s' of %s cannot be a column: what begins with tfy_ is the row's key",
                        name, row->name);
         for (uint32_t j = 0; j < i; j++) {

@@ -117,6 +117,12 @@ check "nor is one imported into a table of another shape" ended 65 "hold paid as
 check "... nor its run" [ "$(sqlite3 else.db 'select count(*) from run')|$(sqlite3 else.db 'select count(*) from orders')" = "1|3" ]
 run tfy verify --db else.db
 check "... and the database is whole" ended 0
+accepted=
+for name in $(sqlite3 else.db "select name from sqlite_schema where name not in ('orders') and name not like 'sqlite_%'"); do
+    printf 'type Row { id: string }\nworkflow main() { yield save("%s", Row(id: "x")) }\n' "$name" >taken.tfy
+    ! tfy check taken.tfy 2>/dev/null || accepted="$accepted $name"
+done
+check "no name of the log's own schema is taken for a table" [ -z "$accepted" ]
 rows 'create index orders_by_id on orders(id)'
 run tfy ps
 check "a plain index may stand there" ended 0
