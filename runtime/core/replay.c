@@ -689,6 +689,7 @@ static int replay(const TfyProgram *program, TfyHistory *history, const TfyOptio
     if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
     if (run) report_end(loop, run, report);
+    if (code < 0 && !loop->failure) snprintf(report->text, sizeof report->text, "%s", error_text);
     if (run) tfy__debug_end(run);
     if (loop->failure) code = loop->failure;
     if (code >= 0 && check) code = check(run, state);

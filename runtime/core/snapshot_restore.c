@@ -154,6 +154,12 @@ static const json_t *slot_in(const json_t *slots, const TfyLive *live)
     return json_object_get(slots, name);
 }
 
+/* What a finally block has to go on with when it is through is a value, an error, or nothing: the other slots hold none. */
+static bool is_empty(const TfyType *type, const json_t *json)
+{
+    return !type->scalar && type->kind != TFY_JSON && json_is_null(json_array_get(json, 0));
+}
+
 /* Slots are filled one by one, so those of a frame that fails are empty or whole: the frame is released as any other. */
 static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
 {
@@ -164,9 +170,11 @@ static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
         return read_values(r, workflow->params, workflow->param_count, json_object_get(json, "params"), slots);
     const TfyPoint *point = workflow->resume[frame->pc - 1];
     const json_t *values = json_object_get(json, "slots");
-    for (uint32_t i = 0; i < point->live_count; i++)
-        if (!read_value(r, point->live[i].type, slot_in(values, &point->live[i]), &slots[point->live[i].slot]))
-            return false;
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        const TfyLive *live = &point->live[i];
+        const json_t *value = slot_in(values, live);
+        if (!is_empty(live->type, value) && !read_value(r, live->type, value, &slots[live->slot])) return false;
+    }
     return true;
 }
 

@@ -84,6 +84,30 @@ for n in 1 2; do
     run tfy --db f.db resume last
 done
 check "a fork with snapshots goes on to its end" printed_exactly 435
+
+# In a finally block: what it goes on with is a value, or an error, or neither.
+cat >leaves.tfy <<'TFY'
+error Out {}
+workflow leave(how: string) -> string fails Out {
+    try {
+        if how == "error" { fail Out("out") }
+        if how == "return" { return "back" }
+    } finally {
+        let go: string = yield signal("go")
+    }
+    return "through"
+}
+
+workflow main(how: string) -> string fails Out {
+    let left = yield leave(how)
+    return left
+}
+TFY
+for how in return through error; do
+    TFY_SNAPSHOT_EVERY=1 tfy --db leaves.db run leaves.tfy --how $how >/dev/null 2>&1
+    run tfy --db leaves.db replay last --from-snapshot
+    check "a snapshot within a finally block, left by: $how" ended 0
+done
 unset TFY_SNAPSHOT_EVERY
 
 cat >doze.tfy <<'TFY'
