@@ -18,6 +18,7 @@ typedef struct Plan {
     uint32_t step_first; /* the step's records: its first … */
     uint32_t step_last;  /* … and its last */
     uint32_t outcome;    /* the one that says what the step came to; UINT32_MAX: none */
+    uint32_t base;       /* the snapshot that a compacted run begins at; UINT32_MAX: it is whole */
     const json_t *value; /* what it is to come to instead; NULL: what it came to */
     char *payload;       /* made for it, owned */
     char run[37];        /* the run that is forked */
@@ -80,6 +81,13 @@ static bool is_outcome(const TfyLogRecord *record)
     }
 }
 
+static uint32_t find_base(const TfyHistory *history)
+{
+    for (uint32_t i = 0; history->run.base_lsn && i < history->record_count; i++)
+        if (history->records[i].lsn == history->run.base_lsn) return i;
+    return UINT32_MAX;
+}
+
 static int find_task(Plan *plan, const char *path)
 {
     const TfyHistory *history = plan->history;
@@ -114,6 +122,24 @@ static int find_step(Plan *plan)
         return refuse(plan, TFY_E_ABSENT, "task %s of run %s has recorded no step yet", plan->fork.task, plan->run);
     return refuse(plan, TFY_E_ABSENT, "task %s of run %s has no record of step %lld; its newest is step %lld",
                   plan->fork.task, plan->run, (long long)step, (long long)newest);
+}
+
+/* Of a run that was compacted every fork has at least what its snapshot holds: a task can be left at the step where it stood then, or later. */
+static int check_reach(Plan *plan)
+{
+    const TfyHistory *history = plan->history;
+    int64_t stood = 0;
+    if (plan->base == UINT32_MAX) return 0;
+    for (uint32_t i = 0; i < plan->base; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (history->record_tasks[i] == plan->task && is_of_step(record) && record->step > stood) stood = record->step;
+    }
+    if (plan->fork.step >= stood) return 0;
+    return refuse(
+        plan, TFY_E_STATE,
+        "run %s was compacted, and what task %s had done before step %lld cannot be taken apart any more; it can be "
+        "forked from that step on",
+        plan->run, plan->fork.task, (long long)stood);
 }
 
 /* ---- another result ---- */
@@ -176,14 +202,24 @@ static json_t *changed_outcome(const Plan *plan, const TfyLogRecord *record)
     return json;
 }
 
-/* A signal's value stands where it arrived: in the root's chain. */
+static int refuse_settled(const Plan *plan)
+{
+    return refuse(plan, TFY_E_STATE,
+                  "the result of step %lld is part of the snapshot that run %s begins at since it was compacted, and "
+                  "cannot be another",
+                  (long long)plan->fork.step, plan->run);
+}
+
+/* A signal's value stands where it arrived: in the root's chain. Of a run that was compacted, the snapshot has counted those before it. */
 static int change_signal(Plan *plan, const TfyLogRecord *woke)
 {
     const TfyHistory *history = plan->history;
     json_t *json = payload_of(woke);
-    json_int_t seq = json_integer_value(json_object_get(json, "seq")), count = 0;
+    const json_int_t seq = json_integer_value(json_object_get(json, "seq"));
+    json_int_t count = json_integer_value(json_object_get(history->snapshot, "signal_count"));
     json_decref(json);
-    for (uint32_t i = 0; i < plan->fork.records; i++) {
+    if (seq <= count) return refuse_settled(plan);
+    for (uint32_t i = plan->base == UINT32_MAX ? 0 : plan->base; i < plan->fork.records; i++) {
         if (history->records[i].type != TFY_R_SIGNAL || !has_member(&history->records[i], "value")) continue;
         if (++count != seq) continue;
         json = payload_of(&history->records[i]);
@@ -209,7 +245,7 @@ static int resolve_in_flight(Plan *plan)
     json_t *json = json_pack("{s:s,s:O,s:s}", "how", "done", "value", plan->value, "by", "fork");
     plan->payload = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
-    plan->fork.resolved = plan->task;
+    plan->fork.resolved = plan->step_last;
     plan->fork.resolution = plan->payload;
     return plan->payload ? 0 : TFY_E_NOMEM;
 }
@@ -222,6 +258,7 @@ static int set_value(Plan *plan)
         int code = resolve_in_flight(plan);
         return code ? code : check_value(plan);
     }
+    if (plan->base != UINT32_MAX && plan->outcome < plan->base) return refuse_settled(plan);
     const TfyLogRecord *record = &plan->history->records[plan->outcome];
     int code = check_value(plan);
     plan->fork.records = plan->outcome + 1;
@@ -242,9 +279,11 @@ static int make_plan(Plan *plan, const json_t *request)
     plan->fork.step = json_integer_value(step);
     if (!json_is_integer(step) || plan->fork.step < 0) return refuse(plan, TFY_E_INVALID, "a step is a number from 0");
     int code = find_task(plan, path ? path : "1");
+    if (!code) code = check_reach(plan);
     if (!code) code = find_step(plan);
     if (code) return code;
-    plan->fork.records = plan->step_last + 1;
+    const bool early = plan->base != UINT32_MAX && plan->step_last < plan->base;
+    plan->fork.records = (early ? plan->base : plan->step_last) + 1;
     return plan->value ? set_value(plan) : 0;
 }
 
@@ -256,12 +295,7 @@ int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *requ
                  .error_text = error_text};
     TfyLogRun made;
     tfy__uuid_text(history->run.uuid, plan.run);
-    if (history->run.base_lsn)
-        return refuse(
-            &plan, TFY_E_STATE,
-            "run %s was compacted: its records before number %lld, with which a fork would begin, are gone; it "
-            "can only go on itself",
-            plan.run, (long long)history->run.base_lsn);
+    plan.base = find_base(history);
     snprintf(error_text, TFY_ERROR_TEXT, "memory ran out");
     int code = make_plan(&plan, request);
     if (!code && plan.fork.replaced != UINT32_MAX) plan.fork.payload = plan.payload;

@@ -4,9 +4,9 @@
 
 #include "core.h"
 
-bool tfy__fork_begin(Run *run, const json_t *instruction)
+bool tfy__fork_begin(Run *run, const json_t *begin, int64_t first)
 {
-    const json_t *forks = json_object_get(instruction, "fork_of"), *fork;
+    const json_t *forks = json_object_get(begin, "fork_of"), *fork;
     size_t i;
     if (!json_array_size(forks)) return true;
     run->forks = malloc(json_array_size(forks) * sizeof *run->forks);
@@ -15,7 +15,7 @@ bool tfy__fork_begin(Run *run, const json_t *instruction)
     {
         const char *seed = json_string_value(json_object_get(fork, "seed"));
         const int64_t records = json_integer_value(json_object_get(fork, "records"));
-        run->forks[run->fork_count++] = (Fork){run->root->log.born + records - 1, seed ? strtoull(seed, NULL, 16) : 0};
+        run->forks[run->fork_count++] = (Fork){first + records - 1, seed ? strtoull(seed, NULL, 16) : 0};
     }
     return true;
 }

@@ -411,7 +411,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
         } else {
             Cold *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
             if (root) tfy__history_attach(root);
-            if (root && tfy__fork_begin(run, json))
+            if (root && tfy__fork_begin(run, json, root->log.born))
                 tfy__history_take(root);
             else
                 code = TFY_E_NOMEM;

@@ -17,6 +17,8 @@ typedef struct Copying {
     TfyLogRun *run;
     char from_uuid[37], uuid[37];
     TfyLogTask *tasks; /* of the new run, by the index of their originals; path NULL: not born yet */
+    const TfyStoreGap *
+        *gaps; /* per task: where records of it were missing since the newest one that was copied; NULL: none */
     uint64_t seed;
 } Copying;
 
@@ -41,40 +43,57 @@ static bool draw_identity(Copying *copying)
     return true;
 }
 
-/* What says where the other run stood says nothing about this one. */
-static bool is_copied(const TfyLogRecord *record)
+static bool is_base(const TfyFork *fork, const TfyLogRecord *record)
 {
-    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED;
+    return record->lsn == fork->from->run.base_lsn;
 }
 
-static uint32_t copied_count(const TfyFork *fork)
+/* What says where the other run stood says nothing about this one, unless it begins there. */
+static bool is_copied(const TfyFork *fork, const TfyLogRecord *record)
+{
+    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || is_base(fork, record);
+}
+
+/* Of the records behind that one. */
+static uint32_t copied_count(const TfyFork *fork, int64_t lsn)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < fork->records; i++) count += is_copied(&fork->from->records[i]);
+    for (uint32_t i = 0; i < fork->records; i++)
+        count += fork->from->records[i].lsn > lsn && is_copied(fork, &fork->from->records[i]);
     return count;
 }
 
 /* ---- payloads ---- */
 
 /* Earlier forks count as far as their copies reach into this one. */
-static json_t *fork_list(const Copying *copying, const json_t *before)
+static json_t *fork_list(const json_t *before, json_int_t records, json_t *fork)
 {
-    const TfyFork *fork = copying->fork;
-    const json_int_t records = copied_count(fork);
     json_t *list = json_array(), *one;
-    char seed[17];
     size_t i;
     json_array_foreach(before, i, one)
     {
         if (json_integer_value(json_object_get(one, "records")) < records) json_array_append(list, one);
     }
-    snprintf(seed, sizeof seed, "%016llx", (unsigned long long)copying->seed);
-    one = json_pack("{s:s,s:I,s:s,s:I,s:I,s:s}", "run", copying->from_uuid, "lsn",
-                    (json_int_t)fork->from->records[fork->records - 1].lsn, "task", fork->task, "step",
-                    (json_int_t)fork->step, "records", records, "seed", seed);
-    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) json_object_set_new(one, "set", json_true());
-    json_array_append_new(list, one);
+    json_array_append_new(list, fork);
     return list;
+}
+
+static void seed_text(const Copying *copying, char text[17])
+{
+    snprintf(text, 17, "%016llx", (unsigned long long)copying->seed);
+}
+
+static json_t *told_fork(const Copying *copying, const json_t *before)
+{
+    const TfyFork *fork = copying->fork;
+    const json_int_t records = copied_count(fork, 0);
+    char seed[17];
+    seed_text(copying, seed);
+    json_t *one = json_pack("{s:s,s:I,s:s,s:I,s:I,s:s}", "run", copying->from_uuid, "lsn",
+                            (json_int_t)fork->from->records[fork->records - 1].lsn, "task", fork->task, "step",
+                            (json_int_t)fork->step, "records", records, "seed", seed);
+    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) json_object_set_new(one, "set", json_true());
+    return fork_list(before, records, one);
 }
 
 static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *record, Payload *payload)
@@ -82,8 +101,57 @@ static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *reco
     json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
     if (!json) return false;
     json_object_set_new(json, "run", json_string(copying->uuid));
-    json_object_set_new(json, "fork_of", fork_list(copying, json_object_get(json, "fork_of")));
+    json_object_set_new(json, "fork_of", told_fork(copying, json_object_get(json, "fork_of")));
     payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
+    payload->len = payload->owned ? strlen(payload->owned) : 0;
+    json_decref(json);
+    return payload->owned != NULL;
+}
+
+/* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program chose that. */
+static bool rewrite_task(const Copying *copying, json_t *json)
+{
+    const TfyHistory *from = copying->fork->from;
+    const int64_t tid = from->run.root + json_integer_value(json_object_get(json, "task"));
+    json_t *pending = json_object_get(json, "pending");
+    const char *used = json_string_value(json_object_get(pending, "key"));
+    const int64_t step = json_integer_value(json_object_get(pending, "step"));
+    char key[TFY_KEY_SIZE], text[17];
+    for (uint32_t i = 0; i < from->task_count; i++) {
+        const TfyLogTask *task = &copying->tasks[i];
+        if (from->tasks[i].tid != tid || !task->path) continue;
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)task->chain);
+        tfy__record_key(copying->from_uuid, task->path, step, key);
+        const bool own = used && strcmp(used, key) == 0;
+        tfy__record_key(copying->uuid, task->path, step, key);
+        if (own && json_object_set_new(pending, "key", json_string(key)) != 0) return false;
+        return json_object_set_new(json, "chain", json_string(text)) == 0;
+    }
+    return false;
+}
+
+static bool rewrite_tasks(const Copying *copying, json_t *tasks)
+{
+    json_t *task;
+    size_t i;
+    json_array_foreach(tasks, i, task)
+    {
+        if (!rewrite_task(copying, task)) return false;
+    }
+    return true;
+}
+
+static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Payload *payload)
+{
+    const json_int_t records = copied_count(copying->fork, record->lsn);
+    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    char seed[17];
+    seed_text(copying, seed);
+    json_t *one = json_pack("{s:I,s:s}", "records", records, "seed", seed);
+    if (json && rewrite_tasks(copying, json_object_get(json, "tasks")) &&
+        rewrite_tasks(copying, json_object_get(json, "ended")) &&
+        json_object_set_new(json, "fork_of", fork_list(json_object_get(json, "fork_of"), records, one)) == 0)
+        payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
     payload->len = payload->owned ? strlen(payload->owned) : 0;
     json_decref(json);
     return payload->owned != NULL;
@@ -129,6 +197,7 @@ static bool make_payload(const Copying *copying, uint32_t index, Payload *payloa
         *payload = (Payload){copying->fork->payload, strlen(copying->fork->payload), NULL};
         return true;
     }
+    if (is_base(copying->fork, record)) return rewrite_base(copying, record, payload);
     switch (record->type) {
     case TFY_R_INSTRUCTION_START: return rewrite_instruction(copying, record, payload);
     case TFY_R_STEP_START:
@@ -181,23 +250,36 @@ static void end_task(TfyLogTask *task, const TfyLogRecord *record)
 
 /* ---- copying ---- */
 
+/* Also where the record behind the gap was none to copy. */
+static int64_t append_copy(Copying *copying, uint32_t task, const TfyLogRecord *record)
+{
+    const TfyStoreGap *gap = copying->gaps[task];
+    copying->gaps[task] = NULL;
+    return gap ? tfy__log_copy_behind_gap(copying->log, &copying->tasks[task], record, gap->chain)
+               : tfy__log_copy(copying->log, &copying->tasks[task], record);
+}
+
 static int copy_records(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
     uint32_t next = 1; /* task to be born; the root is there */
     for (uint32_t i = 0; i < fork->records; i++) {
         TfyLogRecord record = fork->from->records[i];
-        TfyLogTask *task = &copying->tasks[fork->from->record_tasks[i]];
+        const uint32_t at = fork->from->record_tasks[i];
+        const TfyStoreGap *gap = tfy__history_gap(fork->from, record.lsn);
         Payload payload;
-        if (!is_copied(&record)) continue;
+        if (gap) copying->gaps[at] = gap;
+        if (!is_copied(fork, &record)) continue;
         if (!make_payload(copying, i, &payload)) return TFY_E_NOMEM;
         record.payload = payload.text;
         record.payload_len = (uint32_t)payload.len;
-        const int64_t lsn = tfy__log_copy(copying->log, task, &record);
+        const bool base = is_base(fork, &record);
+        const int64_t lsn = append_copy(copying, at, &record);
         free(payload.owned);
         if (lsn < 0) return (int)lsn;
         if (record.type == TFY_R_MOVED) copying->run->moved_lsn = lsn;
-        end_task(task, &record);
+        if (base) copying->run->base_lsn = lsn;
+        end_task(&copying->tasks[at], &record);
         if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
     }
     return 0;
@@ -221,9 +303,10 @@ static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *
 static int append_resolution(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
-    const TfyLogRecord *last = &fork->from->records[fork->records - 1];
-    const int64_t lsn = tfy__log_append(copying->log, &copying->tasks[fork->resolved], TFY_R_RESOLVED, last->step,
-                                        last->point, fork->resolution, strlen(fork->resolution));
+    const TfyLogRecord *last = &fork->from->records[fork->resolved];
+    const int64_t lsn =
+        tfy__log_append(copying->log, &copying->tasks[fork->from->record_tasks[fork->resolved]], TFY_R_RESOLVED,
+                        last->step, last->point, fork->resolution, strlen(fork->resolution));
     return lsn < 0 ? (int)lsn : 0;
 }
 
@@ -232,9 +315,10 @@ static int settle_in_flight(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
     const TfyLogRecord **open = tfy__in_flight(fork->from, fork->records);
+    const uint32_t resolved = fork->resolved == UINT32_MAX ? UINT32_MAX : fork->from->record_tasks[fork->resolved];
     int code = open ? 0 : TFY_E_NOMEM;
     for (uint32_t i = 0; i < fork->from->task_count && !code; i++) {
-        if (i == fork->resolved)
+        if (i == resolved)
             code = append_resolution(copying);
         else if (open[i])
             code = append_doubt(copying, &copying->tasks[i], open[i]);
@@ -252,7 +336,8 @@ static int write_run(Copying *copying)
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);
     if (!code) code = settle_in_flight(copying);
-    if (!code && run->moved_lsn) code = tfy__log_end_run(copying->log, run); /* its row says so; it has not ended */
+    if (!code && (run->moved_lsn || run->base_lsn))
+        code = tfy__log_end_run(copying->log, run); /* its row says so; it has not ended */
     for (uint32_t i = 0; i < from->task_count; i++) {
         if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
         free(copying->tasks[i].path);
@@ -271,10 +356,16 @@ int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *err
     tfy__uuid_text(from->run.uuid, copying.from_uuid);
     if (!draw_identity(&copying)) return tfy__log_refuse(error_text, TFY_E_IO, "the system gives no random numbers");
     copying.tasks = calloc(from->task_count, sizeof *copying.tasks);
-    if (!copying.tasks) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to fork the run");
+    copying.gaps = calloc(from->task_count, sizeof *copying.gaps);
+    if (!copying.tasks || !copying.gaps) {
+        free(copying.tasks);
+        free(copying.gaps);
+        return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to fork the run");
+    }
     /* Half a fork must not be committed: whatever fails behind this line is a failure of the log. */
     const int code = write_run(&copying);
     free(copying.tasks);
+    free(copying.gaps);
     if (!code) return 0;
     tfy__writer_fail(log, code, "a fork could not be written");
     return tfy__log_refuse(error_text, code, "the fork could not be written%s",

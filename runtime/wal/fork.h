@@ -6,8 +6,13 @@
  *     {"run", "lsn": the last record copied there, "task", "step": as the fork was asked for, "records": how many of this run's are copies,
  *      "seed": of random numbers drawn behind them, "set": true when a result was put in}
  *   - the keys of steps that follow from the run: the new run's steps have their own
- *   - the one record whose payload the caller replaces.
+ *   - the one record whose payload the caller replaces;
+ *   - of a run that was compacted, the Snapshot it begins at: its tasks' chains and keys are the new run's, and its "fork_of" tells of seeds as
+ *     the one above does, but counts only the records behind it.
  * "tid" in a payload stays what it was there. The tasks' numbers keep their distance from the root's, which is what programs know of them.
+ *
+ * A run that was compacted is copied with what is left of it, and the copy begins at the same snapshot, so that belongs to every such prefix.
+ * Where records were missing they are missing in the copy: its gap has the chain that the other run's has, which stands for what nobody can compute.
  *
  * A once step that had begun and has no result in the copy is in doubt from the beginning: the other run may have done it. Everything is handed
  * over at once, so that a crash leaves the whole fork or none. */
@@ -19,11 +24,11 @@
 /* What is to be copied. */
 typedef struct TfyFork {
     const TfyHistory *from; /* as it is stored: tfy__history_read_stored */
-    uint32_t records;       /* the first of from->records; at least 1 */
+    uint32_t records;       /* the first of from->records; at least 1, and beyond the snapshot of a compacted run */
     uint32_t replaced;      /* which of them has another payload; UINT32_MAX: none */
     const char *payload;
     uint32_t
-        resolved; /* index of the task whose step in flight was done, with this payload of Resolved; UINT32_MAX: none */
+        resolved; /* the newest record of a step in flight that was done, with this payload of Resolved; UINT32_MAX: none */
     const char *resolution;
     const char *task; /* as the fork was asked for */
     int64_t step;

@@ -31,6 +31,7 @@ typedef struct Reading {
     Found *found;          /* records in the order they were met */
     size_t found_count, found_room;
     int64_t first_root; /* the root's number when it was born */
+    int64_t shift;      /* what was to be added to the number of the last task whose records had another origin */
     bool tail;          /* from the newest snapshot on, if there is one */
     bool whole;         /* with the rows it saved */
     char *error_text;
@@ -460,19 +461,37 @@ static int64_t number_in(const TfyLogRecord *record, const char *name)
     return number;
 }
 
+typedef struct Birth {
+    int64_t lsn, tid; /* 0: nobody's */
+} Birth;
+
+static int match_birth(void *state, const TfyStoreTask *row)
+{
+    Birth *birth = state;
+    if (row->born == birth->lsn) birth->tid = row->tid;
+    return 0;
+}
+
 /* The task that a record was the birth of. A copied record (of a fork, of an import) has the number that its task had elsewhere, in a run whose root had
- * another number too; later ones have the task's own. Which of the two it is the row shows. */
+ * another number too; later ones have the task's own. Which of the two it is the row shows. What was copied more than once has records of several
+ * origins, each with numbers at a distance of its own: it is looked up once for all that come together. */
 static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *row)
 {
+    TfyStore *store = reading->log->store;
     const TfyLogRun *run = &reading->history->run;
     const int64_t recorded = number_in(record, "tid"),
-                  numbers[] = {recorded, run->root + recorded - reading->first_root};
-    for (int i = 0; i < 2; i++) {
-        const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, numbers[i], row);
+                  numbers[] = {recorded, run->root + recorded - reading->first_root, recorded + reading->shift};
+    for (int i = 0; i < 3; i++) {
+        const int code = TFY_STORE(store, TFY_CALL_READ, get_task, numbers[i], row);
         if (!code && row->run == run->id && row->born == record->lsn) return 0;
         if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
     }
-    return refuse(reading, TFY_E_DATA, "task", recorded, "is missing");
+    Birth birth = {.lsn = record->lsn};
+    int code = TFY_STORE(store, TFY_CALL_READ, see_tasks, run->id, match_birth, &birth);
+    if (!code && !birth.tid) return refuse(reading, TFY_E_DATA, "task", recorded, "is missing");
+    reading->shift = birth.tid - recorded;
+    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_task, birth.tid, row);
+    return code ? refuse_store(reading, code) : 0;
 }
 
 /* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is read. */

@@ -6,7 +6,7 @@
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
 # NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
 # resumed, and must have told the same in the end (`// kill at: point:4` names further ones, `// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
-# it is resumed it loses the records behind its snapshot, and must end the same without them.
+# it is resumed it loses the records behind its snapshot, and must end the same without them; COMPACT=carry: in another database.
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
 set -u
@@ -53,6 +53,14 @@ compacted() {
     [ $status = 69 ] && grep -q 'no database' gc.err && return # killed before there was anything
     if [ $status != 0 ] || grep 'stays as it is' gc.err; then problem "gc --compact ended with $status: $(cat gc.err)"; fi
     "$TFY" verify --db runs.db >verified 2>&1 || problem "compacted: $(cat verified)"
+    [ "$COMPACT" != carry ] || carried
+}
+carried() { # into another database, unless a step that is under way would be in doubt there
+    "$TFY" wal export last -o lines --db runs.db >export.out 2>&1 || { grep -q 'no runs yet' export.out || problem "exported: $(cat export.out)"; return; }
+    "$TFY" wal import lines/*.run --db there.db --json >import.out 2>&1 || { problem "imported: $(cat import.out)"; return; }
+    grep -q '"in_doubt":0' import.out || return
+    rm -f runs.db runs.db-*
+    for file in there.db*; do mv "$file" "runs${file#there}"; done
 }
 killed_at() {
     eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
