@@ -13,6 +13,7 @@
 
 #include "core/world.h"
 #include "effects/pool.h"
+#include "value/utf8.h"
 
 #define CHUNK_SIZE   65536 /* bytes received at once */
 #define LINE_LONGEST 65536 /* bytes of a line, unless the program says otherwise */
@@ -290,25 +291,13 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
     }
 }
 
-/* How much of len bytes can be handed out without breaking the last character, which may not have come as a whole. */
-static size_t whole_characters(const char *bytes, size_t len)
-{
-    for (size_t back = 1; back <= 3 && back <= len; back++) {
-        unsigned char c = (unsigned char)bytes[len - back];
-        if ((c & 0xc0) == 0x80) continue;
-        size_t needs = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-        return needs > back ? len - back : len;
-    }
-    return len;
-}
-
 static bool try_read(TfyDescriptor *d, TfyCall *call)
 {
     size_t most;
     if (!size_asked(call, READ_MOST, &most)) return true;
     for (;;) {
         size_t len = left_over(d) < most ? left_over(d) : most;
-        size_t whole = len ? whole_characters(d->in.data + d->at, len) : 0;
+        size_t whole = len ? len - tfy__utf8_torn_tail(d->in.data + d->at, len) : 0;
         if (!whole && len == most) whole = len; /* less than one character is asked for */
         if (!whole && len && d->ended) whole = len;
         if (whole) {

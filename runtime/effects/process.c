@@ -717,17 +717,6 @@ void tfy__process_close(TfyLoop *loop)
 
 /* ---- text ---- */
 
-/* Bytes of an incomplete character at the end. */
-static size_t torn_tail(const char *bytes, size_t len)
-{
-    for (size_t back = 1; back <= 3 && back <= len; back++) {
-        unsigned char byte = (unsigned char)bytes[len - back];
-        if (byte < 0x80) return 0;
-        if (byte >= 0xC0) return tfy__utf8_len((char)byte) > back ? back : 0;
-    }
-    return 0;
-}
-
 static bool is_utf8(const char *bytes, size_t len)
 {
     for (size_t at = 0; at < len;) {
@@ -742,7 +731,7 @@ TfyObj *tfy__process_text(TfyTask *task, const TfyBuffer *output, bool cut, bool
 {
     const char *bytes = output->data ? output->data : "";
     size_t len = output->len;
-    if (cut) len -= torn_tail(bytes, len);
+    if (cut) len -= tfy__utf8_torn_tail(bytes, len);
     if (!is_utf8(bytes, len)) *lossy = true;
     return tfy_string_of(task, bytes, len);
 }

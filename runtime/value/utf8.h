@@ -1,8 +1,9 @@
-/* utf8.h: one step through UTF-8, shared by strings and the JSON writer. Strings inside the runtime are always valid;
- * only bytes from outside need the full check. */
+/* utf8.h: steps through UTF-8, shared by strings, the JSON writer, and who reads text in pieces. Strings inside the
+ * runtime are always valid; only bytes from outside need the full check. */
 #ifndef TFY_VALUE_UTF8_H
 #define TFY_VALUE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,19 @@ static inline uint32_t tfy__utf8_len(char lead)
 {
     unsigned char byte = (unsigned char)lead;
     return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+/* How many bytes at the end are the beginning of a character and not all of it, so that it may be whole when more comes.
+ * No more bytes make a character of what none begins with. */
+static inline size_t tfy__utf8_torn_tail(const char *bytes, size_t len)
+{
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        const unsigned char *last = (const unsigned char *)bytes + len - back;
+        if ((*last & 0xC0) == 0x80) continue;
+        const bool begins = *last >= 0xC2 && *last <= 0xF4;
+        return begins && tfy__utf8_step(last, back) == -(int)back ? back : 0;
+    }
+    return 0;
 }
 
 #define TFY__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */

@@ -199,6 +199,37 @@ for poller in epoll poll; do
     check "and replay ($poller)" replays
 done
 
+# ---- text that comes in pieces, and what is no text ----
+
+cat >pieces.tfy <<'END'
+workflow main() {
+    let input = yield stdin()
+    while true {
+        let piece = yield read(input)
+        if piece == null { return }
+        print("[${piece}]")
+    }
+}
+END
+mkfifo pieces
+replaced=$(printf '\357\277\275')
+gives() { # BYTES TEXT: what is read of these bytes, before there are any more
+    printf "$1" >&9
+    within 20 printed "[$2]"
+}
+start sh -c 'exec tfy run pieces.tfy <pieces'
+exec 9>pieces
+check "bytes that are no text are read as they come" gives 'a\377' "a$replaced"
+check "and so is what no character begins with" gives 'b\355\240' "b$replaced$replaced"
+check "half a character waits" gives 'c\342\202' c
+check "for its other half" gives '\254d' '€d'
+printf '\303' >&9
+exec 9>&-
+finish
+check "or for the end" printed "[$replaced]"
+check "which ends the program" ended 0
+check "it replays" replays
+
 # ---- tools in C that wait for a descriptor of their own ----
 
 cat >fifo.c <<'END'

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "value/utf8.h"
+
 static void expect_text(const TfyObj *string, const char *text, int64_t len)
 {
     assert_non_null(string);
@@ -33,6 +35,29 @@ static void test_invalid_utf8(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_text(text_of(&f.task, cases[i].raw), cases[i].repaired, cases[i].len);
     fixture_deinit(&f);
+}
+
+static void test_torn_tail(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t torn;
+    } cases[] = {
+        {"", 0},
+        {"a", 0},
+        {"a\xC3", 1},
+        {"\xE2\x82", 2},
+        {"\xE2\x82\xAC", 0},
+        {"a\xF0\x9F\x98", 3},
+        {"\xF0\x9F\x98\x80", 0},
+        {"\xFF", 0}, /* no character begins like this and the next four: more bytes do not help */
+        {"\xC0", 0},
+        {"\xED\xA0", 0},
+        {"\xF4\x90\x80", 0},
+        {"\x80\x80\x80\x80", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(tfy__utf8_torn_tail(cases[i].bytes, strlen(cases[i].bytes)), cases[i].torn);
 }
 
 static void test_concat_and_append(void **state)
@@ -294,12 +319,19 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invalid_utf8),   cmocka_unit_test(test_concat_and_append),
-        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_trim_and_lines), cmocka_unit_test(test_without_memory),
-        cmocka_unit_test(test_floats),         cmocka_unit_test(test_float_round_trip),
-        cmocka_unit_test(test_durations),      cmocka_unit_test(test_times),
-        cmocka_unit_test(test_print_form),     cmocka_unit_test(test_order),
+        cmocka_unit_test(test_invalid_utf8),
+        cmocka_unit_test(test_torn_tail),
+        cmocka_unit_test(test_concat_and_append),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_trim_and_lines),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_float_round_trip),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_print_form),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
