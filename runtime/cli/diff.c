@@ -32,8 +32,15 @@ static json_t *json_of_side(const TfyHistory *history)
 {
     char run[37];
     tfy__uuid_text(history->run.uuid, run);
-    return json_pack("{s:s, s:s, s:s, s:i}", "run", run, "workflow", history->workflow, "state",
-                     tfy__db_run_state(&history->run, false), "records", (int)history->record_count);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:i}", "run", run, "workflow", history->workflow, "state",
+                             tfy__db_run_state(&history->run, false), "records", (int)history->record_count);
+    if (history->run.base_lsn) json_object_set_new(json, "base", json_integer(history->run.base_lsn));
+    return json;
+}
+
+static bool is_partial(const TfyDiff *diff)
+{
+    return diff->a.history->run.base_lsn || diff->b.history->run.base_lsn;
 }
 
 static json_t *json_of_record(const TfyDiffSide *side, uint32_t index, bool whole)
@@ -74,6 +81,9 @@ static void print_json(const TfyDiff *diff)
     json_t *json = json_pack("{s:o, s:o, s:b, s:o, s:o, s:o}", "a", json_of_side(diff->a.history), "b",
                              json_of_side(diff->b.history), "same", !first, "counts", counts, "first",
                              first ? json_of_row(diff, first) : json_null(), "steps", steps);
+    if (is_partial(diff))
+        json_object_set_new(json, "not_compared",
+                            json_pack("{s:i, s:i}", "a", (int)diff->a.left_out, "b", (int)diff->b.left_out));
     json_dumpf(json, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(json);
@@ -166,6 +176,15 @@ static void add_side(const char *name, const TfyHistory *history, TfyBuffer *out
                        history->record_count == 1 ? "" : "s");
 }
 
+/* "a was compacted: …" */
+static void add_partial(const TfyDiff *diff, TfyBuffer *out)
+{
+    const bool a = diff->a.history->run.base_lsn, b = diff->b.history->run.base_lsn;
+    tfy__buffer_printf(out, "%s compacted: of what came before %s, %u record%s of a and %u of b are not compared\n",
+                       a && b ? "a and b were" : a ? "a was" : "b was", a && b ? "their snapshots" : "its snapshot",
+                       diff->a.left_out, diff->a.left_out == 1 ? "" : "s", diff->b.left_out);
+}
+
 static void print_text(const TfyDiff *diff)
 {
     TfyBuffer out = {0};
@@ -174,6 +193,7 @@ static void print_text(const TfyDiff *diff)
     size_t same = 0;
     add_side("a", diff->a.history, &out);
     add_side("b", diff->b.history, &out);
+    if (is_partial(diff)) add_partial(diff, &out);
     if (first) {
         tfy__buffer_printf(&out, "first difference: task %s\n", first->path);
         add_row(diff, first, &out);
@@ -211,11 +231,6 @@ static int read_runs(const TfyArgs *args, TfyHistory *histories[2])
     for (int i = 0; i < 2 && status == EXIT_DONE; i++) {
         const int code = tfy__history_read(log, args->words[i], &histories[i], error);
         if (code != TFY_OK) status = tfy__fail(tfy__exit_status(code), "%s", error);
-        if (code == TFY_OK && histories[i]->run.base_lsn)
-            status = tfy__fail(EXIT_DATA,
-                               "run %s was compacted: its records before number %lld are gone, and a comparison begins "
-                               "with the first",
-                               args->words[i], (long long)histories[i]->run.base_lsn);
     }
     if (log) tfy__log_close(log, false);
     return status;

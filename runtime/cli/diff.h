@@ -2,11 +2,13 @@
  *
  * Tasks are paired by their paths, the records of a task by the points they belong to (their ids, which survive edits elsewhere) and their types. Two records
  * that are paired are the same when what the program asked for and what it got are. What differs between any two runs does not count: times, uuids, numbers
- * of tasks, steps and lines, keys made of them, who answered, how long something took. */
+ * of tasks, steps and lines, keys made of them, who answered, how long something took.
+ *
+ * Where one of the runs was compacted, tasks are compared from the step on that both have (diff_edge.h); what comes before is counted, and no difference. */
 #ifndef TFY_CLI_DIFF_H
 #define TFY_CLI_DIFF_H
 
-#include "cli/db.h"
+#include "cli/diff_edge.h"
 
 typedef enum TfyDiffHow { TFY_DIFF_SAME, TFY_DIFF_CHANGED, TFY_DIFF_ONLY_A, TFY_DIFF_ONLY_B } TfyDiffHow;
 
@@ -14,6 +16,8 @@ typedef enum TfyDiffHow { TFY_DIFF_SAME, TFY_DIFF_CHANGED, TFY_DIFF_ONLY_A, TFY_
 typedef struct TfyDiffSide {
     const TfyHistory *history;
     TfySourceMap map;
+    TfyDiffEdges edges;
+    uint32_t left_out; /* records that can have no counterpart in the other run */
 } TfyDiffSide;
 
 /* A record, or a pair of them. */

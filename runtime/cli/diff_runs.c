@@ -153,13 +153,47 @@ static uint64_t key_of(const TfyDiffSide *side, const TfyLogRecord *record)
     return XXH3_64bits_withSeed(point ? point : "", point ? strlen(point) : 0, record->type);
 }
 
-/* All tasks of a side at once: one pass over the records. NULL: no memory. */
-static Strand *strands_of(const TfyDiffSide *side)
+/* Per task: its edges on its own side and on the other one. NULL: no memory, or there are none. */
+static TfyDiffEdge *edges_of(const TfyDiffSide *side, const TfyDiffSide *other)
 {
     const TfyHistory *history = side->history;
-    Strand *strands = calloc(history->task_count + 1, sizeof *strands);
+    TfyDiffEdge *edges = calloc(2 * (size_t)history->task_count + 1, sizeof *edges);
+    for (uint32_t i = 0; edges && i < history->task_count; i++) {
+        edges[2 * i] = tfy__diff_edge(&side->edges, history->tasks[i].path);
+        edges[2 * i + 1] = tfy__diff_edge(&other->edges, history->tasks[i].path);
+    }
+    return edges;
+}
+
+/* Which records are compared; the others of tasks are counted. NULL: no memory. */
+static bool *choose(TfyDiffSide *side, const TfyDiffSide *other)
+{
+    const TfyHistory *history = side->history;
+    bool *chosen = calloc(history->record_count + 1, sizeof *chosen);
+    TfyDiffEdge *edges = chosen ? edges_of(side, other) : NULL;
+    for (uint32_t i = 0; edges && i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        const TfyDiffEdge *own = &edges[2 * (size_t)history->record_tasks[i]];
+        if (tfy__record_is_nobodys(record)) continue;
+        chosen[i] = tfy__diff_beyond(own, record) && tfy__diff_beyond(own + 1, record);
+        side->left_out += !chosen[i];
+    }
+    if (!edges) {
+        free(chosen);
+        return NULL;
+    }
+    free(edges);
+    return chosen;
+}
+
+/* All tasks of a side at once: one pass over the records. NULL: no memory. */
+static Strand *strands_of(TfyDiffSide *side, const TfyDiffSide *other)
+{
+    const TfyHistory *history = side->history;
+    bool *chosen = choose(side, other);
+    Strand *strands = chosen ? calloc(history->task_count + 1, sizeof *strands) : NULL;
     for (uint32_t i = 0; strands && i < history->record_count; i++)
-        strands[history->record_tasks[i]].count += !tfy__record_is_nobodys(&history->records[i]);
+        strands[history->record_tasks[i]].count += chosen[i];
     for (uint32_t i = 0; strands && i < history->task_count; i++) {
         strands[i].records = calloc(strands[i].count + 1, sizeof *strands[i].records);
         strands[i].keys = calloc(strands[i].count + 1, sizeof *strands[i].keys);
@@ -168,10 +202,11 @@ static Strand *strands_of(const TfyDiffSide *side)
     }
     for (uint32_t i = 0; strands && i < history->record_count; i++) {
         Strand *strand = &strands[history->record_tasks[i]];
-        if (tfy__record_is_nobodys(&history->records[i])) continue;
+        if (!chosen[i]) continue;
         strand->records[strand->count] = i;
         strand->keys[strand->count++] = key_of(side, &history->records[i]);
     }
+    free(chosen);
     return strands;
 }
 
@@ -273,7 +308,8 @@ bool tfy__diff_runs(TfyDiff *diff, const TfyHistory *a, const TfyHistory *b)
     *diff = (TfyDiff){.a.history = a, .b.history = b};
     tfy__source_map(&diff->a.map, a);
     tfy__source_map(&diff->b.map, b);
-    Strand *left = strands_of(&diff->a), *right = strands_of(&diff->b);
+    if (!tfy__diff_edges(&diff->a.edges, a) || !tfy__diff_edges(&diff->b.edges, b)) return false;
+    Strand *left = strands_of(&diff->a, &diff->b), *right = strands_of(&diff->b, &diff->a);
     const bool ok = left && right && pair_tasks(diff, left, right);
     free_strands(left, a);
     free_strands(right, b);
@@ -286,6 +322,8 @@ void tfy__diff_free(TfyDiff *diff)
     free(diff->rows);
     tfy__source_map_free(&diff->a.map);
     tfy__source_map_free(&diff->b.map);
+    tfy__diff_edges_free(&diff->a.edges);
+    tfy__diff_edges_free(&diff->b.edges);
 }
 
 const TfyDiffRow *tfy__diff_first(const TfyDiff *diff)

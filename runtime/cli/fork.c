@@ -52,21 +52,6 @@ static bool has_member(const TfyLogRecord *record, const char *name)
 
 /* ---- where the fork leaves the run ---- */
 
-/* Records that a step makes. The others came from outside, or end the task. */
-static bool is_of_step(const TfyLogRecord *record)
-{
-    if (tfy__record_is_nobodys(record)) return false;
-    switch (record->type) {
-    case TFY_R_SIGNAL:
-    case TFY_R_TASK_CANCEL:
-    case TFY_R_TASK_EXIT:
-    case TFY_R_TASK_ABORT:
-    case TFY_R_TASK_COMPLETE: return false;
-    case TFY_R_TIMER_FIRED: return !has_member(record, "scope");
-    default: return true;
-    }
-}
-
 static bool is_outcome(const TfyLogRecord *record)
 {
     switch (record->type) {
@@ -110,7 +95,7 @@ static int find_step(Plan *plan)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (!step && record->lsn == born) plan->step_first = plan->step_last = i;
-        if (history->record_tasks[i] != plan->task || !is_of_step(record)) continue;
+        if (history->record_tasks[i] != plan->task || !tfy__record_is_of_step(record)) continue;
         if (record->step > newest) newest = record->step;
         if (!step || record->step != step) continue;
         if (plan->step_first == UINT32_MAX) plan->step_first = i;
@@ -132,7 +117,8 @@ static int check_reach(Plan *plan)
     if (plan->base == UINT32_MAX) return 0;
     for (uint32_t i = 0; i < plan->base; i++) {
         const TfyLogRecord *record = &history->records[i];
-        if (history->record_tasks[i] == plan->task && is_of_step(record) && record->step > stood) stood = record->step;
+        if (history->record_tasks[i] == plan->task && tfy__record_is_of_step(record) && record->step > stood)
+            stood = record->step;
     }
     if (plan->fork.step >= stood) return 0;
     return refuse(

@@ -82,6 +82,21 @@ bool tfy__record_is_apart(const TfyLogRecord *record)
     return tfy__record_is_nobodys(record) || tfy__record_is_run_signal(record);
 }
 
+bool tfy__record_is_of_step(const TfyLogRecord *record)
+{
+    static const char scope[] = "{\"scope\":"; /* a call or deadline has run out of time */
+    if (tfy__record_is_nobodys(record)) return false;
+    switch (record->type) {
+    case TFY_R_SIGNAL:
+    case TFY_R_TASK_CANCEL:
+    case TFY_R_TASK_EXIT:
+    case TFY_R_TASK_ABORT:
+    case TFY_R_TASK_COMPLETE: return false;
+    case TFY_R_TIMER_FIRED: return strncmp(record->payload, scope, sizeof scope - 1) != 0;
+    default: return true;
+    }
+}
+
 bool tfy__record_spawns(const TfyLogRecord *record)
 {
     return record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0;

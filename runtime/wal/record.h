@@ -127,6 +127,9 @@ bool tfy__record_is_run_signal(const TfyLogRecord *record);
 /* One of these: it stands in the root's chain and says nothing about what the root does. */
 bool tfy__record_is_apart(const TfyLogRecord *record);
 
+/* A step made it. The others came from outside, end their task, or are nobody's. */
+bool tfy__record_is_of_step(const TfyLogRecord *record);
+
 /* A task was spawned by it; a spawn that was refused makes none. */
 bool tfy__record_spawns(const TfyLogRecord *record);
 

@@ -169,6 +169,28 @@ run tfy replay "$first" --db there.db
 check "... imported, and replay" printed " 0 divergences"
 check "the database is sound" sound .tfy/runs.db
 
+# diff: the same program again, which is whole, and where the payment came to something else.
+touch quick
+export TFY_SNAPSHOT_EVERY=100000
+tfy run shop.tfy >out 2>&1
+tfy signal last early '"early"' >out 2>&1
+tfy signal last go '"heard"' >out 2>&1
+tfy approve last >out 2>&1
+run tfy resume last
+whole=$(sql "select run from history where type='InstructionStart' order by lsn desc limit 1")
+run tfy diff "$from" "$whole"
+check "a comparison begins at the snapshot" ended 1
+check "... and says so" grep -q "^a was compacted: of what came before its snapshot, [0-9]* records of a and [0-9]* of b are not compared" out
+check "... what differs behind it is shown" printed " same, 3 changed, 0 only in a, 0 only in b"
+run tfy diff "$whole" "$first" --json
+check "... in JSON, too" python3 -c '
+import json
+d = json.load(open("out"))
+assert d["counts"]["changed"] == 3 and d["counts"]["only_a"] == d["counts"]["only_b"] == 0, d["counts"]
+assert d["not_compared"]["a"] > d["not_compared"]["b"] > 0 and "base" in d["b"] and "base" not in d["a"]'
+run tfy diff "$first" "$last"
+check "two that were compacted, of which one got a signal too many" printed " 0 changed, 0 only in a, 1 only in b"
+
 # What was changed in what an export wrote: each in a directory of its own, none is taken, and nothing is written.
 cat >bad.py <<'PY'
 import json, shutil, subprocess, sys

@@ -59,7 +59,7 @@ carried() { # into another database, unless a step that is under way would be in
     "$TFY" wal export last -o lines --db runs.db >export.out 2>&1 || { grep -q 'no runs yet' export.out || problem "exported: $(cat export.out)"; return; }
     "$TFY" wal import lines/*.run --db there.db --json >import.out 2>&1 || { problem "imported: $(cat import.out)"; return; }
     grep -q '"in_doubt":0' import.out || return
-    rm -f runs.db runs.db-*
+    rm -rf runs.db runs.db-*
     for file in there.db*; do mv "$file" "runs${file#there}"; done
 }
 killed_at() {
