@@ -372,10 +372,15 @@ static bool is_forgotten(const Cold *cold)
     }
 }
 
-/* Programs of kind a may wait for each other for ever when they meet otherwise after a death; nobody else may. */
+/* Tasks of a program of kind a may wait for each other for ever, by themselves or when they meet otherwise after a death; nobody else's may. */
+static bool is_of_kind_a(const SimRun *run)
+{
+    return strncmp(run->workflow, "root_a", 6) == 0;
+}
+
 static bool may_hang(const SimRun *run)
 {
-    return strncmp(run->workflow, "root_a", 6) == 0 || sim.plan.meddles;
+    return is_of_kind_a(run) || sim.plan.meddles;
 }
 
 static void check_stuck(void)
@@ -577,9 +582,12 @@ static void choose_runs(void)
                 if (strcmp(roots[i], own) == 0) name = roots[i];
         }
         SimRun run = {.workflow = name};
-        if (!expect(&run)) continue;
+        if (!expect(&run)) {
+            if (!is_of_kind_a(&run)) sim_broken("e1", "%s can never go on by itself", name);
+            continue;
+        }
         sim.runs[sim.run_count] = run;
-        if (!sim.plan.still || sim.plan.meddles || strncmp(name, "root_a", 6) == 0) {
+        if (!sim.plan.still || sim.plan.meddles || is_of_kind_a(&run)) {
             free(run.expect);
             sim.runs[sim.run_count].expect = NULL;
         }
