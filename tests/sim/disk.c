@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "sim.h"
+#include "wal/schema.h"
 
 enum { SECTOR = 512, NAMES = 32, OPEN_FILES = 16, SHM_PAGES = 16, SHM_PAGE = 32768 };
 
@@ -266,8 +267,15 @@ void sim_disk_sync_names(void)
     settle_names(disk.change_count);
 }
 
+static void forget_page_sum(File *file, int64_t at)
+{
+    int64_t page_end = (at / SCHEMA_PAGE_BYTES + 1) * SCHEMA_PAGE_BYTES;
+    memset(file->now.data + page_end - SCHEMA_PAGE_SUM_BYTES, 0, SCHEMA_PAGE_SUM_BYTES);
+}
+
 /* A record's payload is text that stands nowhere else: one of its bytes, in the database. (In a -wal file that was not moved yet, SQLite takes a
- * changed byte for the end of what was written: nothing tells that from a death, and the log ends earlier.) */
+ * changed byte for the end of what was written: nothing tells that from a death, and the log ends earlier.) The page has a sum, which tells;
+ * half the time it is taken away, as it would be if another program had written the page: then the chain of records has to tell. */
 bool sim_disk_rot(SimChance *chance)
 {
     static const char *const marks[] = {"\"tool\":\"", "\"text\":\"", "\"seed\":\"", "\"value\":", "\"workflow\":\""};
@@ -280,7 +288,10 @@ bool sim_disk_rot(SimChance *chance)
         if (!found) continue;
         found += strlen(mark);
         *found = *found == '7' ? '3' : '7';
-        sim_trace("rot %u at %lld", file->number, (long long)(found - file->now.data));
+        bool by_other = sim_percent(chance, 50);
+        if (by_other) forget_page_sum(file, found - file->now.data);
+        sim_trace("rot %u at %lld%s", file->number, (long long)(found - file->now.data),
+                  by_other ? ", by another program" : "");
         return true;
     }
     return false;

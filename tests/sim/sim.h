@@ -35,7 +35,7 @@
  *   d6  whoever listened, connected or wrote has in the log how it came to do so
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
- *   e3  a byte changed behind the log's back is refused, or nothing that is read is other than it was
+ *   e3  a byte changed behind the log's back, in a page with its sum or without, is refused, or nothing that is read is other than it was
  *   e4  the same seed makes the same trace, in another process and by another compiler
  *   e5  a replay notices a digest that is another one
  *   e6  a sleep and a timeout end when they are due, or as soon as somebody lives who could see it (unless the disk was full) */
