@@ -6,7 +6,7 @@
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
 # NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
 # resumed, and must have told the same in the end (`// kill at: point:4` names further ones, `// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
-# it is resumed it loses the records behind its snapshot, and must end the same without them; COMPACT=carry: in another database.
+# it is resumed it loses the records behind its snapshot, and must end the same without them; COMPACT=carry: in another database, COMPACT=fork: as a fork that is made then.
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
 set -u
@@ -53,7 +53,10 @@ compacted() {
     [ $status = 69 ] && grep -q 'no database' gc.err && return # killed before there was anything
     if [ $status != 0 ] || grep 'stays as it is' gc.err; then problem "gc --compact ended with $status: $(cat gc.err)"; fi
     "$TFY" verify --db runs.db >verified 2>&1 || problem "compacted: $(cat verified)"
-    [ "$COMPACT" != carry ] || carried
+    case $COMPACT in
+    carry) carried ;;
+    fork) forked ;;
+    esac
 }
 carried() { # into another database, unless a step that is under way would be in doubt there
     "$TFY" wal export last -o lines --db runs.db >export.out 2>&1 || { grep -q 'no runs yet' export.out || problem "exported: $(cat export.out)"; return; }
@@ -61,6 +64,13 @@ carried() { # into another database, unless a step that is under way would be in
     grep -q '"in_doubt":0' import.out || return
     rm -rf runs.db runs.db-*
     for file in there.db*; do mv "$file" "runs${file#there}"; done
+}
+forked() { # where its root stands; a step under way is done again
+    step=$(sqlite3 -readonly runs.db "select max(step) from wal where tid=(select root from run order by id desc limit 1) and type not in (7,11,12,13,24)")
+    [ -n "$step" ] || return
+    "$TFY" fork last --at "$step" --db runs.db >fork.out 2>fork.err || { problem "forked at $step: $(cat fork.err)"; return; }
+    sed -n 's/.* resolve \([0-9a-f-]*\) \([0-9]*\) --task \([0-9.]*\) .*/\1 \2 --task \3 --retry/p' fork.err >doubts
+    while read -r doubt; do "$TFY" resolve $doubt --db runs.db >resolved 2>&1 || problem "resolve $doubt: $(cat resolved)"; done <doubts
 }
 killed_at() {
     eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null

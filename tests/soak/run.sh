@@ -15,7 +15,7 @@
 #   planted  every bug of tests/planted, which the simulation has to find
 #   fault    every allocation, write, sync and open of runs and of commands made to fail, in SOAK_FAULT_PARTS (40)
 #   leaks    the same with sanitizers: nothing may be lost on the way out
-#   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops
+#   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops; and so carried to another database, and forked
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -215,7 +215,9 @@ soak_leaks()
 soak_compact()
 {
     for stop in ${SOAK_COMPACT:-3 5 7 11 13 17 19 23 29}; do
-        once_for compact "stop $stop" env COMPACT=1 TFY_SNAPSHOT_EVERY=1 KILL_AT=point:$stop sh "$root/tests/golden/lang.sh" "$root/build"
+        for how in 1 carry fork; do
+            once_for compact "stop $stop, $how" env COMPACT=$how TFY_SNAPSHOT_EVERY=1 KILL_AT=point:$stop sh "$root/tests/golden/lang.sh" "$root/build"
+        done
     done
 }
 
