@@ -181,8 +181,11 @@ static void add_partial(const TfyDiff *diff, TfyBuffer *out)
 {
     const bool a = diff->a.history->run.base_lsn, b = diff->b.history->run.base_lsn;
     tfy__buffer_printf(out, "%s compacted: of what came before %s, %u record%s of a and %u of b are not compared\n",
-                       a && b ? "a and b were" : a ? "a was" : "b was", a && b ? "their snapshots" : "its snapshot",
-                       diff->a.left_out, diff->a.left_out == 1 ? "" : "s", diff->b.left_out);
+                       a && b ? "a and b were"
+                       : a    ? "a was"
+                              : "b was",
+                       a && b ? "their snapshots" : "its snapshot", diff->a.left_out, diff->a.left_out == 1 ? "" : "s",
+                       diff->b.left_out);
 }
 
 static void print_text(const TfyDiff *diff)

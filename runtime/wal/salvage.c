@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <sqlite3.h>
 
-#include "import.h"
+#include "import_compacted.h"
 #include "log_state.h"
 #include "move.h"
 
@@ -39,6 +39,12 @@ typedef struct Found {
     bool ended, hashed;
 } Found;
 
+/* A row of table gap, and whether the record behind it showed that it is right. */
+typedef struct Gap {
+    TfyStoreGap row;
+    bool proved;
+} Gap;
+
 typedef struct Salvage {
     sqlite3 *from;
     TfySalvaged *result;
@@ -50,6 +56,8 @@ typedef struct Salvage {
     TfyHeads by_tid, by_spawn; /* indexes of tasks */
     Found *runs;
     size_t run_count, run_room;
+    Gap *gaps; /* lsn ascending */
+    size_t gap_count, gap_room;
 } Salvage;
 
 #define NOBODY UINT32_MAX
@@ -159,6 +167,45 @@ static int read_rows(Salvage *salvage)
     return 0;
 }
 
+/* As many as can be read: each has to be proved. */
+static int read_gaps(Salvage *salvage)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t before = 0;
+    int code = sqlite3_prepare_v2(salvage->from, "SELECT lsn,below,chain FROM gap ORDER BY lsn", -1, &row, NULL);
+    while (!code && sqlite3_step(row) == SQLITE_ROW) {
+        const TfyStoreGap gap = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                 (uint64_t)sqlite3_column_int64(row, 2)};
+        if (gap.lsn <= before) break;
+        before = gap.lsn;
+        if (!reserve((void **)&salvage->gaps, salvage->gap_count, &salvage->gap_room, sizeof *salvage->gaps))
+            code = TFY_E_NOMEM;
+        else
+            salvage->gaps[salvage->gap_count++] = (Gap){.row = gap};
+    }
+    sqlite3_finalize(row);
+    return code == TFY_E_NOMEM ? code : 0;
+}
+
+static int by_lsn(const void *key, const void *gap)
+{
+    const int64_t a = *(const int64_t *)key, b = ((const Gap *)gap)->row.lsn;
+    return (a > b) - (a < b);
+}
+
+static Gap *find_gap(const Salvage *salvage, int64_t lsn)
+{
+    if (!salvage->gap_count) return NULL;
+    return bsearch(&lsn, salvage->gaps, salvage->gap_count, sizeof *salvage->gaps, by_lsn);
+}
+
+/* The gap that the record stands behind, if its chain goes on from there. */
+static Gap *gap_before(const Salvage *salvage, const TfyLogRecord *record)
+{
+    Gap *gap = find_gap(salvage, record->lsn);
+    return gap && tfy__chain_next(gap->row.chain, record) == record->chain ? gap : NULL;
+}
+
 /* ---- runs out of rows ---- */
 
 static uint32_t new_task(Salvage *salvage, uint32_t run, const char *path, int64_t tid, int64_t born)
@@ -228,8 +275,9 @@ static uint32_t find_task(Salvage *salvage, const TfyLogRecord *record)
 {
     uint32_t task = recall(&salvage->by_tid, record->tid);
     if (task != NOBODY) return task;
-    task = recall(&salvage->by_spawn, record->prev);
-    if (task != NOBODY && is_first(&salvage->tasks[task], record)) {
+    const Gap *gap = gap_before(salvage, record);
+    task = recall(&salvage->by_spawn, gap ? gap->row.below : record->prev);
+    if (task != NOBODY && (gap ? !salvage->tasks[task].begun : is_first(&salvage->tasks[task], record))) {
         salvage->tasks[task].begun = true;
         salvage->tasks[task].tid = record->tid;
     } else {
@@ -249,6 +297,15 @@ static bool spawn_task(Salvage *salvage, const TfyLogRecord *record, uint32_t ru
     return fine;
 }
 
+/* The record follows the task's newest one, or a gap that begins there. */
+static bool follows(Salvage *salvage, const Task *task, const TfyLogRecord *record)
+{
+    if (record->prev == task->head && tfy__chain_next(task->chain, record) == record->chain) return true;
+    Gap *gap = gap_before(salvage, record);
+    if (!gap || gap->row.below != task->head) return false;
+    return gap->proved = true;
+}
+
 /* Where the task's own records break, the run is cut: at a record that was changed; or, where some are lost, behind its last. */
 static int place_record(Salvage *salvage, size_t index)
 {
@@ -262,7 +319,7 @@ static int place_record(Salvage *salvage, size_t index)
     Found *found = &salvage->runs[task->run];
     salvage->owners[index] = owner;
     if (record->lsn >= found->cut) return 0;
-    if (record->prev != task->head || tfy__chain_next(task->chain, record) != record->chain) {
+    if (!follows(salvage, task, record)) {
         const int64_t cut = record->prev == task->head ? record->lsn : task->head + 1;
         if (cut < found->cut) found->cut = cut;
         return 0;
@@ -306,8 +363,9 @@ static void ask_tasks(Salvage *salvage)
         uint32_t at = recall(&salvage->by_tid, sqlite3_column_int64(row, 0));
         if (at == NOBODY) at = recall(&salvage->by_spawn, sqlite3_column_int64(row, 1));
         if (at == NOBODY) continue;
-        const Task *task = &salvage->tasks[at];
+        Task *task = &salvage->tasks[at];
         Found *found = &salvage->runs[task->run];
+        if (!task->begun) task->tid = sqlite3_column_int64(row, 0);
         if (sqlite3_column_int64(row, 2) > task->head && task->head + 1 < found->cut) found->cut = task->head + 1;
     }
     sqlite3_finalize(row);
@@ -414,7 +472,9 @@ static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, Tf
     history->tasks = calloc(salvage->task_count + 1, sizeof *history->tasks);
     history->records = malloc((salvage->count + 1) * sizeof *history->records);
     history->record_tasks = malloc((salvage->count + 1) * sizeof *history->record_tasks);
-    const bool fine = places && history->tasks && history->records && history->record_tasks;
+    history->gaps = malloc((salvage->gap_count + 1) * sizeof *history->gaps);
+    const bool fine = places && history->tasks && history->records && history->record_tasks && history->gaps;
+    report->lost = 0;
     for (size_t i = 0; fine && i < salvage->task_count; i++) {
         const Task *task = &salvage->tasks[i];
         places[i] = NOBODY;
@@ -435,6 +495,8 @@ static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, Tf
             continue;
         }
         TfyLogTask *task = &history->tasks[places[owner]];
+        const Gap *gap = find_gap(salvage, salvage->records[i].lsn);
+        if (gap && gap->proved) history->gaps[history->gap_count++] = gap->row;
         history->record_tasks[history->record_count] = places[owner];
         history->records[history->record_count++] = salvage->records[i];
         task->chain = salvage->records[i].chain;
@@ -445,6 +507,46 @@ static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, Tf
     free(places);
     report->kept = history->record_count;
     return fine;
+}
+
+static void empty_history(TfyHistory *history)
+{
+    tfy__history_forget_moves(history);
+    free(history->tasks);
+    free(history->records);
+    free(history->record_tasks);
+    free(history->gaps);
+    free(history->program_tfyc);
+    free(history->program_source);
+    free(history->program_layout);
+    *history = (TfyHistory){0};
+}
+
+/* The first snapshot behind all gaps that fits what is there. False: the run cannot begin at one. */
+static bool find_base(TfyHistory *history)
+{
+    char why[TFY_ERROR_TEXT];
+    const int64_t last = history->gap_count ? history->gaps[history->gap_count - 1].lsn : 0;
+    for (uint32_t i = 0; last && i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->lsn < last || record->type != TFY_R_SNAPSHOT || history->record_tasks[i] != 0) continue;
+        history->run.base_lsn = record->lsn;
+        if (tfy__import_check_base(history, why) == 0) return true;
+    }
+    history->run.base_lsn = 0;
+    return !last;
+}
+
+/* All of the run that is kept; where that is not enough to begin at a snapshot, what comes before the first gap. */
+static bool gather(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalvagedRun *report)
+{
+    ask_moves(salvage, run);
+    if (!fill_history(salvage, run, history, report)) return false;
+    if (find_base(history)) return true;
+    salvage->runs[run].cut = history->gaps[0].lsn;
+    empty_history(history);
+    ask_moves(salvage, run);
+    return fill_history(salvage, run, history, report);
 }
 
 /* Two more records end a run that lost something. Its chain goes on in them, so nobody takes them for its own. */
@@ -486,22 +588,15 @@ static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_te
     TfyHistory history = {0};
     TfyLogRecord ends[2];
     tfy__uuid_text(found->run.uuid, report->uuid);
-    ask_moves(salvage, run);
-    if (!found->ended || found->cut != INT64_MAX) found->run.state = TFY_TASK_READY;
+    bool fine = gather(salvage, run, &history, report);
     report->cut = found->cut != INT64_MAX;
-    bool fine = fill_history(salvage, run, &history, report) &&
-                take_program(salvage, found, &history, &report->no_program) && take_moves(salvage, &history);
+    if (!found->ended || report->cut) history.run.state = TFY_TASK_READY;
+    fine = fine && take_program(salvage, found, &history, &report->no_program) && take_moves(salvage, &history);
     if (fine && report->cut) fine = end_history(&history, ends);
     int code = fine ? tfy__import_check(&history, error_text) : TFY_E_NOMEM;
     if (!code) code = tfy__import_run(log, &history, &salvage->result->doubts, error_text);
     if (!code) code = tfy__log_sync(log);
-    tfy__history_forget_moves(&history);
-    free(history.tasks);
-    free(history.records);
-    free(history.record_tasks);
-    free(history.program_tfyc);
-    free(history.program_source);
-    free(history.program_layout);
+    empty_history(&history);
     return code;
 }
 
@@ -529,6 +624,7 @@ static void free_salvage(Salvage *salvage)
     free(salvage->owners);
     free(salvage->tasks);
     free(salvage->runs);
+    free(salvage->gaps);
     tfy__heads_clear(&salvage->by_tid);
     tfy__heads_clear(&salvage->by_spawn);
     sqlite3_close(salvage->from);
@@ -547,6 +643,7 @@ int tfy__salvage(const char *from, const char *to, const char *version, TfySalva
     if (code == TFY_E_DATA)
         tfy__log_refuse(error_text, code, "nothing of %s can be read (%s); restore it from a copy", from,
                         sqlite3_errmsg(salvage.from));
+    if (!code) code = read_gaps(&salvage);
     for (size_t i = 0; !code && i < salvage.count; i++) code = place_record(&salvage, i);
     if (!code) ask_tasks(&salvage);
     for (size_t i = 0; !code && i < salvage.run_count; i++) ask_row(&salvage, &salvage.runs[i]);

@@ -81,3 +81,49 @@ run tfy ps --db kept.db
 check "... and ends as failed" printed "failed"
 run tfy verify --db kept.db
 check "... in a sound database" ended 0
+
+# A run that was compacted, with what is left of it.
+cat >long.tfy <<'END'
+workflow asked() -> bool {
+    return yield approve("go on?")
+}
+workflow child(n: int) -> int {
+    print("child ${n}")
+    return n
+}
+workflow main() -> int {
+    let question = spawn asked()
+    var sum = 0
+    for i in 1..40 {
+        let a = spawn child(i)
+        let x = yield join(a)
+        sum = sum + x
+    }
+    let yes = yield join(question)
+    return sum
+}
+END
+TFY_SNAPSHOT_EVERY=16 tfy run long.tfy --db long.db >out 2>err
+tfy gc --compact --db long.db >out 2>err
+goes_on() { tfy verify --db "$1" && python3 "$here/read_log.py" "$1" && tfy replay last --db "$1" && tfy approve last --db "$1" && [ "$(tfy resume last --db "$1")" = 780 ]; }
+run tfy salvage long.db all.db
+check "a compacted run comes out as it is" ended 0 "has 1 runs, 0 of them cut"
+check "... with its gaps" [ "$(sqlite3 all.db "select count(*), (select count(*) from gap) from wal where tid>0")" = "$(sqlite3 long.db "select count(*), (select count(*) from gap) from wal where tid>0")" ]
+check "... and goes on" goes_on all.db
+# hurt NAME SQL: what comes out of the database with that damage is sound; how many runs begin at a snapshot, and in which state they are.
+hurt()
+{
+    rm -f hurt.db* out.db*
+    sqlite3 long.db "vacuum into 'hurt.db'"
+    sqlite3 hurt.db "drop trigger wal_never_deletes; drop trigger wal_never_updates; $1; $triggers"
+    tfy salvage hurt.db out.db && tfy verify --db out.db && python3 "$here/read_log.py" out.db || echo "not ok what comes out is not sound"
+    sqlite3 out.db "select base>0, state from run"
+}
+base=$(sqlite3 long.db "select base from run")
+check "what was lost behind its snapshot cuts it" [ "$(hurt "delete from wal where lsn=(select max(lsn)-3 from wal where type=10)" 2>&1 | tail -n 1)" = "1|13" ]
+check "what was lost before it leaves its beginning" [ "$(hurt "delete from wal where lsn=(select max(lsn) from wal where lsn<$base)" 2>&1 | tail -n 1)" = "0|13" ]
+check "... and so does its snapshot" [ "$(hurt "delete from wal where lsn=$base" 2>&1 | tail -n 1)" = "0|13" ]
+check "... and so do its gaps" [ "$(hurt "delete from gap where lsn=(select max(lsn) from gap)" 2>&1 | tail -n 1)" = "0|13" ]
+check "a gap that was changed is none" [ "$(hurt "update gap set chain=chain+1 where lsn=(select max(lsn) from gap)" 2>&1 | tail -n 1)" = "0|13" ]
+hurt "update run set base=base-1" >out 2>&1
+check "where it begins is found without its row" goes_on out.db
