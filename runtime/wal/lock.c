@@ -3,15 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store.h"
+
+enum { LEFT_BEHIND_MS = 5000, LEFT_BEHIND_LOOKS = 200 };
 
 void tfy__lock_owner(char *text, size_t size)
 {
@@ -46,11 +50,34 @@ static void read_owner(int fd, char *owner, size_t size)
     if (!owner[0]) snprintf(owner, size, "another process");
 }
 
-static int refuse_held(const char *db_path, int fd, char *error_text)
+/* A child that was just forked has what its parent has until it closes that or calls exec, and so the lock, also when the parent dies. */
+static bool left_behind(const char *owner)
 {
-    char owner[96];
-    read_owner(fd, owner, sizeof owner);
-    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s; wait until it ends, or stop it", db_path, owner);
+    long pid = 0;
+    return sscanf(owner, "pid %ld", &pid) == 1 && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static int refuse_held(const char *db_path, const char *owner, char *error_text)
+{
+    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s%s; wait until it ends, or stop it", db_path,
+                           left_behind(owner) ? "a process left behind by " : "", owner);
+}
+
+/* False, with errno: somebody else has it, in time. Who outlives its parent by a moment is waited for. */
+static bool take(int fd, char *owner, size_t size)
+{
+    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    const struct timespec pause = {.tv_nsec = LEFT_BEHIND_MS * 1000000L / LEFT_BEHIND_LOOKS};
+    for (int looks = 0; fcntl(fd, F_OFD_SETLK, &lock) != 0; looks++) {
+        if (errno != EAGAIN && errno != EACCES) return false;
+        read_owner(fd, owner, size);
+        if (looks == LEFT_BEHIND_LOOKS || !left_behind(owner)) {
+            errno = EAGAIN;
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
 }
 
 /* A line, and zeros over what a longer one left; what follows in the file is the witness's. */
@@ -89,7 +116,7 @@ bool tfy__lock_on_network(const char *db_path)
 
 int tfy__lock_take(const char *db_path, char *error_text)
 {
-    char name[4096];
+    char name[4096], owner[TFY_LOCK_OWNER_BYTES];
     if (snprintf(name, sizeof name, "%s-tfy", db_path) >= (int)sizeof name) {
         return tfy__log_refuse(error_text, TFY_E_INVALID, "the name of the database is too long");
     }
@@ -106,14 +133,13 @@ int tfy__lock_take(const char *db_path, char *error_text)
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be opened (%s); check the directory", name,
                                strerror(errno));
     }
-    const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+    if (take(fd, owner, sizeof owner)) {
         write_owner(fd);
         return fd;
     }
     int code;
-    if (errno == EAGAIN || errno == EACCES) {
-        code = refuse_held(db_path, fd, error_text);
+    if (errno == EAGAIN) {
+        code = refuse_held(db_path, owner, error_text);
     } else {
         code = tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be locked (%s); put the database on a local disk", name,
                                strerror(errno));

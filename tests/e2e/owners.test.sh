@@ -68,3 +68,31 @@ check "... and the run goes on with whoever comes next" ended 0
 check "... what is once was done once" [ "$(cat ledger)" = "$(printf '1\n2\n1\n2')" ]
 run tfy verify --db runs.db
 check "... the database is sound" ended 0
+
+# A child that its dead parent left behind has the lock too, until it closes the file: for a moment, or not.
+sleep 0 & # a number that nobody has any more
+gone=$!
+wait
+cat >holds.py <<'END'
+import fcntl, os, struct, sys, time
+fd = os.open("runs.db-tfy", os.O_RDWR)
+fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))
+os.pwrite(fd, b"pid %s (work)\n" % sys.argv[1].encode(), 0)
+open("holding", "w").close()
+time.sleep(float(sys.argv[2]))
+END
+python3 holds.py "$gone" 0.3 & # what follows is well within the five seconds that are waited for
+within 20 test -e holding
+run tfy gc --keep 100 --db runs.db
+check "who is only just left behind is waited for" ended 0
+wait
+rm holding
+python3 holds.py "$gone" 1000 &
+holder=$!
+within 20 test -e holding
+run tfy gc --keep 100 --db runs.db
+check "who stays is named" ended 75 "is held by a process left behind by pid $gone (work)"
+kill "$holder"
+wait
+run tfy gc --keep 100 --db runs.db
+check "... until it goes" ended 0
