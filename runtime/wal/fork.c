@@ -16,9 +16,8 @@ typedef struct Copying {
     const TfyFork *fork;
     TfyLogRun *run;
     char from_uuid[37], uuid[37];
-    TfyLogTask *tasks; /* of the new run, by the index of their originals; path NULL: not born yet */
-    const TfyStoreGap *
-        *gaps; /* per task: where records of it were missing since the newest one that was copied; NULL: none */
+    TfyLogTask *tasks;        /* of the new run, by the index of their originals; path NULL: not born yet */
+    const TfyStoreGap **gaps; /* per task: where some were missing since the newest one that was copied; NULL: none */
     uint64_t seed;
 } Copying;
 
@@ -112,22 +111,20 @@ static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *reco
 static bool rewrite_task(const Copying *copying, json_t *json)
 {
     const TfyHistory *from = copying->fork->from;
-    const int64_t tid = from->run.root + json_integer_value(json_object_get(json, "task"));
+    const TfyLogTask *original =
+        tfy__history_task(from, from->run.root + json_integer_value(json_object_get(json, "task")));
+    const TfyLogTask *task = original ? &copying->tasks[original - from->tasks] : NULL;
     json_t *pending = json_object_get(json, "pending");
     const char *used = json_string_value(json_object_get(pending, "key"));
     const int64_t step = json_integer_value(json_object_get(pending, "step"));
     char key[TFY_KEY_SIZE], text[17];
-    for (uint32_t i = 0; i < from->task_count; i++) {
-        const TfyLogTask *task = &copying->tasks[i];
-        if (from->tasks[i].tid != tid || !task->path) continue;
-        snprintf(text, sizeof text, "%016llx", (unsigned long long)task->chain);
-        tfy__record_key(copying->from_uuid, task->path, step, key);
-        const bool own = used && strcmp(used, key) == 0;
-        tfy__record_key(copying->uuid, task->path, step, key);
-        if (own && json_object_set_new(pending, "key", json_string(key)) != 0) return false;
-        return json_object_set_new(json, "chain", json_string(text)) == 0;
-    }
-    return false;
+    if (!task || !task->path) return false;
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)task->chain);
+    tfy__record_key(copying->from_uuid, task->path, step, key);
+    const bool own = used && strcmp(used, key) == 0;
+    tfy__record_key(copying->uuid, task->path, step, key);
+    if (own && json_object_set_new(pending, "key", json_string(key)) != 0) return false;
+    return json_object_set_new(json, "chain", json_string(text)) == 0;
 }
 
 static bool rewrite_tasks(const Copying *copying, json_t *tasks)
@@ -147,11 +144,12 @@ static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Pay
     json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
     char seed[17];
     seed_text(copying, seed);
-    json_t *one = json_pack("{s:I,s:s}", "records", records, "seed", seed);
     if (json && rewrite_tasks(copying, json_object_get(json, "tasks")) &&
-        rewrite_tasks(copying, json_object_get(json, "ended")) &&
-        json_object_set_new(json, "fork_of", fork_list(json_object_get(json, "fork_of"), records, one)) == 0)
+        rewrite_tasks(copying, json_object_get(json, "ended"))) {
+        json_t *one = json_pack("{s:I,s:s}", "records", records, "seed", seed);
+        json_object_set_new(json, "fork_of", fork_list(json_object_get(json, "fork_of"), records, one));
         payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
+    }
     payload->len = payload->owned ? strlen(payload->owned) : 0;
     json_decref(json);
     return payload->owned != NULL;

@@ -364,22 +364,32 @@ static int load_base(Reading *reading)
     return load_snapshot(reading, record);
 }
 
+/* What the snapshot's chain goes on from. The one that a compacted run begins at may stand behind a gap. */
+static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t *chain)
+{
+    TfyLogRecord before;
+    TfyStoreGap gap = {.chain = reading->base_chains[0]};
+    int code = snapshot->lsn == reading->history->run.base_lsn
+                   ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, snapshot->lsn, &gap)
+                   : TFY_E_ABSENT;
+    *chain = gap.chain;
+    if (code != TFY_E_ABSENT) return code ? refuse_store(reading, code) : 0;
+    if (snapshot->prev == reading->bases[0]) return 0;
+    code = get_own(reading, &reading->history->tasks[0], snapshot->prev, snapshot->lsn, &before);
+    if (!code) *chain = before.chain;
+    return code;
+}
+
 /* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain says that it is what was
  * written. */
 static int take_snapshot(Reading *reading)
 {
-    TfyHistory *history = reading->history;
     const TfyLogRecord *snapshot = &reading->found[reading->found_count - 1].record;
-    uint64_t chain = reading->base_chains[0];
-    if (snapshot->prev != reading->bases[0]) {
-        TfyLogRecord before;
-        const int code = get_own(reading, &history->tasks[0], snapshot->prev, snapshot->lsn, &before);
-        if (code) return code;
-        chain = before.chain;
-    }
-    if (tfy__chain_next(chain, snapshot) != snapshot->chain)
-        return refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "was changed since it was written");
-    const int code = load_snapshot(reading, snapshot);
+    uint64_t chain;
+    int code = chain_before(reading, snapshot, &chain);
+    if (!code && tfy__chain_next(chain, snapshot) != snapshot->chain)
+        code = refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "was changed since it was written");
+    if (!code) code = load_snapshot(reading, snapshot);
     if (code) return code;
     reading->bases[0] = snapshot->lsn;
     reading->base_chains[0] = snapshot->chain;
@@ -723,6 +733,19 @@ void tfy__history_free(TfyHistory *history)
     free(history->program_layout);
     free(history->program_tfyc);
     free(history);
+}
+
+const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid)
+{
+    uint32_t low = 0, high = history->task_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (history->tasks[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < history->task_count && history->tasks[low].tid == tid ? &history->tasks[low] : NULL;
 }
 
 static int by_gap(const void *key, const void *gap)

@@ -8,19 +8,6 @@
 
 #include "store.h"
 
-static const TfyLogTask *find_task(const TfyHistory *history, int64_t tid)
-{
-    uint32_t low = 0, high = history->task_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (history->tasks[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < history->task_count && history->tasks[low].tid == tid ? &history->tasks[low] : NULL;
-}
-
 /* ---- the snapshot ---- */
 
 /* By task: where its chain stood right before the snapshot. */
@@ -44,7 +31,7 @@ static bool fits(const TfyHistory *history, const uint64_t *chains, const json_t
                *chain = json_string_value(json_object_get(json, "chain"));
     const int64_t distance = json_integer_value(number);
     if (!json_is_integer(number) || distance < 0 || distance > INT64_C(1) << 40) return false;
-    const TfyLogTask *task = find_task(history, history->run.root + distance);
+    const TfyLogTask *task = tfy__history_task(history, history->run.root + distance);
     return task && task->born < history->run.base_lsn && chain && (!path || strcmp(path, task->path) == 0) &&
            (ended || strtoull(chain, NULL, 16) == chains[task - history->tasks]);
 }

@@ -186,6 +186,9 @@ int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history,
 int tfy__history_read_whole(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
 
+/* A task of the history by its number, NULL: it has none. */
+const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid);
+
 /* The gap that a record of the history stands behind; NULL: none. */
 const struct TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn);
 

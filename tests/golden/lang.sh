@@ -66,7 +66,7 @@ carried() { # into another database, unless a step that is under way would be in
     for file in there.db*; do mv "$file" "runs${file#there}"; done
 }
 forked() { # where its root stands; a step under way is done again
-    step=$(sqlite3 -readonly runs.db "select max(step) from wal where tid=(select root from run order by id desc limit 1) and type not in (7,11,12,13,24)")
+    step=$(sqlite3 -readonly runs.db "select max(step) from wal where tid=(select root from run order by id desc limit 1) and type not in (7,8,11,12,13,24,33,35)")
     [ -n "$step" ] || return
     "$TFY" fork last --at "$step" --db runs.db >fork.out 2>fork.err || { problem "forked at $step: $(cat fork.err)"; return; }
     sed -n 's/.* resolve \([0-9a-f-]*\) \([0-9]*\) --task \([0-9.]*\) .*/\1 \2 --task \3 --retry/p' fork.err >doubts

@@ -1,5 +1,6 @@
 /* wal_compact.c: a run without the records before its snapshot: what stays, that it is checked, and that a change of what is left is seen. */
 #include "wal_fixture.h"
+#include "wal/fork.h"
 #include "wal/gc.h"
 #include "wal/import.h"
 #include "wal/verify.h"
@@ -300,6 +301,47 @@ static void test_changed_tail(void **state)
     tfy__history_free(history);
 }
 
+/* A fork has no snapshots of the other run but the one it begins at: where another one stood before that, behind a gap, the gap is its own. */
+static void test_fork(void **state)
+{
+    Place *place = *state;
+    TfyLog *log;
+    Family family;
+    TfyLogRun made;
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .mark_every = 16}, place->error), 0);
+    make_family(log, &family);
+    append_snapshot(log, &family, 73);
+    append_snapshot(log, &family, 73);
+    append(log, &family.work.root, TFY_R_VALUE, 74, "{\"now\":6}");
+    assert_int_equal(tfy__log_close(log, true), 0);
+    compact(place, true);
+    TfyHistory *history = read_whole(place), *forked;
+    const TfyFork fork = {.from = history,
+                          .records = history->record_count - 1, /* up to the snapshot */
+                          .replaced = UINT32_MAX,
+                          .resolved = UINT32_MAX,
+                          .task = "1",
+                          .step = 73};
+    assert_int_equal(history->records[fork.records - 1].lsn, history->run.base_lsn);
+    assert_non_null(tfy__history_gap(history, history->records[fork.records - 2].lsn));
+    assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .no_thread = true}, place->error), 0);
+    assert_int_equal(tfy__fork_write(log, &fork, &made, place->error), 0);
+    assert_int_equal(tfy__log_sync(log), 0);
+    if (tfy__history_read_tail(log, "last", &forked, place->error) != 0) fail_msg("%s", place->error);
+    assert_memory_equal(forked->run.uuid, made.uuid, 16);
+    assert_int_equal(forked->snapshot_lsn, made.base_lsn);
+    assert_int_equal(forked->record_count, 0);
+    assert_int_equal(forked->task_count, 2); /* the two that are alive in it */
+    tfy__history_free(forked);
+    tfy__log_close(log, true);
+    forked = read_whole(place);
+    assert_non_null(tfy__history_gap(forked, made.base_lsn));
+    if (tfy__import_check(forked, place->error) != 0) fail_msg("%s", place->error);
+    check_sound(place);
+    tfy__history_free(forked);
+    tfy__history_free(history);
+}
+
 /* A history that says something impossible is not taken. */
 static void check_refused(TfyHistory *history, const char *says)
 {
@@ -349,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_changes, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_import, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_changed_tail, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_fork, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_impossible, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
