@@ -5,14 +5,18 @@
  *  "file": the main file's name, without its directory: messages show it, and a resumed run shows the same
  *  "modules": of a program of several files: [{"file", "line", "bytes", "imports": {PATH: index}}]; the stored source is the files one
  *  after the other, a newline between them
- *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result"}],
- *  "points": [{"n", "id", "kind", "workflow", "line", "callee": what is asked for: a workflow, tool, prompt or effect, "result": the type that
- *             the place wants, "live": [[slot, "name", "type", true if the compiler made it], …], "dead": [slot, …]}],
+ *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result", "of"}], in the order of the program's routines; "of": the
+ *                point that a body of parallel or race, or an undo, belongs to
+ *  "points": [{"n", "id", "kind", "workflow", "line", "asks": hash of how the source reads there (lower_origin.c), "callee": what is asked
+ *             for: a workflow, tool, prompt or effect, "class": of a tool, "args": [{"name", "type"}] of what differs from program to
+ *             program, "result": the type that the place wants, "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
  * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left out.
  * A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the slots that became live (or hold
- * another variable now) hold, and which slots no longer hold anything. So the layout grows with the program, not with its square.
+ * another variable now) hold, and which slots no longer hold anything. So the layout grows with the program, not with its square. Variables of
+ * a workflow are numbered in the order in which it comes to them; one that the compiler made has a fifth member, the hash of its statement.
  * One line per element, for diff and for people. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "ctext.h"
@@ -96,6 +100,10 @@ static void put_workflow(Text *out, const Routine *routine)
     }
     text_put(out, "],");
     put_name(out, "result", routine->result->name);
+    if (routine->of) {
+        text_put(out, ",");
+        put_name(out, "of", routine->of->id);
+    }
     text_put(out, "}");
 }
 
@@ -115,10 +123,12 @@ static void put_live(Text *out, Slots *slots, const Point *point)
         if (slots->vars[var->slot] == var) continue;
         slots->vars[var->slot] = var;
         text_format(out, "%s[%d,", comma, var->slot);
-        text_quote_json(out, var->label ? var->label : var->name);
+        text_quote_json(out, var->label ? var->label : var->made);
         text_put(out, ",");
         text_quote_json(out, var->type->name);
-        text_put(out, var->label ? "]" : ",true]");
+        text_format(out, ",%u", var->id);
+        if (!var->label) text_format(out, ",\"%016" PRIx64 "\"", var->origin);
+        text_put(out, "]");
         comma = ",";
     }
     text_put(out, "],\"dead\":[");
@@ -134,6 +144,36 @@ static void put_live(Text *out, Slots *slots, const Point *point)
     text_put(out, "]");
 }
 
+static void put_args(Text *out, const TypeField *fields, uint32_t count)
+{
+    if (!count) return;
+    text_put(out, ",\"args\":");
+    put_fields(out, fields, count);
+}
+
+/* Parameters of a tool or prompt, and what goes through a channel; those of other effects are the runtime's. */
+static void put_asked(Text *out, const Point *point)
+{
+    static const char *const classes[] = {
+        [REPEAT_ONCE] = "once", [REPEAT_IDEMPOTENT] = "idempotent", [REPEAT_PURE] = "pure"};
+    const Decl *callee = point->ask == ASK_EFFECT ? point->callee : NULL;
+    const TypeField message = {.name = "message", .type = point->channel};
+    uint32_t count = 0;
+    for (const Field *f = callee ? callee->params : NULL; f; f = f->next) count++;
+    TypeField *fields = arena_alloc(out->arena, (count + 1) * sizeof *fields);
+    count = 0;
+    for (const Field *f = callee ? callee->params : NULL; f; f = f->next)
+        fields[count++] = (TypeField){.name = f->name.text, .type = f->type};
+    if (callee) {
+        text_put(out, ",");
+        put_name(out, "class", classes[callee->repeat]);
+    }
+    if (point->channel)
+        put_args(out, &message, 1);
+    else
+        put_args(out, fields, count);
+}
+
 /* What is asked for, and what for: a change of either is another step. */
 static void put_request(Text *out, const Point *point)
 {
@@ -143,6 +183,7 @@ static void put_request(Text *out, const Point *point)
     if (callee) {
         text_put(out, ",");
         put_name(out, "callee", callee);
+        put_asked(out, point);
     }
     if (point->result) {
         text_put(out, ",");
@@ -160,6 +201,7 @@ static void put_point(Text *out, Slots *slots, const Point *point)
     text_format(out, ",\"kind\":\"%s\",", kinds[point->ask]);
     put_name(out, "workflow", point->routine->label);
     put_line(out, point->routine, point->line);
+    if (point->asks) text_format(out, ",\"asks\":\"%016" PRIx64 "\"", point->asks);
     put_request(out, point);
     if (slots->routine != point->routine) {
         slots->routine = point->routine;

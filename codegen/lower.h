@@ -54,6 +54,9 @@ typedef struct Lower {
     Var **by_id;         /* Variable.id → Var */
     Var *result;         /* holds the return value while a finally runs; made on first use */
     uint32_t line;       /* of the statement */
+    const Stmt *stmt;    /* the innermost one under way; NULL: between them … */
+    const Expr *root;    /* … or the routine is this yield */
+    uint64_t around;     /* hash of the `with`, `finally` and groups around it */
     uint32_t last_fresh; /* how many blocks there were when one last began between two statements */
     /* the statement under way */
     Var **touched; /* owning variables it used; they live to its end */
@@ -93,6 +96,14 @@ void lower_close_routine(Lower *l);
 
 /* lower_name.c */
 const char *lower_unique_name(Lower *l, const char *name, uint32_t id);
+
+/* lower_origin.c */
+Point *lower_point(Lower *l, AskKind ask, const char *label, const char *kind, const char *callee);
+uint64_t lower_origin(const Lower *l);       /* of the statement under way, without its blocks */
+uint64_t lower_whole_origin(const Lower *l); /* with them, but for a finally */
+uint64_t lower_asks(const Lower *l, const char *kind, const char *what); /* … and of what is asked for and stands around it */
+/* What follows stands within this part of the statement; answers l->around, to be put back behind it. */
+uint64_t lower_enter(Lower *l, const char *what);
 
 /* lower_build.c */
 uint32_t lower_line_of(const Lower *l, Span span);

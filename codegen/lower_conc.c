@@ -27,6 +27,7 @@ static Routine *lower_closure(Lower *l, const Closure *closure, const char *name
     pass_capture(&inner, closure->first);
     pass_capture(&inner, closure->second);
     pass_capture(&inner, closure->answer);
+    inner.root = yield;
     if (yield) inner.line = lower_line_of(&inner, yield->span);
     if (block) {
         lower_block(&inner, block);
@@ -77,6 +78,7 @@ Undo lower_undo_begin(Lower *l, const Policy *policy, Point *point)
 {
     Undo undo = {.closure = policy->closure};
     Routine *routine = lower_closure(l, policy->closure, "undo", policy->block, NULL);
+    routine->of = point;
     lower_call(l, RT_UNDO_PUSH, NULL, 3, val_point(l, point), flow_of(l, routine), capture_words(l, policy->closure));
     return undo;
 }
@@ -105,7 +107,8 @@ Val *lower_undo_height(Lower *l)
 static Term *stop_for_undo(Lower *l, MBlock *lost, MBlock *again)
 {
     Term *term = lower_end_block(l, TERM_POINT);
-    term->point = machine_point(l->routine, ASK_UNDO, NULL, "undo", NULL, l->line);
+    term->point = lower_point(l, ASK_UNDO, NULL, "undo", NULL);
+    term->point->asks = lower_whole_origin(l);
     term->landing = lost;
     term->to = again;
     return term;
@@ -145,11 +148,12 @@ typedef struct Group {
     Var *handles;  /* list of the tasks */
     MBlock *outer; /* where errors go behind the group */
     MBlock *early; /* … and where they arrive in it */
+    uint64_t around;
 } Group;
 
 static Point *wait_point(Lower *l, const char *label, const char *effect, const Type *result)
 {
-    Point *point = machine_point(l->routine, ASK_EFFECT, label, effect, NULL, l->line);
+    Point *point = lower_point(l, ASK_EFFECT, label, effect, NULL);
     point->effect = effect;
     point->result = result;
     return point;
@@ -182,9 +186,18 @@ static void abandon(Lower *l, const Group *g)
     lower_instr(l, IN_MASK, NULL, NULL)->i = -1;
 }
 
+/* A task that waits for its bodies knows them by their order. */
+static uint64_t enter_group(Lower *l, const Expr *e)
+{
+    const char *names = "group";
+    for (const ParallelBody *body = e->bodies; body; body = body->next)
+        names = arena_printf(l->arena, "%s %s", names, body->name.text);
+    return lower_enter(l, names);
+}
+
 static void open_group(Lower *l, Group *g, const Expr *e)
 {
-    *g = (Group){.e = e, .outer = l->landing};
+    *g = (Group){.e = e, .outer = l->landing, .around = enter_group(l, e)};
     g->handles = lower_hidden(l, e->handles, "handles");
     Val *none =
         lower_call(l, RT_LIST_OF, NULL, 3, val_type(l, e->handles), val_int(l, 0), val_array(l, REP_WORD, NULL, 0));
@@ -193,9 +206,11 @@ static void open_group(Lower *l, Group *g, const Expr *e)
     g->early = l->landing = lower_landing(l);
 }
 
-static void branch_off(Lower *l, const Group *g, Routine *routine, const Closure *closure)
+static void branch_off(Lower *l, const Group *g, Routine *routine, const Closure *closure, const char *name)
 {
-    Point *point = machine_point(l->routine, ASK_MARK, NULL, "branch", NULL, l->line);
+    Point *point = lower_point(l, ASK_MARK, NULL, "branch", NULL);
+    if (l->routine->kind == ROUTINE_WORKFLOW) point->asks = lower_asks(l, "branch", name);
+    routine->of = point;
     lower_call(l, RT_BRANCH, NULL, 4, val_point(l, point), flow_of(l, routine), capture_words(l, closure),
                val_place(l, g->handles));
     lower_end(l);
@@ -216,6 +231,7 @@ static void close_group(Lower *l, const Group *g)
     lower_forget(l);
     lower_raise(l, g->outer);
     lower_begin(l, done);
+    l->around = g->around;
 }
 
 static void take_into(Lower *l, Var *dst, const Type *type)
@@ -230,7 +246,7 @@ static void lower_bodies(Lower *l, const Group *g)
         uint32_t line = l->line;
         Routine *routine = lower_closure(l, body->closure, body->name.text, body->block, body->yield);
         l->line = lower_line_of(l, span);
-        branch_off(l, g, routine, body->closure);
+        branch_off(l, g, routine, body->closure, body->name.text);
         l->line = line;
     }
 }
@@ -292,7 +308,7 @@ static void lower_parallel_for(Lower *l, const Expr *e, Var *dst)
     open_group(l, &g, e);
     lower_counted_open(l, &c);
     if (limit) wait_for_room(l, &g, limit, c.exit);
-    branch_off(l, &g, routine, e->closure);
+    branch_off(l, &g, routine, e->closure, "for");
     lower_counted_close(l, &c);
     wait_for(l, &g, "parallel", e->label.text, e->type, NULL, g.early);
     take_into(l, dst, e->type);
@@ -336,7 +352,7 @@ static void hold_lock(Lower *l, const Stmt *s, Scope *scope)
 static void hold_deadline(Lower *l, const Stmt *s, Scope *scope)
 {
     Var *number = lower_hidden(l, l->machine->program->core.integer, "deadline");
-    Point *point = machine_point(l->routine, ASK_MARK, s->label.text, "deadline", NULL, l->line);
+    Point *point = lower_point(l, ASK_MARK, s->label.text, "deadline", NULL);
     lower_call(l, RT_DEADLINE_BEGIN, number, 2, val_point(l, point), lower_expr(l, s->value->argv[0]));
     lower_end(l);
     scope->held = val_of(l, number);
@@ -347,7 +363,7 @@ void lower_let_go(Lower *l, const Scope *scope)
     if (scope->stmt->value->builtin->id == BI_DEADLINE) {
         lower_call(l, RT_DEADLINE_END, NULL, 2, val_int(l, lower_line_of(l, scope->stmt->span)), scope->held);
     } else {
-        Point *point = machine_point(l->routine, ASK_MARK, NULL, "unlock", NULL, l->line);
+        Point *point = lower_point(l, ASK_MARK, NULL, "unlock", NULL);
         lower_call(l, RT_UNLOCK, NULL, 2, val_point(l, point), scope->held);
     }
     lower_end(l);
@@ -365,7 +381,9 @@ void lower_with(Lower *l, const Stmt *s)
     MBlock *arrive = lower_landing(l);
     l->scope = &scope;
     l->landing = arrive;
+    const uint64_t around = lower_enter(l, "with");
     lower_block(l, s->block);
+    l->around = around;
     l->scope = scope.outer;
     l->landing = outer;
     if (l->cur) {

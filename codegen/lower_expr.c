@@ -435,7 +435,7 @@ static Val *lower_full_case(Lower *l, const Expr *e)
 
 static Val *mark_point(Lower *l, const Expr *call, const char *label)
 {
-    return val_point(l, machine_point(l->routine, ASK_MARK, label, call->builtin->name, NULL, l->line));
+    return val_point(l, lower_point(l, ASK_MARK, label, call->builtin->name, NULL));
 }
 
 Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
@@ -484,7 +484,7 @@ Val *lower_spawn(Lower *l, const Expr *e, bool held)
     static const RtId routines[2][2] = {{RT_SPAWN_UNHELD, RT_SPAWN_DETACHED_UNHELD}, {RT_SPAWN, RT_SPAWN_DETACHED}};
     const Expr *call = e->left;
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
-    Point *point = machine_point(l->routine, ASK_MARK, NULL, "spawn", call->decl->full_name, l->line);
+    Point *point = lower_point(l, ASK_MARK, NULL, "spawn", call->decl->full_name);
     flow->decl = call->decl;
     if (e->args) return lower_spawn_with(l, e, point, flow, args);
     return lower_call(l, routines[held][e->detached], NULL, 3, val_point(l, point), flow, args);

@@ -39,7 +39,7 @@ static void open_loop(Lower *l, Loop *loop, const char *kind)
     term->to = machine_block(l->routine);
     term->landing = l->landing;
     if (l->routine->kind == ROUTINE_WORKFLOW)
-        term->point = machine_point(l->routine, ASK_FUEL, NULL, "loop", kind, l->line);
+        term->point = lower_point(l, ASK_FUEL, NULL, "loop", kind);
     lower_begin(l, term->to);
     l->scope = &loop->scope;
 }
@@ -175,7 +175,7 @@ static void lower_expr_stmt(Lower *l, const Stmt *s)
 static void lower_plain_yield(Lower *l, const Stmt *s)
 {
     Term *term = lower_end_block(l, TERM_POINT);
-    term->point = machine_point(l->routine, ASK_YIELD, s->label.text, "yield", NULL, l->line);
+    term->point = lower_point(l, ASK_YIELD, s->label.text, "yield", NULL);
     term->landing = l->landing;
     term->to = machine_block(l->routine);
     lower_begin(l, term->to);
@@ -227,10 +227,13 @@ static void begin_statement(Lower *l)
 void lower_block(Lower *l, const Block *block)
 {
     uint32_t scope = l->kept_count;
+    const Stmt *outer = l->stmt;
     for (const Stmt *s = block->stmts; s && l->cur; s = s->next) {
+        l->stmt = s;
         l->line = lower_line_of(l, s->span);
         begin_statement(l);
         lower_stmt(l, s);
     }
+    l->stmt = outer;
     lower_keep_end(l, scope);
 }

@@ -145,7 +145,9 @@ static void lower_finally(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBl
     lower_begin(l, fin->entry);
     lower_instr(l, IN_MASK, NULL, NULL)->i = 1;
     l->landing = failing;
+    const uint64_t around = lower_enter(l, "finally");
     lower_block(l, s->finally);
+    l->around = around;
     l->landing = outer;
     if (l->cur) {
         lower_instr(l, IN_MASK, NULL, NULL)->i = -1;
@@ -166,6 +168,7 @@ void lower_try(Lower *l, const Stmt *s)
         fin.entry = machine_block(l->routine);
         fin.pending = lower_hidden(l, core->integer, "pending");
         fin.error = lower_hidden(l, core->any_error, "pending_error");
+        fin.pending->origin = lower_whole_origin(l); /* which number is which way out all of it decides */
         l->scope = &fin;
     }
     MBlock *arrive = s->undoes ? lower_landing(l) : NULL, *next = caught ? caught : beyond;

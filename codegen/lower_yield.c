@@ -124,7 +124,7 @@ static const char *http_effect(const Expr *call)
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
-    Point *point = machine_point(l->routine, ASK_EFFECT, label, kind, callee_name(call), l->line);
+    Point *point = lower_point(l, ASK_EFFECT, label, kind, callee_name(call));
     point->result = call->type;
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
@@ -200,7 +200,7 @@ static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Targe
 
 static Point *call_point(Lower *l, const Expr *call, const char *label)
 {
-    Point *point = machine_point(l->routine, ASK_CALL, label, "call", call->decl->full_name, l->line);
+    Point *point = lower_point(l, ASK_CALL, label, "call", call->decl->full_name);
     point->callee = call->decl;
     return point;
 }
@@ -239,7 +239,7 @@ static void lower_retry(Lower *l, const Expr *call, const Retry *r, MBlock *arri
     lower_forget(l);
     lower_begin(l, pause);
     lower_instr(l, IN_SET, r->attempt, val_unary(l, VAL_NEXT, REP_INT, attempt));
-    Point *point = machine_point(l->routine, ASK_BACKOFF, NULL, "retry", call->decl->full_name, l->line);
+    Point *point = lower_point(l, ASK_BACKOFF, NULL, "retry", call->decl->full_name);
     point->result = call->type;
     Term *term = lower_stop_at(l, point, beyond);
     term->args = arena_alloc(l->arena, sizeof *term->args);
@@ -305,7 +305,7 @@ static void lower_approval(Lower *l, const Expr *call, const Expr *question)
 {
     const Type *boolean = l->machine->program->core.boolean;
     MBlock *approved = machine_block(l->routine), *refused = machine_block(l->routine);
-    Point *point = machine_point(l->routine, ASK_EFFECT, NULL, "approve", callee_name(call), l->line);
+    Point *point = lower_point(l, ASK_EFFECT, NULL, "approve", callee_name(call));
     point->builtin = builtin_by_id(BI_APPROVE);
     point->result = boolean;
     Val **args = arena_alloc(l->arena, 2 * sizeof *args);

@@ -52,6 +52,8 @@ typedef struct Var {
     const Type *type;     /* NULL for some temporaries */
     const char *name;     /* its name in C and in dumps; unique within the routine */
     const char *label;    /* the name in the source, or NULL */
+    const char *made;     /* hidden: what it is for, which its name begins with; else NULL */
+    uint64_t origin;      /* hidden: hash of the statement that needs it */
     uint32_t id;          /* params, locals, hidden: index into Routine.vars and liveness sets; temps: their number */
     bool owned;           /* holds a reference of its own that must be given back */
     bool changes;         /* assigned more than once */
@@ -397,6 +399,7 @@ struct Point {
     const Builtin *builtin;
     const char *effect;  /* what the compiler itself asks for: the name behind tfy_effect_; else NULL */
     const Type *channel; /* send and recv: of what type */
+    uint64_t asks;       /* hash of how the source reads there (lower_origin.c); 0: none was made */
     Routine *routine;
     bool kept;  /* it stands in the output */
     Var **live; /* what lies in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
@@ -415,6 +418,7 @@ struct Routine {
     const char *name;       /* its C name without prefix */
     const char *label;      /* what people see; the name, but for closures */
     const Closure *closure; /* a body of parallel or race, or an undo, within decl; else NULL */
+    const Point *of;        /* closures: the point whose body or undo it is */
     bool test;              /* the body of a test, or a closure within one */
     const Decl *decl;
     const Type *result;

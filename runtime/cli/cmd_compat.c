@@ -4,6 +4,7 @@
 #include "cli/db.h"
 #include "tfy.h"
 #include "wal/compat.h"
+#include "wal/snapshot_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct Question {
     TfyCompat *compat;
     uint32_t *live; /* per old point: tasks that stand there */
     uint32_t runs;  /* unfinished ones of the old program */
+    json_t *stuck;  /* array: {"run", "reason"} of those that begin at a snapshot which the new program cannot take up */
 } Question;
 
 static const char *const VERDICTS[] = {[TFY_SAME] = "same", [TFY_MAPPED] = "mapped", [TFY_REFUSED] = "refused"};
@@ -91,6 +93,26 @@ static void count_tasks(Question *question, const TfyHistory *history)
     free(points);
 }
 
+/* A run that was compacted begins at its snapshot, perhaps of a program it had before. */
+static int try_snapshot(Question *question, const TfyHistory *history)
+{
+    const bool own = history->snapshot && strcmp(history->snapshot_layout, question->layout[0]) == 0;
+    char reason[TFY_ERROR_TEXT], uuid[37];
+    TfyCompat *compat = question->compat;
+    json_t *mapped = NULL;
+    if (!history->snapshot) return TFY_OK;
+    int code = own ? TFY_OK : tfy__compat_new(history->snapshot_layout, question->layout[1], &compat);
+    if (code != TFY_OK) return code;
+    code = tfy__snapshot_map(compat, history->snapshot, &mapped, reason);
+    json_decref(mapped);
+    if (!own) tfy__compat_free(compat);
+    if (code != TFY_E_DIVERGED) return code;
+    tfy__uuid_text(history->run.uuid, uuid);
+    return json_array_append_new(question->stuck, json_pack("{s:s,s:s}", "run", uuid, "reason", reason)) == 0
+               ? TFY_OK
+               : TFY_E_NOMEM;
+}
+
 /* Runs of the old program that have not ended, those that lie on the disk until something comes included. */
 static int count_live(Question *question)
 {
@@ -99,7 +121,8 @@ static int count_live(Question *question)
     char **names = NULL;
     uint32_t count = 0;
     question->live = calloc(question->compat->count + 1, sizeof *question->live);
-    if (!question->live) return tfy__fail(EXIT_BUG, "memory ran out");
+    question->stuck = json_array();
+    if (!question->live || !question->stuck) return tfy__fail(EXIT_BUG, "memory ran out");
     if (!question->log) return EXIT_DONE;
     int code = tfy__log_runs(question->log, &runs, &names, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -111,6 +134,7 @@ static int count_live(Question *question)
         if (history && strcmp(history->program_layout, question->layout[0]) == 0) {
             question->runs++;
             count_tasks(question, history);
+            if ((code = try_snapshot(question, history))) snprintf(error, sizeof error, "a snapshot cannot be compared");
         }
         tfy__history_free(history);
         free(names[i]);
@@ -148,6 +172,7 @@ static void print_json(const Question *question, uint32_t stuck)
     json_t *json = json_pack("{s:o}", "points", points);
     if (question->log) json_object_set_new(json, "runs", json_integer(question->runs));
     if (question->log) json_object_set_new(json, "stuck", json_integer(stuck));
+    if (question->log) json_object_set(json, "refused_runs", question->stuck);
     char *text = json_dumps(json, JSON_COMPACT);
     puts(text ? text : "{}");
     free(text);
@@ -156,6 +181,8 @@ static void print_json(const Question *question, uint32_t stuck)
 
 static void print_text(const Question *question, const uint32_t counts[3])
 {
+    const json_t *run;
+    size_t at;
     for (uint32_t i = 0; i < question->compat->count; i++) {
         const TfyCompatPoint *point = &question->compat->points[i];
         if (point->verdict != TFY_REFUSED && !question->live[i]) continue;
@@ -165,6 +192,9 @@ static void print_text(const Question *question, const uint32_t counts[3])
             printf("; %u task%s there", question->live[i], question->live[i] == 1 ? " stands" : "s stand");
         printf("\n");
     }
+    json_array_foreach(question->stuck, at, run)
+        printf("refused  run %s, which begins at a snapshot: %s\n", json_string_value(json_object_get(run, "run")),
+               json_string_value(json_object_get(run, "reason")));
     printf("%u points: %u same, %u mapped by name, %u refused", question->compat->count, counts[TFY_SAME],
            counts[TFY_MAPPED], counts[TFY_REFUSED]);
     if (question->log)
@@ -181,7 +211,7 @@ static int answer(const Question *question)
         print_json(question, stuck);
     else
         print_text(question, counts);
-    const bool fine = question->log ? !stuck : !counts[TFY_REFUSED];
+    const bool fine = question->log ? !stuck && !json_array_size(question->stuck) : !counts[TFY_REFUSED];
     return tfy__flush_stdout(fine ? EXIT_DONE : EXIT_RUN_FAILED);
 }
 
@@ -196,6 +226,7 @@ static int compare(const TfyArgs *args)
     if (question.log) tfy__log_close(question.log, false);
     tfy__compat_free(question.compat);
     free(question.live);
+    json_decref(question.stuck);
     free(question.layout[0]);
     free(question.layout[1]);
     return status;

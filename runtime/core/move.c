@@ -2,7 +2,10 @@
  *
  * First the history is replayed under the new program, in a loop of its own that writes nothing: every recorded step must be asked for again, at
  * the point of the same id, with the same arguments. Then every frame of every live task must stand at a point that compat says can be taken
- * over. Only then the move is recorded, and the run is resumed like any other. */
+ * over. Only then the move is recorded, and the run is resumed like any other.
+ *
+ * A run that was compacted begins at its snapshot: that one is mapped to the new program, and what comes behind it is replayed. What went before
+ * nobody can do again, so there the layouts alone decide. */
 #include "wal/move.h"
 
 #include <stdio.h>
@@ -68,6 +71,22 @@ static int check_points(const TfyHistory *history, const TfyCompat *compat, char
     return 0;
 }
 
+/* Tasks that ended before the snapshot are looked up in the log when somebody asks for them, by the name of their workflow. */
+static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
+{
+    for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {
+        const TfyLogTask *task = &history->tasks[i];
+        if (task->state < TFY_TASK_COMPLETED || task->head > history->snapshot_lsn) continue;
+        const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
+        if (routine && !routine->reason) continue;
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "task %s (%.100s) has ended, somebody may still ask how, and the program could not tell: %.200s",
+                 task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");
+        return TFY_E_DIVERGED;
+    }
+    return 0;
+}
+
 /* Whether the run can go on with the loop's program. The history's points become those of that program. */
 static int check_move(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
@@ -81,6 +100,7 @@ static int check_move(TfyLoop *loop, TfyHistory *history, char *error_text)
     }
     Check check = {.compat = compat, .error_text = error_text};
     code = check_points(history, compat, error_text);
+    if (!code) code = check_ended(history, compat, error_text);
     if (!code) {
         *error_text = '\0';
         code = tfy__replay_checked(loop->program, history, &quiet, check_stands, &check, &report);
@@ -97,15 +117,9 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     const TfyMoveTarget to = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
     int code = tfy__history_read(loop->log, which, &history, error_text);
     if (code) return code;
+    history->log = loop->log;
     const bool same = strcmp(history->program_source, program->source) == 0;
-    const bool moves = !same && history->run.state < TFY_TASK_COMPLETED;
-    if (moves && history->run.base_lsn) {
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 "its records before number %lld are gone (tfy gc --compact), and a program takes a run over by doing "
-                 "all of it again",
-                 (long long)history->run.base_lsn);
-        code = TFY_E_DIVERGED;
-    } else if (moves) {
+    if (!same && history->run.state < TFY_TASK_COMPLETED) {
         code = check_move(loop, history, error_text);
         if (!code && (code = tfy__move_write(loop->log, history, &to)))
             snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");

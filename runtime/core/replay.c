@@ -13,6 +13,7 @@
 #include "step.h"
 #include "wal/compat.h"
 #include "wal/move.h"
+#include "wal/snapshot_map.h"
 
 json_t *tfy__record_json(const TfyLogRecord *record)
 {
@@ -433,23 +434,23 @@ static int adapt_points(const TfyLoop *loop, TfyHistory *history)
     return code == TFY_E_DATA ? 0 : code; /* what is no layout has no ids to go by */
 }
 
-/* A snapshot names routines, points and slots by their numbers: it is for the program that wrote it, or one that has all of them in the same places. */
-static bool snapshot_fits(const TfyLoop *loop, const TfyHistory *history)
+/* A snapshot has the numbers of the program that wrote it: for another one it is mapped by name. */
+static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     const char *layout = loop->program->layout;
+    char why[TFY_ERROR_TEXT] = "the layouts of the two programs cannot be read";
     TfyCompat *compat;
-    if (!layout || !history->program_layout || strcmp(layout, history->program_layout) == 0) return true;
-    if (tfy__compat_new(history->program_layout, layout, &compat) != 0) return false;
-    bool same = compat->count == compat->new_count;
-    for (uint32_t i = 0; i < compat->count; i++) same &= compat->points[i].verdict == TFY_SAME;
-    tfy__compat_free(compat);
-    return same;
-}
-
-static int refuse_snapshot(const TfyLoop *loop, const Run *run, char *error_text)
-{
-    snprintf(error_text, TFY_ERROR_TEXT, "the snapshot that run %s begins at was written by another program",
-             run->uuid);
+    json_t *mapped = NULL;
+    if (!history->snapshot || !layout || !history->snapshot_layout || strcmp(layout, history->snapshot_layout) == 0)
+        return 0;
+    int code = tfy__compat_new(history->snapshot_layout, layout, &compat);
+    if (!code) {
+        code = tfy__snapshot_map(compat, history->snapshot, &mapped, why);
+        tfy__compat_free(compat);
+    }
+    if (!code) code = tfy__history_take_snapshot(history, mapped, layout);
+    if (!code || code == TFY_E_NOMEM) return code;
+    snprintf(error_text, TFY_ERROR_TEXT, "another program wrote the snapshot that the run begins at, and %.400s", why);
     return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 
@@ -460,7 +461,7 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
-    int code = history->snapshot && !snapshot_fits(loop, history) ? refuse_snapshot(loop, run, error_text) : 0;
+    int code = adapt_snapshot(loop, history, error_text);
     if (!code) code = adapt_points(loop, history);
     if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
     if (!code)

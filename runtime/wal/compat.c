@@ -6,42 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "../tfy.h"
-
-/* A slot that holds a value; name NULL: the slot is empty. */
-typedef struct Slot {
-    const char *name, *type;
-    bool made; /* by the compiler: its name says nothing */
-} Slot;
-
-/* One layout, read. */
-typedef struct Layout {
-    json_t *json;
-    json_t *points; /* array; borrowed */
-    json_t *types;  /* object: by name */
-    json_t *by_id;  /* object: id → index into points */
-    Slot **live;    /* per point: slot_counts[i] slots; NULL: a mark */
-    uint32_t *slot_counts;
-    uint32_t count;
-} Layout;
-
-typedef struct Comparison {
-    Layout old, new;
-    json_t *same_types; /* object: name → whether both programs mean the same by it */
-} Comparison;
-
-static const char *text_of(const json_t *json, const char *name)
-{
-    const char *text = json_string_value(json_object_get(json, name));
-    return text ? text : "";
-}
-
-static int64_t number_of(const json_t *json, const char *name)
-{
-    return json_integer_value(json_object_get(json, name));
-}
+#include "compat_state.h"
 
 /* ---- reading a layout ---- */
 
@@ -77,7 +43,8 @@ static void apply_changes(const json_t *point, Slot *slots, uint32_t count)
         const json_int_t slot = json_integer_value(json_array_get(one, 0));
         const char *name = json_string_value(json_array_get(one, 1)), *type = json_string_value(json_array_get(one, 2));
         if (slot >= 0 && slot < count && name && type)
-            slots[slot] = (Slot){name, type, json_is_true(json_array_get(one, 3))};
+            slots[slot] = (Slot){name, type, json_string_value(json_array_get(one, 4)),
+                                 json_integer_value(json_array_get(one, 3))};
     }
 }
 
@@ -118,15 +85,20 @@ static int read_layout(Layout *layout, const char *text)
     layout->points = json_object_get(layout->json, "points");
     if (!json_is_array(layout->points)) return TFY_E_DATA;
     layout->count = (uint32_t)json_array_size(layout->points);
+    layout->workflows = json_object_get(layout->json, "workflows");
     layout->types = json_object();
     layout->by_id = json_object();
+    layout->by_name = json_object();
     layout->live = calloc(layout->count + 1, sizeof *layout->live);
     layout->slot_counts = calloc(layout->count + 1, sizeof *layout->slot_counts);
-    if (!layout->types || !layout->by_id || !layout->live || !layout->slot_counts) return TFY_E_NOMEM;
+    if (!layout->types || !layout->by_id || !layout->by_name || !layout->live || !layout->slot_counts)
+        return TFY_E_NOMEM;
     json_array_foreach(json_object_get(layout->json, "types"), i, one)
         json_object_set(layout->types, text_of(one, "name"), one);
     json_array_foreach(layout->points, i, one)
         json_object_set_new(layout->by_id, text_of(one, "id"), json_integer((json_int_t)i));
+    json_array_foreach(layout->workflows, i, one)
+        json_object_set_new(layout->by_name, text_of(one, "name"), json_integer((json_int_t)i));
     return read_live(layout);
 }
 
@@ -137,12 +109,11 @@ static void free_layout(Layout *layout)
     free(layout->slot_counts);
     json_decref(layout->types);
     json_decref(layout->by_id);
+    json_decref(layout->by_name);
     json_decref(layout->json);
 }
 
 /* ---- types ---- */
-
-static bool same_type(Comparison *comparison, const char *old, const char *new);
 
 static bool same_fields(Comparison *comparison, const json_t *old, const json_t *new)
 {
@@ -150,7 +121,7 @@ static bool same_fields(Comparison *comparison, const json_t *old, const json_t 
     for (size_t i = 0; same && i < json_array_size(old); i++) {
         const json_t *a = json_array_get(old, i), *b = json_array_get(new, i);
         same = strcmp(text_of(a, "name"), text_of(b, "name")) == 0 &&
-               same_type(comparison, text_of(a, "type"), text_of(b, "type"));
+               tfy__compat_same_type(comparison, text_of(a, "type"), text_of(b, "type"));
     }
     return same;
 }
@@ -187,8 +158,7 @@ static bool same_declared(Comparison *comparison, const char *name)
     return same;
 }
 
-/* The same text, and the same meaning of every name in it. */
-static bool same_type(Comparison *comparison, const char *old, const char *new)
+bool tfy__compat_same_type(Comparison *comparison, const char *old, const char *new)
 {
     char name[256];
     if (strcmp(old, new) != 0) return false;
@@ -220,26 +190,36 @@ static bool refuse(TfyCompatPoint *point, const char *format, ...)
     return false;
 }
 
-/* The slot that holds the same variable: the same name, or both made by the compiler, and as many of those before it. -1: none. */
-static int64_t find_slot(const Slot *slots, uint32_t count, const Slot *wanted, uint32_t skip)
+static bool is_alike(const Slot *a, const Slot *b, bool exact)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (!slots[i].name || slots[i].made != wanted->made) continue;
-        if (!wanted->made && strcmp(slots[i].name, wanted->name) != 0) continue;
-        if (skip-- == 0) return i;
-    }
-    return -1;
+    if (!a->name || !b->name || !a->origin != !b->origin || strcmp(a->name, b->name) != 0) return false;
+    return !exact || !a->origin || strcmp(a->origin, b->origin) == 0;
 }
 
-static uint32_t equals_before(const Slot *slots, uint32_t at)
+uint32_t tfy__compat_count_alike(const Slot *slots, uint32_t count, const Slot *wanted, bool exact)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < at; i++) {
-        if (slots[i].name && slots[i].made == slots[at].made &&
-            (slots[at].made || strcmp(slots[i].name, slots[at].name) == 0))
-            count++;
-    }
-    return count;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) found += is_alike(&slots[i], wanted, exact);
+    return found;
+}
+
+/* Slots are given out again as soon as they are free: their order says nothing. */
+static uint32_t alike_before(const Slot *slots, uint32_t count, uint32_t at, bool exact)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        found += slots[i].order < slots[at].order && is_alike(&slots[i], &slots[at], exact);
+    return found;
+}
+
+int64_t tfy__compat_find_slot(const Slot *slots, uint32_t count, const Slot *slots_of_wanted, uint32_t wanted_count,
+                              uint32_t at, bool exact)
+{
+    const uint32_t before = alike_before(slots_of_wanted, wanted_count, at, exact);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_alike(&slots[i], &slots_of_wanted[at], exact) && alike_before(slots, count, i, exact) == before)
+            return i;
+    return -1;
 }
 
 /* Every value that the new program needs at the point must lie in the old frame. */
@@ -252,10 +232,10 @@ static bool compare_live(Comparison *comparison, TfyCompatPoint *point, uint32_t
     for (uint32_t i = 0; i < old_count; i++) old_live += old[i].name != NULL;
     for (uint32_t i = 0; i < new_count; i++) {
         if (!new[i].name) continue;
-        const int64_t from = find_slot(old, old_count, &new[i], equals_before(new, i));
-        const char *what = new[i].made ? "what the compiler keeps there" : new[i].name;
+        const int64_t from = tfy__compat_find_slot(old, old_count, new, new_count, i, false);
+        const char *what = new[i].origin ? "what the compiler keeps there" : new[i].name;
         if (from < 0) return refuse(point, "%s would have no value: it is new here", what);
-        if (!same_type(comparison, old[from].type, new[i].type)) {
+        if (!tfy__compat_same_type(comparison, old[from].type, new[i].type)) {
             return strcmp(old[from].type, new[i].type) == 0
                        ? refuse(point, "%s is %s, and that type was changed", what, new[i].type)
                        : refuse(point, "%s was %s and is %s", what, old[from].type, new[i].type);
@@ -276,7 +256,7 @@ static bool compare_request(Comparison *comparison, TfyCompatPoint *point, const
         return refuse(point, "it was of kind %s and is of kind %s", kinds[0], kinds[1]);
     if (strcmp(callees[0], callees[1]) != 0)
         return refuse(point, "it asked for %s and asks for %s", callees[0], callees[1]);
-    if (!same_type(comparison, results[0], results[1])) {
+    if (!tfy__compat_same_type(comparison, results[0], results[1])) {
         return strcmp(results[0], results[1]) == 0
                    ? refuse(point, "its result is %s, and that type was changed", results[0])
                    : refuse(point, "its result was %s and is %s", results[0], results[1]);
@@ -306,26 +286,35 @@ static void compare_point(Comparison *comparison, TfyCompatPoint *point, uint32_
     if (comparison->old.live[index] && comparison->new.live[other]) compare_live(comparison, point, index, other);
 }
 
+static int compare_points(TfyCompat *compat)
+{
+    Comparison *both = compat->both;
+    if (!(compat->points = calloc(both->old.count + 1, sizeof *compat->points))) return TFY_E_NOMEM;
+    for (uint32_t i = 0; i < both->old.count; i++) {
+        TfyCompatPoint *point = &compat->points[i];
+        compare_point(both, point, i);
+        compat->count++;
+        if (!point->id || !point->place || (point->verdict == TFY_REFUSED && !point->reason)) return TFY_E_NOMEM;
+    }
+    return 0;
+}
+
 int tfy__compat_new(const char *old_layout, const char *new_layout, TfyCompat **result)
 {
-    Comparison comparison = {.same_types = json_object()};
     TfyCompat *compat = calloc(1, sizeof *compat);
+    Comparison *both = calloc(1, sizeof *both);
     *result = NULL;
-    int code = compat && comparison.same_types ? 0 : TFY_E_NOMEM;
-    if (!code) code = read_layout(&comparison.old, old_layout);
-    if (!code) code = read_layout(&comparison.new, new_layout);
-    if (!code && !(compat->points = calloc(comparison.old.count + 1, sizeof *compat->points))) code = TFY_E_NOMEM;
-    for (uint32_t i = 0; !code && i < comparison.old.count; i++) {
-        compare_point(&comparison, &compat->points[i], i);
-        compat->count++;
-        if (!compat->points[i].id || !compat->points[i].place ||
-            (compat->points[i].verdict == TFY_REFUSED && !compat->points[i].reason))
-            code = TFY_E_NOMEM;
+    if (!compat || !both) {
+        free(compat);
+        free(both);
+        return TFY_E_NOMEM;
     }
-    if (!code) compat->new_count = comparison.new.count;
-    free_layout(&comparison.old);
-    free_layout(&comparison.new);
-    json_decref(comparison.same_types);
+    compat->both = both;
+    int code = (both->same_types = json_object()) ? 0 : TFY_E_NOMEM;
+    if (!code) code = read_layout(&both->old, old_layout);
+    if (!code) code = read_layout(&both->new, new_layout);
+    if (!code) code = compare_points(compat);
+    if (!code) code = tfy__compat_judge_frames(compat);
     if (!code)
         *result = compat;
     else
@@ -340,8 +329,16 @@ void tfy__compat_free(TfyCompat *compat)
         free(compat->points[i].id);
         free(compat->points[i].place);
         free(compat->points[i].reason);
+        free(compat->points[i].unsure);
+        free(compat->points[i].mixed);
     }
+    for (uint32_t i = 0; i < compat->routine_count; i++) free(compat->routines[i].reason);
     free(compat->points);
+    free(compat->routines);
+    free_layout(&compat->both->old);
+    free_layout(&compat->both->new);
+    json_decref(compat->both->same_types);
+    free(compat->both);
     free(compat);
 }
 
@@ -350,4 +347,10 @@ uint32_t tfy__compat_number(const TfyCompat *compat, uint32_t number)
     if (!number) return 0;
     const uint32_t found = number <= compat->count ? compat->points[number - 1].new_number : 0;
     return found ? found : TFY_NO_POINT;
+}
+
+const TfyCompatRoutine *tfy__compat_routine(const TfyCompat *compat, const char *name)
+{
+    const json_t *index = json_object_get(compat->both->old.by_name, name);
+    return index ? &compat->routines[json_integer_value(index)] : NULL;
 }

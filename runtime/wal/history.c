@@ -351,6 +351,18 @@ static int load_snapshot(Reading *reading, const TfyLogRecord *record)
     return 0;
 }
 
+/* Moves are known: the first one behind the snapshot led away from the program that wrote it. */
+static int note_layout(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    uint32_t behind = 0, next = 0;
+    while (behind < history->record_count && history->records[behind].lsn < history->snapshot_lsn) behind++;
+    while (next < history->move_count && history->moves[next].index < behind) next++;
+    const char *layout = next < history->move_count ? history->moves[next].layout : history->program_layout;
+    history->snapshot_layout = strdup(layout);
+    return history->snapshot_layout ? 0 : no_memory(reading);
+}
+
 /* The snapshot that a compacted run begins at, of a history that was read whole. */
 static int load_base(Reading *reading)
 {
@@ -361,7 +373,8 @@ static int load_base(Reading *reading)
         history->tasks[history->record_tasks[index]].tid != history->run.root)
         return refuse(reading, TFY_E_DATA, "record", history->run.base_lsn,
                       "is not the snapshot that its run begins at");
-    return load_snapshot(reading, record);
+    const int code = load_snapshot(reading, record);
+    return code ? code : note_layout(reading);
 }
 
 /* What the snapshot's chain goes on from. The one that a compacted run begins at may stand behind a gap. */
@@ -415,7 +428,8 @@ static int read_root_tail(Reading *reading)
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
-        /* One that came with an import has the numbers of another database, one from before a move those of another program. */
+        /* One that came with an import has the numbers of another database. One from before a move is not what the new program would have come
+         * to; the one that the run begins at is taken all the same, as the move was. */
         const bool own = record.lsn > history->run.imported && record.lsn > history->run.moved_lsn;
         if (record.type == TFY_R_SNAPSHOT && (own || record.lsn == history->run.base_lsn)) {
             code = take_snapshot(reading);
@@ -560,40 +574,6 @@ static int read_root_birth(Reading *reading)
     return history->workflow ? 0 : no_memory(reading);
 }
 
-/* TFY_E_ABSENT: the run has no snapshot, and nothing was read. */
-static int read_tail(Reading *reading)
-{
-    TfyHistory *history = reading->history;
-    int code = read_root_tail(reading);
-    if (code == TFY_E_ABSENT) {
-        forget_found(reading);
-        while (history->task_count) free(history->tasks[--history->task_count].path);
-        return code;
-    }
-    if (!code) code = read_root_birth(reading);
-    const json_t *tasks = json_object_get(history->snapshot, "tasks");
-    for (size_t i = 0; !code && i < json_array_size(tasks); i++)
-        code = read_task_tail(reading, json_array_get(tasks, i));
-    if (!code) code = read_births(reading);
-    if (!code) code = order_tasks(reading);
-    if (!code) code = order_records(reading);
-    if (!code) refresh_states(history);
-    return code;
-}
-
-static int take_program(Reading *reading)
-{
-    TfyHistory *history = reading->history;
-    TfyStoreProgram program;
-    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, history->run.program, NULL, &program);
-    if (code) return refuse_store(reading, code);
-    memcpy(history->program_hash, program.hash, 16);
-    history->program_source = strdup(program.source);
-    history->program_layout = strdup(program.layout);
-    history->program_tfyc = strdup(program.tfyc);
-    return history->program_source && history->program_layout && history->program_tfyc ? 0 : no_memory(reading);
-}
-
 /* The programs that the run had before. */
 static int take_moves(Reading *reading)
 {
@@ -612,6 +592,41 @@ static int take_moves(Reading *reading)
         if (tfy__history_add_move(history, i, &program) != 0) return no_memory(reading);
     }
     return 0;
+}
+
+/* TFY_E_ABSENT: the run has no snapshot, and nothing was read. */
+static int read_tail(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    int code = read_root_tail(reading);
+    if (code == TFY_E_ABSENT) {
+        forget_found(reading);
+        while (history->task_count) free(history->tasks[--history->task_count].path);
+        return code;
+    }
+    if (!code) code = read_root_birth(reading);
+    const json_t *tasks = json_object_get(history->snapshot, "tasks");
+    for (size_t i = 0; !code && i < json_array_size(tasks); i++)
+        code = read_task_tail(reading, json_array_get(tasks, i));
+    if (!code) code = read_births(reading);
+    if (!code) code = order_tasks(reading);
+    if (!code) code = order_records(reading);
+    if (!code) refresh_states(history);
+    if (!code && history->run.moved_lsn > history->snapshot_lsn) code = take_moves(reading);
+    return code ? code : note_layout(reading);
+}
+
+static int take_program(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    TfyStoreProgram program;
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, history->run.program, NULL, &program);
+    if (code) return refuse_store(reading, code);
+    memcpy(history->program_hash, program.hash, 16);
+    history->program_source = strdup(program.source);
+    history->program_layout = strdup(program.layout);
+    history->program_tfyc = strdup(program.tfyc);
+    return history->program_source && history->program_layout && history->program_tfyc ? 0 : no_memory(reading);
 }
 
 static int take_saved(Reading *reading)
@@ -717,6 +732,7 @@ void tfy__history_free(TfyHistory *history)
     if (!history) return;
     if (!history->task_workflows) free(history->workflow); /* else it is one of them */
     json_decref(history->snapshot);
+    free(history->snapshot_layout);
     tfy__history_forget_moves(history);
     tfy__saved_rows_free(history->saved);
     for (uint32_t i = 0; i < history->task_count; i++) {

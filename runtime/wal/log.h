@@ -167,6 +167,7 @@ typedef struct TfyHistory {
      * Of one that was compacted (run.base_lsn) and read whole: the snapshot stands among the records; what goes before it are the
      * births of tasks and whatever else was kept, and only what comes behind it can be replayed. */
     struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
+    char *snapshot_layout;   /* of the program that wrote it, which the run may have left since */
     size_t snapshot_bytes;
     int64_t snapshot_lsn, snapshot_ms; /* its number, and the wall clock then */
     struct TfyLog

@@ -111,6 +111,20 @@ int tfy__history_adapt(TfyHistory *history, const char *layout)
     return 0;
 }
 
+int tfy__history_take_snapshot(TfyHistory *history, json_t *snapshot, const char *layout)
+{
+    char *own = strdup(layout);
+    if (!own) {
+        json_decref(snapshot);
+        return TFY_E_NOMEM;
+    }
+    free(history->snapshot_layout);
+    history->snapshot_layout = own;
+    json_decref(history->snapshot);
+    history->snapshot = snapshot;
+    return 0;
+}
+
 const char *tfy__history_layout(const TfyHistory *history, uint32_t index)
 {
     for (uint32_t i = 0; i < history->move_count; i++)

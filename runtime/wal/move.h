@@ -34,6 +34,9 @@ bool tfy__history_moves_fit(const TfyHistory *history);
  * becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. Once done it is not done again. */
 int tfy__history_adapt(TfyHistory *history, const char *layout);
 
+/* The snapshot that the history begins at, in the terms of another program: takes it over in every case. 0, or TFY_E_NOMEM. */
+int tfy__history_take_snapshot(TfyHistory *history, struct json_t *snapshot, const char *layout);
+
 /* The layout that record's point is a number of, and the row id of its program. */
 const char *tfy__history_layout(const TfyHistory *history, uint32_t index);
 int64_t tfy__history_program(const TfyHistory *history, uint32_t index);

@@ -6,7 +6,8 @@
 # In the program's first lines, `// args: --n 3` gives arguments, `// no replay` says that nothing was recorded that could be replayed;
 # NAME.c beside it has its extern tools, the directory NAME the files it imports. With KILL_AT ("point:7 after:3") every program is also killed at these stops and commits,
 # resumed, and must have told the same in the end (`// kill at: point:4` names further ones, `// no kill` says that the clock or a tool of the program does not allow that). COMPACT=1: before
-# it is resumed it loses the records behind its snapshot, and must end the same without them; COMPACT=carry: in another database, COMPACT=fork: as a fork that is made then.
+# it is resumed it loses the records behind its snapshot, and must end the same without them; COMPACT=carry: in another database, COMPACT=fork: as a fork that is made then. MOVE=1: it is resumed with
+# another program, which has more in every workflow and before all of them, so that points, routines and slots have other numbers, and does the same.
 #
 # Prints the difference for each failing test, then "N passed, N failed". UPDATE=1 writes the expected files anew; read the diff.
 set -u
@@ -72,12 +73,21 @@ forked() { # where its root stands; a step under way is done again
     sed -n 's/.* resolve \([0-9a-f-]*\) \([0-9]*\) --task \([0-9.]*\) .*/\1 \2 --task \3 --retry/p' fork.err >doubts
     while read -r doubt; do "$TFY" resolve $doubt --db runs.db >resolved 2>&1 || problem "resolve $doubt: $(cat resolved)"; done <doubts
 }
+# On the lines that are there, for messages name them.
+changed() {
+    mkdir changed && cp -r "$here/$name"* changed && rm changed/*.expected
+    awk 'NR == 1 { printf "%s", "workflow zz_more(n: int) -> int { let all = parallel for i in 1..n { yield; give i * 2 }; return all.len() } " }
+        /^workflow .*[{]$/ { $0 = $0 " if \"zz\".len() > 3 { let zz = 3; let zy = yield zz_more(zz) }" }
+        { print }' "$here/$name.tfy" >"changed/$name.tfy"
+}
 killed_at() {
     eval TFY_TEST_KILL=$1 timeout 120 '"$TFY"' run '"$name.tfy"' $extra --db runs.db "$args" >k.out 2>k.err </dev/null
     status=$?
     [ $status = 137 ] || return
     [ -z "${COMPACT:-}" ] || compacted
-    timeout 120 "$TFY" resume last $extra $yes --db runs.db >r.out 2>r.err </dev/null
+    with=
+    [ -z "${MOVE:-}" ] || { changed && with="--with changed/$name.tfy"; }
+    timeout 120 "$TFY" resume last $with $extra $yes --db runs.db >r.out 2>r.err </dev/null
     status=$?
     # What a kill at the first commit leaves may be nothing.
     if [ $status = 69 ] && grep -q 'no run\|no database' r.err; then return; fi

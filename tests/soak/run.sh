@@ -15,7 +15,8 @@
 #   planted  every bug of tests/planted, which the simulation has to find
 #   fault    every allocation, write, sync and open of runs and of commands made to fail, in SOAK_FAULT_PARTS (40)
 #   leaks    the same with sanitizers: nothing may be lost on the way out
-#   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops; and so carried to another database, and forked
+#   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops; and so carried to another database, and forked,
+#            and resumed with a changed program, with its beginning and without
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -217,6 +218,10 @@ soak_compact()
     for stop in ${SOAK_COMPACT:-3 5 7 11 13 17 19 23 29}; do
         for how in 1 carry fork; do
             once_for compact "stop $stop, $how" env COMPACT=$how TFY_SNAPSHOT_EVERY=1 KILL_AT=point:$stop sh "$root/tests/golden/lang.sh" "$root/build"
+        done
+        for compact in '' 1; do
+            once_for compact "stop $stop, another program${compact:+ for what is left}" env MOVE=1 COMPACT=$compact TFY_SNAPSHOT_EVERY=1 KILL_AT=point:$stop \
+                sh "$root/tests/golden/lang.sh" "$root/build"
         done
     done
 }
