@@ -18,14 +18,10 @@ static bool is_mark(const json_t *point)
 
 static uint32_t slots_of(const Layout *layout, const char *workflow)
 {
-    const json_t *one;
-    size_t i;
-    json_array_foreach(json_object_get(layout->json, "workflows"), i, one)
-    {
-        const int64_t slots = number_of(one, "slots");
-        if (strcmp(text_of(one, "name"), workflow) == 0 && slots >= 0 && slots < 1 << 24) return (uint32_t)slots;
-    }
-    return 0;
+    const json_t *index = json_object_get(layout->by_name, workflow);
+    const json_t *one = index ? json_array_get(layout->workflows, (size_t)json_integer_value(index)) : NULL;
+    const int64_t slots = number_of(one, "slots");
+    return slots >= 0 && slots < 1 << 24 ? (uint32_t)slots : 0;
 }
 
 /* "live" and "dead" say what has changed since the workflow's point before. */
@@ -89,16 +85,21 @@ static int read_layout(Layout *layout, const char *text)
     layout->types = json_object();
     layout->by_id = json_object();
     layout->by_name = json_object();
+    layout->twice = json_object();
     layout->live = calloc(layout->count + 1, sizeof *layout->live);
     layout->slot_counts = calloc(layout->count + 1, sizeof *layout->slot_counts);
-    if (!layout->types || !layout->by_id || !layout->by_name || !layout->live || !layout->slot_counts)
+    if (!layout->types || !layout->by_id || !layout->by_name || !layout->twice || !layout->live || !layout->slot_counts)
         return TFY_E_NOMEM;
     json_array_foreach(json_object_get(layout->json, "types"), i, one)
         json_object_set(layout->types, text_of(one, "name"), one);
     json_array_foreach(layout->points, i, one)
         json_object_set_new(layout->by_id, text_of(one, "id"), json_integer((json_int_t)i));
     json_array_foreach(layout->workflows, i, one)
-        json_object_set_new(layout->by_name, text_of(one, "name"), json_integer((json_int_t)i));
+    {
+        const char *name = text_of(one, "name");
+        if (json_object_get(layout->by_name, name)) json_object_set_new(layout->twice, name, json_true());
+        json_object_set_new(layout->by_name, name, json_integer((json_int_t)i));
+    }
     return read_live(layout);
 }
 
@@ -110,6 +111,7 @@ static void free_layout(Layout *layout)
     json_decref(layout->types);
     json_decref(layout->by_id);
     json_decref(layout->by_name);
+    json_decref(layout->twice);
     json_decref(layout->json);
 }
 

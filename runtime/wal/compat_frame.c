@@ -135,15 +135,6 @@ static bool judge_slots(const Comparison *both, TfyCompatPoint *verdict, uint32_
 
 /* ---- routines ---- */
 
-static uint32_t count_name(const Layout *layout, const char *name)
-{
-    const json_t *one;
-    uint32_t found = 0;
-    size_t i;
-    json_array_foreach(layout->workflows, i, one) found += strcmp(text_of(one, "name"), name) == 0;
-    return found;
-}
-
 static bool judge_routine(TfyCompat *compat, uint32_t index);
 
 /* A body or an undo goes with the point it belongs to, and with the workflow that has that. */
@@ -176,7 +167,7 @@ static bool judge_routine(TfyCompat *compat, uint32_t index)
     if (!found) return say(&verdict->reason, "the new program has no %s", name);
     verdict->new_index = (uint32_t)json_integer_value(found);
     const json_t *new = json_array_get(both->new.workflows, verdict->new_index);
-    if (count_name(&both->old, name) != 1 || count_name(&both->new, name) != 1)
+    if (json_object_get(both->old.twice, name) || json_object_get(both->new.twice, name))
         return say(&verdict->reason, "several parts of the program are called %s", name);
     if (!tfy__compat_same_type(both, text_of(old, "result"), text_of(new, "result")))
         return say(&verdict->reason, "the result of %s was %s, and is %s or another type of that name", name,

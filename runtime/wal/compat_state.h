@@ -22,6 +22,7 @@ typedef struct Layout {
     json_t *types;     /* object: by name */
     json_t *by_id;     /* object: id → index into points; of points that share one the last */
     json_t *by_name;   /* object: name → index into workflows, likewise */
+    json_t *twice;     /* object: names that several workflows have */
     Slot **live;       /* per point: slot_counts[i] slots; NULL: a mark */
     uint32_t *slot_counts;
     uint32_t count;

@@ -140,6 +140,8 @@ static void test_places(void **state)
                   "takes other arguments");
     refuse_edited("\"name\":\"main\"", "\"name\":\"other\"", at, "the new program has no main");
     refuse_edited("\"result\":\"int\"}", "\"result\":\"float\"}", at, "the result of main was int");
+    refuse_edited("\"workflows\":[", "\"workflows\":[{\"name\":\"main\",\"result\":\"int\"},", at,
+                  "several parts of the program are called main");
     refuse_edited("\"name\":\"main\"", "\"name\":\"main\",\"of\":\"main/effect/ask/1\"", at,
                   "belongs to another statement");
 }
