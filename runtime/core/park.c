@@ -222,6 +222,10 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     int code = program < 0 ? (int)program : catch_up(loop, program);
     if (code >= 0)
         code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
+    if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: again when there is room */
+        loop->wake_due = true;
+        return 0;
+    }
     /* Nobody would look again. Of a log that failed the loop hears by itself. */
     if (code < 0 && !tfy__log_error(loop->log)) tfy__loop_fail(loop, code, "the parked runs cannot be read");
     if (code < 0) return 0;

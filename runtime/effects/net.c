@@ -291,15 +291,24 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
     }
 }
 
+/* How much of what has come can be handed out: whole characters, of `most` bytes together, and one at least. 0: more has to come. */
+static size_t whole_characters(const TfyDescriptor *d, size_t most)
+{
+    const char *text = d->in.data + d->at;
+    const size_t there = left_over(d), len = there < most ? there : most,
+                 whole = len ? len - tfy__utf8_torn_tail(text, len) : 0;
+    if (whole || !there) return whole;
+    const int first = tfy__utf8_step((const unsigned char *)text, there);
+    if (first > 0) return (size_t)first;
+    return (size_t)-first < there || d->ended ? (size_t)-first : 0; /* a beginning that what follows does not go with */
+}
+
 static bool try_read(TfyDescriptor *d, TfyCall *call)
 {
     size_t most;
     if (!size_asked(call, READ_MOST, &most)) return true;
     for (;;) {
-        size_t len = left_over(d) < most ? left_over(d) : most;
-        size_t whole = len ? len - tfy__utf8_torn_tail(d->in.data + d->at, len) : 0;
-        if (!whole && len == most) whole = len; /* less than one character is asked for */
-        if (!whole && len && d->ended) whole = len;
+        const size_t whole = whole_characters(d, most);
         if (whole) {
             hand_out(d, call, whole, 0);
             return true;

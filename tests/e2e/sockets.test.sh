@@ -229,6 +229,10 @@ finish
 check "or for the end" printed "[$replaced]"
 check "which ends the program" ended 0
 check "it replays" replays
+sed 's/read(input)/read(input, most: 2)/' pieces.tfy >few.tfy
+printf 'ab€c\303x\360\237\230' >text
+run sh -c 'exec tfy run few.tfy <text'
+check "a character is given whole, also where less is asked for" printed_exactly "$(printf '[ab]\n[€]\n[c]\n[%sx]\n[%s]' "$replaced" "$replaced")"
 
 # ---- tools in C that wait for a descriptor of their own ----
 

@@ -114,22 +114,30 @@ static int no_room(void *state, int call)
     return *full && call == TFY_CALL_COMMIT ? TFY_STORE_FULL : 0;
 }
 
+/* "now" waits for its first signal, and the disk is full while *full says so. */
+static void open_on_full_disk(Bench *bench, char said[400], bool *full)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    *bench = (Bench){.world = tfy_world_virtual(0, 42)};
+    bench->world->writer_by_hand = true;
+    const TfyOptions options = {.world = bench->world, .on_output = collect, .state = said};
+    if (tfy_open(&bench->loop, &program, &options, error) < 0) fail_msg("%s", error);
+    start(bench, "now");
+    settle(bench);
+    bench->loop->log->store->fault = no_room;
+    bench->loop->log->store->fault_state = full;
+    *full = true;
+}
+
 /* A signal that is sent again is acknowledged when its record is durable, not when it is known. */
 static void test_again_while_full(void **state)
 {
     (void)state;
-    Bench bench = {.world = tfy_world_virtual(0, 42)};
+    Bench bench;
     char error[TFY_ERROR_TEXT] = "", said[400] = "";
     bool full = false;
-    bench.world->writer_by_hand = true;
-    TfyOptions options = {.world = bench.world, .on_output = collect, .state = said};
-    if (tfy_open(&bench.loop, &program, &options, error) < 0) fail_msg("%s", error);
-    start(&bench, "now");
-    settle(&bench);
+    open_on_full_disk(&bench, said, &full);
     TfyLog *log = bench.loop->log;
-    log->store->fault = no_room;
-    log->store->fault_state = &full;
-    full = true;
     for (int i = 0; i < 2; i++)
         assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), TFY_E_STATE);
     assert_true(tfy__log_durable(log) < tfy__log_last(log));
@@ -139,6 +147,27 @@ static void test_again_while_full(void **state)
     assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
     settle(&bench);
     assert_string_equal(said, "one\n");
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "17", "id 2", NULL, error), 0);
+    settle(&bench);
+    close_bench(&bench);
+}
+
+/* Who looks for parked runs that are due has what is queued committed first. Without room it looks again when there is some. */
+static void test_wake_while_full(void **state)
+{
+    (void)state;
+    Bench bench;
+    char error[TFY_ERROR_TEXT] = "", said[400] = "";
+    bool full = false;
+    open_on_full_disk(&bench, said, &full);
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), TFY_E_STATE);
+    assert_int_equal(tfy__park_wake(bench.loop), 0);
+    assert_int_equal(bench.loop->failure, 0);
+    assert_true(bench.loop->wake_due);
+    full = false;
+    bench.world->jump(bench.world->state, 200000000); /* the writer's pause is over */
+    settle(&bench);
+    assert_false(bench.loop->wake_due);
     assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "17", "id 2", NULL, error), 0);
     settle(&bench);
     close_bench(&bench);
@@ -155,9 +184,9 @@ int main(int argc, char **argv)
 {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),           cmocka_unit_test(test_texts),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_again_while_full), cmocka_unit_test(test_several), cmocka_unit_test(test_outlives),
-        cmocka_unit_test(test_every_turn),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_texts),           cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_again_while_full), cmocka_unit_test(test_wake_while_full), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_outlives),         cmocka_unit_test(test_every_turn),
     };
     return cmocka_run_group_tests_name("core_signal", tests, NULL, NULL);
 }
