@@ -160,8 +160,7 @@ typedef struct TfyHistory {
     TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
     uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
-    struct TfyStoreGap
-        *gaps; /* of a run that was compacted: the records before which others are missing, lsn ascending */
+    struct TfyStoreGap *gaps; /* of a compacted run: records before which others are missing, lsn ascending */
     uint32_t gap_count;
     /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then or made since.
      * Of one that was compacted (run.base_lsn) and read whole: the snapshot stands among the records; what goes before it are the
