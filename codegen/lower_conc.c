@@ -148,7 +148,7 @@ typedef struct Group {
     Var *handles;  /* list of the tasks */
     MBlock *outer; /* where errors go behind the group */
     MBlock *early; /* … and where they arrive in it */
-    uint64_t around;
+    uint64_t around; /* what stands around the group itself */
 } Group;
 
 static Point *wait_point(Lower *l, const char *label, const char *effect, const Type *result)

@@ -78,7 +78,7 @@ static int check_ended(const TfyHistory *history, const TfyCompat *compat, char 
         const TfyLogTask *task = &history->tasks[i];
         if (task->state < TFY_TASK_COMPLETED || task->head > history->snapshot_lsn) continue;
         const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
-        if (routine && !routine->reason) continue;
+        if (routine && (routine->inner || !routine->reason)) continue;
         snprintf(error_text, TFY_ERROR_TEXT,
                  "task %s (%.100s) has ended, somebody may still ask how, and the program could not tell: %.200s",
                  task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");

@@ -36,6 +36,7 @@ typedef struct TfyCompatPoint {
 /* A workflow, a body of parallel or race, an undo, in the order of the program's routines. */
 typedef struct TfyCompatRoutine {
     uint32_t new_index;
+    bool inner;   /* a body or an undo: nobody looks for it by its name */
     char *reason; /* why a frame of it cannot be taken over alone; NULL: it can */
 } TfyCompatRoutine;
 

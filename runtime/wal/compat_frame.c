@@ -163,6 +163,7 @@ static bool judge_routine(TfyCompat *compat, uint32_t index)
     const json_t *old = json_array_get(both->old.workflows, index);
     const char *name = text_of(old, "name"), *of = text_of(old, "of");
     const json_t *found = json_object_get(both->new.by_name, name);
+    verdict->inner = *of;
     if (verdict->reason) return true;
     if (!found) return say(&verdict->reason, "the new program has no %s", name);
     verdict->new_index = (uint32_t)json_integer_value(found);

@@ -204,6 +204,11 @@ check "resume --with refuses it" ended 65 "task 1.2 stands at deep/effect/signal
 check "... and writes nothing" [ "$(sql 'select count(*) from wal where tid>0')" = "$records" ]
 ends on >stayed.on
 check "... and the run goes on with its own" diff own.on stayed.on
+put whole
+compacted
+sed 's/square(n: int) -> int/square(n: int) -> float/; s/return n \* n/return 1.5/; s/let squared = .*/let squared = 49/' old.tfy >other.tfy
+run tfy resume last --with other.tfy
+check "one that has ended with a result of another type" ended 65 "task 1.1 (square) has ended, somebody may still ask how"
 put caught
 compacted
 check "an error that was met" refused "and that type was changed" 's/n: int \}/n: int, by: int }/; s/n: n\)/n: n, by: 1)/'
