@@ -1,3 +1,4 @@
+/* import_compacted.c: see import_compacted.h. */
 #include "import_compacted.h"
 
 #include <inttypes.h>

@@ -49,6 +49,15 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_MOVED] = "Moved",
 };
 
+char *tfy__record_workflow(const TfyLogRecord *birth)
+{
+    json_t *payload = json_loadb(birth->payload, birth->payload_len, JSON_ALLOW_NUL, NULL);
+    const char *name = json_string_value(json_object_get(payload, "workflow"));
+    char *copy = strdup(name ? name : "?");
+    json_decref(payload);
+    return copy;
+}
+
 const char *tfy__record_type_name(int type)
 {
     return type > 0 && type < TFY_R_COUNT ? names[type] : "?";

@@ -133,6 +133,9 @@ bool tfy__record_is_of_step(const TfyLogRecord *record);
 /* A task was spawned by it; a spawn that was refused makes none. */
 bool tfy__record_spawns(const TfyLogRecord *record);
 
+/* The workflow that the task born by it runs ("?" when it does not say); malloc'ed. NULL: no memory. */
+char *tfy__record_workflow(const TfyLogRecord *birth);
+
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
 int tfy__record_type_of(const char *name);   /* 0: unknown */
 
