@@ -72,8 +72,8 @@ bool tfy__align(const uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t
     while (tail < a_count - head && tail < b_count - head && a[a_count - 1 - tail] == b[b_count - 1 - tail]) tail++;
     for (uint32_t i = 0; i < a_count; i++)
         pair[i] = i < head ? i : i >= a_count - tail ? b_count - (a_count - i) : ALIGN_NONE;
+    if (head + tail == a_count || head + tail == b_count) return true;
     Middle m = {.a = a + head, .b = b + head, .a_count = a_count - head - tail, .b_count = b_count - head - tail};
-    if (!m.a_count || !m.b_count) return true;
     m.furthest = calloc(ALIGN_MOST + 1, sizeof *m.furthest);
     const int64_t found = m.furthest ? search(&m) : -1;
     if (found >= 0 && found <= ALIGN_MOST) walk_back(&m, found, head, pair + head);
