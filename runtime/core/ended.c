@@ -43,9 +43,14 @@ static int find_end(const Run *run, int64_t tid, TfyLogEnd *end)
 static Cold *from_log(Run *run, int64_t tid)
 {
     TfyLogEnd end;
-    if (find_end(run, tid, &end) < 0) return NULL;
+    const int code = find_end(run, tid, &end);
+    if (code == TFY_E_NOMEM) run->loop->heap.ran_out = true; /* that it was not found says nothing */
+    if (code < 0 && code != TFY_E_NOMEM && code != TFY_E_ABSENT)
+        tfy__loop_fail(run->loop, code, "the end of a task that is asked for cannot be read from the log");
+    if (code < 0) return NULL;
     const TfyWorkflow *workflow = tfy__workflow_by_name(run->loop->program, end.workflow);
     Cold *cold = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;
+    if (workflow && !cold) run->loop->heap.ran_out = true;
     if (cold) {
         cold->log.born = end.born;
         cold->log.head = end.head;

@@ -275,6 +275,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
+    tfy__json_watch();
     loop->program = program;
     if (options) loop->options = *options;
     loop->world = options && options->world ? *options->world : tfy__world_real;
@@ -475,7 +476,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
  * see memory.c.) */
 bool tfy__loop_starved(TfyLoop *loop)
 {
-    if (loop->heap.ran_out)
+    if (loop->heap.ran_out || tfy__json_starved())
         tfy__loop_fail(loop, TFY_E_NOMEM,
                        "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
     return loop->failure;

@@ -305,6 +305,40 @@ static void test_schemas(void **state)
         "\"additionalProperties\":false}]}}}");
 }
 
+static int until_none; /* allocations; -1: all are granted */
+
+static void *granted(size_t size)
+{
+    if (!until_none) return NULL;
+    if (until_none > 0) until_none--;
+    return malloc(size);
+}
+
+/* Whichever allocation of jansson's fails: either the text was read as it stands, or the failure is known. Also where bytes of it are
+ * left out, without a word. */
+static void test_starved_tree(void **state)
+{
+    static const char text[] = "{\"why\":\"a reason that is longer than what a string begins with\",\"n\":[1,2,{}]}";
+    bool enough = false;
+    until_none = -1;
+    json_set_alloc_funcs(granted, free);
+    tfy__json_watch();
+    tfy__json_watch(); /* each loop does */
+    tfy__json_starved();
+    json_t *whole = json_loads(text, 0, NULL);
+    assert_false(tfy__json_starved());
+    for (int count = 0; !enough; count++) {
+        until_none = count;
+        json_t *json = json_loads(text, 0, NULL);
+        enough = until_none > 0 || (json && json_equal(json, whole));
+        until_none = -1;
+        assert_int_equal(tfy__json_starved(), !enough);
+        assert_false(tfy__json_starved());
+        json_decref(json);
+    }
+    json_decref(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_default_that_panics),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_starved_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
