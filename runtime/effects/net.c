@@ -294,10 +294,11 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
 /* How much of what has come can be handed out: whole characters, of `most` bytes together, and one at least. 0: more has to come. */
 static size_t whole_characters(const TfyDescriptor *d, size_t most)
 {
+    const size_t there = left_over(d), len = there < most ? there : most;
+    if (!there) return 0;
     const char *text = d->in.data + d->at;
-    const size_t there = left_over(d), len = there < most ? there : most,
-                 whole = len ? len - tfy__utf8_torn_tail(text, len) : 0;
-    if (whole || !there) return whole;
+    const size_t whole = len - tfy__utf8_torn_tail(text, len);
+    if (whole) return whole;
     const int first = tfy__utf8_step((const unsigned char *)text, there);
     if (first > 0) return (size_t)first;
     return (size_t)-first < there || d->ended ? (size_t)-first : 0; /* a beginning that what follows does not go with */
