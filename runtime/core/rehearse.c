@@ -196,7 +196,7 @@ static void note_start(Pending *pending)
                                   call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
 }
 
-/* The first answer of a step; count: there is none behind it either. */
+/* The first answer of a step; count: it has none. */
 static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_int_t step)
 {
     const Answer wanted = {.path = path, .step = step};
@@ -208,7 +208,7 @@ static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_in
         else
             to = middle;
     }
-    return from;
+    return from < rehearsal->count && compare(&rehearsal->answers[from], &wanted) == 0 ? from : rehearsal->count;
 }
 
 /* Whether it is the answer to this question. The end of a time limit and the clock are known by their place alone. */
@@ -254,12 +254,9 @@ static const Answer *find_answer(const Pending *pending)
     char digest[17];
     const TfyCall *call = &pending->call;
     const TfyRehearsal *rehearsal = call->loop->rehearsal;
-    const char *path = pending->cold->log.path;
     tfy__step_digest_text(call->digest, digest);
-    const size_t at = find_step(rehearsal, path, call->step);
-    const bool there = at < rehearsal->count && strcmp(rehearsal->answers[at].path, path) == 0 &&
-                       rehearsal->answers[at].step == call->step;
-    const Answer *answer = there ? find_attempt(rehearsal, at, call, digest) : NULL;
+    const size_t at = find_step(rehearsal, pending->cold->log.path, call->step);
+    const Answer *answer = find_attempt(rehearsal, at, call, digest);
     if (answer && answer->type == TFY_R_TIMER_FIRED && !pending->timer) answer = NULL; /* another step's limit */
     return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
@@ -321,9 +318,8 @@ bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
     const Cold *cold = cold_of(task);
     const TfyRehearsal *rehearsal = task->loop->rehearsal;
     if (!tfy__rehearse_answers(task->loop)) return false;
-    const Answer wanted = {.path = cold->log.path, .step = cold->log.step};
-    const size_t at = find_step(rehearsal, wanted.path, wanted.step);
-    if (at == rehearsal->count || compare(&rehearsal->answers[at], &wanted) != 0) return false;
+    const size_t at = find_step(rehearsal, cold->log.path, cold->log.step);
+    if (at == rehearsal->count) return false;
     const json_t *now = json_object_get(json_object_get(rehearsal->answers[at].line, "payload"), "now");
     if (now) *out = json_integer_value(now);
     return now != NULL;

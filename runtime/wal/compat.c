@@ -117,7 +117,7 @@ static void free_layout(Layout *layout)
 
 /* ---- types ---- */
 
-static bool same_fields(Comparison *comparison, const json_t *old, const json_t *new)
+bool tfy__compat_same_fields(Comparison *comparison, const json_t *old, const json_t *new)
 {
     bool same = json_array_size(old) == json_array_size(new);
     for (size_t i = 0; same && i < json_array_size(old); i++) {
@@ -134,7 +134,7 @@ static bool same_cases(Comparison *comparison, const json_t *old, const json_t *
     for (size_t i = 0; same && i < json_array_size(old); i++) {
         const json_t *a = json_array_get(old, i), *b = json_array_get(new, i);
         same = strcmp(text_of(a, "name"), text_of(b, "name")) == 0 &&
-               same_fields(comparison, json_object_get(a, "fields"), json_object_get(b, "fields"));
+               tfy__compat_same_fields(comparison, json_object_get(a, "fields"), json_object_get(b, "fields"));
     }
     return same;
 }
@@ -150,9 +150,10 @@ static bool same_declared(Comparison *comparison, const char *name)
     if (!old && !new) return true; /* built in */
     if (!old || !new) return false;
     json_object_set_new(comparison->same_types, name, json_true());
-    const bool same = strcmp(text_of(old, "kind"), text_of(new, "kind")) == 0 &&
-                      same_fields(comparison, json_object_get(old, "fields"), json_object_get(new, "fields")) &&
-                      same_cases(comparison, json_object_get(old, "cases"), json_object_get(new, "cases"));
+    const bool same =
+        strcmp(text_of(old, "kind"), text_of(new, "kind")) == 0 &&
+        tfy__compat_same_fields(comparison, json_object_get(old, "fields"), json_object_get(new, "fields")) &&
+        same_cases(comparison, json_object_get(old, "cases"), json_object_get(new, "cases"));
     if (!same) {
         json_object_clear(comparison->same_types);
         json_object_set_new(comparison->same_types, name, json_false());

@@ -85,17 +85,6 @@ static bool is_ordinal(const json_t *point)
     return strncmp(id, workflow, len) == 0 && id[len] == '/';
 }
 
-static bool same_params(Comparison *both, const json_t *old, const json_t *new)
-{
-    bool same = json_array_size(old) == json_array_size(new);
-    for (size_t i = 0; same && i < json_array_size(old); i++) {
-        const json_t *a = json_array_get(old, i), *b = json_array_get(new, i);
-        same = strcmp(text_of(a, "name"), text_of(b, "name")) == 0 &&
-               tfy__compat_same_type(both, text_of(a, "type"), text_of(b, "type"));
-    }
-    return same;
-}
-
 static bool judge_place(Comparison *both, const Readings read[2], TfyCompatPoint *verdict, uint32_t index)
 {
     const uint32_t other = verdict->new_number - 1;
@@ -107,7 +96,7 @@ static bool judge_place(Comparison *both, const Readings read[2], TfyCompatPoint
     if (strcmp(text_of(old, "asks"), text_of(new, "asks")) != 0)
         return say(&verdict->unsure, "the statement there, or what stands around it, is written otherwise now");
     if (strcmp(text_of(old, "class"), text_of(new, "class")) != 0 ||
-        !same_params(both, json_object_get(old, "args"), json_object_get(new, "args")))
+        !tfy__compat_same_fields(both, json_object_get(old, "args"), json_object_get(new, "args")))
         return say(&verdict->unsure, "%s takes other arguments now, or is repeated otherwise", text_of(old, "callee"));
     if (!is_ordinal(old)) return true;
     if (count_reading(&read[0], old) != count_reading(&read[1], new) || read[0].rank[index] != read[1].rank[other])

@@ -46,6 +46,8 @@ static inline int64_t number_of(const json_t *json, const char *name)
 
 /* The same text, and the same meaning of every name in it. */
 bool tfy__compat_same_type(Comparison *comparison, const char *old, const char *new);
+/* The same names in the same order, each of the same type: fields of a type, arguments of a call. */
+bool tfy__compat_same_fields(Comparison *comparison, const json_t *old, const json_t *new);
 
 /* The slot that holds the same variable as slots_of_wanted[at]: of the same name, and as many of that name before it; of those the compiler
  * made, with `exact` of the same statement too. -1: none. */

@@ -742,17 +742,16 @@ void tfy__history_free(TfyHistory *history)
     free(history);
 }
 
+static int by_task(const void *key, const void *task)
+{
+    const int64_t a = *(const int64_t *)key, b = ((const TfyLogTask *)task)->tid;
+    return (a > b) - (a < b);
+}
+
 const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid)
 {
-    uint32_t low = 0, high = history->task_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (history->tasks[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < history->task_count && history->tasks[low].tid == tid ? &history->tasks[low] : NULL;
+    if (!history->task_count) return NULL;
+    return bsearch(&tid, history->tasks, history->task_count, sizeof *history->tasks, by_task);
 }
 
 static int by_gap(const void *key, const void *gap)
