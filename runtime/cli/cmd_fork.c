@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL after a message. */
-static json_t *read_request(const TfyArgs *args)
+/* An exit status, or -1: *out is the request, owned. */
+static int read_request(const TfyArgs *args, json_t **out)
 {
     const char *at = args->option[OPT_AT], *task = args->option[OPT_TASK], *value = args->option[OPT_SET_RESULT];
     json_error_t error;
@@ -22,7 +22,7 @@ static json_t *read_request(const TfyArgs *args)
             tfy__say("a step is a number from 0, not '%.60s'; 'tfy timeline' and 'tfy inspect' show a run's steps", at);
         else
             tfy__say("fork needs --at STEP, the last step that the new run takes over");
-        return NULL;
+        return EXIT_USAGE;
     }
     json_t *request = json_pack("{s:s,s:s,s:I}", "do", "fork", "run", args->words[0], "step", (json_int_t)step);
     if (task) json_object_set_new(request, "task", json_string(task));
@@ -30,10 +30,11 @@ static json_t *read_request(const TfyArgs *args)
     if (value && !result) {
         tfy__say("--set-result takes a result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
         json_decref(request);
-        return NULL;
+        return EXIT_USAGE;
     }
     if (result) json_object_set_new(request, "value", result);
-    return request;
+    *out = request;
+    return -1;
 }
 
 /* The once steps that the other run had begun and not finished. */
@@ -101,8 +102,9 @@ static int fork_run(const TfyArgs *args)
     char error[TFY_ERROR_TEXT] = "", by[64], run[37] = "";
     bool live = false;
     const char *db_path = tfy__db_path(args);
-    json_t *request = read_request(args);
-    if (!request) return EXIT_USAGE;
+    json_t *request = NULL;
+    const int status = read_request(args, &request);
+    if (status >= 0) return status;
     int code = tfy__owner_request(db_path, request, &live, run, error);
     if (!live) {
         tfy__own_name(by, sizeof by);

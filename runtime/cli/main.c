@@ -1,6 +1,7 @@
 /* main.c: tfy, the one command people type. One file per command; this one only chooses. */
 #include "cli/cli.h"
 #include "tfy.h"
+#include "value/sys_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,5 +117,8 @@ int main(int argc, char **argv)
         printf("tfy %s\n", tfy_version());
         return tfy__flush_stdout(EXIT_DONE);
     }
-    return dispatch(argc - 1, argv + 1);
+    tfy__sys_watch_json();
+    const int status = dispatch(argc - 1, argv + 1);
+    if (status != EXIT_DONE || !tfy__sys_starved()) return status;
+    return tfy__fail(EXIT_BUG, "memory ran out; what was printed may not be all there is");
 }

@@ -27,6 +27,7 @@
 #include "value/buffer.h"
 #include "value/heap.h"
 #include "value/json.h"
+#include "value/sys_memory.h"
 #include "wal/log.h"
 
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */

@@ -10,6 +10,7 @@
 
 #include "tfy.h"
 #include "value/buffer.h"
+#include "value/sys_memory.h"
 
 typedef struct TfyCall {
     TfyLoop *loop;
@@ -59,6 +60,9 @@ bool tfy__call_waits(const TfyCall *call);
 
 /* The performer's own code set task->error (a panic, or tfy_tool_fail). */
 void tfy__call_panicked(TfyCall *call);
+
+/* The system had no memory for it. Of that nothing is recorded: the process ends with this turn, as if killed. */
+void tfy__call_starved(TfyCall *call);
 
 /* ---- services of the loop for performers ---- */
 

@@ -82,7 +82,7 @@ int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler hand
 {
     if (loop->watch_free == NO_INDEX) {
         uint32_t cap = loop->watch_cap ? loop->watch_cap * 2 : 16;
-        Watch *watches = realloc(loop->watches, cap * sizeof *watches);
+        Watch *watches = tfy__sys_realloc(loop->watches, cap * sizeof *watches);
         if (!watches) return TFY_E_NOMEM;
         for (uint32_t i = loop->watch_cap; i < cap; i++)
             watches[i] = (Watch){.fd = -1, .next_free = i + 1 < cap ? i + 1 : NO_INDEX};
@@ -275,7 +275,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
-    tfy__json_watch();
+    tfy__sys_watch_json();
     loop->program = program;
     if (options) loop->options = *options;
     loop->world = options && options->world ? *options->world : tfy__world_real;
@@ -476,7 +476,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
  * see memory.c.) */
 bool tfy__loop_starved(TfyLoop *loop)
 {
-    if (loop->heap.ran_out || tfy__json_starved())
+    if (loop->heap.ran_out || tfy__sys_starved())
         tfy__loop_fail(loop, TFY_E_NOMEM,
                        "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
     return loop->failure;

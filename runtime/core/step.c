@@ -258,7 +258,7 @@ void tfy__error_json(TfyBuffer *out, const TfyObj *error)
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
     TfyLoop *loop = cold->run->loop;
-    if (loop->failure) return loop->failure;
+    if (tfy__loop_starved(loop)) return loop->failure; /* what happened since is not what would have */
     if (payload->failed) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
         return TFY_E_NOMEM;

@@ -107,6 +107,12 @@ void tfy__call_panicked(TfyCall *call)
     call_failed(pending_of(call));
 }
 
+void tfy__call_starved(TfyCall *call)
+{
+    tfy__starved(call->task);
+    call_failed(pending_of(call));
+}
+
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
 {
     TfyTask *task = call->task;

@@ -29,9 +29,12 @@ static Timer *node_at(const Timers *timers, uint32_t node)
  * visit would first miss the processor's table of them. */
 static void *enlarge(void *old, size_t used, size_t size)
 {
-    if (size < HUGE_PAGE) return realloc(old, size);
+    if (size < HUGE_PAGE) return tfy__sys_realloc(old, size);
     void *large = aligned_alloc(HUGE_PAGE, size);
-    if (!large) return NULL;
+    if (!large) {
+        tfy__sys_refused();
+        return NULL;
+    }
     madvise(large, size, MADV_HUGEPAGE);
     if (used) memcpy(large, old, used);
     free(old);
@@ -253,7 +256,7 @@ static bool put_late(Timers *timers, uint32_t node)
 {
     if (timers->late_count == timers->late_cap) {
         uint32_t cap = timers->late_cap ? timers->late_cap * 2 : FIRST_ROOM;
-        LateTimer *late = realloc(timers->late, cap * sizeof *late);
+        LateTimer *late = tfy__sys_realloc(timers->late, cap * sizeof *late);
         if (!late) return false;
         timers->late = late;
         timers->late_cap = cap;

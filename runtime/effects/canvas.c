@@ -97,7 +97,7 @@ void tfy__canvas_file_error(TfyCanvasJob *job, const char *verb, int error)
 static Canvas *canvas_of(TfyLoop *loop)
 {
     Canvas **place = (Canvas **)tfy__module(loop, TFY_M_CANVAS);
-    if (!*place) *place = calloc(1, sizeof **place);
+    if (!*place) *place = tfy__sys_calloc(1, sizeof **place);
     return *place;
 }
 
@@ -202,7 +202,7 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
     job->next = next;
     job->process = tfy__process_start(loop, &spec, on_git_end, job);
     if (!job->process) {
-        tfy__canvas_error(job, ENOMEM, "memory or descriptors ran out while starting git");
+        tfy__canvas_error(job, errno, "cannot start git: %s", strerror(errno));
         return;
     }
     job->timer = tfy__timer_add(loop, tfy__now_ns(loop) + GIT_MS * TFY_NS_PER_MS, on_git_late, job);
@@ -214,9 +214,9 @@ static bool fill_env(TfyCanvasJob *job)
         "LC_ALL=C",      "LANGUAGE=C",       "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true",
         "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true",      "GIT_SEQUENCE_EDITOR=true"};
     enum { FIXED = sizeof fixed / sizeof *fixed };
-    job->env = calloc(FIXED + 5, sizeof *job->env); /* room for a ceiling or an identity */
+    job->env = tfy__sys_calloc(FIXED + 5, sizeof *job->env); /* room for a ceiling or an identity */
     for (int i = 0; job->env && i < FIXED; i++) {
-        if (!(job->env[i] = strdup(fixed[i]))) return false;
+        if (!(job->env[i] = tfy__sys_strdup(fixed[i]))) return false;
     }
     return job->env;
 }
@@ -225,7 +225,7 @@ bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry)
 {
     char **place = job->env;
     while (*place) place++;
-    return (*place = strdup(entry));
+    return (*place = tfy__sys_strdup(entry));
 }
 
 /* Takes "." and "..", and doubled slashes, out of a path, as git writes names; symbolic links, which could make a difference, are refused
@@ -253,7 +253,7 @@ static int tidy_path(char *path)
 
 TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *verb)
 {
-    TfyCanvasJob *job = calloc(1, sizeof *job);
+    TfyCanvasJob *job = tfy__sys_calloc(1, sizeof *job);
     const char *below = path ? tfy__path_below(call->loop, path) : ".";
     if (!job) {
         tfy__call_tool_error(call, ENOMEM, "memory ran out");
@@ -262,7 +262,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
     job->call = call;
     job->dir_fd = -1;
     call->state = job;
-    job->path = below ? strdup(below) : strdup(((const TfyString *)path)->bytes);
+    job->path = below ? tfy__sys_strdup(below) : tfy__sys_strdup(((const TfyString *)path)->bytes);
     if (!job->path || !fill_env(job)) {
         tfy__canvas_error(job, ENOMEM, "memory ran out");
         return NULL;

@@ -148,8 +148,7 @@ static bool is_text(const TfyBuffer *text)
 static char *temp_name(void)
 {
     const char *dir = getenv("TMPDIR");
-    char *name;
-    return asprintf(&name, "%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp") < 0 ? NULL : name;
+    return tfy__sys_printf("%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
 }
 
 /* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */

@@ -135,9 +135,9 @@ static const char **c_argv(Job *job, const TfyObj *list)
 {
     TfyCall *call = job->call;
     int64_t count = tfy_list_len(list);
-    const char **argv = calloc((size_t)count + 1, sizeof *argv);
+    const char **argv = tfy__sys_calloc((size_t)count + 1, sizeof *argv);
     if (!argv) {
-        tfy__call_tool_error(call, ENOMEM, "memory ran out while starting a tool");
+        tfy__call_starved(call);
         return NULL;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -164,7 +164,6 @@ static void free_env(char **env)
 static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_t index)
 {
     const TfyString *word = (const TfyString *)name;
-    char *entry = NULL;
     if (!word->byte_len || memchr(word->bytes, '=', word->byte_len)) {
         tfy__call_tool_error(job->call, EINVAL,
                              "environment entry %lld is not possible: a name has no '=' and is not empty",
@@ -174,17 +173,17 @@ static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_
     const char *left = text_for(job, name, "environment entry", index);
     const char *right = left ? text_for(job, value, "environment entry", index) : NULL;
     if (!right) return NULL;
-    if (asprintf(&entry, "%s=%s", left, right) >= 0) return entry;
-    tfy__call_tool_error(job->call, ENOMEM, "memory ran out while starting a tool");
-    return NULL;
+    char *entry = tfy__sys_printf("%s=%s", left, right);
+    if (!entry) tfy__call_starved(job->call);
+    return entry;
 }
 
 /* "NAME=value" strings from the map; NULL after the call was failed. */
 static char **c_env(Job *job, const TfyObj *map)
 {
     int64_t count = map ? tfy_map_len(map) : 0;
-    char **env = calloc((size_t)count + 1, sizeof *env);
-    if (!env) tfy__call_tool_error(job->call, ENOMEM, "memory ran out while starting a tool");
+    char **env = tfy__sys_calloc((size_t)count + 1, sizeof *env);
+    if (!env) tfy__call_starved(job->call);
     for (int64_t i = 0; env && i < count; i++) {
         env[i] = env_entry(job, tfy_map_key_at(map, i).o, tfy_map_value_at(map, i).o, i);
         if (env[i]) continue;
@@ -232,11 +231,11 @@ static bool start_job(Job *job, const TfyValue args[])
                                .input = input.input,
                                .input_len = input.input_len};
         job->process = tfy__process_start(call->loop, &spec, on_end, job);
-        close(cwd_fd);
         if (job->process)
             call->state = job;
         else
-            tfy__call_tool_error(call, ENOMEM, "memory or descriptors ran out while starting a tool");
+            tfy__call_tool_error(call, errno, "cannot start '%s': %s", call->tool->name, strerror(errno));
+        close(cwd_fd);
     }
     free_env(env);
     free(argv);
@@ -245,9 +244,9 @@ static bool start_job(Job *job, const TfyValue args[])
 
 static void start_process(TfyCall *call, const TfyValue args[])
 {
-    Job *job = calloc(1, sizeof *job);
+    Job *job = tfy__sys_calloc(1, sizeof *job);
     if (!job) {
-        tfy__call_tool_error(call, ENOMEM, "memory ran out while starting a tool");
+        tfy__call_starved(call);
         return;
     }
     job->call = call;

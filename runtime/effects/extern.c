@@ -50,9 +50,9 @@ static void call_tool(TfyCall *call, const TfyValue *args)
 static void start_with_secrets(TfyCall *call)
 {
     TfySecrets secrets = {0};
-    TfyValue *filled = calloc(call->tool->param_count, sizeof *filled);
+    TfyValue *filled = tfy__sys_calloc(call->tool->param_count, sizeof *filled);
     if (!filled)
-        tfy__call_tool_error(call, ENOMEM, "memory ran out while a tool was called");
+        tfy__call_starved(call);
     else if (fill_args(call, &secrets, filled))
         call_tool(call, filled);
     free(filled);

@@ -170,7 +170,7 @@ static void job_drop(TfyJob *job)
 static void begin(TfyCall *call, const char *verb, FileJob wanted)
 {
     const char *path = tfy__path_below(call->loop, call->args[0].o);
-    FileJob *job = path ? malloc(sizeof *job) : NULL;
+    FileJob *job = path ? tfy__sys_malloc(sizeof *job) : NULL;
     if (!path) {
         tfy__file_error(call, verb, shown(call), EXDEV);
         return;
@@ -179,7 +179,7 @@ static void begin(TfyCall *call, const char *verb, FileJob wanted)
     if (job) job->call = call;
     if (job) job->root_fd = tfy__root_fd(call->loop);
     if (job) job->job.drop = job_drop;
-    if (job && (job->path = strdup(path)) && tfy__pool_add(call->loop, &job->job) == 0) {
+    if (job && (job->path = tfy__sys_strdup(path)) && tfy__pool_add(call->loop, &job->job) == 0) {
         call->state = job;
         return;
     }
@@ -271,7 +271,7 @@ static int follow_link(int dir, const char *name, char **path)
     target[len] = 0;
     if (*target == '/') return -EXDEV;
     char *slash = strrchr(*path, '/'), *next;
-    if (asprintf(&next, "%.*s%s", slash ? (int)(slash - *path) + 1 : 0, *path, target) < 0) return -ENOMEM;
+    if (!(next = tfy__sys_printf("%.*s%s", slash ? (int)(slash - *path) + 1 : 0, *path, target))) return -ENOMEM;
     free(*path);
     *path = next;
     return 1;
@@ -330,7 +330,7 @@ int tfy__file_write(int root_fd, const char *start, const char *key, int executa
 {
     Content content = {.key = key, .executable = executable, .bytes = bytes, .len = len};
     int error = len > TFY_FILE_CAP ? -EFBIG : 0;
-    char *path = strdup(start), *name = NULL;
+    char *path = tfy__sys_strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
     for (int hops = 0; !error; hops++) {
         error = hops > LINK_HOPS ? -ELOOP : make_parents(root_fd, path);
@@ -351,7 +351,7 @@ int tfy__file_write(int root_fd, const char *start, const char *key, int executa
 
 int tfy__file_remove(int root_fd, const char *start)
 {
-    char *path = strdup(start), *name = NULL;
+    char *path = tfy__sys_strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
     int dir = open_parent(root_fd, path, &name), error = dir < 0 ? dir : 0;
     if (!error && unlinkat(dir, name, 0) < 0) error = -errno;

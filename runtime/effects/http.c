@@ -84,7 +84,7 @@ static void free_request(Request *request)
 
 static bool fail_memory(const Request *request)
 {
-    tfy__call_tool_error(request->call, ENOMEM, "memory ran out while a request was made");
+    tfy__call_starved(request->call);
     return false;
 }
 
@@ -204,7 +204,6 @@ static bool add_header(Request *request, const TfyObj *name, const TfyObj *value
 {
     size_t name_len, value_len;
     const char *left = text_of(request, name, &name_len), *right = left ? text_of(request, value, &value_len) : NULL;
-    char *line = NULL;
     if (!right) return false;
     if (!is_header_name(left, name_len) || !is_header_value(right, value_len)) {
         tfy__call_tool_error(request->call, EINVAL,
@@ -213,10 +212,11 @@ static bool add_header(Request *request, const TfyObj *name, const TfyObj *value
                              name_len > 60 ? 60 : (int)name_len, left);
         return false;
     }
-    int made = value_len ? asprintf(&line, "%s: %s", left, right) : asprintf(&line, "%s;", left);
-    bool ok = made < 0 ? fail_memory(request) : add_line(request, line);
-    if (made >= 0) explicit_bzero(line, (size_t)made);
-    if (made >= 0) free(line);
+    char *line = value_len ? tfy__sys_printf("%s: %s", left, right) : tfy__sys_printf("%s;", left);
+    if (!line) return fail_memory(request);
+    const bool ok = add_line(request, line);
+    explicit_bzero(line, strlen(line));
+    free(line);
     return ok;
 }
 
@@ -285,7 +285,7 @@ static bool set_body(Request *request, const TfyObj *body)
     }
     const char *text = text_of(request, body, &wanted->body_len);
     if (!text) return false;
-    wanted->body = malloc(wanted->body_len + 1);
+    wanted->body = tfy__sys_malloc(wanted->body_len + 1);
     if (!wanted->body) return fail_memory(request);
     memcpy(wanted->body, text, wanted->body_len);
     return true;
@@ -604,9 +604,9 @@ static void start(TfyCall *call)
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
-    Request *request = calloc(1, sizeof *request);
+    Request *request = tfy__sys_calloc(1, sizeof *request);
     if (!request) {
-        tfy__call_tool_error(call, ENOMEM, "memory ran out while a request was made");
+        tfy__call_starved(call);
         return;
     }
     request->call = call;

@@ -50,7 +50,7 @@ CURLU *tfy__http_parse_url(const char *url)
 char *tfy__http_take_url(CURLU *parts)
 {
     char *text = NULL, *copy = NULL;
-    if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK) copy = strdup(text);
+    if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK) copy = tfy__sys_strdup(text);
     curl_free(text);
     return copy;
 }
@@ -148,7 +148,7 @@ static void forget_socket(Socket *socket)
 
 static Socket *remember_socket(TfyHttp *http, int fd)
 {
-    Socket *socket = calloc(1, sizeof *socket);
+    Socket *socket = tfy__sys_calloc(1, sizeof *socket);
     if (!socket) return NULL;
     *socket = (Socket){.next = http->sockets, .http = http, .fd = fd, .handle = -1};
     http->sockets = socket;
@@ -202,9 +202,10 @@ void tfy__http_stop(TfyHttp *http, TfyTransfer *transfer)
 
 TfyHttp *tfy__http_new(TfyLoop *loop)
 {
-    TfyHttp *http = calloc(1, sizeof *http);
+    TfyHttp *http = tfy__sys_calloc(1, sizeof *http);
     if (!http) return NULL;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, tfy__sys_malloc, free, tfy__sys_realloc, tfy__sys_strdup,
+                             tfy__sys_calloc) != CURLE_OK) {
         free(http);
         return NULL;
     }

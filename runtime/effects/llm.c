@@ -85,7 +85,7 @@ static Llm *find_llm(TfyLoop *loop)
 {
     void **place = tfy__module(loop, TFY_M_LLM);
     if (*place) return *place;
-    Llm *llm = calloc(1, sizeof *llm);
+    Llm *llm = tfy__sys_calloc(1, sizeof *llm);
     if (!llm) return NULL;
     llm->loop = loop;
     llm->limits = (TfyLlmLimits){.connect_ms = 10000,
@@ -135,7 +135,7 @@ static Count *probe_count(Count *counts, size_t cap, uint64_t key)
 static bool grow_counts(Llm *llm)
 {
     size_t cap = llm->count_cap ? 2 * llm->count_cap : 64;
-    Count *counts = calloc(cap, sizeof *counts);
+    Count *counts = tfy__sys_calloc(cap, sizeof *counts);
     if (!counts) return false;
     for (size_t i = 0; i < llm->count_cap; i++)
         if (llm->counts[i].key) *probe_count(counts, cap, llm->counts[i].key) = llm->counts[i];
@@ -199,7 +199,7 @@ static const TfyLlmMisfit *recall(Llm *llm, const TfyCall *call)
 static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
 {
     Memory *memory = *find_memory(llm, task);
-    if (!memory && (memory = calloc(1, sizeof *memory))) {
+    if (!memory && (memory = tfy__sys_calloc(1, sizeof *memory))) {
         memory->next = llm->memories;
         memory->task = task_key(task);
         memory->run = run_key(tfy__run_uuid(task));
@@ -214,10 +214,10 @@ static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
 static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *answer, size_t len, const char *error)
 {
     Memory *memory = make_memory(llm, task, site);
-    char *copy = malloc(len + 1);
+    char *copy = tfy__sys_malloc(len + 1);
     TfyObj *words = tfy_string_of(
         task, error, strlen(error)); /* cut off in the middle of a character, it would be no valid message */
-    char *text = words ? strdup(((const TfyString *)words)->bytes) : NULL;
+    char *text = words ? tfy__sys_strdup(((const TfyString *)words)->bytes) : NULL;
     if (!memory || !copy || !text || ++memory->misfits > site->tool->asks) {
         free(copy);
         free(text);
@@ -398,7 +398,7 @@ static void ask_cassette(Asking *asking)
 
 static Asking *make_asking(Llm *llm, TfyCall *call)
 {
-    Asking *asking = calloc(1, sizeof *asking);
+    Asking *asking = tfy__sys_calloc(1, sizeof *asking);
     json_t *request = asking ? tfy__llm_request(call, recall(llm, call)) : NULL;
     if (request) {
         *asking = (Asking){.call = call,
@@ -541,7 +541,8 @@ static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
     const char *task = json_string_value(json_object_get(json, "task"));
     const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
     const TfySite *site = tfy__site_at(llm->loop, (uint32_t)json_integer_value(json_object_get(json, "point")));
-    Memory *memory = task && site && json_is_string(answer) && json_is_string(error) ? calloc(1, sizeof *memory) : NULL;
+    Memory *memory =
+        task && site && json_is_string(answer) && json_is_string(error) ? tfy__sys_calloc(1, sizeof *memory) : NULL;
     if (!memory) return;
     const size_t len = json_string_length(answer);
     *memory = (Memory){.next = llm->memories,
@@ -549,7 +550,7 @@ static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
                        .run = run,
                        .site = site,
                        .misfits = json_integer_value(json_object_get(json, "misfits"))};
-    memory->last = (TfyLlmMisfit){malloc(len + 1), len, strdup(json_string_value(error))};
+    memory->last = (TfyLlmMisfit){tfy__sys_malloc(len + 1), len, tfy__sys_strdup(json_string_value(error))};
     if (memory->last.answer && memory->last.error) {
         memcpy(memory->last.answer, json_string_value(answer), len + 1);
         llm->memories = memory;

@@ -50,7 +50,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
 
 TfyCassette *tfy__cassette_new(void)
 {
-    TfyCassette *cassette = calloc(1, sizeof *cassette);
+    TfyCassette *cassette = tfy__sys_calloc(1, sizeof *cassette);
     if (cassette) cassette->fd = -1;
     return cassette;
 }
@@ -81,11 +81,11 @@ static void link_entry(TfyCassette *cassette, uint32_t index)
 static bool grow(TfyCassette *cassette)
 {
     size_t cap = cassette->cap ? 2 * cassette->cap : 64;
-    Entry *entries = realloc(cassette->entries, cap * sizeof *entries);
+    Entry *entries = tfy__sys_realloc(cassette->entries, cap * sizeof *entries);
     if (!entries) return false;
     cassette->entries = entries;
     cassette->cap = cap;
-    uint32_t *buckets = calloc(cap, sizeof *buckets);
+    uint32_t *buckets = tfy__sys_calloc(cap, sizeof *buckets);
     if (!buckets) return false;
     free(cassette->buckets);
     cassette->buckets = buckets;
@@ -151,7 +151,7 @@ static char *copy_text(const json_t *text, size_t *len)
 {
     const char *bytes = text ? json_string_value(text) : "";
     size_t size = text ? json_string_length(text) : 0;
-    char *copy = malloc(size + 1);
+    char *copy = tfy__sys_malloc(size + 1);
     if (!copy) return NULL;
     memcpy(copy, bytes, size + 1);
     if (len) *len = size;
@@ -228,7 +228,7 @@ bool tfy__cassette_read(TfyCassette *cassette, const char *bytes, size_t len, co
 
 static char *read_all(int fd, size_t size)
 {
-    char *bytes = malloc(size + 1);
+    char *bytes = tfy__sys_malloc(size + 1);
     size_t got = 0;
     while (bytes && got < size) {
         ssize_t n = read(fd, bytes + got, size - got);

@@ -81,7 +81,7 @@ static bool read_key(char *key, char *error)
 static char *without_key(const TfyLlmAsk *ask, const char *text, size_t len, size_t *out_len)
 {
     size_t key_len = strlen(ask->key), n = 0;
-    char *copy = malloc(len + 1);
+    char *copy = tfy__sys_malloc(len + 1);
     if (!copy) return NULL;
     for (size_t i = 0; i < len;) {
         if (key_len >= KEY_MIN && len - i >= key_len && memcmp(text + i, ask->key, key_len) == 0) {
@@ -110,7 +110,7 @@ static char *complete_path(const char *path)
 {
     static const char tail[] = "/chat/completions";
     size_t len = strlen(path);
-    char *full = malloc(len + sizeof "/v1" + sizeof tail);
+    char *full = tfy__sys_malloc(len + sizeof "/v1" + sizeof tail);
     if (!full) return NULL;
     memcpy(full, path, len + 1);
     while (len > 0 && full[len - 1] == '/') full[--len] = '\0';
@@ -331,7 +331,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 
 TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
 {
-    TfyLlmHttp *http = calloc(1, sizeof *http);
+    TfyLlmHttp *http = tfy__sys_calloc(1, sizeof *http);
     if (!http) return NULL;
     *http = (TfyLlmHttp){.loop = loop, .limits = limits, .client = tfy__http_new(loop)};
     if (http->client) return http;
@@ -407,7 +407,7 @@ static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t
 TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmDone done, void *arg,
                              int64_t *code, char *error)
 {
-    TfyLlmAsk *ask = calloc(1, sizeof *ask);
+    TfyLlmAsk *ask = tfy__sys_calloc(1, sizeof *ask);
     if (!ask) {
         *code = ENOMEM;
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");

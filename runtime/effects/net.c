@@ -59,8 +59,9 @@ static TfyNet *net_of(TfyLoop *loop)
 {
     TfyNet **place = (TfyNet **)tfy__module(loop, TFY_M_NET);
     if (*place) return *place;
-    TfyNet *net = calloc(1, sizeof *net);
-    if (!net || !(net->chunk = malloc(CHUNK_SIZE)) || !(net->table = calloc(16, sizeof *net->table))) {
+    TfyNet *net = tfy__sys_calloc(1, sizeof *net);
+    if (!net || !(net->chunk = tfy__sys_malloc(CHUNK_SIZE)) ||
+        !(net->table = tfy__sys_calloc(16, sizeof *net->table))) {
         if (net) free(net->chunk);
         free(net);
         return NULL;
@@ -84,7 +85,7 @@ static TfyDescriptor *by_handle(const TfyNet *net, int64_t handle)
 
 static bool grow(TfyNet *net)
 {
-    TfyDescriptor **before = net->table, **table = calloc(net->cap * 2, sizeof *table);
+    TfyDescriptor **before = net->table, **table = tfy__sys_calloc(net->cap * 2, sizeof *table);
     uint32_t cap = net->cap;
     if (!table) return false;
     net->table = table;
@@ -118,7 +119,7 @@ static bool watch(TfyDescriptor *d)
 
 TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind)
 {
-    TfyDescriptor *d = calloc(1, sizeof *d);
+    TfyDescriptor *d = tfy__sys_calloc(1, sizeof *d);
     if (!d || (net->count >= net->cap && !grow(net))) {
         free(d);
         close(fd);
@@ -486,7 +487,7 @@ static void begin(TfyDescriptor *d, TfyCall *call)
     TfyNetQueue *queue = queue_of(d, call);
     TfyNetWait wait = {.call = call, .on = d};
     if (!queue->first && may_answer_at_once(d) && attempt(d, &wait)) return;
-    TfyNetWait *kept = malloc(sizeof *kept);
+    TfyNetWait *kept = tfy__sys_malloc(sizeof *kept);
     if (!kept) {
         d->cut_off |= wait.done > 0;
         fail(call, ENOMEM);

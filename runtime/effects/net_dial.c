@@ -66,7 +66,7 @@ static void dial_fail(Dial *dial, int64_t code, const char *why)
 static void dial_done(Dial *dial, int fd)
 {
     TfyCall *call = dial->call;
-    char *path = dial->listens && dial->address.local ? strdup(dial->address.path) : NULL;
+    char *path = dial->listens && dial->address.local ? tfy__sys_strdup(dial->address.path) : NULL;
     TfyDescriptor *d = tfy__net_add(dial->net, call->task, fd, dial->listens ? TFY_NET_LISTENER : TFY_NET_SOCKET);
     if (!d) {
         int error = errno;
@@ -247,6 +247,7 @@ static void lookup_work(TfyJob *job)
     /* This name means this machine (RFC 6761), also where nothing was set up that says so: without a host, the loopback addresses come. */
     if (lookup->code && strcasecmp(lookup->host, "localhost") == 0)
         lookup->code = look_up("", lookup->port, 0, &lookup->list);
+    if (lookup->code == EAI_MEMORY) tfy__sys_refused();
 }
 
 static void lookup_drop(TfyJob *job)
@@ -290,7 +291,7 @@ static void lookup_done(TfyJob *job)
 
 static void look_up_elsewhere(Dial *dial)
 {
-    Lookup *lookup = calloc(1, sizeof *lookup);
+    Lookup *lookup = tfy__sys_calloc(1, sizeof *lookup);
     if (lookup) {
         lookup->job = (TfyJob){.work = lookup_work, .done = lookup_done, .drop = lookup_drop, .may_outlive = true};
         lookup->dial = dial;
@@ -319,7 +320,7 @@ static struct addrinfo *both_first(struct addrinfo *list)
 
 void tfy__net_dial(TfyNet *net, TfyCall *call)
 {
-    Dial *dial = calloc(1, sizeof *dial);
+    Dial *dial = tfy__sys_calloc(1, sizeof *dial);
     if (!dial) {
         tfy__call_tool_error(call, ENOMEM, "cannot %s: %s", call->tool->name, strerror(ENOMEM));
         return;

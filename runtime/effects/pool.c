@@ -96,6 +96,7 @@ static void run_job(Pool *pool, TfyJob *job)
     pool->alone_runs |= job->alone;
     pthread_mutex_unlock(&pool->mutex);
     job->work(job);
+    job->starved = tfy__sys_starved();
     pthread_mutex_lock(&pool->mutex);
     pool->outliving -= outlives;
     if (job->alone) pool->alone_runs = false; /* this thread takes up the next one */
@@ -159,6 +160,7 @@ static void on_finished(void *arg, uint32_t events)
     pthread_mutex_lock(&pool->mutex);
     for (TfyJob *job; (job = pop(&pool->finished));) {
         pthread_mutex_unlock(&pool->mutex);
+        if (job->starved) tfy__sys_refused();
         job->done(job);
         pthread_mutex_lock(&pool->mutex);
     }
@@ -169,7 +171,7 @@ static Pool *pool_of(TfyLoop *loop)
 {
     Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL);
     if (*place) return *place;
-    Pool *pool = calloc(1, sizeof *pool);
+    Pool *pool = tfy__sys_calloc(1, sizeof *pool);
     if (!pool) return NULL;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);

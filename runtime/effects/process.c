@@ -90,7 +90,7 @@ static Pool *pool_of(TfyLoop *loop)
 {
     Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS);
     if (*place) return *place;
-    *place = calloc(1, sizeof **place);
+    *place = tfy__sys_calloc(1, sizeof **place);
     if (!*place) return NULL;
     **place = (Pool){.loop = loop, .socket = -1};
     if (getrandom(&(*place)->nonce, sizeof(*place)->nonce, GRND_NONBLOCK) < 0) (*place)->nonce = (uint64_t)getpid();
@@ -618,7 +618,8 @@ static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec)
     }
 }
 
-static bool fill_request(TfyProcess *process, const TfyProcessSpec *spec)
+/* 0 or an errno value. */
+static int fill_request(TfyProcess *process, const TfyProcessSpec *spec)
 {
     add_candidates(process, spec);
     for (const char *const *arg = spec->argv; *arg; arg++) add_string(&process->blob, &process->request.argc, *arg);
@@ -626,13 +627,13 @@ static bool fill_request(TfyProcess *process, const TfyProcessSpec *spec)
     process->request.kind = TFY_W_SPAWN;
     process->request.id = process->id;
     process->request.blob_len = (uint32_t)process->blob.len;
-    return !process->blob.failed && process->blob.len <= UINT32_MAX;
+    return process->blob.starved ? ENOMEM : process->blob.failed || process->blob.len > UINT32_MAX ? E2BIG : 0;
 }
 
 static bool copy_input(TfyProcess *process, const TfyProcessSpec *spec)
 {
     if (!spec->input) return true;
-    process->input = malloc(spec->input_len + 1);
+    process->input = tfy__sys_malloc(spec->input_len + 1);
     process->input_len = spec->input_len;
     if (process->input) memcpy(process->input, spec->input, spec->input_len);
     return process->input;
@@ -640,13 +641,14 @@ static bool copy_input(TfyProcess *process, const TfyProcessSpec *spec)
 
 static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
 {
-    TfyProcess *process = calloc(1, sizeof *process);
+    TfyProcess *process = tfy__sys_calloc(1, sizeof *process);
     if (!process) return NULL;
     if (++pool->last_id == 0) pool->last_id = 1;
     process->id = pool->last_id;
-    process->name = strdup(spec->argv[0]);
-    process->key = strdup(spec->key);
+    process->name = tfy__sys_strdup(spec->argv[0]);
+    process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
+    int error = spec->cwd_fd >= 0 && process->cwd_fd < 0 ? errno : 0;
     process->output_cap = spec->output_cap ? spec->output_cap : TFY_PROCESS_OUTPUT_CAP;
     process->streams[0] =
         (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};
@@ -654,11 +656,12 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
         (Stream){.process = process, .fd = -1, .kept = &process->end.err, .cut = &process->end.err_cut};
     link_process(pool, process);
     pool->waiting++;
-    bool has_cwd = spec->cwd_fd < 0 || process->cwd_fd >= 0;
-    if (process->name && process->key && has_cwd && copy_input(process, spec) && fill_request(process, spec))
-        return process;
+    if (!error && !(process->name && process->key && copy_input(process, spec))) error = ENOMEM;
+    if (!error) error = fill_request(process, spec);
+    if (!error) return process;
     release_process(process);
     free_process(process);
+    errno = error;
     return NULL;
 }
 

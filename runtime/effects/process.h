@@ -43,7 +43,7 @@ typedef struct TfyProcessEnd {
 
 typedef void (*TfyProcessHandler)(void *arg, const TfyProcessEnd *end);
 
-/* Starts a process; handler is called once, later, from the loop, unless it is aborted before. NULL: no memory. */
+/* Starts a process; handler is called once, later, from the loop, unless it is aborted before. NULL: errno says why. */
 TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyProcessHandler handler, void *arg);
 
 /* The handler will not be called any more; the group gets SIGTERM, after 2 s SIGKILL. The handle is gone. */

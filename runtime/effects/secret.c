@@ -25,11 +25,14 @@ static char *find_in_file(const char *path, const char *name, char *problem)
     } else if (st.st_mode & 077 && S_ISREG(st.st_mode)) {
         snprintf(problem, TFY_ERROR_TEXT, "the file of secrets %s can be read by others; chmod 600 it", path);
     } else {
+        errno = 0;
         for (ssize_t len; !value && (len = getline(&line, &cap, file)) >= 0;) {
             while (len && (line[len - 1] == '\n' || line[len - 1] == '\r')) line[--len] = '\0';
-            if (strncmp(line, name, name_len) == 0 && line[name_len] == '=') value = strdup(line + name_len + 1);
+            if (strncmp(line, name, name_len) == 0 && line[name_len] == '=')
+                value = tfy__sys_strdup(line + name_len + 1);
         }
     }
+    if (!value && errno == ENOMEM) tfy__sys_refused();
     if (line) explicit_bzero(line, cap);
     free(line);
     if (file) fclose(file);
@@ -45,7 +48,7 @@ static char *find_value(TfySecrets *secrets, const char *name)
     if (value || secrets->error[0]) return value;
     snprintf(variable, sizeof variable, "TFY_SECRET_%s", name);
     const char *plain = getenv(variable);
-    if (plain && *plain) return strdup(plain);
+    if (plain && *plain) return tfy__sys_strdup(plain);
     snprintf(secrets->error, sizeof secrets->error, "the secret %s is missing; set %s%s%s", name, variable,
              path ? ", or write it into " : "", path ? path : "");
     return NULL;
@@ -76,9 +79,9 @@ static const TfySecret *need(TfySecrets *secrets, const char *name, size_t name_
 static bool keep_text(TfySecrets *secrets, char *text, size_t len)
 {
     size_t count = (size_t)secrets->text_count + 1;
-    char **texts = realloc(secrets->texts, count * sizeof *texts);
+    char **texts = tfy__sys_realloc(secrets->texts, count * sizeof *texts);
     if (texts) secrets->texts = texts;
-    size_t *lens = realloc(secrets->lens, count * sizeof *lens);
+    size_t *lens = tfy__sys_realloc(secrets->lens, count * sizeof *lens);
     if (lens) secrets->lens = lens;
     if (!texts || !lens) return false;
     texts[count - 1] = text;
@@ -103,7 +106,7 @@ static char *make_text(TfySecrets *secrets, const TfyString *text, size_t *len)
         if (!found[i]) return NULL;
         *len += found[i]->len - stretches[i].len;
     }
-    char *made = malloc(*len + 1), *to = made;
+    char *made = tfy__sys_malloc(*len + 1), *to = made;
     uint32_t at = 0;
     for (uint32_t i = 0; made && i < text->secrets; i++) {
         to = mempcpy(to, text->bytes + at, stretches[i].at - at);

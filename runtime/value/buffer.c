@@ -1,5 +1,6 @@
 /* buffer.c: see buffer.h. */
 #include "buffer.h"
+#include "sys_memory.h"
 #include "utf8.h"
 
 #include <stdarg.h>
@@ -20,7 +21,7 @@ bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
         return false;
     }
     if (cap < buffer->len + len + 1) cap = buffer->len + len + 1;
-    char *data = realloc(buffer->data, cap);
+    char *data = tfy__sys_realloc(buffer->data, cap);
     if (!data) {
         buffer->failed = buffer->starved = true;
         return false;

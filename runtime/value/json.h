@@ -61,12 +61,6 @@ bool tfy__schema(TfyBuffer *out, const TfyType *type);
 /* The descriptor of a built-in error ("ToolError", "Panic", ...), or NULL. */
 const TfyType *tfy__builtin_error(const char *name);
 
-/* jansson leaves bytes of a text out that it finds no memory for, and does not say so; and a text that could not be read looks like one that is
- * none. So its allocations are watched from here on, in whatever way this process makes them. */
-void tfy__json_watch(void);
-/* Whether one failed on this thread since this was last asked. */
-bool tfy__json_starved(void);
-
 /* ---- the text forms that JSON and printing share ---- */
 
 void tfy__write_float(TfyBuffer *out, double value);  /* shortest text that reads back the same; 1.0 keeps .0 */

@@ -22,6 +22,19 @@ make_inject()
     ${CC:-cc} $CFLAGS -o "$faulty" "$build"/tfy.p/*.o "$build/runtime/libtfy.a" $(pkg-config --libs sqlite3 jansson libxxhash libcurl libpcre2-8) -lpthread -lm
 }
 
+# Nothing here speaks HTTP, but libcurl and the thirty libraries behind it are what most of a process's start is spent on. A library with the
+# same names and nothing in it takes its place; who calls it after all is ended by a signal, which no trial passes.
+without_curl()
+{
+    mkdir "$scratch/lib"
+    nm -D --undefined-only "$tfy" | sed -n 's/.* \(curl_[a-z_]*\)@.*/void \1(void);\nvoid \1(void) { __builtin_trap(); }/p' >"$scratch/lib/curl.c"
+    version=$(nm -D --undefined-only "$tfy" | sed -n 's/.* curl_easy_init@//p')
+    soname=$(ldd "$tfy" | sed -n 's/^[^a-z]*\(libcurl[^ ]*\) .*/\1/p')
+    echo "$version { global: curl_*; };" >"$scratch/lib/curl.map"
+    ${CC:-cc} -shared -fPIC -Wl,-soname,"$soname" -Wl,--version-script="$scratch/lib/curl.map" -o "$scratch/lib/$soname" "$scratch/lib/curl.c" || return
+    export LD_LIBRARY_PATH="$scratch/lib"
+}
+
 # A trial happens in a directory of its own.
 begin_trial() { rm -rf trial && mkdir trial && cd trial || exit 1; }
 

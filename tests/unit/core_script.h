@@ -361,7 +361,10 @@ static TfyStatus script_run(TfyTask *t, void *place)
         goto step;
     }
     if (F->head.pc == PC_UNDO) {
-        if (t->error && !tfy_undo_lost(t, &point_undo)) goto fail;
+        if (t->error && !tfy_undo_lost(t, &point_undo)) {
+            tfy_clear(t, &F->raised);
+            goto fail;
+        }
         if (tfy_undo_height(t)) return tfy_undo(t, &point_undo);
         F->head.mask--;
         tfy_put_error(t, F->raised);

@@ -198,6 +198,11 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     va_end(args);
 }
 
+void tfy__call_starved(TfyCall *call)
+{
+    tfy__call_tool_error(call, ENOMEM, "memory ran out");
+}
+
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
 {
     Job *job = (Job *)call;

@@ -1,5 +1,6 @@
 /* JSON both ways, and schemas. */
 #include "value_fixture.h"
+#include "value/sys_memory.h"
 
 /* Reads, writes again and compares. */
 static void round_trip(const TfyType *type, const char *json, const char *expected)
@@ -322,18 +323,18 @@ static void test_starved_tree(void **state)
     bool enough = false;
     until_none = -1;
     json_set_alloc_funcs(granted, free);
-    tfy__json_watch();
-    tfy__json_watch(); /* each loop does */
-    tfy__json_starved();
+    tfy__sys_watch_json();
+    tfy__sys_watch_json(); /* each loop does */
+    tfy__sys_starved();
     json_t *whole = json_loads(text, 0, NULL);
-    assert_false(tfy__json_starved());
+    assert_false(tfy__sys_starved());
     for (int count = 0; !enough; count++) {
         until_none = count;
         json_t *json = json_loads(text, 0, NULL);
         enough = until_none > 0 || (json && json_equal(json, whole));
         until_none = -1;
-        assert_int_equal(tfy__json_starved(), !enough);
-        assert_false(tfy__json_starved());
+        assert_int_equal(tfy__sys_starved(), !enough);
+        assert_false(tfy__sys_starved());
         json_decref(json);
     }
     json_decref(whole);
