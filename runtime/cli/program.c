@@ -376,12 +376,13 @@ static int command_run(Session *session)
         return refuse_params(program, workflow);
     }
     TfyBuffer params = {0};
-    int status = EXIT_BUG;
-    if (!tfy__params_json(workflow, session->args, &params)) {
+    int status;
+    if (!tfy__params_json(workflow, session->args, &params))
         status = refuse_params(program, workflow);
-    } else if (!params.failed) {
+    else if (params.failed)
+        status = tfy__fail(EXIT_BUG, "memory ran out");
+    else
         status = run_workflow(session, workflow, params.data);
-    }
     tfy__buffer_free(&params);
     return status;
 }

@@ -271,9 +271,11 @@ static int record_opened(TfyLoop *loop)
     return lsn < 0 ? (int)lsn : 0;
 }
 
-static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
+/* error_text says that there is no memory, as long as nothing else goes wrong. */
+static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
+    snprintf(error_text, TFY_ERROR_TEXT, "there is not enough memory");
     if (!loop) return NULL;
     tfy__sys_watch_json();
     loop->program = program;
@@ -288,7 +290,6 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 
 static int open_core(TfyLoop *loop, char *error_text)
 {
-    snprintf(error_text, TFY_ERROR_TEXT, "there is not enough memory");
     int code = tfy__heap_init(&loop->heap, loop->world.alloc, loop->world.state);
     if (code < 0) return code;
     code = tfy__tasks_init(loop);
@@ -310,7 +311,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
     *out = NULL;
-    TfyLoop *loop = loop_new(program, options);
+    TfyLoop *loop = loop_new(program, options, error_text);
     if (!loop) return TFY_E_NOMEM;
     int code = open_core(loop, error_text);
     if (code >= 0) code = open_root(loop, error_text);
@@ -328,7 +329,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
 
 int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
-    TfyLoop *loop = loop_new(program, options);
+    TfyLoop *loop = loop_new(program, options, error_text);
     if (!loop) return TFY_E_NOMEM;
     loop->replay_only = true;
     int code = open_core(loop, error_text);

@@ -189,8 +189,10 @@ int tfy__pool_add(TfyLoop *loop, TfyJob *job)
     if (!pool) return TFY_E_NOMEM;
     int code = 0;
     pthread_mutex_lock(&pool->mutex);
-    if (pool->backlog >= pool->idle && pool->threads < TFY_POOL_THREADS && start_thread(pool) != 0 && !pool->threads)
+    if (pool->backlog >= pool->idle && pool->threads < TFY_POOL_THREADS && start_thread(pool) != 0 && !pool->threads) {
+        tfy__sys_refused(); /* pthread_create says EAGAIN for want of memory too */
         code = TFY_E_NOMEM;
+    }
     if (!code) {
         job->state = TFY_JOB_QUEUED;
         job->dropped = false;
