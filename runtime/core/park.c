@@ -95,7 +95,7 @@ static void park(Run *run, int64_t due_ms)
     drop_from_due_list(loop, run);
     run->log.parked_ms = due_ms;
     run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
-    if (tfy__log_park(loop->log, &run->log) < 0) return;
+    if (tfy__log_change_run(loop->log, &run->log) < 0) return;
     loop->parked++;
     if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
     tfy__park_arm(loop);
@@ -192,7 +192,7 @@ void tfy__park_resumed(Run *run)
     if (!run->log.parked_ms) return;
     run->log.parked_ms = run->log.parked_at_ms = 0;
     if (loop->parked) loop->parked--;
-    tfy__log_park(loop->log, &run->log);
+    tfy__log_change_run(loop->log, &run->log);
 }
 
 static int64_t program_id(TfyLoop *loop)

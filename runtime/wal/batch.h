@@ -5,7 +5,10 @@
  *   +------+------+---------------+------------+-------- - -
  *
  * Appending copies into the block and allocates nothing once it has grown; a block goes to the writer whole and
- * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows. */
+ * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows.
+ *
+ * A batch is committed whole, so of a task or run only its last row in it counts: a later one takes the place of the one that is there. Whoever
+ * begins and ends within one batch is inserted as it has ended. */
 #ifndef WAL_BATCH_H
 #define WAL_BATCH_H
 
@@ -17,6 +20,7 @@ typedef enum TfyBatchKind {
     TFY_B_TASK,
     TFY_B_RUN_BIRTH,
     TFY_B_RUN,
+    TFY_B_RUN_END,
     TFY_B_PROGRAM,
     TFY_B_GAP,
     TFY_B_MARK,
@@ -34,6 +38,8 @@ typedef struct TfyBatch {
     uint32_t records; /* how many */
     bool one_task;    /* all its records are of one task */
     bool has_mark;
+    uint32_t *places; /* hash table of the rows of tasks and runs: their offsets / 16 + 1, 0: free; owned */
+    uint32_t place_room, place_count;
 } TfyBatch;
 
 TfyBatch *tfy__batch_new(void);
@@ -43,7 +49,7 @@ void tfy__batch_clear(TfyBatch *batch);
 /* Each copies its row; 0 or TFY_E_NOMEM. */
 int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record);
 int tfy__batch_add_task(TfyBatch *batch, const TfyStoreTask *task, bool birth);
-int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, bool birth);
+int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, TfyRunPut put);
 int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program);
 int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap);
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark);

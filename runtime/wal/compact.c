@@ -365,7 +365,7 @@ static int apply(Compacting *c)
     code = tfy__gc_begin(gc);
     if (!code) code = thin(c, true);
     now.base_lsn = before(c);
-    if (!code) code = TFY_STORE(gc->store, TFY_CALL_PUT, put_run, &now, false);
+    if (!code) code = TFY_STORE(gc->store, TFY_CALL_PUT, put_run, &now, TFY_RUN_CHANGES);
     return tfy__gc_commit(gc, code);
 }
 

@@ -334,8 +334,7 @@ static int write_run(Copying *copying)
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);
     if (!code) code = settle_in_flight(copying);
-    if (!code && (run->moved_lsn || run->base_lsn))
-        code = tfy__log_end_run(copying->log, run); /* its row says so; it has not ended */
+    if (!code && (run->moved_lsn || run->base_lsn)) code = tfy__log_change_run(copying->log, run);
     for (uint32_t i = 0; i < from->task_count; i++) {
         if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
         free(copying->tasks[i].path);

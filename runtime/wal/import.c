@@ -137,8 +137,9 @@ static int finish_run(Importing *importing)
 {
     TfyLogRun *run = &importing->run;
     run->state = importing->history->run.state;
-    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn ? tfy__log_end_run(importing->log, run)
-                                                                               : 0;
+    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn
+               ? tfy__log_change_run(importing->log, run)
+               : 0;
 }
 
 /* New records have points of the program the run goes on with. */

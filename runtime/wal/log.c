@@ -260,27 +260,27 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
     return code ? code : id;
 }
 
-static int queue_run(TfyLog *log, const TfyLogRun *run, bool birth)
+static int queue_run(TfyLog *log, const TfyLogRun *run, TfyRunPut put)
 {
     const int code = writable(log);
-    return code || log->forgets ? code : queued(log, tfy__batch_add_run(log->filling, run, birth));
+    return code || log->forgets ? code : queued(log, tfy__batch_add_run(log->filling, run, put));
 }
 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 {
     if (writable(log) == 0) run->id = log->next_run++;
     run->state = TFY_TASK_READY;
-    return queue_run(log, run, true);
+    return queue_run(log, run, TFY_RUN_BEGINS);
 }
 
-int tfy__log_end_run(TfyLog *log, TfyLogRun *run)
+int tfy__log_end_run(TfyLog *log, const TfyLogRun *run)
 {
-    return queue_run(log, run, false);
+    return queue_run(log, run, TFY_RUN_ENDS);
 }
 
-int tfy__log_park(TfyLog *log, const TfyLogRun *run)
+int tfy__log_change_run(TfyLog *log, const TfyLogRun *run)
 {
-    return queue_run(log, run, false);
+    return queue_run(log, run, TFY_RUN_CHANGES);
 }
 
 int64_t tfy__log_next_tid(TfyLog *log)

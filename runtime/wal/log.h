@@ -84,12 +84,12 @@ TfyLogTask *tfy__log_self(TfyLog *log);          /* tid 0, for Opened and Shutdo
 /* Registers a program (by hash); answers its row id, or a negative code. */
 int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, const char *source, const char *layout);
 
-/* Gives a run its id and queues its row (state READY); end queues the row's new state and end time. Both ride with the next commit. */
+/* Gives a run its id and queues its row (state READY). end queues the row's new state and end time, and nothing else of it may have changed since
+ * it was queued last; change queues all of it, as for a run that leaves memory or is taken up again (parked_ms says which). What is queued
+ * rides with the next commit. */
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
-int tfy__log_end_run(TfyLog *log, TfyLogRun *run);
-
-/* The run leaves memory, or is taken up again (parked_ms says which): its row rides with the next commit. */
-int tfy__log_park(TfyLog *log, const TfyLogRun *run);
+int tfy__log_end_run(TfyLog *log, const TfyLogRun *run);
+int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
 /* Of a program's parked runs those that are due, at most `room`; *next_ms: when there will be others (INT64_MAX: no time is known). What is
  * queued for them is not seen before it is committed. */
 int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,

@@ -2,13 +2,13 @@
  * mark are written with a row of table mark that seals the records between. Opening then needs the newest mark and
  * the records behind it, however long the log is; and heads of tasks cost nothing per commit.
  *
- * With many tasks at work a mark writes many rows: then it waits until it seals eight times as many records, but not for ever, since opening
- * reads all of them.
+ * With many tasks at work a mark writes many rows: then it waits until it seals 32 times as many records (with marks as far apart as they are
+ * usually), but not for ever, since opening reads all of them.
  *
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
 #include "log_state.h"
 
-enum { RECORDS_PER_ROW = 8, LONGEST = 8 /* times mark_every */ };
+enum { ROWS = 512 /* that a mark writes for each mark_every records, at most */, LONGEST = 8 /* times mark_every */ };
 
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {
@@ -55,7 +55,7 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)
 bool tfy__mark_due(const TfyLog *log)
 {
     if (log->segment_rows < log->mark_every) return false;
-    return log->segment_rows >= RECORDS_PER_ROW * log->dirty_count ||
+    return log->segment_rows * ROWS >= log->dirty_count * (int64_t)log->mark_every ||
            log->segment_rows >= (int64_t)LONGEST * log->mark_every;
 }
 

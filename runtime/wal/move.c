@@ -160,7 +160,7 @@ int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to)
     if (lsn < 0) return (int)lsn;
     history->run.program = program;
     history->run.moved_lsn = lsn;
-    const int code = tfy__log_end_run(log, &history->run); /* its row is written anew; it has not ended */
+    const int code = tfy__log_change_run(log, &history->run);
     tfy__log_forget_task(log, root);
     return code ? code : tfy__log_sync(log);
 }

@@ -102,7 +102,7 @@ int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t
         TfyLogRun *run = &ahead.runs[i];
         run->parked_ms = now_ms + (run->parked_ms - run->parked_at_ms);
         run->parked_at_ms = now_ms;
-        code = tfy__log_park(log, run);
+        code = tfy__log_change_run(log, run);
     }
     free(ahead.runs);
     return code ? code : (int)ahead.count;

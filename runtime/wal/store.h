@@ -96,12 +96,15 @@ typedef int TfyStoreSeeTable(void *state, const char *name);
 typedef int TfyStoreSeeSaved(void *state, const char *task, int64_t step, const TfyCell *cells);
 typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
+/* What a run's row is for. That of one that ends differs from the row that is there in nothing but the run's state, the time and the sum. */
+typedef enum TfyRunPut { TFY_RUN_BEGINS, TFY_RUN_CHANGES, TFY_RUN_ENDS } TfyRunPut;
+
 /* All answer 0 or a negative code; the ones that look one row up answer TFY_E_ABSENT when there is none. */
 typedef struct TfyStoreOps {
     int (*begin)(TfyStore *store);
     int (*put_record)(TfyStore *store, const TfyLogRecord *record);
     int (*put_task)(TfyStore *store, const TfyStoreTask *task, bool birth);
-    int (*put_run)(TfyStore *store, const TfyLogRun *run, bool birth);
+    int (*put_run)(TfyStore *store, const TfyLogRun *run, TfyRunPut put);
     int (*put_program)(TfyStore *store, const TfyStoreProgram *program);
     int (*put_gap)(TfyStore *store, const TfyStoreGap *gap);
     int (*put_mark)(TfyStore *store, const TfyStoreMark *mark);

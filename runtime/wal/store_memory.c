@@ -136,10 +136,10 @@ static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
     return 0;
 }
 
-static int put_run(TfyStore *store, const TfyLogRun *run, bool birth)
+static int put_run(TfyStore *store, const TfyLogRun *run, TfyRunPut put)
 {
     MemoryStore *self = inside(store);
-    if (!birth) return put_change(self, &(Change){.index = (size_t)run->id - 1, .run = *run});
+    if (put != TFY_RUN_BEGINS) return put_change(self, &(Change){.index = (size_t)run->id - 1, .run = *run});
     TfyLogRun *place = add(&self->runs);
     if (!place) return TFY_E_NOMEM;
     *place = *run;

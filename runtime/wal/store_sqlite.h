@@ -20,6 +20,7 @@ typedef enum Statement {
     S_PUT_TASK,
     S_BEAR_RUN,
     S_PUT_RUN,
+    S_END_RUN,
     S_PUT_PROGRAM,
     S_PUT_GAP,
     S_PUT_MARK,
