@@ -74,11 +74,23 @@ bool tfy__says_json(void)
     return say_json;
 }
 
+/* Want of memory is found in many places that are in no position to write a sentence about it. */
+static bool is_empty(const char *format, va_list args)
+{
+    char first[2];
+    return vsnprintf(first, sizeof first, format, args) == 0;
+}
+
 int tfy__fail(int status, const char *format, ...)
 {
-    va_list args;
+    va_list args, again;
     va_start(args, format);
-    say(status == EXIT_DONE ? TFY_LEVEL_INFO : TFY_LEVEL_ERROR, format, args);
+    va_copy(again, args);
+    if (is_empty(format, again))
+        tfy__fail(status, "%s", status == EXIT_BUG ? "memory ran out" : "that failed, and nothing says why");
+    else
+        say(status == EXIT_DONE ? TFY_LEVEL_INFO : TFY_LEVEL_ERROR, format, args);
+    va_end(again);
     va_end(args);
     return status;
 }

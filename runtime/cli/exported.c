@@ -19,6 +19,15 @@
 
 enum { NAME_BYTES = 4096, LINE_MAX_BYTES = 1 << 30 };
 
+/* Whether a sum that was told is the one that was computed. Whoever writes files by hand can compute it too: a fuzzer is led past it. */
+static bool is_sum(uint64_t *told, uint64_t computed)
+{
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    *told = computed;
+#endif
+    return *told == computed;
+}
+
 static int refuse(TfyExported *exported, const char *file, const char *what)
 {
     return tfy__log_refuse(exported->error, TFY_E_DATA, "%s: %s", file, what);
@@ -60,10 +69,11 @@ static bool read_hex(const char *text, uint8_t bytes[16])
 static bool read_program(const json_t *json, TfyStoreProgram *program)
 {
     const char *sum = text_in(json, "sum");
+    uint64_t told = sum ? strtoull(sum, NULL, 16) : 0;
     *program = (TfyStoreProgram){
         .tfyc = text_in(json, "tfyc"), .source = text_in(json, "source"), .layout = text_in(json, "layout")};
     return program->tfyc && program->source && program->layout && sum &&
-           read_hex(text_in(json, "hash"), program->hash) && tfy__store_sum_program(program) == strtoull(sum, NULL, 16);
+           read_hex(text_in(json, "hash"), program->hash) && is_sum(&told, tfy__store_sum_program(program));
 }
 
 static bool take_program(TfyHistory *history, const TfyStoreProgram *program)
@@ -195,7 +205,7 @@ static bool pass_gap(const TfyExported *exported, int64_t lsn, uint64_t *chain)
     const TfyHistory *history = exported->history;
     const TfyStoreGap *gap = tfy__history_gap(history, lsn);
     if (!gap) return true;
-    const bool leads = *chain == exported->gap_from[gap - history->gaps];
+    const bool leads = is_sum(&exported->gap_from[gap - history->gaps], *chain);
     *chain = gap->chain;
     return leads;
 }
@@ -248,7 +258,7 @@ static int read_lines(TfyExported *exported, uint32_t task, FILE *file, const ch
     if (!code && (ferror(file) ||
                   number != number_in(json_array_get(json_object_get(exported->head, "tasks"), task), "records")))
         code = refuse(exported, name, "it does not have all records of its task");
-    if (!code && chain != history->tasks[task].chain)
+    if (!code && !is_sum(&history->tasks[task].chain, chain))
         code = refuse(exported, name, "it was changed since it was written");
     return code;
 }
@@ -351,7 +361,8 @@ static int parse_saved(TfyExported *exported, const char *name, const TfyBuffer 
 {
     char what[80];
     int64_t line;
-    if (XXH3_64bits(text->data, text->len) != strtoull(sum, NULL, 16))
+    uint64_t told = strtoull(sum, NULL, 16);
+    if (!is_sum(&told, XXH3_64bits(text->data, text->len)))
         return refuse(exported, name, "it was changed since it was written");
     const int code = tfy__saved_lines_read(text->data, text->len, &exported->history->saved, &line);
     if (code == TFY_E_NOMEM) return tfy__log_refuse(exported->error, code, "no memory to read %s", name);

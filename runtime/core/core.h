@@ -1051,6 +1051,9 @@ int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOp
 int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
 /* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or recorded. */
 bool tfy__loop_starved(TfyLoop *loop);
+
+/* The code of a call that failed. For want of memory nobody may have written a sentence: then this does. */
+int tfy__explained(int code, char *error_text);
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__loop_fail_log(TfyLoop *loop,
                         int code); /* the log took no record: its own sentence, with how far it is safe */

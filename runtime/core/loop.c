@@ -306,6 +306,12 @@ static int open_core(TfyLoop *loop, char *error_text)
     return code < 0 ? code : tfy__activity_init(loop, error_text);
 }
 
+int tfy__explained(int code, char *error_text)
+{
+    if (code == TFY_E_NOMEM && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "memory ran out");
+    return code;
+}
+
 int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
@@ -407,6 +413,7 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     int64_t unasked;
     if (!tid) tid = &unasked;
     *tid = 0;
+    *error_text = '\0';
     if (!args_json) args_json = "{}";
     const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
     if (!workflow) {
@@ -425,7 +432,7 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     tfy__loop_clock(loop);
     TfyTask task = {.heap = &loop->heap, .loop = loop};
     TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
-    if (!values) return TFY_E_NOMEM;
+    if (!values) return tfy__explained(TFY_E_NOMEM, error_text);
     int code = TFY_E_INVALID;
     if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
                          error_text))
@@ -433,7 +440,7 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     tfy_drop(&task, tfy_take_error(&task));
     tfy__cut(&loop->heap, 0);
     free(values);
-    return code;
+    return tfy__explained(code, error_text);
 }
 
 /* ---- turns ---- */

@@ -616,13 +616,16 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
+    *error_text = '\0';
     TfyHistory *history;
     int code = tfy__history_read_tail(loop->log, which, &history, error_text);
-    if (code < 0) return code;
+    if (code < 0) return tfy__explained(code, error_text);
     code = refuse_history(loop, history, error_text);
-    if (code == 0) return resume_history(loop, history, error_text);
-    tfy__history_free(history);
-    return code;
+    if (code == 0)
+        code = resume_history(loop, history, error_text);
+    else
+        tfy__history_free(history);
+    return tfy__explained(code, error_text);
 }
 
 /* Runs of other programs are left to those. */
@@ -632,6 +635,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
     int64_t *ids;
     uint32_t count;
     if (!error_text) error_text = scratch;
+    *error_text = '\0';
     int code = tfy__log_unfinished(loop->log, &ids, &count);
     for (uint32_t i = 0; code >= 0 && i < count; i++) {
         char id[24];
@@ -645,7 +649,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
             tfy__history_free(history);
     }
     if (code >= 0 || count) free(ids);
-    return code < 0 ? code : tfy__park_open(loop);
+    return tfy__explained(code < 0 ? code : tfy__park_open(loop), error_text);
 }
 
 int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text)
