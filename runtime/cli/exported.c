@@ -171,9 +171,8 @@ static int read_head(TfyExported *exported)
     history->tasks = calloc(json_array_size(tasks) + 1, sizeof *history->tasks);
     json_array_foreach(tasks, i, entry)
     {
-        if (!history->tasks || !read_task(entry, history, &history->tasks[history->task_count]))
+        if (!history->tasks || !read_task(entry, history, &history->tasks[history->task_count++]))
             return refuse(exported, exported->name, "it was changed since it was written");
-        history->task_count++;
     }
     history->run.root = history->task_count ? history->tasks[0].tid : 0;
     return 0;

@@ -14,9 +14,9 @@ static void print_json(const TfySalvaged *salvaged)
     json_t *runs = json_array();
     for (uint32_t i = 0; i < salvaged->count; i++) {
         const TfySalvagedRun *run = &salvaged->runs[i];
-        json_array_append_new(runs,
-                              json_pack("{s:s,s:I,s:I,s:b,s:b}", "run", run->uuid, "kept", (json_int_t)run->kept,
-                                        "lost", (json_int_t)run->lost, "cut", run->cut, "no_program", run->no_program));
+        json_array_append_new(runs, json_pack("{s:s,s:I,s:I,s:b,s:b,s:s*}", "run", run->uuid, "kept",
+                                              (json_int_t)run->kept, "lost", (json_int_t)run->lost, "cut", run->cut,
+                                              "no_program", run->no_program, "refused", run->refused));
     }
     json_t *report = json_pack("{s:I,s:I,s:I,s:I,s:o}", "records", (json_int_t)salvaged->records, "unreadable",
                                (json_int_t)salvaged->unreadable, "orphans", (json_int_t)salvaged->orphans, "in_doubt",
@@ -28,9 +28,14 @@ static void print_json(const TfySalvaged *salvaged)
 
 static void print_text(const TfySalvaged *salvaged, const char *to)
 {
-    uint32_t cut = 0;
+    uint32_t cut = 0, refused = 0;
     for (uint32_t i = 0; i < salvaged->count; i++) {
         const TfySalvagedRun *run = &salvaged->runs[i];
+        if (run->refused) {
+            printf("run %s: left out: %s\n", run->uuid, run->refused);
+            refused++;
+            continue;
+        }
         cut += run->cut;
         if (run->cut)
             printf("run %s: cut behind its record %u, %u later ones are of no use; it ends as failed\n", run->uuid,
@@ -40,7 +45,8 @@ static void print_text(const TfySalvaged *salvaged, const char *to)
     tfy__say("%s has %u runs, %u of them cut; %" PRId64 " records could be read, %" PRId64
              " numbers could not, %" PRId64 " records belong to no run that could be found, %" PRId64
              " steps are in doubt",
-             to, salvaged->count, cut, salvaged->records, salvaged->unreadable, salvaged->orphans, salvaged->doubts);
+             to, salvaged->count - refused, cut, salvaged->records, salvaged->unreadable, salvaged->orphans,
+             salvaged->doubts);
 }
 
 int tfy__cmd_salvage(int argc, char **argv)
@@ -56,7 +62,7 @@ int tfy__cmd_salvage(int argc, char **argv)
         if (!code && !args.option[OPT_JSON]) print_text(&salvaged, args.words[1]);
         status = tfy__flush_stdout(status);
     }
-    free(salvaged.runs);
+    tfy__salvaged_free(&salvaged);
     tfy__args_free(&args);
     return status;
 }

@@ -448,19 +448,22 @@ static bool take_program(Salvage *salvage, const Found *found, TfyHistory *histo
 }
 
 /* The programs it had before. */
-static bool take_moves(Salvage *salvage, TfyHistory *history)
+static int take_moves(Salvage *salvage, TfyHistory *history, char *error_text)
 {
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < history->record_count; i++) {
+    int code = 0;
+    for (uint32_t i = 0; !code && i < history->record_count; i++) {
         uint8_t from[16], to[16];
         sqlite3_stmt *row = NULL;
         TfyStoreProgram program;
         if (history->records[i].type != TFY_R_MOVED) continue;
-        fine = tfy__move_hashes(&history->records[i], from, to) && find_program(salvage, 0, from, &row, &program) &&
-               tfy__history_add_move(history, i, &program) == 0;
+        if (!tfy__move_hashes(&history->records[i], from, to) || !find_program(salvage, 0, from, &row, &program))
+            code = tfy__log_refuse(error_text, TFY_E_DATA, "its move in record %lld leads from no program",
+                                   (long long)history->records[i].lsn);
+        else
+            code = tfy__history_add_move(history, i, &program);
         sqlite3_finalize(row);
     }
-    return fine;
+    return code;
 }
 
 /* The kept records of a run as a history. Payloads stay the salvage's. */
@@ -591,13 +594,29 @@ static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_te
     bool fine = gather(salvage, run, &history, report);
     report->cut = found->cut != INT64_MAX;
     if (!found->ended || report->cut) history.run.state = TFY_TASK_READY;
-    fine = fine && take_program(salvage, found, &history, &report->no_program) && take_moves(salvage, &history);
-    if (fine && report->cut) fine = end_history(&history, ends);
-    int code = fine ? tfy__import_check(&history, error_text) : TFY_E_NOMEM;
+    fine = fine && take_program(salvage, found, &history, &report->no_program);
+    int code = fine ? take_moves(salvage, &history, error_text) : TFY_E_NOMEM;
+    if (!code && report->cut && !end_history(&history, ends)) code = TFY_E_NOMEM;
+    if (!code) code = tfy__import_check(&history, error_text);
     if (!code) code = tfy__import_run(log, &history, &salvage->result->doubts, error_text);
     if (!code) code = tfy__log_sync(log);
     empty_history(&history);
     return code;
+}
+
+/* Its records follow from one another and are no run: nothing of it was written. */
+static int leave_out(TfySalvagedRun *run, char *error_text)
+{
+    run->refused = strdup(error_text);
+    *error_text = '\0';
+    return run->refused ? 0 : TFY_E_NOMEM;
+}
+
+void tfy__salvaged_free(TfySalvaged *salvaged)
+{
+    for (uint32_t i = 0; i < salvaged->count; i++) free(salvaged->runs[i].refused);
+    free(salvaged->runs);
+    *salvaged = (TfySalvaged){0};
 }
 
 static int write_runs(Salvage *salvage, const char *to, const char *version, char *error_text)
@@ -610,6 +629,7 @@ static int write_runs(Salvage *salvage, const char *to, const char *version, cha
     if (tfy__import_opened(log, version, "salvaged") < 0) code = TFY_E_IO;
     for (uint32_t i = 0; !code && i < salvage->run_count; i++) {
         code = write_run(salvage, log, i, error_text);
+        if (code == TFY_E_DATA || code == TFY_E_STATE) code = leave_out(&salvage->result->runs[i], error_text);
         salvage->result->count += !code;
     }
     const int closed = tfy__log_close_saying(log, !code, error_text);

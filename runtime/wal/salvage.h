@@ -20,10 +20,11 @@ typedef struct TfySalvagedRun {
     uint32_t kept, lost; /* records; lost counts those that were read and not taken */
     bool cut;            /* it ends as failed behind the last that was kept */
     bool no_program;     /* its program could not be read: it can be looked at, not replayed */
+    char *refused;       /* why it is not in the new one, owned; NULL: it is */
 } TfySalvagedRun;
 
 typedef struct TfySalvaged {
-    TfySalvagedRun *runs; /* malloc'ed */
+    TfySalvagedRun *runs; /* owned */
     uint32_t count;
     int64_t records;    /* that could be read */
     int64_t unreadable; /* numbers whose row could not be read or was not there */
@@ -31,7 +32,8 @@ typedef struct TfySalvaged {
     int64_t doubts;     /* steps that are in doubt now */
 } TfySalvaged;
 
-/* `to` must not exist. */
+/* `to` must not exist. A run that is none, whatever its chains say, keeps the others from nothing. */
 int tfy__salvage(const char *from, const char *to, const char *version, TfySalvaged *salvaged, char *error_text);
+void tfy__salvaged_free(TfySalvaged *salvaged);
 
 #endif
