@@ -27,7 +27,9 @@ static int refuse(Gc *gc, int code)
     if (code == TFY_E_DATA || code == TFY_E_ABSENT)
         return tfy__log_refuse(gc->error_text, TFY_E_DATA,
                                "%s is damaged (%s); nothing more was taken out: see 'tfy verify'", gc->path, why);
-    return tfy__log_refuse(gc->error_text, TFY_E_IO, "%s could not be changed (%s); check the disk", gc->path, why);
+    return tfy__log_refuse(gc->error_text, TFY_E_IO,
+                           "%s cannot be changed (%s); what was not taken out yet is as it was; check the disk",
+                           gc->path, why);
 }
 
 sqlite3 *tfy__gc_database(const Gc *gc)
