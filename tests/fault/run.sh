@@ -17,7 +17,7 @@ unset TFY_DB TFY_LLM_URL
 . "$here/lib.sh"
 cd "$scratch" || exit 1
 make_inject || exit 1
-[ -n "$sanitized" ] || without_curl || exit 1
+without_curl || exit 1
 . "$here/clocks.sh"
 . "$here/programs.sh"
 . "$here/commands.sh"
