@@ -1,5 +1,7 @@
 /* JSON both ways, and schemas. */
 #include "value_fixture.h"
+#include <sys/wait.h>
+#include <unistd.h>
 #include "value/sys_memory.h"
 
 /* Reads, writes again and compares. */
@@ -307,37 +309,67 @@ static void test_schemas(void **state)
 }
 
 static int until_none; /* allocations; -1: all are granted */
+static bool was_refused;
 
 static void *granted(size_t size)
 {
+    if (!until_none) was_refused = true;
     if (!until_none) return NULL;
     if (until_none > 0) until_none--;
     return malloc(size);
 }
 
-/* Whichever allocation of jansson's fails: either the text was read as it stands, or the failure is known. Also where bytes of it are
- * left out, without a word. */
-static void test_starved_tree(void **state)
+/* Reads the text with one allocation more each time until none is missing: a refusal is always known of, and the text read as it stands. */
+static void read_starved(const char *text)
 {
-    static const char text[] = "{\"why\":\"a reason that is longer than what a string begins with\",\"n\":[1,2,{}]}";
     bool enough = false;
     until_none = -1;
+    json_t *right = json_loads(text, 0, NULL);
+    assert_non_null(right);
+    for (int count = 0; !enough; count++) {
+        until_none = count;
+        was_refused = false;
+        json_t *json = json_loads(text, 0, NULL);
+        enough = !was_refused;
+        until_none = -1;
+        assert_int_equal(tfy__sys_starved(), was_refused);
+        assert_false(tfy__sys_starved());
+        assert_true(json_equal(json, right));
+        json_decref(json);
+    }
+    json_decref(right);
+}
+
+/* More than the reserve has: the process ends, and says why. */
+static int read_too_long(void)
+{
+    enum { LONG = 200 << 10 };
+    char *text = malloc(LONG + 1);
+    memset(text, 'x', LONG);
+    memcpy(text, "{\"a\":\"", 6);
+    strcpy(text + LONG - 2, "\"}");
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        until_none = 0;
+        json_decref(json_loads(text, 0, NULL));
+        _exit(0);
+    }
+    free(text);
+    assert_true(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_starved_tree(void **state)
+{
     json_set_alloc_funcs(granted, free);
+    until_none = -1;
     tfy__sys_watch_json();
     tfy__sys_watch_json(); /* each loop does */
     tfy__sys_starved();
-    json_t *whole = json_loads(text, 0, NULL);
-    assert_false(tfy__sys_starved());
-    for (int count = 0; !enough; count++) {
-        until_none = count;
-        json_t *json = json_loads(text, 0, NULL);
-        enough = until_none > 0 || (json && json_equal(json, whole));
-        until_none = -1;
-        assert_int_equal(tfy__sys_starved(), !enough);
-        assert_false(tfy__sys_starved());
-        json_decref(json);
-    }
-    json_decref(whole);
+    for (int i = 0; i < 50; i++) /* what was taken of the reserve is given back */
+        read_starved("{\"why\":\"a reason that is \\u00fc longer than what a string\\n begins with\",\"n\":[1,2,{}]}");
+    assert_int_equal(read_too_long(), 70);
 }
 
 int main(void)
