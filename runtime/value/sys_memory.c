@@ -1,10 +1,10 @@
 /* sys_memory.c: see sys_memory.h. */
 #include "sys_memory.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 static json_malloc_t outer_malloc; /* the process may have set its own */
 static json_free_t outer_free;
 static _Thread_local bool refused;
+static _Thread_local bool watches; /* what jansson is refused ends the process */
 
 static void *noted(void *memory, size_t size)
 {
@@ -64,68 +65,34 @@ bool tfy__sys_starved(void)
 
 /* ---- jansson ---- */
 
-enum { RESERVE = 64 << 10, ALIGN = 16, STATUS = 70 };
-
-/* What was taken of it is free again when all of it was given back. */
-static struct {
-    pthread_mutex_t mutex;
-    size_t used;
-    uint32_t live;
-    _Alignas(ALIGN) char bytes[RESERVE];
-} reserve = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void *from_reserve(size_t size)
-{
-    void *place = NULL;
-    pthread_mutex_lock(&reserve.mutex);
-    if (size <= RESERVE - reserve.used) {
-        place = reserve.bytes + reserve.used;
-        const size_t rounded = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-        reserve.used = rounded < RESERVE - reserve.used ? reserve.used + rounded : RESERVE;
-        reserve.live++;
-    }
-    pthread_mutex_unlock(&reserve.mutex);
-    return place;
-}
-
-static bool to_reserve(const void *place)
-{
-    const uintptr_t at = (uintptr_t)place, first = (uintptr_t)reserve.bytes;
-    if (at < first || at >= first + RESERVE) return false;
-    pthread_mutex_lock(&reserve.mutex);
-    if (--reserve.live == 0) reserve.used = 0;
-    pthread_mutex_unlock(&reserve.mutex);
-    return true;
-}
+enum { STATUS = 70 };
 
 static void give_up(void)
 {
-    static const char words[] = "memory ran out; what is recorded is kept, and `tfy resume` goes on from there\n";
-    const ssize_t written = write(STDERR_FILENO, words, sizeof words - 1);
-    (void)written;
+    const char *const words[] = {program_invocation_short_name, ": memory ran out; what is recorded is kept\n"};
+    for (int i = 0; i < 2; i++) {
+        const ssize_t written = write(STDERR_FILENO, words[i], strlen(words[i]));
+        (void)written;
+    }
     _exit(STATUS);
 }
 
 static void *watched_malloc(size_t size)
 {
     void *memory = noted(outer_malloc(size), size);
-    if (!memory && size && !(memory = from_reserve(size))) give_up();
+    if (!memory && size && watches) give_up();
     return memory;
-}
-
-static void watched_free(void *memory)
-{
-    if (!to_reserve(memory)) outer_free(memory);
 }
 
 static void begin(void)
 {
     json_get_alloc_funcs(&outer_malloc, &outer_free);
-    json_set_alloc_funcs(watched_malloc, watched_free);
+    json_set_alloc_funcs(watched_malloc, outer_free);
 }
 
 void tfy__sys_watch_json(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, begin);
+    watches = true;
 }

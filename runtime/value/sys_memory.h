@@ -22,9 +22,9 @@ void tfy__sys_refused(void);
 bool tfy__sys_starved(void);
 
 /* jansson leaves bytes of a text out that it finds no memory for, and does not say so; a text that could not be read looks like one that is none;
- * and where the lost byte was an escape's or the closing quote, it runs into an assertion or beyond the text. So its allocations are watched from
- * here on, in whatever way this process makes them, and a refusal that was noted is made good from a small reserve. When that is used up the
- * process ends here and now (status 70), as it would at the end of the turn. */
+ * and where the lost byte was an escape's or the closing quote, it runs into an assertion or beyond the text. So what it is refused on this
+ * thread, in whatever way the process makes its allocations, ends the process from here on: with a sentence and status 70, and for the log as
+ * if it had been killed. */
 void tfy__sys_watch_json(void);
 
 #endif
