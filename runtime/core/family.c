@@ -553,6 +553,7 @@ void tfy__task_finish(TfyTask *task)
     TfyLoop *loop = task->loop;
     TfyTaskState state;
     if (!tfy__locks_release(cold) || !record_end(cold, &state)) {
+        if (!task->error) tfy__drop_value(task, cold->workflow->result, tfy_take(task)); /* nobody will have it */
         tfy__sched_halt(task);
         return;
     }

@@ -125,6 +125,20 @@ void *realloc(void *old, size_t size)
     return fails(MALLOC, ENOMEM) ? NULL : REAL(realloc)(old, size);
 }
 
+#ifdef SANITIZED
+/* The sanitizer wants to know of each new thread where its stack is, and ends the process when glibc has no memory to tell it. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+    int (*real)(pthread_t, pthread_attr_t *) =
+        (int (*)(pthread_t, pthread_attr_t *))dlsym(RTLD_NEXT, "pthread_getattr_np");
+    const bool was = armed;
+    armed = false;
+    const int code = real(thread, attr);
+    armed = was;
+    return code;
+}
+#endif
+
 /* glibc's name service ends the process by an assertion or a signal when it finds no memory (nss_database.c, 2.36), and that is not ours to mend:
  * while it looks a user up nothing fails. */
 struct passwd *getpwuid(uid_t uid)
