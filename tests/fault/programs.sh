@@ -38,6 +38,14 @@ run_trial()
     fi
     told
     over=
+    if [ -z "$sanitized" ]; then come_to_its_end; fi
+    cd .. || exit 1
+    judged "$2${3:+ after $3}"
+}
+
+# What the run comes to afterwards. (With a sanitizer the question is what the faulty process lost; the rest has been asked without one.)
+come_to_its_end()
+{
     finished || { failed_for_good && over=yes; } || bad "it cannot be finished: $(cat err.resume)"
     "$tfy" output last --db db >output 2>/dev/null
     if [ -z "$why$over" ]; then
@@ -49,8 +57,6 @@ run_trial()
     while read -r line; do
         grep -qxF -- "$line" output ../result || bad "it said what is not in the log: $line"
     done <out
-    cd .. || exit 1
-    judged "$2${3:+ after $3}"
 }
 
 # run_trials NAME KILL SAMPLES: all kinds of faults, in the run or, killed there, in what takes it up.
