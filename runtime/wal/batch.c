@@ -9,7 +9,7 @@ typedef struct Head {
     uint64_t size; /* of the head, the row and its bytes, rounded up to 16 */
 } Head;
 
-enum { FIRST_ROOM = 16 << 10, KEPT_ROOM = 8 << 20, FIRST_PLACES = 64, KEPT_PLACES = 64 << 10 };
+enum { FIRST_ROOM = 16 << 10, KEPT_ROOM = 8 << 20 };
 
 TfyBatch *tfy__batch_new(void)
 {
@@ -22,19 +22,7 @@ void tfy__batch_free(TfyBatch *batch)
 {
     if (!batch) return;
     free(batch->bytes);
-    free(batch->places);
     free(batch);
-}
-
-static void forget_places(TfyBatch *batch)
-{
-    if (batch->place_room > KEPT_PLACES) {
-        free(batch->places);
-        batch->places = NULL;
-        batch->place_room = 0;
-    }
-    if (batch->place_count) memset(batch->places, 0, batch->place_room * sizeof *batch->places);
-    batch->place_count = 0;
 }
 
 void tfy__batch_clear(TfyBatch *batch)
@@ -45,7 +33,6 @@ void tfy__batch_clear(TfyBatch *batch)
         batch->bytes = NULL;
         batch->room = 0;
     }
-    forget_places(batch);
     batch->next = NULL;
     batch->len = 0;
     batch->last_lsn = batch->tid = 0;
@@ -77,69 +64,6 @@ static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row
     return at + sizeof(Head) + row_size;
 }
 
-/* ---- rows that are there already ---- */
-
-static uint64_t name_of_task(int64_t tid)
-{
-    return (uint64_t)tid << 1;
-}
-
-static uint64_t name_of_run(int64_t id)
-{
-    return (uint64_t)id << 1 | 1;
-}
-
-static uint64_t name_of_row(const Head *head)
-{
-    const bool is_task = head->kind == TFY_B_TASK || head->kind == TFY_B_TASK_BIRTH;
-    return is_task ? name_of_task(((const TfyStoreTask *)(head + 1))->tid)
-                   : name_of_run(((const TfyLogRun *)(head + 1))->id);
-}
-
-static Head *row_at(const TfyBatch *batch, uint32_t place)
-{
-    return (Head *)(batch->bytes + ((size_t)place - 1) * 16);
-}
-
-/* Where the name stands or would stand; there is a free place. */
-static uint32_t *place_of(const TfyBatch *batch, uint64_t name)
-{
-    const uint32_t mask = batch->place_room - 1;
-    uint32_t i = (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
-    while (batch->places[i] && name_of_row(row_at(batch, batch->places[i])) != name) i = (i + 1) & mask;
-    return &batch->places[i];
-}
-
-static Head *find_row(const TfyBatch *batch, uint64_t name)
-{
-    const uint32_t place = batch->place_count ? *place_of(batch, name) : 0;
-    return place ? row_at(batch, place) : NULL;
-}
-
-/* Before a row is added; it is added only when it can be noted. */
-static bool room_for_place(TfyBatch *batch)
-{
-    if (2 * (batch->place_count + 1) <= batch->place_room) return true;
-    const uint32_t room = batch->place_room ? batch->place_room * 2 : FIRST_PLACES, old_room = batch->place_room;
-    uint32_t *places = calloc(room, sizeof *places), *old = batch->places;
-    if (!places) return false;
-    batch->places = places;
-    batch->place_room = room;
-    for (uint32_t i = 0; i < old_room; i++)
-        if (old[i]) *place_of(batch, name_of_row(row_at(batch, old[i]))) = old[i];
-    free(old);
-    return true;
-}
-
-static void note_row(TfyBatch *batch, const Head *head)
-{
-    uint32_t *place = place_of(batch, name_of_row(head));
-    batch->place_count += !*place;
-    *place = (uint32_t)(((const char *)head - batch->bytes) / 16) + 1;
-}
-
-/* ---- adding ---- */
-
 int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
 {
     char *payload = add(batch, TFY_B_RECORD, record, sizeof *record, record->payload_len);
@@ -154,22 +78,10 @@ int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
 
 int tfy__batch_add_task(TfyBatch *batch, const TfyStoreTask *task, bool birth)
 {
-    Head *earlier = birth ? NULL : find_row(batch, name_of_task(task->tid));
-    if (earlier) {
-        TfyStoreTask *row = (TfyStoreTask *)(earlier + 1);
-        const int64_t base = row->base; /* an update leaves it and its chain alone */
-        const uint64_t base_chain = row->base_chain;
-        *row = *task;
-        row->base = base;
-        row->base_chain = base_chain;
-        return 0;
-    }
     const size_t size = strlen(task->path) + 1;
-    if (!room_for_place(batch)) return TFY_E_NOMEM;
     char *path = add(batch, birth ? TFY_B_TASK_BIRTH : TFY_B_TASK, task, sizeof *task, size);
     if (!path) return TFY_E_NOMEM;
     memcpy(path, task->path, size);
-    note_row(batch, (Head *)(path - sizeof *task) - 1);
     return 0;
 }
 
@@ -177,17 +89,7 @@ int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, TfyRunPut put)
 {
     static const TfyBatchKind kinds[] = {
         [TFY_RUN_BEGINS] = TFY_B_RUN_BIRTH, [TFY_RUN_CHANGES] = TFY_B_RUN, [TFY_RUN_ENDS] = TFY_B_RUN_END};
-    Head *earlier = put == TFY_RUN_BEGINS ? NULL : find_row(batch, name_of_run(run->id));
-    if (earlier) {
-        if (earlier->kind == TFY_B_RUN_END) earlier->kind = kinds[put];
-        memcpy(earlier + 1, run, sizeof *run);
-        return 0;
-    }
-    if (!room_for_place(batch)) return TFY_E_NOMEM;
-    char *end = add(batch, kinds[put], run, sizeof *run, 0);
-    if (!end) return TFY_E_NOMEM;
-    note_row(batch, (Head *)(end - sizeof *run) - 1);
-    return 0;
+    return add(batch, kinds[put], run, sizeof *run, 0) ? 0 : TFY_E_NOMEM;
 }
 
 int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program)

@@ -5,10 +5,7 @@
  *   +------+------+---------------+------------+-------- - -
  *
  * Appending copies into the block and allocates nothing once it has grown; a block goes to the writer whole and
- * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows.
- *
- * A batch is committed whole, so of a task or run only its last row in it counts: a later one takes the place of the one that is there. Whoever
- * begins and ends within one batch is inserted as it has ended. */
+ * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows. */
 #ifndef WAL_BATCH_H
 #define WAL_BATCH_H
 
@@ -38,8 +35,6 @@ typedef struct TfyBatch {
     uint32_t records; /* how many */
     bool one_task;    /* all its records are of one task */
     bool has_mark;
-    uint32_t *places; /* hash table of the rows of tasks and runs: their offsets / 16 + 1, 0: free; owned */
-    uint32_t place_room, place_count;
 } TfyBatch;
 
 TfyBatch *tfy__batch_new(void);
