@@ -1,37 +1,19 @@
 /* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process where there is one, else into
  * its log. */
 #include "cli/cli.h"
-#include "cli/offline.h"
-#include "cli/owner.h"
+#include "cli/request.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Who answers, for the log. */
-void tfy__own_name(char *out, size_t size)
-{
-    struct passwd *user = getpwuid(geteuid());
-    if (user) {
-        snprintf(out, size, "%s", user->pw_name);
-    } else {
-        snprintf(out, size, "uid %u", (unsigned)geteuid());
-    }
-}
 
 /* Delivers a request and says what it did: "done" names it, in the words that follow "run R". */
 static int deliver(const TfyArgs *args, const json_t *request, const char *done)
 {
-    char error[TFY_ERROR_TEXT] = "", by[64], run[37] = "";
+    char error[TFY_ERROR_TEXT] = "", run[37] = "";
     bool live = false;
     const char *db_path = tfy__db_path(args);
-    int code = tfy__owner_request(db_path, request, &live, run, error);
-    if (!live) {
-        tfy__own_name(by, sizeof by);
-        code = tfy__offline_request(db_path, request, by, run, error);
-    }
+    const int code = tfy__request_send(db_path, request, &live, run, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     if (live) {
         tfy__say("%s", done);
@@ -39,13 +21,6 @@ static int deliver(const TfyArgs *args, const json_t *request, const char *done)
         tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(db_path), run);
     }
     return EXIT_DONE;
-}
-
-static json_t *new_request(const TfyArgs *args, const char *what)
-{
-    json_t *request = json_pack("{s:s,s:s}", "do", what, "run", args->words[0]);
-    if (args->option[OPT_TASK]) json_object_set_new(request, "task", json_string(args->option[OPT_TASK]));
-    return request;
 }
 
 /* A step's number; false after a message. */
@@ -66,9 +41,9 @@ static int answer(const TfyArgs *args, const char *word)
 {
     int status = EXIT_USAGE;
     char done[128];
-    json_t *request = new_request(args, "approve");
-    if (word) json_object_set_new(request, "answer", json_string(word));
-    if (!args->option[OPT_STEP] || set_step(request, args->option[OPT_STEP])) {
+    json_t *request = tfy__request_new(args, "approve");
+    const char *step = args->option[OPT_STEP];
+    if (request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step))) {
         snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
         status = deliver(args, request, done);
     }
@@ -125,11 +100,12 @@ int tfy__cmd_signal(int argc, char **argv)
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) {
-        json_t *request = new_request(&args, "signal");
-        json_object_set_new(request, "name", json_string(args.words[1]));
-        if (args.option[OPT_ID]) json_object_set_new(request, "id", json_string(args.option[OPT_ID]));
+        json_t *request = tfy__request_new(&args, "signal");
         status = EXIT_USAGE;
-        if (args.word_count < 3 || set_value(request, args.words[2])) status = deliver(&args, request, "sent");
+        if (request && tfy__request_text(request, "name", args.words[1]) &&
+            tfy__request_text(request, "id", args.option[OPT_ID]) &&
+            (args.word_count < 3 || set_value(request, args.words[2])))
+            status = deliver(&args, request, "sent");
         json_decref(request);
     }
     tfy__args_free(&args);
@@ -141,9 +117,9 @@ int tfy__cmd_kill(int argc, char **argv)
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) {
-        json_t *request = new_request(&args, "kill");
+        json_t *request = tfy__request_new(&args, "kill");
         json_object_set_new(request, "force", json_boolean(args.option[OPT_FORCE] != NULL));
-        status = deliver(&args, request, "killed");
+        status = request ? deliver(&args, request, "killed") : EXIT_USAGE;
         json_decref(request);
     }
     tfy__args_free(&args);
@@ -175,9 +151,9 @@ int tfy__cmd_resolve(int argc, char **argv)
     TfyArgs args;
     int status = tfy__args_parse(argc, argv, &args);
     if (status < 0) {
-        json_t *request = new_request(&args, "resolve");
+        json_t *request = tfy__request_new(&args, "resolve");
         status = EXIT_USAGE;
-        if (set_step(request, args.words[1]) && set_outcome(request, &args))
+        if (request && set_step(request, args.words[1]) && set_outcome(request, &args))
             status = deliver(&args, request, "resolved");
         json_decref(request);
     }

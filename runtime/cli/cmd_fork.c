@@ -1,18 +1,17 @@
 /* cmd_fork.c: tfy fork: a new run that begins with what another one had done up to a step. */
 #include "cli/cli.h"
 #include "cli/db.h"
-#include "cli/offline.h"
-#include "cli/owner.h"
+#include "cli/request.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An exit status, or -1: *out is the request, owned. */
-static int read_request(const TfyArgs *args, json_t **out)
+/* NULL after a message. */
+static json_t *read_request(const TfyArgs *args)
 {
-    const char *at = args->option[OPT_AT], *task = args->option[OPT_TASK], *value = args->option[OPT_SET_RESULT];
+    const char *at = args->option[OPT_AT], *value = args->option[OPT_SET_RESULT];
     json_error_t error;
     char *end = NULL;
     errno = 0;
@@ -22,19 +21,17 @@ static int read_request(const TfyArgs *args, json_t **out)
             tfy__say("a step is a number from 0, not '%.60s'; 'tfy timeline' and 'tfy inspect' show a run's steps", at);
         else
             tfy__say("fork needs --at STEP, the last step that the new run takes over");
-        return EXIT_USAGE;
+        return NULL;
     }
-    json_t *request = json_pack("{s:s,s:s,s:I}", "do", "fork", "run", args->words[0], "step", (json_int_t)step);
-    if (task) json_object_set_new(request, "task", json_string(task));
     json_t *result = value ? json_loads(value, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error) : NULL;
     if (value && !result) {
         tfy__say("--set-result takes a result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
-        json_decref(request);
-        return EXIT_USAGE;
+        return NULL;
     }
+    json_t *request = tfy__request_new(args, "fork");
+    json_object_set_new(request, "step", json_integer(step));
     if (result) json_object_set_new(request, "value", result);
-    *out = request;
-    return -1;
+    return request;
 }
 
 /* The once steps that the other run had begun and not finished. */
@@ -99,17 +96,12 @@ static int report(const TfyArgs *args, const char *run, bool live)
 
 static int fork_run(const TfyArgs *args)
 {
-    char error[TFY_ERROR_TEXT] = "", by[64], run[37] = "";
+    char error[TFY_ERROR_TEXT] = "", run[37] = "";
     bool live = false;
     const char *db_path = tfy__db_path(args);
-    json_t *request = NULL;
-    const int status = read_request(args, &request);
-    if (status >= 0) return status;
-    int code = tfy__owner_request(db_path, request, &live, run, error);
-    if (!live) {
-        tfy__own_name(by, sizeof by);
-        code = tfy__offline_request(db_path, request, by, run, error);
-    }
+    json_t *request = read_request(args);
+    if (!request) return EXIT_USAGE;
+    const int code = tfy__request_send(db_path, request, &live, run, error);
     json_decref(request);
     return code == TFY_OK ? report(args, run, live) : tfy__fail(tfy__exit_status(code), "%s", error);
 }

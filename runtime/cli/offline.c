@@ -3,7 +3,6 @@
 #include "cli/fork.h"
 #include "tfy.h"
 #include "value/buffer.h"
-#include "value/sys_memory.h"
 #include "wal/log.h"
 
 #include <stdio.h>
@@ -105,10 +104,7 @@ static int append(TfyLog *log, const Target *target, TfyRecordType type, json_t 
 {
     char *text = json_dumps(payload, JSON_COMPACT | JSON_ENCODE_ANY);
     const TfyLogRecord *record = target->record;
-    if (tfy__sys_starved() || !text) { /* what the payload was made of may not be all */
-        free(text);
-        return TFY_E_NOMEM;
-    }
+    if (!text) return TFY_E_NOMEM;
     int64_t lsn = tfy__log_append(log, target->task, type, record ? record->step : target->task->step,
                                   record ? record->point : 0, text, strlen(text));
     free(text);

@@ -11,7 +11,4 @@
  * the run's uuid, after a fork that of the new one. */
 int tfy__offline_request(const char *db_path, const json_t *request, const char *by, char run[37], char *error_text);
 
-/* Who asks: the name of the user. */
-void tfy__own_name(char *out, size_t size);
-
 #endif

@@ -541,11 +541,6 @@ int tfy__owner_request(const char *db_path, const json_t *request, bool *live, c
 {
     char line[4 * TFY_ERROR_TEXT];
     int code = TFY_E_IO;
-    if (tfy__sys_starved()) { /* parts of the request may be missing: it goes nowhere */
-        *live = true;
-        snprintf(error_text, TFY_ERROR_TEXT, "memory ran out; nothing was done");
-        return TFY_E_NOMEM;
-    }
     int fd = tfy__owner_connect(db_path, request);
     *live = fd >= 0;
     if (fd < 0) return TFY_E_ABSENT;

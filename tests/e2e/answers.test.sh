@@ -152,3 +152,13 @@ check "a no is Denied" printed_exactly "denied: drop was not approved"
 check "... and nothing was done" [ "$(wc -l <dropped)" = 1 ]
 run tfy replay last
 check "... and replays: 0 divergences" printed " 0 divergences, 0 effects performed"
+
+# JSON, in which they travel, has no place for other bytes: a task that cannot be named must not become the whole run.
+odd=$(printf '\377x')
+refused() { run "$@"; [ "$status" = 64 ] && grep -q "is not UTF-8" err; }
+run tfy run ask.tfy
+for words in "kill last --task $odd" "kill $odd" "approve $odd" "approve last --answer $odd" "signal last $odd" "signal last go --id $odd" "resolve $odd 1 --retry" "fork $odd --at 1" "fork last --at 1 --task $odd"; do
+    check "${words%% *}: what is not UTF-8 is refused: ${words#* }" refused tfy $words
+done
+run tfy approve last --yes
+check "... and the run is as it was" ended 0
