@@ -249,7 +249,12 @@ static int open_log(TfyLoop *loop, char *error_text)
         snprintf(loop->lock_path, len, "%s-tfy", options->db_path);
     }
     int fd = tfy__log_event_fd(loop->log);
-    if (fd >= 0 && tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) < 0) return TFY_E_IO;
+    const int64_t watch = fd >= 0 ? tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) : 0;
+    if (watch < 0) {
+        if (watch != TFY_E_NOMEM)
+            snprintf(error_text, TFY_ERROR_TEXT, "the log cannot be watched: %s", strerror(errno));
+        return (int)watch;
+    }
     if (loop->lock_path && loop->world.await_former && loop->world.await_former(loop->lock_path, 10000) < 0) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  "processes that the former owner of %s started are still being stopped; try again", options->db_path);
@@ -259,7 +264,7 @@ static int open_log(TfyLoop *loop, char *error_text)
 }
 
 /* The first record of this opening; whatever leaves the process comes behind it. */
-static int record_opened(TfyLoop *loop)
+static int record_opened(TfyLoop *loop, char *error_text)
 {
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}", (long long)tfy__log_epoch(loop->log),
@@ -268,14 +273,13 @@ static int record_opened(TfyLoop *loop)
                       ? TFY_E_NOMEM
                       : tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, out.data, out.len);
     tfy__buffer_free(&out);
+    if (lsn < 0 && lsn != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
     return lsn < 0 ? (int)lsn : 0;
 }
 
-/* error_text says that there is no memory, as long as nothing else goes wrong. */
-static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options, char *error_text)
+static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
-    snprintf(error_text, TFY_ERROR_TEXT, "there is not enough memory");
     if (!loop) return NULL;
     tfy__sys_watch_json();
     loop->program = program;
@@ -299,11 +303,14 @@ static int open_core(TfyLoop *loop, char *error_text)
     if (code >= 0) code = tfy__park_init(loop, error_text);
     if (code >= 0 && !loop->options.world) code = tfy__poller_check(error_text);
     if (code < 0) return code;
-    snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
     code = loop->world.poller->open(&loop->poller);
+    if (code < 0) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
+        return code;
+    }
     tfy__loop_clock(loop);
     loop->opened_ms = loop->now_ms;
-    return code < 0 ? code : tfy__activity_init(loop, error_text);
+    return tfy__activity_init(loop, error_text);
 }
 
 int tfy__explained(int code, char *error_text)
@@ -317,17 +324,18 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
     *out = NULL;
-    TfyLoop *loop = loop_new(program, options, error_text);
-    if (!loop) return TFY_E_NOMEM;
+    *error_text = '\0';
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
     int code = open_core(loop, error_text);
     if (code >= 0) code = open_root(loop, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
     if (code >= 0) code = open_log(loop, error_text);
-    if (code >= 0) code = record_opened(loop);
+    if (code >= 0) code = record_opened(loop, error_text);
     if (code < 0) {
         loop->failure = code;
         tfy_close(loop);
-        return code;
+        return tfy__explained(code, error_text);
     }
     *out = loop;
     return 0;
@@ -335,14 +343,15 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
 
 int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
-    TfyLoop *loop = loop_new(program, options, error_text);
-    if (!loop) return TFY_E_NOMEM;
+    *error_text = '\0';
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
     loop->replay_only = true;
     int code = open_core(loop, error_text);
     if (code < 0) {
         loop->failure = code;
         tfy_close(loop);
-        return code;
+        return tfy__explained(code, error_text);
     }
     *out = loop;
     return 0;

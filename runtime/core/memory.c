@@ -18,8 +18,8 @@
 /* What is still to be looked at, and shared objects that were seen. */
 typedef struct Measure {
     uint64_t bytes, enough; /* no need to go on beyond that */
-    const TfyObj **todo;
-    size_t todo_len, todo_cap;
+    const TfyObj **grey;
+    size_t grey_len, grey_cap;
     const TfyObj **seen; /* hash table, at most half full */
     size_t seen_len, seen_cap;
     bool failed; /* no memory: the answer is that all is well */
@@ -63,17 +63,17 @@ static void visit(Measure *m, const TfyType *type, TfyValue value)
     m->bytes += tfy__object_size(object);
     uint8_t kind = object->type->kind;
     if (kind == TFY_STRING || kind == TFY_BYTES || kind == TFY_JSON || kind == TFY_BOX) return;
-    if (m->todo_len == m->todo_cap) {
-        size_t cap = m->todo_cap ? m->todo_cap * 2 : 256;
-        const TfyObj **todo = realloc(m->todo, cap * sizeof *todo);
-        if (!todo) {
+    if (m->grey_len == m->grey_cap) {
+        size_t cap = m->grey_cap ? m->grey_cap * 2 : 256;
+        const TfyObj **grey = realloc(m->grey, cap * sizeof *grey);
+        if (!grey) {
             m->failed = true;
             return;
         }
-        m->todo = todo;
-        m->todo_cap = cap;
+        m->grey = grey;
+        m->grey_cap = cap;
     }
-    m->todo[m->todo_len++] = object;
+    m->grey[m->grey_len++] = object;
 }
 
 static void visit_fields(Measure *m, const TfyObj *object, const TfyField *fields, uint32_t count)
@@ -103,7 +103,7 @@ static void visit_inside(Measure *m, const TfyObj *object)
 
 static void follow(Measure *m)
 {
-    while (m->todo_len && !m->failed && m->bytes <= m->enough) visit_inside(m, m->todo[--m->todo_len]);
+    while (m->grey_len && !m->failed && m->bytes <= m->enough) visit_inside(m, m->grey[--m->grey_len]);
 }
 
 static void measure_frame(Measure *m, const TfyFrame *frame)
@@ -132,7 +132,7 @@ static bool is_over(const Cold *cold, uint64_t limit)
     }
     if (cold->answer_type) visit(&m, cold->answer_type, task->result);
     follow(&m);
-    free(m.todo);
+    free(m.grey);
     free(m.seen);
     return !m.failed && m.bytes > limit;
 }
@@ -144,7 +144,7 @@ static bool folded_is_over(const TfyLoop *loop, const Folded *folded, uint64_t l
     Measure m = {.enough = limit};
     for (uint32_t i = 0; i < point->live_count; i++) visit(&m, point->live[i].type, values[i]);
     follow(&m);
-    free(m.todo);
+    free(m.grey);
     free(m.seen);
     return !m.failed && m.bytes > limit;
 }

@@ -118,7 +118,7 @@ void tfy__canvas_take_turn(TfyCanvasJob *job, void (*begin)(TfyCanvasJob *job))
 {
     Canvas *canvas = canvas_of(job->call->loop);
     if (!canvas) {
-        tfy__canvas_error(job, ENOMEM, "memory ran out");
+        tfy__call_starved(tfy__canvas_leave(job));
         return;
     }
     job->begin = begin;
@@ -256,7 +256,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
     TfyCanvasJob *job = tfy__sys_calloc(1, sizeof *job);
     const char *below = path ? tfy__path_below(call->loop, path) : ".";
     if (!job) {
-        tfy__call_tool_error(call, ENOMEM, "memory ran out");
+        tfy__call_starved(call);
         return NULL;
     }
     job->call = call;
@@ -264,7 +264,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
     call->state = job;
     job->path = below ? tfy__sys_strdup(below) : tfy__sys_strdup(((const TfyString *)path)->bytes);
     if (!job->path || !fill_env(job)) {
-        tfy__canvas_error(job, ENOMEM, "memory ran out");
+        tfy__call_starved(tfy__canvas_leave(job));
         return NULL;
     }
     int error = below ? path ? tidy_path(job->path) : 0 : EXDEV;

@@ -161,7 +161,7 @@ static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
                  tfy__canvas_add_env(job, "GIT_COMMITTER_NAME=Tiffany") &&
                  tfy__canvas_add_env(job, "GIT_COMMITTER_EMAIL=tiffany@localhost"));
     if (!fits) {
-        tfy__canvas_error(job, ENOMEM, "memory ran out");
+        tfy__call_starved(tfy__canvas_leave(job));
         return;
     }
     job->named = true;
@@ -259,7 +259,7 @@ static void commit_start(TfyCall *call)
     }
     fill_message(job, message);
     if (!job->trailer || job->text.failed) {
-        tfy__canvas_error(job, ENOMEM, "memory ran out");
+        tfy__call_starved(tfy__canvas_leave(job));
         return;
     }
     snprintf(job->branch, sizeof job->branch, "tiffany/feature/%.*s", RUN_DIGITS, tfy__run_uuid(call->task));

@@ -322,7 +322,7 @@ void tfy__net_dial(TfyNet *net, TfyCall *call)
 {
     Dial *dial = tfy__sys_calloc(1, sizeof *dial);
     if (!dial) {
-        tfy__call_tool_error(call, ENOMEM, "cannot %s: %s", call->tool->name, strerror(ENOMEM));
+        tfy__call_starved(call);
         return;
     }
     *dial = (Dial){.net = net, .call = call, .listens = call->tool->family == TFY_F_LISTEN, .fd = -1};

@@ -86,13 +86,17 @@ typedef struct Work {
 static inline void begin_work(TfyLog *log, Work *work)
 {
     static uint8_t runs;
+    char text[200], uuid[37];
     *work = (Work){.run = {.program = tfy__log_program(log, (const uint8_t[16]){9}, "0.1.0", "source", "{}"),
                            .uuid = {1, 2, 3, 4, [15] = runs++}}};
     work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
     work->run.root = work->root.tid;
     assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
     tfy__log_add_task(log, &work->root);
-    assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, "{\"workflow\":\"main\"}", 19) > 0);
+    tfy__uuid_text(work->run.uuid, uuid);
+    const int len = snprintf(text, sizeof text, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"main\"}",
+                             uuid, (long long)work->root.tid);
+    assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, text, (size_t)len) > 0);
 }
 
 static inline int append_some(TfyLog *log, Work *work, int count)

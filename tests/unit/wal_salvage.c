@@ -3,22 +3,6 @@
 #include "wal/salvage.h"
 #include "wal/verify.h"
 
-/* Its first record says which run it begins: that is what salvage goes by. */
-static void begin_run(TfyLog *log, Work *work, uint8_t number)
-{
-    char text[200], uuid[37];
-    *work = (Work){.run = {.program = tfy__log_program(log, (const uint8_t[16]){9}, "0.1.0", "source", "{}"),
-                           .uuid = {1, 2, 3, 4, [15] = number}}};
-    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
-    work->run.root = work->root.tid;
-    assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
-    tfy__log_add_task(log, &work->root);
-    tfy__uuid_text(work->run.uuid, uuid);
-    const int len = snprintf(text, sizeof text, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":\"main\"}",
-                             uuid, (long long)work->root.tid);
-    assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, text, (size_t)len) > 0);
-}
-
 static void end_run(TfyLog *log, Work *work)
 {
     static const char done[] = "{\"ok\":true}";
@@ -39,7 +23,7 @@ static void test_odd_one(void **state)
     assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
     for (int i = 0; i < 3; i++) {
         Work work;
-        begin_run(log, &work, (uint8_t)i);
+        begin_work(log, &work);
         append_some(log, &work, 3);
         if (i == 1) assert_true(tfy__log_append(log, &work.root, TFY_R_MOVED, 3, 0, "{\"from\":\"?\"}", 12) > 0);
         end_run(log, &work);
