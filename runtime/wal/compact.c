@@ -314,7 +314,7 @@ static int drop(Walk *walk, const TfyLogRecord *record)
     if (!walk->hole) walk->hole_chain = walk->above_gapped ? walk->above_chain : record->chain;
     walk->hole = true;
     c->run->records++;
-    c->run->bytes += record->payload_len + TFY_GC_RECORD_BYTES;
+    c->run->bytes += tfy__gc_record_bytes(record);
     return walk->apply ? tfy__gc_delete_record(c->gc, record) : 0;
 }
 

@@ -132,18 +132,52 @@ int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void 
     return code;
 }
 
+/* ---- measuring ---- */
+
+/* An integer of a row: zero and one are said by its type alone. */
+static int64_t int_bytes(int64_t value)
+{
+    static const int64_t limits[] = {INT8_MAX, INT16_MAX, (1 << 23) - 1, INT32_MAX, (INT64_C(1) << 47) - 1};
+    static const int64_t bytes[] = {1, 2, 3, 4, 6, 8};
+    const int64_t size = value < 0 ? ~value : value;
+    int i = 0;
+    if (value == 0 || value == 1) return 0;
+    while (i < 5 && size > limits[i]) i++;
+    return bytes[i];
+}
+
+static int64_t varint_bytes(int64_t value)
+{
+    int64_t bytes = 1;
+    while (value >>= 7) bytes++;
+    return bytes;
+}
+
+/* A cell of the table: how long it is, its number, the types of ten columns, what they hold (a text's type says its length); and where it is
+ * in its page. */
+int64_t tfy__gc_record_bytes(const TfyLogRecord *record)
+{
+    const int64_t text = record->payload_len, types = 1 + 9 + varint_bytes(13 + 2 * text);
+    const int64_t row = types + text + int_bytes(record->tid) + int_bytes(record->prev) + int_bytes(record->v) +
+                        int_bytes(record->ts_ms) + int_bytes(record->type) + int_bytes(record->step) +
+                        int_bytes(record->point) + int_bytes((int64_t)record->chain);
+    return varint_bytes(row) + varint_bytes(record->lsn) + row + 2;
+}
+
 static int measure_record(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
 {
     (void)gap;
     TfyGcRun *run = state;
     run->records++;
-    run->bytes += record->payload_len + TFY_GC_RECORD_BYTES;
+    run->bytes += tfy__gc_record_bytes(record);
     return 0;
 }
 
 static int measure_run(Gc *gc, TfyGcRun *run)
 {
+    enum { RUN_BYTES = 80, TASK_BYTES = 60 }; /* of their rows and what indexes say of them, about */
     int code = list_tids(gc, run->run.id);
+    run->bytes = RUN_BYTES + (int64_t)gc->tid_count * TASK_BYTES;
     for (size_t i = 0; !code && i < gc->tid_count; i++)
         code = tfy__gc_walk(gc, &run->run, gc->tids[i], measure_record, run);
     return code;

@@ -7,8 +7,6 @@
 #include "gc.h"
 #include "log_state.h"
 
-enum { TFY_GC_RECORD_BYTES = 48 }; /* that a record needs beside its payload, about */
-
 typedef struct Gc {
     const char *path;
     const TfyGcOptions *options;
@@ -26,6 +24,9 @@ typedef struct Gc {
 
 /* Sees a record; `gap` is the one it stands behind, or NULL. Not 0 ends the walk with that. The payload is the store's. */
 typedef int TfyGcSee(void *state, const TfyLogRecord *record, const TfyStoreGap *gap);
+
+/* What a record takes up in the file, but for the part of a page that stays empty. */
+int64_t tfy__gc_record_bytes(const TfyLogRecord *record);
 
 /* Each record of a task of the run, from its newest to its first. */
 int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void *state);

@@ -65,6 +65,24 @@ check "the database is used on" ended 0
 run tfy verify
 check "... and sound" ended 0
 
+# What would go is measured, not guessed.
+cat >clock.tfy <<'END'
+workflow main() -> int {
+    for i in 0..6000 {
+        let time = yield now()
+        assert time > time - 1s
+    }
+    return 1
+}
+END
+run tfy run clock.tfy
+bytes() { sed -n "s/.*\"bytes_$1\": *\(-*[0-9]*\).*/\1/p" out; }
+run tfy gc --keep 0 --dry-run --json
+then=$(bytes after)
+run tfy gc --keep 0 --json
+missed=$(($(bytes after) - then))
+check "--dry-run says how much the database needs then: $then, in truth $(bytes after)" [ "${missed#-}" -lt 32000 ]
+
 # Killed around each commit: what is there is sound, the archive has all that is gone, and the next gc finishes it.
 killed()
 {
