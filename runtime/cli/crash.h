@@ -2,7 +2,8 @@
  *
  * A trial runs a program in a fresh directory, kills it at a chosen place, takes its run up again until it has ended, and compares all that
  * can be seen with one undisturbed run: result, history, output, effects outside, replay, processes left behind. crash_process.c runs
- * commands, crash_history.c reads databases with SQL as a stranger would, crash_calls.c the record of calls, crash_trial.c is one trial.
+ * commands, crash_history.c reads databases with SQL as a stranger would, crash_calls.c the record of calls, crash_files.c the files that
+ * tools left, crash_trial.c is one trial.
  * Whoever uses it goes through the places. Want of memory ends the process with a message (crash_die). */
 #ifndef TFY_CLI_CRASH_H
 #define TFY_CLI_CRASH_H
@@ -16,6 +17,8 @@
 #define WORDS_MAX  64
 #define HELD       75 /* exit status: held, or waiting for people */
 
+enum { CRASH_SHORT_UUID = 13 }; /* the least that shortened names have of a run's uuid */
+
 /* What is tried. */
 typedef struct Case {
     const char *name;    /* of the program, in messages and results */
@@ -23,7 +26,8 @@ typedef struct Case {
     const char *tfy;     /* the command, absolute */
     const char *scratch; /* where trials get their directories */
     const char *setup;   /* shell command that fills a trial's root, or NULL */
-    const char *effects; /* shell command that prints what was done outside, or NULL */
+    const char *effects; /* shell command that prints what was done outside; NULL: the files in a trial's root are that */
+    const char *varying; /* of them, those that are only looked for, as crash_files_varying() gives them; or NULL */
     const char *ledger;  /* file in a trial's root where once tools write a line "done KEY RESULT …"; or NULL */
     bool
         rehearsed; /* the runtime itself writes down what was called (core/rehearse.h); answers: where it takes the answers
@@ -43,9 +47,9 @@ typedef struct Outcome {
     int status;    /* exit status of the last process */
     char *history; /* normalised, a line per record */
     char *output;  /* of `tfy output` */
-    char *effects; /* what --effects printed, normalised */
-    char *value;   /* the result as JSON, or NULL */
-    char *printed; /* the line that a finished run prints behind its output, or NULL */
+    char *effects; /* what was done outside, normalised */
+    char *value;   /* the result as JSON, normalised, or NULL */
+    char *printed; /* the line that a finished run prints behind its output, normalised, or NULL */
     long long us;  /* time that the first process took */
     char *uuid;    /* of the run */
     char *calls;   /* once calls, each a line, in any order; with Case.rehearsed */
@@ -115,6 +119,8 @@ bool crash_history_doubt(const char *db, Doubt *doubt);
 bool crash_history_same(const char *a, const char *b);
 /* Run uuids and commit hashes become fixed words. Frees text. */
 char *crash_normal_text(char *text, const char *run_uuid);
+/* How much of the run's uuid stands at text, before end: all of it, or the beginning that shortened names have; 0: none. */
+size_t crash_uuid_len(const char *text, const char *end, const char *run_uuid);
 char *crash_history_uuid(const char *db);
 /* NULL, or what is wrong with the file. */
 char *crash_history_damage(const char *db);
@@ -130,6 +136,15 @@ CallState crash_call_state(const char *dir, const char *key, char **result);
 char *crash_calls_text(const char *dir, const char *run_uuid);
 /* NULL, or the key of a once call that began again though nothing had said that it might. */
 char *crash_calls_twice(const char *dir);
+
+/* ---- crash_files.c ---- */
+
+/* The files below root, .git left out, a line each: name, tab, size and sum of what is in it. */
+char *crash_files_text(const char *root, const char *run_uuid);
+/* The names in two such texts whose files differ, each between newlines. NULL: the names themselves differ. */
+char *crash_files_varying(const char *a, const char *b);
+/* Leaves nothing of these files but their names. Frees text. */
+char *crash_files_mask(char *text, const char *names);
 
 /* ---- crash_trial.c ---- */
 

@@ -12,8 +12,6 @@
 #include "cli/crash.h"
 #include "wal/record.h"
 
-enum { SHORT_UUID = 13 };
-
 static const char newest_run[] = "(SELECT max(id) FROM run)";
 
 static sqlite3 *open_db(const char *db)
@@ -111,20 +109,20 @@ static size_t hash_len(const char *begin, const char *text)
     return (len == 40 || len == 12) && !isalnum((unsigned char)text[len]) ? len : 0;
 }
 
-/* How much of the run's uuid stands at text: all of it, or the beginning that shortened names have; 0: none. */
-static size_t uuid_len(const char *text, const char *uuid)
+size_t crash_uuid_len(const char *text, const char *end, const char *run_uuid)
 {
     size_t len = 0;
-    while (uuid && uuid[len] && text[len] == uuid[len]) len++;
-    return len >= SHORT_UUID ? len : 0;
+    while (run_uuid && run_uuid[len] && text + len < end && text[len] == run_uuid[len]) len++;
+    return len >= CRASH_SHORT_UUID ? len : 0;
 }
 
 char *crash_normal_text(char *text, const char *run_uuid)
 {
     char *out = malloc(strlen(text) + 1), *to = out;
     if (!out) crash_die("memory ran out");
-    for (const char *at = text; *at;) {
-        const size_t hash = hash_len(text, at), uuid = uuid_len(at, run_uuid);
+    const char *const end = text + strlen(text);
+    for (const char *at = text; at < end;) {
+        const size_t hash = hash_len(text, at), uuid = crash_uuid_len(at, end, run_uuid);
         if (uuid || hash)
             to = stpcpy(to, uuid ? "RUN" : "SHA");
         else
@@ -242,6 +240,7 @@ char *crash_history_text(const char *db, char **value)
     sqlite3_close(handle);
     char *uuid = crash_history_uuid(db);
     text = crash_normal_text(text, uuid);
+    if (*value) *value = crash_normal_text(*value, uuid);
     free(uuid);
     return text;
 }

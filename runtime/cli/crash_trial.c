@@ -254,14 +254,25 @@ static char *sorted(const char *text)
     return out;
 }
 
+static char *effects_text(Trial *trial, const char *uuid)
+{
+    const Case *the = trial->the;
+    if (the->effects) {
+        shell(trial, the->effects, "effects");
+        return crash_normal_text(crash_file_text(trial->dir, "effects"), uuid);
+    }
+    char *root = crash_text("%s/root", trial->dir), *text = crash_files_text(root, uuid);
+    free(root);
+    return the->varying ? crash_files_mask(text, the->varying) : text;
+}
+
 static void collect(Trial *trial, Outcome *outcome)
 {
     outcome->history = crash_history_text(trial->db, &outcome->value);
     tool(trial, (const char *const[]){"output", "last", NULL}, "output");
     char *uuid = crash_history_uuid(trial->db);
     outcome->output = crash_file_text(trial->dir, "output");
-    if (trial->the->effects) shell(trial, trial->the->effects, "effects");
-    outcome->effects = crash_normal_text(crash_file_text(trial->dir, "effects"), uuid);
+    outcome->effects = effects_text(trial, uuid);
     outcome->uuid = uuid;
     outcome->counts = crash_file_text(trial->dir, "counts");
     if (trial->the->rehearsed) outcome->calls = crash_calls_text(trial->dir, uuid);
@@ -307,18 +318,28 @@ static void check_twice(Trial *trial)
     free(twice);
 }
 
+/* Is that the line that says the result? */
+static bool is_result(const char *line, size_t len, const char *uuid, const char *printed)
+{
+    if (!printed) return false;
+    char *text = crash_normal_text(crash_text("%.*s", (int)len, line), uuid);
+    const bool same = strcmp(text, printed) == 0;
+    free(text);
+    return same;
+}
+
 /* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the result, at most once. */
-static void check_printed(Trial *trial, const char *output, const char *printed)
+static void check_printed(Trial *trial, const Outcome *outcome, const char *printed)
 {
     char *out = crash_file_text(trial->dir, "out");
-    const char *logged = output;
+    const char *logged = outcome->output;
     for (char *line = out; *line;) {
         const size_t len = strcspn(line, "\n");
         while (*logged && (strcspn(logged, "\n") != len || strncmp(logged, line, len) != 0))
             logged += strcspn(logged, "\n"), logged += *logged == '\n';
-        const bool is_result = printed && strlen(printed) == len && strncmp(printed, line, len) == 0;
-        if (!*logged && !(is_result && !line[len + (line[len] == '\n')])) {
-            complain_texts(trial, "a line was printed twice, out of order, or without a record:", output, out);
+        const bool is_last = !line[len + (line[len] == '\n')];
+        if (!*logged && !(is_last && is_result(line, len, outcome->uuid, printed))) {
+            complain_texts(trial, "a line was printed twice, out of order, or without a record:", outcome->output, out);
             break;
         }
         logged += strcspn(logged, "\n"), logged += *logged == '\n';
@@ -372,7 +393,7 @@ static void check(Trial *trial, const Outcome *reference, int status)
         free(what);
     }
     compare(trial, reference, &outcome);
-    check_printed(trial, outcome.output, reference->printed);
+    check_printed(trial, &outcome, reference->printed);
     check_replay(trial);
     check_export(trial);
     check_twice(trial);
@@ -412,9 +433,9 @@ char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answe
     } else {
         collect(&trial, outcome);
         char *printed = crash_file_text(trial.dir, "out");
-        if (outcome->value) outcome->printed = last_line(printed);
+        if (outcome->value) outcome->printed = crash_normal_text(last_line(printed), outcome->uuid);
         free(printed);
-        check_printed(&trial, outcome->output, outcome->printed);
+        check_printed(&trial, outcome, outcome->printed);
         check_replay(&trial);
         check_twice(&trial);
         if (answers) crash_answers_write(trial.db, answers);

@@ -75,6 +75,30 @@ tool add() -> string idempotent = exec ["sh", "-c", "echo x >>notes; wc -l <note
 workflow main() -> string { return yield add() }
 END
 mkdir project && echo x >project/notes
+# Each trial has keys of its own, and the time of its own; neither is a difference. A further line is one, and so is a further file.
+cat >stamps.tfy <<'END'
+tool mark(n: int) -> string idempotent = exec ["sh", "-c", "date +%s.%N >stamp; echo $TFY_KEY >key-$0; echo $TFY_KEY", "${n}"]
+tool twice(n: int) -> string idempotent = exec ["sh", "-c", "date +%s.%N >stamp; echo $TFY_KEY | tee -a keys", "${n}"]
+tool odd() -> string idempotent = exec ["mktemp", "odd.XXXXXX"]
+workflow main(how: string) -> string {
+    let a = yield mark(1)
+    let b = number_of(how)
+    if b == 1 { yield twice(2) }
+    if b == 2 { yield odd() }
+    return "${a.trim()} ${how}"
+}
+fn number_of(how: string) -> int {
+    return if how == "twice" { 1 } else if how == "odd" { 2 } else { 0 }
+}
+END
+run tfy crashtest stamps.tfy --real --how well
+check "keys and times are no differences" ended 0 "so only their names are compared"
+check "... a file that no two runs leave alike is named" grep -qx './stamp' err
+run tfy crashtest stamps.tfy --real --how twice
+check "a key written down twice is one" ended 1
+check "... named with its file" printed "./keys"
+run tfy crashtest stamps.tfy --real --how odd
+check "files with names of their own cannot be compared" ended 65 "leave different files"
 run tfy crashtest counts.tfy --real --copy project
 check "a tool that is no repeatable one is found" ended 1
 check "with its effects" printed "the effects differ:"
