@@ -26,13 +26,11 @@ typedef struct Case {
     const char *tfy;     /* the command, absolute */
     const char *scratch; /* where trials get their directories */
     const char *setup;   /* shell command that fills a trial's root, or NULL */
-    const char *effects; /* shell command that prints what was done outside; NULL: the files in a trial's root are that */
+    const char *effects; /* shell command that prints what was done outside; NULL: the files in the root */
     const char *varying; /* of them, those that are only looked for, as crash_files_varying() gives them; or NULL */
     const char *ledger;  /* file in a trial's root where once tools write a line "done KEY RESULT …"; or NULL */
-    bool
-        rehearsed; /* the runtime itself writes down what was called (core/rehearse.h); answers: where it takes the answers
-                          * from, or NULL: tools are real */
-    const char *answers;
+    bool rehearsed;      /* the runtime itself writes down what was called (core/rehearse.h) */
+    const char *answers; /* … and takes the answers from there; NULL: tools are real */
     const char *results; /* file of results: trials named there as passed are skipped, others are appended; or NULL */
     const char *const *args;  /* parameters and options for `run`, NULL-terminated */
     const char *const *again; /* options for `resume`, NULL-terminated */
@@ -58,11 +56,11 @@ typedef struct Outcome {
 
 /* Where processes are killed: what TFY_TEST_KILL says, or what a tracer is told. */
 typedef struct Kill {
-    const char *kind;          /* "before", "after", "checkpoint", "point", or a place the tracer knows; NULL: nowhere */
-    const char *const *tracer; /* words before the program's own, NULL-terminated; it kills the program, and ends like it; or NULL */
+    const char *kind; /* "before", "after", "checkpoint", "point", or a place the tracer knows; NULL: nowhere */
+    const char *const *tracer; /* words before the program's own, NULL-terminated: it kills it; or NULL */
     bool in_line;              /* commits on the loop's own thread */
-    int count;          /* the n-th */
-    long long after_us; /* not 0: from outside, so long after the start */
+    int count;                 /* the n-th */
+    long long after_us;        /* not 0: from outside, so long after the start */
 } Kill;
 
 /* A record in doubt: the newest record of its task is InDoubt. */
