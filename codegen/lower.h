@@ -101,7 +101,8 @@ const char *lower_unique_name(Lower *l, const char *name, uint32_t id);
 Point *lower_point(Lower *l, AskKind ask, const char *label, const char *kind, const char *callee);
 uint64_t lower_origin(const Lower *l);       /* of the statement under way, without its blocks */
 uint64_t lower_whole_origin(const Lower *l); /* with them, but for a finally */
-uint64_t lower_asks(const Lower *l, const char *kind, const char *what); /* … and of what is asked for and stands around it */
+/* … and of what is asked for and stands around it. */
+uint64_t lower_asks(const Lower *l, const char *kind, const char *what);
 /* What follows stands within this part of the statement; answers l->around, to be put back behind it. */
 uint64_t lower_enter(Lower *l, const char *what);
 

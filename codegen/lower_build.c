@@ -183,8 +183,8 @@ void lower_keep_end(Lower *l, uint32_t from)
 
 Var *lower_hidden(Lower *l, const Type *type, const char *name)
 {
-    Var *var = machine_var(l->routine, VAR_HIDDEN, type, machine_rep(type),
-                           lower_unique_name(l, name, l->routine->var_count));
+    Var *var =
+        machine_var(l->routine, VAR_HIDDEN, type, machine_rep(type), lower_unique_name(l, name, l->routine->var_count));
     var->made = name;
     if (l->routine->kind == ROUTINE_WORKFLOW) var->origin = lower_origin(l);
     return var;

@@ -145,9 +145,9 @@ void lower_unwind(Lower *l, Val *height)
 
 typedef struct Group {
     const Expr *e;
-    Var *handles;  /* list of the tasks */
-    MBlock *outer; /* where errors go behind the group */
-    MBlock *early; /* … and where they arrive in it */
+    Var *handles;    /* list of the tasks */
+    MBlock *outer;   /* where errors go behind the group */
+    MBlock *early;   /* … and where they arrive in it */
     uint64_t around; /* what stands around the group itself */
 } Group;
 

@@ -38,8 +38,7 @@ static void open_loop(Lower *l, Loop *loop, const char *kind)
     Term *term = lower_end_block(l, TERM_FUEL);
     term->to = machine_block(l->routine);
     term->landing = l->landing;
-    if (l->routine->kind == ROUTINE_WORKFLOW)
-        term->point = lower_point(l, ASK_FUEL, NULL, "loop", kind);
+    if (l->routine->kind == ROUTINE_WORKFLOW) term->point = lower_point(l, ASK_FUEL, NULL, "loop", kind);
     lower_begin(l, term->to);
     l->scope = &loop->scope;
 }

@@ -18,7 +18,7 @@ typedef struct Question {
     TfyCompat *compat;
     uint32_t *live; /* per old point: tasks that stand there */
     uint32_t runs;  /* unfinished ones of the old program */
-    json_t *stuck;  /* array: {"run", "reason"} of those that begin at a snapshot which the new program cannot take up */
+    json_t *stuck; /* array: {"run", "reason"} of those that begin at a snapshot which the new program cannot take up */
 } Question;
 
 static const char *const VERDICTS[] = {[TFY_SAME] = "same", [TFY_MAPPED] = "mapped", [TFY_REFUSED] = "refused"};
@@ -134,7 +134,8 @@ static int count_live(Question *question)
         if (history && strcmp(history->program_layout, question->layout[0]) == 0) {
             question->runs++;
             count_tasks(question, history);
-            if ((code = try_snapshot(question, history))) snprintf(error, sizeof error, "a snapshot cannot be compared");
+            if ((code = try_snapshot(question, history)))
+                snprintf(error, sizeof error, "a snapshot cannot be compared");
         }
         tfy__history_free(history);
         free(names[i]);

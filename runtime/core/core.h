@@ -1020,7 +1020,7 @@ int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const Tf
 /* fork.c: runs that began as a copy of another one's records */
 /* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are counted from. False: no memory. */
 bool tfy__fork_begin(Run *run, const json_t *begin, int64_t first);
-uint64_t tfy__fork_seed(const Cold *cold);                 /* of the task's next random number */
+uint64_t tfy__fork_seed(const Cold *cold); /* of the task's next random number */
 
 /* snapshot.c, snapshot_restore.c and ended.c */
 int tfy__snapshot_init(TfyLoop *loop, char *error_text);

@@ -31,7 +31,7 @@ typedef struct TfyWitness {
     int64_t epoch;     /* the opening that wrote it */
     int64_t lsn;       /* the newest synced record */
     TfyWalPlace place; /* where in the -wal file its transaction ends */
-    bool failed;       /* a sync failed after that, or may have (the other slot is torn): nobody knows what the disk holds until all was written again */
+    bool failed;       /* a sync failed after that, or may have (the other slot is torn): all has to be written again */
 } TfyWitness;
 
 /* From the file's descriptor. TFY_E_ABSENT: no slot is valid. */

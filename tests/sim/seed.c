@@ -333,7 +333,7 @@ static bool can_run(void)
 static bool move_on(void)
 {
     if (!sim_net_awake()) sim_check_waiting(sim.loop); /* with a full disk it may be */
-    if (sim_events_wait_for_turns()) return true; /* a turn passes */
+    if (sim_events_wait_for_turns()) return true;      /* a turn passes */
     if (sim.plan.still && !tfy__log_full(sim.loop->log) && (people_look(true) || people_look(false))) return true;
     int64_t timer_ns = tfy__timers_next(&sim.loop->timers), event_ns = sim_next_event_ns();
     if (timer_ns != INT64_MAX) timer_ns += sim.boot_ns - 1000000000;
