@@ -2,8 +2,9 @@
  * taken up again until it ends, and compared with an undisturbed run.
  *
  * The first run is a real one, and gives the answers of the others, unless those are to be real too. The second is made like the trials and
- * is what they are compared with; it also says how many places there are. The third shows whether two undisturbed runs are the same at all:
- * where tasks race, only results and effects are compared. */
+ * is what they are compared with; it also says how many places there are. The third, which commits on
+ * a thread like those that take a run up again, shows whether two undisturbed runs are the same at all: where tasks race, only results and
+ * effects are compared. */
 #include <ctype.h>
 #include <errno.h>
 #include <ftw.h>
@@ -180,9 +181,9 @@ static void describe(CrashTest *test)
 }
 
 /* One undisturbed run. False after a message. */
-static bool undisturbed(CrashTest *test, Outcome *outcome, const char *which, const char *answers)
+static bool undisturbed(CrashTest *test, Outcome *outcome, const char *which, const char *answers, bool in_line)
 {
-    char *why = crash_trial_reference(&test->trial, outcome, answers);
+    char *why = crash_trial_reference(&test->trial, outcome, answers, in_line);
     if (!why) return true;
     tfy__say("%s of %s cannot be compared with: %s%s", which, test->name, why,
              outcome->status == EXIT_WAITING
@@ -232,10 +233,10 @@ static bool rehearse(CrashTest *test)
 {
     const bool real = test->args->option[OPT_REAL] != NULL;
     Outcome first = {0}, third = {0};
-    bool good = undisturbed(test, &first, "a first run", test->answers);
+    bool good = undisturbed(test, &first, "a first run", test->answers, true);
     if (good && !real) test->trial.answers = test->answers;
-    good = good && undisturbed(test, &test->reference, "a second run", NULL) &&
-           undisturbed(test, &third, "a third run", NULL);
+    good = good && undisturbed(test, &test->reference, "a second run", NULL, true) &&
+           undisturbed(test, &third, "a third run", NULL, false);
     if (good && (test->reference.status != third.status || !same_text(test->reference.value, third.value))) {
         tfy__say(
             "two undisturbed runs of %s already come to different ends (%s and %s): there is nothing to compare with",

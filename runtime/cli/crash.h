@@ -146,8 +146,9 @@ char *crash_files_mask(char *text, const char *names);
 
 /* ---- crash_trial.c ---- */
 
-/* One undisturbed run. NULL, or why it cannot be compared with (the caller frees it). answers: file to write its answers to, or NULL. */
-char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers);
+/* One undisturbed run. NULL, or why it cannot be compared with (the caller frees it). answers: file to write its answers to, or NULL. in_line:
+ * it commits on the loop's own thread, as the process of a trial that is killed does, and not like those that take its run up again. */
+char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers, bool in_line);
 void crash_trial_outcome_free(Outcome *outcome);
 /* One trial; says into out what is wrong. second: kills the first resume. */
 Verdict crash_trial_run(const Case *the, const Outcome *reference, const char *id, const Kill *first,

@@ -411,7 +411,7 @@ static char *last_line(const char *text)
     return crash_text("%.*s", (int)(len - from), text + from);
 }
 
-char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers)
+char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers, bool in_line)
 {
     Trial trial;
     char *said = NULL, *why = NULL;
@@ -421,7 +421,7 @@ char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answe
     begin(&trial, the, "undisturbed", out);
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    const Kill nowhere = {.kind = "count", .in_line = true};
+    const Kill nowhere = {.kind = "count", .in_line = in_line};
     *outcome = (Outcome){.status = launch(&trial, "run", the->rehearsed ? &nowhere : NULL)};
     clock_gettime(CLOCK_MONOTONIC, &to);
     outcome->us = (to.tv_sec - from.tv_sec) * 1000000LL + (to.tv_nsec - from.tv_nsec) / 1000 + 1;

@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     crash_become_subreaper();
     if (work.the.results) work.done = crash_file_text("", work.the.results);
-    char *why = crash_trial_reference(&work.the, &work.reference, NULL);
+    char *why = crash_trial_reference(&work.the, &work.reference, NULL, true);
     if (why) crash_die("the undisturbed run of %s is not as it should be: %s", work.the.name, why);
     go_through(&work);
     if (work.skipped) printf("%d trials had passed before\n", work.skipped);
