@@ -866,7 +866,8 @@ void tfy__undo_drop_all(TfyTask *task);
 void tfy__step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
 void tfy__step_queue(Pending *pending);                  /* advance it in the next turn's work */
 void tfy__step_cancel(Cold *cold);                       /* aborts the step under way and frees it */
-void tfy__step_synced(TfyLoop *loop);                    /* the durable lsn moved */
+void tfy__step_synced(TfyLoop *loop);                    /* begins steps that waited for the disk, so many in one go */
+bool tfy__step_is_synced(const TfyLoop *loop);           /* one of them could */
 void tfy__step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
 void tfy__step_raise(Pending *pending);                  /* final: task->error is set */
 Pending *tfy__step_new(TfyTask *task, const TfySite *site);

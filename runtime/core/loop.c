@@ -469,7 +469,7 @@ static void wake_durable(TfyLoop *loop)
 
 static bool ready(const TfyLoop *loop)
 {
-    return loop->ring_head != loop->ring_tail || loop->policy_count;
+    return loop->ring_head != loop->ring_tail || loop->policy_count || tfy__step_is_synced(loop);
 }
 
 static bool all_durable(const TfyLoop *loop)

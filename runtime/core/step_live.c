@@ -5,7 +5,10 @@
 #include "rehearse.h"
 #include "step.h"
 
-enum { SLACK_MS = 1000 }; /* the wall clock and the monotonic one are not read at the same moment */
+enum {
+    SLACK_MS = 1000, /* the wall clock and the monotonic one are not read at the same moment */
+    SYNCED_STEPS = 256,
+};
 
 void tfy__step_wait_sync(Pending *pending)
 {
@@ -166,10 +169,15 @@ static void start_call(Pending *pending)
         tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
 }
 
+bool tfy__step_is_synced(const TfyLoop *loop)
+{
+    return loop->sync_first && loop->sync_first->sync_lsn <= tfy__log_durable(loop->log);
+}
+
+/* What a commit let go on is done in several turns, so that the writer has the records of the first ones while the loop is at the others. */
 void tfy__step_synced(TfyLoop *loop)
 {
-    int64_t durable = tfy__log_durable(loop->log);
-    while (loop->sync_first && loop->sync_first->sync_lsn <= durable) {
+    for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
         Pending *pending = loop->sync_first;
         loop->sync_first = pending->sync_next;
         if (!loop->sync_first) loop->sync_last = NULL;
