@@ -176,17 +176,37 @@ static int put_task(TfyStore *store, TfyStoreTask *task, bool birth)
     return store->ops->put_task(store, task, birth);
 }
 
-static int put_record(TfyStore *store, TfyLogRecord *record)
+/* Records that follow one another, until they are put. */
+typedef struct Records {
+    const TfyLogRecord *waiting[STORE_MANY];
+    int count;
+} Records;
+
+static int put_waiting(Records *records, TfyStore *store)
+{
+    const int count = records->count;
+    int code = 0;
+    records->count = 0;
+    if (count == STORE_MANY) return store->ops->put_many(store, records->waiting);
+    for (int i = 0; !code && i < count; i++) code = store->ops->put_record(store, records->waiting[i]);
+    return code;
+}
+
+static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
 {
     record->payload = (const char *)(record + 1);
-    return store->ops->put_record(store, record);
+    records->waiting[records->count++] = record;
+    return records->count == STORE_MANY ? put_waiting(records, store) : 0;
 }
 
 /* Rows lie in the block as they were added, on borders of 16 bytes. */
-static int put_row(TfyStore *store, TfyBatchKind kind, void *row)
+static int put_row(Records *records, TfyStore *store, TfyBatchKind kind, void *row)
 {
+    if (kind == TFY_B_RECORD) return take_record(records, store, row);
+    const int code = put_waiting(records, store);
+    if (code) return code;
     switch (kind) {
-    case TFY_B_RECORD: return put_record(store, row);
+    case TFY_B_RECORD: break;
     case TFY_B_TASK_BIRTH:
     case TFY_B_TASK: return put_task(store, row, kind == TFY_B_TASK_BIRTH);
     case TFY_B_RUN_BIRTH: return store->ops->put_run(store, row, TFY_RUN_BEGINS);
@@ -204,12 +224,13 @@ static int put_row(TfyStore *store, TfyBatchKind kind, void *row)
 
 int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
 {
+    Records records = {.count = 0};
     int code = 0;
     for (size_t at = 0; !code && at < batch->len;) {
         Head *head = (Head *)(batch->bytes + at);
         code = tfy__store_ask(store, TFY_CALL_PUT);
-        if (!code) code = put_row(store, (TfyBatchKind)head->kind, head + 1);
+        if (!code) code = put_row(&records, store, (TfyBatchKind)head->kind, head + 1);
         at += head->size;
     }
-    return code;
+    return code ? code : put_waiting(&records, store);
 }

@@ -95,6 +95,13 @@ static int put_record(TfyStore *store, const TfyLogRecord *record)
     return 0;
 }
 
+static int put_many(TfyStore *store, const TfyLogRecord *const records[STORE_MANY])
+{
+    int code = 0;
+    for (int i = 0; !code && i < STORE_MANY; i++) code = put_record(store, records[i]);
+    return code;
+}
+
 static int put_change(MemoryStore *self, const Change *change)
 {
     Change *place = add(&self->changes);
@@ -452,6 +459,7 @@ static void close_store(TfyStore *store, bool clean)
 static const TfyStoreOps memory_ops = {
     .begin = begin,
     .put_record = put_record,
+    .put_many = put_many,
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,

@@ -10,6 +10,8 @@
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
 #define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base,parked_at"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
+#define RECORD_PLACES   "(?,?,?,?,?,?,?,?,?,?)"
+#define FOUR_RECORDS    RECORD_PLACES "," RECORD_PLACES "," RECORD_PLACES "," RECORD_PLACES
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
 
@@ -18,7 +20,10 @@ static const char *const texts[S_COUNT] = {
     [S_COMMIT] = "COMMIT",
     [S_ROLLBACK] = "ROLLBACK",
     [S_LOOK] = "BEGIN",
-    [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES" RECORD_PLACES,
+    /* FAIL: what went wrong in its middle takes the whole transaction back anyway, so SQLite need not remember how pages were before it. */
+    [S_PUT_MANY] = "INSERT OR FAIL INTO wal(" RECORD_COLUMNS ") VALUES" FOUR_RECORDS "," FOUR_RECORDS "," FOUR_RECORDS
+                   "," FOUR_RECORDS,
     [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     /* Updates name only what changes: SQLite writes an index anew for every column of it that is named, changed or not. */
     [S_PUT_TASK] = "UPDATE task SET (program,head,chain,step,state,wait,sum)=(?4,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
@@ -200,21 +205,38 @@ static void rollback(TfyStore *store)
     self->writing = false;
 }
 
+enum { RECORD_WORDS = 10 };
+
+/* At the places behind `at`. */
+static void bind_record(sqlite3_stmt *to, int at, const TfyLogRecord *record)
+{
+    sqlite3_bind_int64(to, at + 1, record->lsn);
+    sqlite3_bind_int64(to, at + 2, record->tid);
+    sqlite3_bind_int64(to, at + 3, record->prev);
+    sqlite3_bind_int(to, at + 4, record->v);
+    sqlite3_bind_int64(to, at + 5, record->ts_ms);
+    sqlite3_bind_int(to, at + 6, record->type);
+    sqlite3_bind_int64(to, at + 7, record->step);
+    sqlite3_bind_int64(to, at + 8, record->point);
+    sqlite3_bind_text64(to, at + 9, record->payload, record->payload_len, SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_int64(to, at + RECORD_WORDS, (int64_t)record->chain);
+}
+
 static int put_record(TfyStore *store, const TfyLogRecord *record)
 {
     sqlite3_stmt *to;
     const int code = prepared(inside(store), S_PUT_RECORD, &to);
     if (code) return code;
-    sqlite3_bind_int64(to, 1, record->lsn);
-    sqlite3_bind_int64(to, 2, record->tid);
-    sqlite3_bind_int64(to, 3, record->prev);
-    sqlite3_bind_int(to, 4, record->v);
-    sqlite3_bind_int64(to, 5, record->ts_ms);
-    sqlite3_bind_int(to, 6, record->type);
-    sqlite3_bind_int64(to, 7, record->step);
-    sqlite3_bind_int64(to, 8, record->point);
-    sqlite3_bind_text64(to, 9, record->payload, record->payload_len, SQLITE_STATIC, SQLITE_UTF8);
-    sqlite3_bind_int64(to, 10, (int64_t)record->chain);
+    bind_record(to, 0, record);
+    return finish(inside(store), to);
+}
+
+static int put_many(TfyStore *store, const TfyLogRecord *const records[STORE_MANY])
+{
+    sqlite3_stmt *to;
+    const int code = prepared(inside(store), S_PUT_MANY, &to);
+    if (code) return code;
+    for (int i = 0; i < STORE_MANY; i++) bind_record(to, i * RECORD_WORDS, records[i]);
     return finish(inside(store), to);
 }
 
@@ -725,6 +747,7 @@ static void close_store(TfyStore *store, bool clean)
 const TfyStoreOps tfy__store_sqlite_ops = {
     .begin = begin,
     .put_record = put_record,
+    .put_many = put_many,
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,

@@ -16,6 +16,7 @@ typedef enum Statement {
     S_ROLLBACK,
     S_LOOK,
     S_PUT_RECORD,
+    S_PUT_MANY,
     S_BEAR_TASK,
     S_PUT_TASK,
     S_BEAR_RUN,

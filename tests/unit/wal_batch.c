@@ -49,9 +49,17 @@ static int put_record(TfyStore *store, const TfyLogRecord *record)
     return 0;
 }
 
+static int put_many(TfyStore *store, const TfyLogRecord *const records[STORE_MANY])
+{
+    for (int i = 0; i < STORE_MANY; i++) put_record(store, records[i]);
+    note('m');
+    return 0;
+}
+
 static void hand_over(TfyBatch *batch)
 {
-    static const TfyStoreOps ops = {.put_run = put_run, .put_task = put_task, .put_record = put_record};
+    static const TfyStoreOps ops = {
+        .put_run = put_run, .put_task = put_task, .put_record = put_record, .put_many = put_many};
     TfyStore store = {.ops = &ops};
     order[0] = 0;
     wrong = 0;
@@ -97,11 +105,35 @@ static void test_growing(void **state)
     tfy__batch_free(batch);
 }
 
+/* So many records in a row are put together, others one by one, and none behind a row that was added after it. */
+static void test_many(void **state)
+{
+    static const char sixteen[] = "rrrrrrrrrrrrrrrrm";
+    TfyBatch *batch = tfy__batch_new();
+    const TfyLogRun run = {.id = 7};
+    const int counts[] = {2 * STORE_MANY + 3, STORE_MANY, STORE_MANY - 1};
+    char text[32], expected[128];
+    int64_t lsn = 0;
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < counts[i]; k++) {
+            const int len = snprintf(text, sizeof text, "[%d]", (int)++lsn);
+            const TfyLogRecord record = {.lsn = lsn, .tid = 7, .payload = text, .payload_len = (uint32_t)len};
+            assert_int_equal(tfy__batch_add_record(batch, &record), 0);
+        }
+        if (i < 2) assert_int_equal(tfy__batch_add_run(batch, &run, TFY_RUN_CHANGES), 0);
+    }
+    snprintf(expected, sizeof expected, "%s%srrrC%sC%.*s", sixteen, sixteen, sixteen, STORE_MANY - 1, sixteen);
+    hand_over(batch);
+    assert_string_equal(order, expected);
+    tfy__batch_free(batch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
