@@ -117,6 +117,8 @@ bool crash_history_doubt(const char *db, Doubt *doubt);
 bool crash_history_same(const char *a, const char *b);
 /* Run uuids and commit hashes become fixed words. Frees text. */
 char *crash_normal_text(char *text, const char *run_uuid);
+/* The lines of text that are not empty, sorted. Frees text. */
+char *crash_in_order(char *text);
 /* How much of the run's uuid stands at text, before end: all of it, or the beginning that shortened names have; 0: none. */
 size_t crash_uuid_len(const char *text, const char *end, const char *run_uuid);
 char *crash_history_uuid(const char *db);

@@ -101,29 +101,6 @@ static bool see_once(void *state, const json_t *line)
     return true;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The lines of text, in order; text is taken. */
-static char *in_order(char *text)
-{
-    size_t count = 0, len = strlen(text);
-    for (const char *at = text; *at; at++) count += *at == '\n';
-    char **lines = calloc(count + 1, sizeof *lines), *out = calloc(len + 1, 1), *to = out, *rest = text;
-    if (!lines || !out) crash_die("memory ran out");
-    for (size_t i = 0; i < count; i++) lines[i] = strsep(&rest, "\n");
-    qsort(lines, count, sizeof *lines, compare_lines);
-    for (size_t i = 0; i < count; i++) {
-        to = stpcpy(to, lines[i]);
-        *to++ = '\n';
-    }
-    free(lines);
-    free(text);
-    return out;
-}
-
 char *crash_calls_text(const char *dir, const char *run_uuid)
 {
     char *text = NULL;
@@ -132,7 +109,7 @@ char *crash_calls_text(const char *dir, const char *run_uuid)
     if (!out) crash_die("memory ran out");
     see_calls(dir, see_once, out);
     fclose(out);
-    return in_order(crash_normal_text(text, run_uuid));
+    return crash_in_order(crash_normal_text(text, run_uuid));
 }
 
 /* The newest thing that is known of each key: "start", "done" or "failed". */

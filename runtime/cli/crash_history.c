@@ -134,6 +134,28 @@ char *crash_normal_text(char *text, const char *run_uuid)
     return out;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char *crash_in_order(char *text)
+{
+    size_t count = 0, room = 1;
+    for (const char *at = text; *at; at++) room += *at == '\n';
+    char **lines = calloc(room, sizeof *lines), *out = calloc(strlen(text) + 2, 1), *to = out;
+    if (!lines || !out) crash_die("memory ran out");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) lines[count++] = line;
+    qsort(lines, count, sizeof *lines, compare_lines);
+    for (size_t i = 0; i < count; i++) {
+        to = stpcpy(to, lines[i]);
+        *to++ = '\n';
+    }
+    free(lines);
+    free(text);
+    return out;
+}
+
 /* Where a walk through one task's records stands. */
 typedef struct Walk {
     char path[256];

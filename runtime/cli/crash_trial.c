@@ -238,22 +238,6 @@ static int finish(Trial *trial, int status, const Kill *second)
 
 /* ---- what is left ---- */
 
-static char *sorted(const char *text)
-{
-    char *copy = crash_text("%s", text), *lines[4096], *out = crash_text("%s", text), *to = out;
-    size_t count = 0;
-    for (char *line = strtok(copy, "\n"); line && count < 4096; line = strtok(NULL, "\n")) lines[count++] = line;
-    for (size_t i = 1; i < count; i++) {
-        char *line = lines[i];
-        size_t at = i;
-        for (; at && strcmp(lines[at - 1], line) > 0; at--) lines[at] = lines[at - 1];
-        lines[at] = line;
-    }
-    for (size_t i = 0; i < count; i++) to += sprintf(to, "%s\n", lines[i]);
-    free(copy);
-    return out;
-}
-
 static char *effects_text(Trial *trial, const char *uuid)
 {
     const Case *the = trial->the;
@@ -351,9 +335,7 @@ static void check_printed(Trial *trial, const Outcome *outcome, const char *prin
 /* What was printed, whatever the order of tasks. */
 static char *normal_output(const Outcome *outcome)
 {
-    char *text = crash_normal_text(crash_text("%s", outcome->output), outcome->uuid), *lines = sorted(text);
-    free(text);
-    return lines;
+    return crash_in_order(crash_normal_text(crash_text("%s", outcome->output), outcome->uuid));
 }
 
 static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
@@ -365,7 +347,7 @@ static void compare(Trial *trial, const Outcome *expected, const Outcome *got)
                  got->value ? got->value : "none");
     char *a = normal_output(expected), *b = normal_output(got);
     if (!trial->the->any_output && strcmp(a, b) != 0) complain_texts(trial, "the outputs differ:", a, b);
-    char *e = sorted(expected->effects), *f = sorted(got->effects);
+    char *e = crash_in_order(crash_text("%s", expected->effects)), *f = crash_in_order(crash_text("%s", got->effects));
     if (strcmp(e, f) != 0) complain_texts(trial, "the effects differ:", e, f);
     if (got->calls && strcmp(expected->calls, got->calls) != 0)
         complain_texts(trial, "other once calls were made:", expected->calls, got->calls);

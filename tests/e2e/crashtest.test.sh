@@ -69,12 +69,6 @@ check "in all trials" printed ' the same, 0 differ'
 run tfy crashtest races.tfy --all false --at 9
 check "a question that the first run never asked ends the second" ended 65 "task 1 waits for look (line 29), and nothing like that was answered in the first run: its tasks race"
 
-# The tool says that it may be repeated, and may not. Real tools work in a copy of a directory.
-cat >counts.tfy <<'END'
-tool add() -> string idempotent = exec ["sh", "-c", "echo x >>notes; wc -l <notes"]
-workflow main() -> string { return yield add() }
-END
-mkdir project && echo x >project/notes
 # Each trial has keys of its own, and the time of its own; neither is a difference. A further line is one, and so is a further file.
 cat >stamps.tfy <<'END'
 tool mark(n: int) -> string idempotent = exec ["sh", "-c", "date +%s.%N >stamp; echo $TFY_KEY >key-$0; echo $TFY_KEY", "${n}"]
@@ -99,6 +93,22 @@ check "a key written down twice is one" ended 1
 check "... named with its file" printed "./keys"
 run tfy crashtest stamps.tfy --real --how odd
 check "files with names of their own cannot be compared" ended 65 "leave different files"
+
+# However many files there are, the last one counts.
+cat >many.tfy <<'END'
+tool fill() -> ExecResult idempotent = exec ["sh", "-c", "seq 5000 | xargs touch; echo x >>z"]
+workflow main() { yield fill() }
+END
+run tfy crashtest many.tfy --real --at before:2
+check "the last of 5,001 files is compared" ended 1
+check "... and named" printed "./z"
+
+# The tool says that it may be repeated, and may not. Real tools work in a copy of a directory.
+cat >counts.tfy <<'END'
+tool add() -> string idempotent = exec ["sh", "-c", "echo x >>notes; wc -l <notes"]
+workflow main() -> string { return yield add() }
+END
+mkdir project && echo x >project/notes
 run tfy crashtest counts.tfy --real --copy project
 check "a tool that is no repeatable one is found" ended 1
 check "with its effects" printed "the effects differ:"
