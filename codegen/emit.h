@@ -41,6 +41,9 @@ const char *emit_routine_name(Emit *e, const Routine *routine);
 /* ---- emit_header.c ---- */
 void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function behind an extern tool */
 
+/* ---- emit_performers.c ---- */
+const char *emit_performers(Emit *e); /* the table of who performs the program's effects; its name, or "NULL" */
+
 /* ---- emit_table.c: static data ---- */
 void emit_forwards(Emit *e); /* names that functions refer to */
 void emit_types(Emit *e);    /* descriptors that are needed, and all they need */

@@ -642,7 +642,7 @@ void emit_program(Emit *e)
     const char *routine_list = emit_array_of(e, "TfyWorkflow", "tfyg_routines", list_routines(e, &routines));
     const char *site_list = emit_array_of(e, "TfySite", "tfyg_sites", list_sites(e));
     const char *error_list = emit_array_of(e, "TfyType", "tfyg_errors", list_errors(e, &errors));
-    const char *module_list = emit_modules(e, &modules);
+    const char *module_list = emit_modules(e, &modules), *performers = emit_performers(e);
     text_add(&hashed, source.data, source.len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
     text_put(&hashed, file); /* messages show it, so it is part of what the program does */
@@ -658,8 +658,8 @@ void emit_program(Emit *e)
     ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u,", workflow_list, workflows, tool_list, tools,
                point_list, e->machine->point_count,
                main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u, %s};", test_list, tests, routine_list, routines, site_list,
-               error_list, errors, e->machine->debug ? "true" : "false");
+    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u, %s, %s};", test_list, tests, routine_list, routines,
+               site_list, error_list, errors, performers, e->machine->debug ? "true" : "false");
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

@@ -170,12 +170,13 @@ typedef struct TfyHeap {
     void *(*alloc)(void *state, void *old, size_t old_size,
                    size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
     void *alloc_state;
-    struct TfyRegexCache *regexes; /* compiled patterns, made when first needed; value/regex.c's affair */
-    size_t in_use;                 /* bytes in live objects */
-    size_t limit;                  /* 0 = none; beyond it an allocation panics its task */
-    size_t block_limit;            /* 0 = none; a single block beyond it likewise */
-    int64_t objects;               /* live objects: leaks show in tests */
-    bool ran_out;                  /* the system had no block to give: the loop ends with this turn */
+    struct TfyRegexCache *regexes;              /* compiled patterns, made when first needed; value/regex.c's affair */
+    void (*free_regexes)(struct TfyHeap *heap); /* by pointer: a program without patterns carries no pcre2 */
+    size_t in_use;                              /* bytes in live objects */
+    size_t limit;                               /* 0 = none; beyond it an allocation panics its task */
+    size_t block_limit;                         /* 0 = none; a single block beyond it likewise */
+    int64_t objects;                            /* live objects: leaks show in tests */
+    bool ran_out;                               /* the system had no block to give: the loop ends with this turn */
 } TfyHeap;
 #define TFY_FN_DEPTH   1000
 #define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
@@ -768,6 +769,14 @@ extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, 
  *   abandon(handles)       cancels those that still run; answers when all have ended. Generated code holds cancellation meanwhile.
  * Each leaves one JoinResult. */
 extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_effect_abandon;
+
+/* Who does the work of a family's effects in the real world (core/effect.h). A program names those that it uses, so that it is linked with
+ * nothing else: without http and models there is no libcurl in it. */
+typedef struct TfyPerformer TfyPerformer;
+extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
+    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
+    tfy__perform_llm,                  /* llm also performs prompts */
+    tfy__perform_net;                  /* everything about descriptors */
 extern const TfyType tfy_type_handles; /* list of tasks */
 
 /* One place that asks for an effect. Static data. */
@@ -991,6 +1000,7 @@ typedef struct TfyProgram {
     const TfySite *const *sites;  /* sites[n - 1]: what point n asks for; NULL: nothing */
     const TfyType *const *errors; /* the errors it declares */
     uint32_t error_count;
+    const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: no effect needs one */
     bool debug; /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
 } TfyProgram;
 

@@ -26,8 +26,10 @@ typedef struct Toolchain {
     const char *flags;      /* $CFLAGS or "" */
 } Toolchain;
 
-static const char *const LIBRARIES[] = {"-lsqlite3", "-ljansson", "-lxxhash", "-lcurl",
-                                        "-lpcre2-8", "-lpthread", "-lm"};
+/* A program is linked with what it uses only, of libtfy and of the libraries behind it. */
+static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3",
+                                        "-ljansson",         "-lxxhash",        "-lcurl",
+                                        "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
 /* -O1: the time of -O2 grows beyond all measure on long workflows. Of -O2 only what costs nothing: a workflow ends with a call of the runtime. */
 static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-foptimize-sibling-calls", "-g"};

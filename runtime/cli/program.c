@@ -13,7 +13,6 @@
 #include "core/loop.h"
 #include "core/rehearse.h"
 #include "core/world.h"
-#include "effects/llm.h"
 #include "tfy.h"
 
 #include <errno.h>
@@ -171,7 +170,7 @@ static int open_session(Session *session)
     if (!read_limits(args, &options)) return EXIT_USAGE;
     int code = tfy_open(&session->loop, session->program, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
-    code = options.llm ? tfy__llm_prepare(session->loop, error) : TFY_OK;
+    code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
     if (code == TFY_OK) code = rehearse(session->loop, error);
     if (code != TFY_OK) { /* a recorded session that cannot be read: nothing is begun with it */
         tfy_close(session->loop);

@@ -31,7 +31,7 @@ typedef struct TfyCall {
         value_in_extra; /* the payload gets no "value" member: the performer wrote what replay needs to extra (LLMPlan's answer) */
 } TfyCall;
 
-typedef struct TfyPerformer {
+struct TfyPerformer {
     const char *name;
     void (*start)(TfyCall *call);
     void (*abort)(TfyCall *call); /* cancelled or timed out: stop the work, release state */
@@ -45,7 +45,9 @@ typedef struct TfyPerformer {
     /* What it keeps for a run beyond its calls and rebuilds in `replay`: as one JSON value, for a snapshot; and from one (NULL: nothing). */
     void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
     void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
-} TfyPerformer;
+    /* Gets ready before the first call, so that a wrong setting is heard at once: 0, or a negative code with a sentence. NULL: not needed. */
+    int (*prepare)(TfyLoop *loop, char *error_text);
+};
 
 /* The attempt succeeded. result is borrowed. */
 void tfy__call_done(TfyCall *call, TfyValue result);
@@ -103,11 +105,5 @@ void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion);
 
 /* A line for people, with its newline, on stderr after everything appended so far is synced; nothing in replay. */
 void tfy__report_text(TfyLoop *loop, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The performers of the real world. */
-extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
-    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_llm, /* llm also performs prompts */
-    tfy__perform_net; /* everything about descriptors */
 
 #endif

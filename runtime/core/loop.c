@@ -277,6 +277,16 @@ static int record_opened(TfyLoop *loop, char *error_text)
     return lsn < 0 ? (int)lsn : 0;
 }
 
+/* A program carries the performers that it names and no others (TfyProgram.performers). */
+static void choose_performers(TfyLoop *loop)
+{
+    const TfyPerformer *const *named = loop->world.performs ? loop->program->performers : NULL;
+    for (int family = 0; family < TFY_F_COUNT; family++) {
+        loop->performers[family] = loop->world.performers[family];
+        if (named && !loop->performers[family]) loop->performers[family] = named[family];
+    }
+}
+
 static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
@@ -286,7 +296,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     if (options) loop->options = *options;
     loop->world = options && options->world ? *options->world : tfy__world_real;
     if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
-    memcpy(loop->performers, loop->world.performers, sizeof loop->performers);
+    choose_performers(loop);
     loop->watch_free = NO_INDEX;
     loop->root_fd = -1;
     return loop;
@@ -355,6 +365,16 @@ int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOpt
     }
     *out = loop;
     return 0;
+}
+
+int tfy__loop_prepare(TfyLoop *loop, char *error_text)
+{
+    int code = TFY_OK;
+    for (int i = 0; i < TFY_F_COUNT && code == TFY_OK; i++) {
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->prepare) code = performer->prepare(loop, error_text);
+    }
+    return code;
 }
 
 /* ---- submitting ---- */

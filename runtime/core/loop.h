@@ -43,6 +43,9 @@ int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyO
  * was changed. */
 int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
 
+/* Lets performers get ready before their first call: 0, or a negative code with a sentence (a recorded session that cannot be read). */
+int tfy__loop_prepare(TfyLoop *loop, char *error_text);
+
 /* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
 void tfy__interrupt(TfyLoop *loop);
 

@@ -86,6 +86,15 @@ static void publish(TfyLoop *loop, Outgoing *out)
     out->text = NULL;
 }
 
+/* Tells whoever gives out descriptors that one is not needed any more. */
+static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable)
+{
+    for (int family = 0; family < TFY_F_COUNT; family++) {
+        const TfyPerformer *performer = performer_once(loop, family);
+        if (performer && performer->let_go) performer->let_go(loop, run_uuid, handle, durable);
+    }
+}
+
 static void out_one(TfyLoop *loop, Outgoing *out)
 {
     const TfyOptions *options = &loop->options;
@@ -100,7 +109,7 @@ static void out_one(TfyLoop *loop, Outgoing *out)
         if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
         break;
     case OUT_EVENT: publish(loop, out); break;
-    case OUT_LET_GO: loop->performers[TFY_F_ACCEPT]->let_go(loop, out->text, out->arg, true); break;
+    case OUT_LET_GO: let_go(loop, out->text, out->arg, true); break;
     case OUT_NUDGE: break;
     }
 }
@@ -141,9 +150,8 @@ int64_t tfy__out_lsn(const TfyLoop *loop)
 
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
 {
-    const TfyPerformer *performer = loop->performers[TFY_F_ACCEPT];
-    if (loop->replay_only || !loop->modules[TFY_M_NET] || !performer || !performer->let_go) return;
-    performer->let_go(loop, run_uuid, handle, false);
+    if (loop->replay_only || !loop->modules[TFY_M_NET]) return;
+    let_go(loop, run_uuid, handle, false);
     tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
     if (loop->out_last) loop->out_last->arg = handle;
 }

@@ -58,29 +58,7 @@ const TfyWorld tfy__world_real = {
 #ifdef TFY_POISON
     .folds = true,
 #endif
-    .performers =
-        {
-            [TFY_F_EXEC] = &tfy__perform_exec,
-            [TFY_F_HTTP] = &tfy__perform_http,
-            [TFY_F_EXTERN] = &tfy__perform_extern,
-            [TFY_F_READ_FILE] = &tfy__perform_read_file,
-            [TFY_F_WRITE_FILE] = &tfy__perform_write_file,
-            [TFY_F_PREVIEW] = &tfy__perform_preview,
-            [TFY_F_APPLY] = &tfy__perform_apply,
-            [TFY_F_COMMIT] = &tfy__perform_commit,
-            [TFY_F_LLM] = &tfy__perform_llm,
-            [TFY_F_PROMPT] = &tfy__perform_llm,
-            [TFY_F_LISTEN] = &tfy__perform_net,
-            [TFY_F_ACCEPT] = &tfy__perform_net,
-            [TFY_F_CONNECT] = &tfy__perform_net,
-            [TFY_F_STDIN] = &tfy__perform_net,
-            [TFY_F_READABLE] = &tfy__perform_net,
-            [TFY_F_WRITABLE] = &tfy__perform_net,
-            [TFY_F_READ] = &tfy__perform_net,
-            [TFY_F_READ_LINE] = &tfy__perform_net,
-            [TFY_F_WRITE] = &tfy__perform_net,
-            [TFY_F_ADDRESS] = &tfy__perform_net,
-        },
+    .performs = true,
 };
 
 int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text)

@@ -42,8 +42,6 @@ int tfy__poller_check(char *error_text);      /* 0, or TFY_E_INVALID: TFY_POLLER
 /* A whole number from the environment. 1: *value is it; 0: it is not set; TFY_E_INVALID with a sentence: it is none, or above max. */
 int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text);
 
-struct TfyPerformer; /* core/effect.h */
-
 struct TfyWorld {
     void *state;
     int64_t (*mono_ns)(void *state); /* monotonic clock, nanoseconds */
@@ -62,8 +60,9 @@ struct TfyWorld {
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
     /* Waits until no process that a former owner of the database started is left. 0, or TFY_E_HELD. NULL: there are none. */
     int (*await_former)(const char *lock_path, int timeout_ms);
-    /* Who performs the effects of a family; an empty place: calls fail with "not available here". */
-    const struct TfyPerformer *performers[TFY_F_COUNT];
+    bool performs; /* effects are performed by what the program names (TfyProgram.performers) */
+    /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available here". */
+    const TfyPerformer *performers[TFY_F_COUNT];
 };
 
 extern const TfyWorld tfy__world_real;

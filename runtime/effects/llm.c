@@ -580,6 +580,7 @@ const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .start = start,
                                        .abort = abort_call,
                                        .close = close_llm,
+                                       .prepare = tfy__llm_prepare,
                                        .replay = replay,
                                        .save = save,
                                        .restore = restore};

@@ -1,7 +1,6 @@
 /* heap.c: allocation, counting, and release at any depth. */
 #include "heap.h"
 #include "map.h"
-#include "regex.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ int tfy__heap_init(TfyHeap *heap, TfyAlloc *alloc, void *alloc_state)
 
 void tfy__heap_deinit(TfyHeap *heap)
 {
-    tfy__regex_free(heap);
+    if (heap->regexes) heap->free_regexes(heap);
     tfy__cut(heap, 0);
     tfy__free(heap, heap->temps, heap->temp_cap * sizeof *heap->temps);
     heap->temps = NULL;

@@ -6,7 +6,6 @@
  *
  * Compiled patterns are kept in a small cache beside the heap, the one that was not used for longest goes first. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "regex.h"
 #include "buffer.h"
 #include "heap.h"
 #include "utf8.h"
@@ -61,26 +60,6 @@ static int count_step(pcre2_callout_block *block, void *state)
     return search->steps > STEPS_MAX ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
-static struct TfyRegexCache *cache_of(TfyHeap *heap)
-{
-    struct TfyRegexCache *cache = heap->regexes;
-    if (cache) return cache;
-    if (!(cache = calloc(1, sizeof *cache))) return NULL;
-    cache->compile = pcre2_compile_context_create(NULL);
-    cache->limits = pcre2_match_context_create(NULL);
-    heap->regexes = cache;
-    if (!cache->compile || !cache->limits) {
-        tfy__regex_free(heap);
-        return NULL;
-    }
-    pcre2_set_newline(cache->compile, PCRE2_NEWLINE_LF);
-    pcre2_set_bsr(cache->compile, PCRE2_BSR_UNICODE);
-    pcre2_set_heap_limit(cache->limits, HEAP_MAX_KIB);
-    pcre2_set_match_limit(cache->limits, UINT32_MAX); /* the callouts count */
-    pcre2_set_depth_limit(cache->limits, UINT32_MAX); /* the heap's limit bounds it */
-    return cache;
-}
-
 static void forget(Regex *regex)
 {
     free(regex->pattern);
@@ -89,15 +68,35 @@ static void forget(Regex *regex)
     *regex = (Regex){0};
 }
 
-void tfy__regex_free(TfyHeap *heap)
+static void free_cache(TfyHeap *heap)
 {
     struct TfyRegexCache *cache = heap->regexes;
-    if (!cache) return;
     for (uint32_t i = 0; i < cache->count; i++) forget(&cache->kept[i]);
     pcre2_compile_context_free(cache->compile);
     pcre2_match_context_free(cache->limits);
     free(cache);
     heap->regexes = NULL;
+}
+
+static struct TfyRegexCache *cache_of(TfyHeap *heap)
+{
+    struct TfyRegexCache *cache = heap->regexes;
+    if (cache) return cache;
+    if (!(cache = calloc(1, sizeof *cache))) return NULL;
+    cache->compile = pcre2_compile_context_create(NULL);
+    cache->limits = pcre2_match_context_create(NULL);
+    heap->regexes = cache;
+    heap->free_regexes = free_cache;
+    if (!cache->compile || !cache->limits) {
+        free_cache(heap);
+        return NULL;
+    }
+    pcre2_set_newline(cache->compile, PCRE2_NEWLINE_LF);
+    pcre2_set_bsr(cache->compile, PCRE2_BSR_UNICODE);
+    pcre2_set_heap_limit(cache->limits, HEAP_MAX_KIB);
+    pcre2_set_match_limit(cache->limits, UINT32_MAX); /* the callouts count */
+    pcre2_set_depth_limit(cache->limits, UINT32_MAX); /* the heap's limit bounds it */
+    return cache;
 }
 
 static bool refuse_pattern(TfyTask *task, uint32_t line, const TfyString *pattern, int error, size_t at)
