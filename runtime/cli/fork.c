@@ -50,7 +50,22 @@ static bool has_member(const TfyLogRecord *record, const char *name)
     return has;
 }
 
+static const char *text_of(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
 /* ---- where the fork leaves the run ---- */
+
+/* A step that a person wants done again has not come to anything yet. The member decides: a result may have any letters in it. */
+static bool wants_retry(const TfyLogRecord *resolved)
+{
+    json_t *json = payload_of(resolved);
+    const char *how = text_of(json, "how");
+    const bool retry = how && strcmp(how, "retry") == 0;
+    json_decref(json);
+    return retry;
+}
 
 static bool is_outcome(const TfyLogRecord *record)
 {
@@ -61,7 +76,7 @@ static bool is_outcome(const TfyLogRecord *record)
     case TFY_R_COMMIT:
     case TFY_R_APPROVAL:
     case TFY_R_WOKE: return true;
-    case TFY_R_RESOLVED: return !has_member(record, "how") || strstr(record->payload, "\"retry\"") == NULL;
+    case TFY_R_RESOLVED: return !wants_retry(record);
     default: return false;
     }
 }
@@ -129,11 +144,6 @@ static int check_reach(Plan *plan)
 }
 
 /* ---- another result ---- */
-
-static const char *text_of(const json_t *json, const char *name)
-{
-    return json_string_value(json_object_get(json, name));
-}
 
 /* What the place in the source wants; NULL: the layout does not tell. */
 static const char *wanted_type(const json_t *layout, uint32_t point)

@@ -121,6 +121,17 @@ check "... until somebody says so" printed '"Rome ok"'
 run tfy resume "$(cat set)" --yes
 check "a result that was given is taken" printed '"Rome by hand"'
 
+# A result may have the letters of another decision in it.
+run tfy resume "$(sql "select run from history where type='InstructionStart' limit 1")"
+check "the run that was killed is in doubt" ended 75 "tfy resolve"
+killed=$(sed -n 's/.* tfy resolve \([^ ]*\) .*/\1/p' err | head -n 1)
+run tfy resolve "$killed" "$step" --done '"retry"'
+check "... and is resolved with the text \"retry\"" ended 0
+run tfy fork "$killed" --at "$step" --set-result '"again"'
+check "... which a fork takes for a result" ended 0 "go on with: tfy resume"
+run tfy resume "$(forked)" --yes
+check "... that can be another" printed '"Rome again"'
+
 # Connections belong to the process that made them.
 cat >listens.tfy <<'TFY'
 workflow main() -> string {
