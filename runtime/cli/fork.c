@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/step_type.h"
 #include "tfy.h"
-#include "value/type_book.h"
 #include "wal/fork.h"
-#include "wal/move.h"
 
 /* What is being worked out. */
 typedef struct Plan {
@@ -145,28 +144,9 @@ static int check_reach(Plan *plan)
 
 /* ---- another result ---- */
 
-/* What the place in the source wants; NULL: the layout does not tell. */
-static const char *wanted_type(const json_t *layout, uint32_t point)
+static int check_value(const Plan *plan)
 {
-    const json_t *found = point ? json_array_get(json_object_get(layout, "points"), point - 1) : NULL;
-    return text_of(found, "result");
-}
-
-static int check_value(Plan *plan)
-{
-    const TfyLogRecord *record = &plan->history->records[plan->step_first];
-    json_t *layout = json_loads(tfy__history_layout(plan->history, plan->step_first), 0, NULL);
-    TfyTypeBook *book = tfy__type_book_new(layout);
-    const char *name = wanted_type(layout, record->point);
-    const TfyType *type = book && name ? tfy__type_book_find(book, name) : NULL;
-    char why[TFY_ERROR_TEXT] = "";
-    int code = 0;
-    if (type && !tfy__type_book_fits(type, plan->value, why))
-        code = refuse(plan, TFY_E_INVALID, "the result of step %lld is to be %.100s: %.300s",
-                      (long long)plan->fork.step, name, why);
-    tfy__type_book_free(book);
-    json_decref(layout);
-    return code;
+    return tfy__step_type_check(plan->history, plan->step_first, plan->value, plan->error_text);
 }
 
 /* A person's answer is kept as it is typed. */

@@ -1,6 +1,7 @@
 #include "cli/offline.h"
 #include "cli/cli.h"
 #include "cli/fork.h"
+#include "cli/step_type.h"
 #include "tfy.h"
 #include "value/buffer.h"
 #include "wal/log.h"
@@ -135,10 +136,14 @@ static int answer_question(TfyLog *log, const Target *target, const char *answer
     return code;
 }
 
-static int resolve_step(TfyLog *log, const Target *target, const json_t *request, const char *by)
+static int resolve_step(TfyLog *log, const TfyHistory *history, const Target *target, const json_t *request,
+                        const char *by, char *error_text)
 {
-    json_t *payload = json_pack("{s:s}", "how", text_member(request, "how"));
     json_t *value = json_object_get(request, "value");
+    const bool done = strcmp(text_member(request, "how"), "done") == 0;
+    const uint32_t index = (uint32_t)(target->record - history->records);
+    if (done && tfy__step_type_check(history, index, value, error_text) != TFY_OK) return TFY_E_DATA;
+    json_t *payload = json_pack("{s:s}", "how", text_member(request, "how"));
     if (value) json_object_set(payload, "value", value);
     json_object_set_new(payload, "by", json_string(by));
     int code = append(log, target, TFY_R_RESOLVED, payload);
@@ -228,7 +233,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
     bool doubt = strcmp(what, "resolve") == 0;
     int code = find_open(history, request, doubt, run, &target, error_text);
     if (code != TFY_OK) return code;
-    return doubt ? resolve_step(log, &target, request, by)
+    return doubt ? resolve_step(log, history, &target, request, by, error_text)
                  : answer_question(log, &target, text_member(request, "answer"), by, error_text);
 }
 

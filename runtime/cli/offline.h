@@ -1,7 +1,8 @@
 /* offline.h: answers from people to a run whose process is not alive.
  *
  * The answer is appended to the chain of the task it concerns, exactly as a live process would have recorded it, and waits there for the next
- * resume. What can be known without the program is checked first: that the task asks, or is in doubt, or has not ended. */
+ * resume. What can be known without the program is checked first: that the task asks, or is in doubt, or has not
+ * ended, and that a result is of the step's type. */
 #ifndef TFY_CLI_OFFLINE_H
 #define TFY_CLI_OFFLINE_H
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "value/type_book.h"
 
 /* ---- answers ---- */
 
@@ -313,6 +314,21 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
     return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
 }
 
+/* The result that a person gives for a step, as the step's type has it. False: error_text says why it is none. */
+static bool read_result(const TfyCall *call, const char *json, TfyValue *value, char *error_text)
+{
+    const TfyType *type = call->result;
+    char why[TFY_ERROR_TEXT] = "$: expected a value, but none was given";
+    if (type->kind == TFY_NOTHING) {
+        const bool fits = !json || strcmp(json, "null") == 0;
+        if (!fits) tfy__misfit_nothing(call->step, error_text);
+        return fits;
+    }
+    if (json && tfy__decode_text(call->task, type, json, strlen(json), value, why)) return true;
+    tfy__misfit_text(call->step, type->name, why, error_text);
+    return false;
+}
+
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
                         const char *value_json, const char *by, char *error_text)
 {
@@ -321,19 +337,13 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     if (!pending) return code;
     TfyCall *call = &pending->call;
     TfyValue value = {.i = 0};
-    char text[TFY_ERROR_TEXT];
     bool done = strcmp(how, "done") == 0;
     if (!done && strcmp(how, "retry") != 0 && strcmp(how, "fail") != 0) {
         snprintf(error_text, TFY_ERROR_TEXT, "a step is resolved with done, retry or fail, not '%.40s'", how);
         return TFY_E_INVALID;
     }
-    if (done && call->result->kind != TFY_NOTHING &&
-        (!value_json || !tfy__decode_text(call->task, call->result, value_json, strlen(value_json), &value, text))) {
-        if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
-        snprintf(error_text, TFY_ERROR_TEXT, "the result is to be %s: %.400s", call->result->name,
-                 value_json ? text : "none was given");
-        return TFY_E_INVALID;
-    }
+    if (done && !read_result(call, value_json, &value, error_text))
+        return tfy__loop_starved(loop) ? tfy__arrive_refused(loop, error_text) : TFY_E_DATA;
     TfyBuffer json = {0};
     if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
     bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");

@@ -203,8 +203,8 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     if (ok) tfy__step_answer(pending, value);
 }
 
-/* Whoever answers a run that nobody executes cannot know the type of the result. One that does not fit decides nothing: the step stays in
- * doubt, and says so anew. */
+/* Results are checked before they are recorded, but by the layout in the log, which older compilers did not give types, and older logs have some that
+ * nobody checked. One that does not fit decides nothing: the step stays in doubt, and that is reported anew. */
 static void refuse_resolution(Pending *pending, const char *why)
 {
     TfyCall *call = &pending->call;

@@ -226,3 +226,19 @@ bool tfy__type_book_fits(const TfyType *type, const json_t *json, char *error_te
     tfy__heap_deinit(&heap);
     return fits;
 }
+
+void tfy__misfit_text(int64_t step, const char *type, const char *why, char *error_text)
+{
+    static const char whole[] = "$: expected "; /* what the decoder says of the value itself begins with its type */
+    const size_t skipped = sizeof whole - 1;
+    if (strncmp(why, whole, skipped) == 0)
+        snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns %.450s", (long long)step, why + skipped);
+    else
+        snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns %.100s: %.350s", (long long)step, type, why);
+}
+
+void tfy__misfit_nothing(int64_t step, char *error_text)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns nothing; that it was done is said with null",
+             (long long)step);
+}

@@ -19,4 +19,9 @@ const TfyType *tfy__type_book_find(TfyTypeBook *book, const char *name);
 /* Is the JSON a value of that type? False: error_text says where it is not. */
 bool tfy__type_book_fits(const TfyType *type, const json_t *json, char *error_text);
 
+/* The sentence about a result that somebody gives and that is not of the step's type; why is the decoder's. */
+void tfy__misfit_text(int64_t step, const char *type, const char *why, char *error_text);
+/* The same of a step that returns nothing and was given something: only null says that. */
+void tfy__misfit_nothing(int64_t step, char *error_text);
+
 #endif

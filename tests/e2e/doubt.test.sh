@@ -31,10 +31,11 @@ check "inspect shows the command" printed "tfy resolve"
 step=$(sqlite3 .tfy/runs.db "select step from history where type='InDoubt'")
 run tfy resolve last 99 --retry
 check "another step is not in doubt" ended 1
+before=$(records Resolved)
 run tfy resolve last "$step" --done 5
-run tfy resume last
-check "a result of the wrong type decides nothing: 75" ended 75 "is to be string"
-check "... the step is in doubt as before" grep -q "tfy resolve" err
+check "a result of the wrong type is refused: 65" ended 65 "step $step returns string, got 5"
+check "... and nothing is recorded" [ "$(records Resolved)" = "$before" ]
+tfy backup kept.db >check.out
 run tfy resolve last "$step" --done '"by hand"'
 check "resolve --done: 0" ended 0
 run tfy resume last
@@ -42,6 +43,81 @@ check "... its result is taken" sh -c 'printf "after\n\"by hand\"\n" | diff - ou
 check "... the tool did not run again" [ "$(cat ledger)" = begun ]
 run tfy replay last
 check "... and it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
+
+# An older tfy recorded such a result; it decides nothing. The log is written here as that one wrote it: exported, changed, its chain made anew.
+cat >forge.py <<'END'
+import calendar, glob, json, sys, time
+sys.path.insert(0, sys.argv[1])
+from read_log import chain_of, xxh3
+path = glob.glob('old/*.run')[0]
+run = json.load(open(path))
+lines = open(path[:-3] + 'wal').read().replace('"value":"by hand"', '"value":5').splitlines(True)
+chain = xxh3(b'1', xxh3(bytes.fromhex(run['run'].replace('-', ''))))
+kinds = {'InstructionStart': 1, 'StepStart': 3, 'Output': 28, 'InDoubt': 30, 'Resolved': 31}
+for text in lines:
+    line = json.loads(text)
+    seconds, ms = line['ts'][:-1].split('.')
+    ts = calendar.timegm(time.strptime(seconds, '%Y-%m-%dT%H:%M:%S')) * 1000 + int(ms)
+    payload = '{' + text.rstrip().split('"point":%d,' % line['point'], 1)[1]
+    chain = chain_of(chain, {'step': line['step'], 'ts': ts, 'point': line['point'], 'v': 1,
+                             'type': kinds[line['type']], 'payload': payload.encode()})
+run['tasks'][0]['chain'] = '%016x' % chain
+open(path[:-3] + 'wal', 'w').writelines(lines)
+json.dump(run, open(path, 'w'))
+END
+tfy adopt --db kept.db --force 2>check.out
+tfy resolve last "$step" --done '"by hand"' --db kept.db 2>check.out && tfy wal export last -o old --db kept.db >check.out && PYTHONDONTWRITEBYTECODE=1 python3 forge.py "$here" >made 2>&1
+run tfy wal import old/*.run --db old.db
+check "a log that an older tfy wrote can be read" ended 0
+run tfy resume last --db old.db
+check "... and its result of the wrong type decides nothing: 75" ended 75 "is to be string"
+check "... the step is in doubt as before" grep -q "resolve" err
+
+# A live process looks too.
+crash
+start tfy resume last --wait
+within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select count(*) from history where type=\"InDoubt\"")" = 1 ] && test -S .tfy/runs.db-live/owner'
+tfy resolve last "$step" --done '{"a":1}' 2>said
+check "a live process refuses it too: 65" [ "$?" = 65 ]
+check "... in the same words" grep -qx "tfy: step $step returns string, got an object" said
+check "... records nothing" [ "$(records Resolved)" = 0 ]
+tfy resolve last "$step" --done '"by hand"' 2>said
+finish
+check "... and takes one that fits" printed '"by hand"'
+
+# Of a step that returns nothing only null can be said.
+cat >void.tfy <<'END'
+enum Kind { small, large }
+
+tool act() once = exec ["sh", "-c", "echo begun >>ledger; sleep 5"]
+tool weigh() -> Kind once = exec ["sh", "-c", "echo weighed >>ledger; sleep 5"]
+
+workflow main() -> Kind {
+    yield act()
+    let kind = yield weigh()
+    return kind
+}
+END
+rm -rf .tfy ledger
+start tfy run void.tfy
+within 20 grep -q begun ledger
+kill -KILL "$pid"
+finish
+run tfy resume last
+run tfy resolve last 1 --done 1
+check "a step that returns nothing is done with null only" ended 65 "step 1 returns nothing"
+run tfy resolve last 1 --done null
+check "... which is taken" ended 0
+start tfy resume last
+within 20 grep -q weighed ledger
+kill -KILL "$pid"
+finish
+run tfy resume last
+run tfy resolve last 2 --done '"huge"'
+check "a case that the type does not have is refused" ended 65 'step 2 returns Kind'
+run tfy resolve last 2 --done '"small"'
+run tfy resume last
+check "... one that it has is taken" printed '"small"'
 
 crash
 run tfy resume last

@@ -83,7 +83,7 @@ run tfy resume "$(forked)"
 check "a person's answer can be another" printed '"home"'
 runs=$(sql "select count(*) from run")
 run tfy fork "$from" --at 1 --set-result '{"town": "Oslo"}'
-check "a result of the wrong type is refused" ended 64 "the result of step 1 is to be Offer: \$.city: expected string, but it is missing"
+check "a result of the wrong type is refused" ended 65 "step 1 returns Offer: \$.city: expected string, but it is missing"
 run tfy fork "$from" --at 2 --set-result 3
 check "what is not a result cannot be set" ended 1 "step 2 of task 1 has no result of a tool"
 run tfy fork "$from" --at 0 --set-result 3

@@ -204,7 +204,8 @@ static bool resolve_doubt(SimRun *run, const Cold *cold)
     if (entry && strcmp(how, "retry") == 0) entry->allowed = entry->begun + 1;
     sim_trace("resolve %s %lld %s", path, (long long)step, how);
     int code = tfy__arrive_resolve(sim.loop, run->uuid, path, step, how, value, "sim", error);
-    if (code == TFY_E_INVALID || code == TFY_E_ABSENT) sim_broken("w2", "a doubt cannot be resolved: %s", error);
+    if (code == TFY_E_INVALID || code == TFY_E_ABSENT || code == TFY_E_DATA)
+        sim_broken("w2", "a doubt cannot be resolved: %s", error);
     if (code == 0) acknowledge((SimAck){.kind = ACK_RESOLVE, .step = step}, run, path, how);
     return true;
 }
