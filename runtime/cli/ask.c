@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "core/effect.h"
 #include "core/world.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * as TAP, or as JSON lines. */
 #include "cli/cli.h"
 #include "cli/compile.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "observe/line.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "cli/compile.h"
 #include "cli/cli.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>

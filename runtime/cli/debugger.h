@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/log.h"
 
 /* tfy replay with --step, --until or --print-locals. Answers the exit status. */

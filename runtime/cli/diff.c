@@ -8,7 +8,7 @@
 #include "cli/align.h"
 #include "observe/screen.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #define VALUE_CUT 160 /* code points of a value that people are shown */
 

@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "cli/align.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 /* ---- what does not count ---- */
 

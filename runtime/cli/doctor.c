@@ -8,7 +8,7 @@
 
 #include "cli/db.h"
 #include "cli/inspect.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/health.h"
 #include "tfy.h"
 

@@ -11,7 +11,7 @@
 
 #include "cli/inspect.h"
 #include "cli/output.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 
 /* What is being reported on. */

@@ -1,7 +1,7 @@
 /* main.c: tfy, the one command people type. One file per command; this one only chooses. */
 #include "cli/cli.h"
 #include "tfy.h"
-#include "value/sys_memory.h"
+#include "base/sys_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "cli/fork.h"
 #include "cli/step_type.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/log.h"
 
 #include <stdio.h>

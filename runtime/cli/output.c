@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 
 static const char *member_of(const json_t *payload, const char *name)

@@ -4,7 +4,7 @@
 #include "core/effect.h"
 #include "core/world.h"
 #include "observe/pal.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>

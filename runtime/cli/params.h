@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 /* Appends the JSON object. False after a message that names the parameter: unknown, missing, given twice, or of the wrong type. */
 bool tfy__params_json(const TfyWorkflow *workflow, const TfyArgs *args, TfyBuffer *out);

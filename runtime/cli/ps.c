@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 
 #define HASH_SHOWN 12 /* digits of a program's hash */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "value/json.h"
-#include "value/utf8.h"
+#include "base/utf8.h"
 
 static const char digits[] = "0123456789abcdef";
 

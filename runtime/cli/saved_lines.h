@@ -8,7 +8,7 @@
 #ifndef TFY_CLI_SAVED_LINES_H
 #define TFY_CLI_SAVED_LINES_H
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/saved.h"
 
 void tfy__saved_lines_write(TfyBuffer *out, const TfySavedRows *saved);

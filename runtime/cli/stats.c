@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #define ANSWER_MAX ((size_t)8 << 20)
 

@@ -1,6 +1,6 @@
 #include "cli/tests.h"
 #include "core/test.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 
 typedef enum Kind { RUNS, WORKS, SLEEPS, WAITS, ASKS, KIND_COUNT } Kind;

@@ -22,7 +22,7 @@
 
 #include "cli/saved_lines.h"
 #include "cli/wal_lines.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 #include "wal/move.h"
 #include "wal/store.h"

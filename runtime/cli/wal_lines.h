@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/log.h"
 
 /* `,"name":value` for each member of the payload. */

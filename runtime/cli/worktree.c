@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 extern char **environ;
 

@@ -24,10 +24,10 @@
 #include "observe/line.h"
 #include "observe/metrics.h"
 #include "observe/pal.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/heap.h"
 #include "value/json.h"
-#include "value/sys_memory.h"
+#include "base/sys_memory.h"
 #include "wal/log.h"
 
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "tfy.h"
-#include "value/buffer.h"
-#include "value/sys_memory.h"
+#include "base/buffer.h"
+#include "base/sys_memory.h"
 
 typedef struct TfyCall {
     TfyLoop *loop;

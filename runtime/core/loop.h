@@ -4,7 +4,7 @@
 
 #include "observe/pal.h"
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/log.h"
 
 /* Arrivals: each is recorded in the chain of the task it concerns before it has any effect, and is durable before the sender hears "done".

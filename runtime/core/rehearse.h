@@ -14,7 +14,7 @@
 #define CORE_REHEARSE_H
 
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 struct Pending;
 

@@ -7,7 +7,7 @@
 #define CORE_TEST_H
 
 #include "tfy.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #define TFY_TEST_TIME_MS INT64_C(1767225600000) /* 2026-01-01T00:00:00Z */
 #define TFY_TEST_SEED    1

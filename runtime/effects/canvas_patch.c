@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "effects/file.h"
-#include "value/utf8.h"
+#include "base/utf8.h"
 #include "wal/record.h"
 
 /* ---- preview ---- */

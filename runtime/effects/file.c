@@ -19,7 +19,7 @@
 #include <xxhash.h>
 
 #include "effects/pool.h"
-#include "value/utf8.h"
+#include "base/utf8.h"
 
 #define LINK_HOPS 8 /* symbolic links followed when a file is written */
 

@@ -16,7 +16,7 @@
 #define EFFECTS_LLM_H
 
 #include "core/effect.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 #include <jansson.h>
 

@@ -13,7 +13,7 @@
 
 #include "core/world.h"
 #include "effects/pool.h"
-#include "value/utf8.h"
+#include "base/utf8.h"
 
 #define CHUNK_SIZE   65536 /* bytes received at once */
 #define LINE_LONGEST 65536 /* bytes of a line, unless the program says otherwise */

@@ -23,7 +23,7 @@ struct TfyJob {
     /* the pool's */
     enum { TFY_JOB_QUEUED, TFY_JOB_RUNNING, TFY_JOB_DONE } state;
     bool dropped;
-    bool starved; /* work() was refused memory (value/sys_memory.h) */
+    bool starved; /* work() was refused memory (base/sys_memory.h) */
     TfyJob *next;
 };
 

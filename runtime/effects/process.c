@@ -23,7 +23,7 @@
 
 #include "core/world.h"
 #include "effects/watcher.h"
-#include "value/utf8.h"
+#include "base/utf8.h"
 
 #define READ_CHUNK     ((size_t)1 << 16)
 #define READS_PER_TURN 32 /* chunks of one output read in a row before the loop looks at others */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 typedef enum TfyLevel {
     TFY_LEVEL_OFF,

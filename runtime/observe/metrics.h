@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "wal/record.h"
 
 #define TFY_BUCKETS   14  /* of a histogram, the last without a bound not counted */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 typedef struct TfyScreen TfyScreen;
 

@@ -1,6 +1,6 @@
 /* error.c: raising panics and errors. A pending error always wins over a new one: the first cause is what people need
  * to see. */
-#include "buffer.h"
+#include "base/buffer.h"
 #include "heap.h"
 
 /* The panic of last resort lives in static data: when memory is out there may be none for telling so. */

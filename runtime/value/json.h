@@ -13,7 +13,7 @@
 #define TFY_VALUE_JSON_H
 
 #include "../tfy.h"
-#include "buffer.h"
+#include "base/buffer.h"
 
 #include <jansson.h>
 

@@ -5,7 +5,7 @@
 #define TFY_VALUE_NAMES_H
 
 #include "../tfy.h"
-#include "buffer.h"
+#include "base/buffer.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
  *
  * Compiled patterns are kept in a small cache beside the heap, the one that was not used for longest goes first. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "buffer.h"
+#include "base/buffer.h"
 #include "heap.h"
-#include "utf8.h"
+#include "base/utf8.h"
 
 #include <pcre2.h>
 #include <stdlib.h>

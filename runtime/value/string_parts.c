@@ -2,7 +2,7 @@
  * valid text always begins and ends at code points, so searching is done on bytes. */
 #include "heap.h"
 #include "text.h"
-#include "utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <wctype.h>

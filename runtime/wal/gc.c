@@ -15,7 +15,7 @@
 #include "import.h"
 #include "kill_point.h"
 #include "store_sqlite.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 enum { BATCH_RECORDS = 5000, BATCH_RUNS = 200 };
 

@@ -11,7 +11,7 @@
 #define WAL_SAVED_H
 
 #include "log.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 /* What each saved table's text in sqlite_schema begins with, behind CREATE TABLE "NAME". */
 #define SAVED_HEAD "(tfy_run TEXT NOT NULL,tfy_task TEXT NOT NULL,tfy_step INT NOT NULL"

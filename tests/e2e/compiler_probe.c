@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "value/buffer.h"
+#include "base/buffer.h"
 #include "value/json.h"
 
 extern const TfyProgram tfyg_program;

@@ -15,7 +15,7 @@
 #define SIM_NET_H
 
 #include "sim.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 enum { SIM_FD_FIRST = 1 << 20, SIM_SOCKETS = 64, SIM_BACKLOG = 8, SIM_PORT_OF_PEERS = 100 };
 

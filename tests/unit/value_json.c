@@ -2,7 +2,7 @@
 #include "value_fixture.h"
 #include <sys/wait.h>
 #include <unistd.h>
-#include "value/sys_memory.h"
+#include "base/sys_memory.h"
 
 /* Reads, writes again and compares. */
 static void round_trip(const TfyType *type, const char *json, const char *expected)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "value/utf8.h"
+#include "base/utf8.h"
 
 static void expect_text(const TfyObj *string, const char *text, int64_t len)
 {

@@ -3,8 +3,8 @@
  * Who finds none goes another way than a replay will, with memory, at the same place: a tool could not be started, a timer was not set, a
  * text lost its end. Nothing of that may be recorded. So a refusal is noted for the thread, wherever it happened, and the loop asks: then the
  * process ends as if it had been killed at its last commit. What the caller does until then only has to be harmless. */
-#ifndef TFY_VALUE_SYS_MEMORY_H
-#define TFY_VALUE_SYS_MEMORY_H
+#ifndef TFY_BASE_SYS_MEMORY_H
+#define TFY_BASE_SYS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further
  * calls need not add anything. So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns
  * which part failed. */
-#ifndef TFY_VALUE_BUFFER_H
-#define TFY_VALUE_BUFFER_H
+#ifndef TFY_BASE_BUFFER_H
+#define TFY_BASE_BUFFER_H
 
 #include <stdarg.h>
 #include <stdbool.h>

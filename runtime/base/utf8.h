@@ -1,7 +1,7 @@
 /* utf8.h: steps through UTF-8, shared by strings, the JSON writer, and who reads text in pieces. Strings inside the
  * runtime are always valid; only bytes from outside need the full check. */
-#ifndef TFY_VALUE_UTF8_H
-#define TFY_VALUE_UTF8_H
+#ifndef TFY_BASE_UTF8_H
+#define TFY_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
