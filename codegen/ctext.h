@@ -1,7 +1,8 @@
-/* ctext.h: writing text that people and compilers read: a growing buffer, C string literals, and C lines that know where they come from.
+/* ctext.h: writing text that people and compilers read: a growing buffer, C string literals, and C lines that know
+ * where they come from.
  *
- * Statements of one source line share a physical line as long as they fit; before every physical line stands a #line, so that a debugger
- * and a crash report speak of the .tfy file. */
+ * Statements of one source line share a physical line as long as they fit; before every physical line stands a
+ * #line, so that a debugger and a crash report speak of the .tfy file. */
 #ifndef CODEGEN_CTEXT_H
 #define CODEGEN_CTEXT_H
 

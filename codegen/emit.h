@@ -42,7 +42,8 @@ const char *emit_routine_name(Emit *e, const Routine *routine);
 void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function behind an extern tool */
 
 /* ---- emit_performers.c ---- */
-const char *emit_performers(Emit *e); /* the table of who performs the program's effects; its name, or "NULL" */
+/* the table of who performs the program's effects; its name, or "NULL" */
+const char *emit_performers(Emit *e);
 
 /* ---- emit_table.c: static data ---- */
 void emit_forwards(Emit *e); /* names that functions refer to */

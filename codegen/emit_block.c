@@ -1,8 +1,8 @@
 /* emit_block.c: blocks as C statements.
  *
- * Blocks come out in order, as labels and gotos; nothing nests, so a `case` of the dispatch reaches every resume point. Consecutive
- * instructions that can fail with the same landing become one `if (!a || !b) goto L1;`. A jump to another part of the routine goes to a
- * stub behind the blocks, which answers where to go on. */
+ * Blocks come out in order, as labels and gotos; nothing nests, so a `case` of the dispatch reaches every resume
+ * point. Consecutive instructions that can fail with the same landing become one `if (!a || !b) goto L1;`. A jump to
+ * another part of the routine goes to a stub behind the blocks, which answers where to go on. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,13 @@
 typedef struct Writer {
     Emit *e;
     const Routine *routine;
-    const MBlock *landing; /* of the conditions that wait to be written; NULL: none wait */
-    Text conditions;       /* "!a || !b" */
-    uint32_t line;         /* their source line */
-    Text piece;            /* scratch */
-    uint32_t part;         /* which part of the routine is written */
-    const MBlock **stubs;  /* blocks of other parts that are jumped to */
+    /* of the conditions that wait to be written; NULL: none wait */
+    const MBlock *landing;
+    Text conditions;      /* "!a || !b" */
+    uint32_t line;        /* their source line */
+    Text piece;           /* scratch */
+    uint32_t part;        /* which part of the routine is written */
+    const MBlock **stubs; /* blocks of other parts that are jumped to */
     uint32_t stub_count, stub_cap;
 } Writer;
 
@@ -56,7 +57,8 @@ static void flush_conditions(Writer *w)
     text_format(piece, "if (%s)", w->conditions.data);
     put_jump(w, piece, " ", w->landing, ";");
     ctext_piece(&w->e->c, w->line, piece->data);
-    ctext_flush(&w->e->c); /* nothing stands behind a condition: compilers take it for part of it */
+    /* nothing stands behind a condition: compilers take it for part of it */
+    ctext_flush(&w->e->c);
     w->landing = NULL;
     w->conditions.len = 0;
 }
@@ -555,7 +557,8 @@ static void put_term(Writer *w, const Term *term, const MBlock *next)
 
 /* ---- blocks ---- */
 
-#define CLEAR_LIST 8 /* more slots than this are cleared by a loop over a map of the frame */
+/* more slots than this are cleared by a loop over a map of the frame */
+#define CLEAR_LIST 8
 
 static void put_clear_map(Writer *w, const MBlock *block, uint32_t line)
 {

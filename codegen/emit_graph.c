@@ -1,8 +1,9 @@
 /* emit_graph.c: the states of every workflow as a graph, for Mermaid or Graphviz.
  *
- * A node is a place where a workflow stops; an edge leads to the places it can reach from there without stopping. Where an error can take
- * it, the edge is dotted. Calls, spawned tasks, bodies of parallel and race and undo blocks lead to the beginning of their workflow. The
- * stops of fuel are left out: any loop has them. The same program gives the same text. */
+ * A node is a place where a workflow stops; an edge leads to the places it can reach from there without stopping.
+ * Where an error can take it, the edge is dotted. Calls, spawned tasks, bodies of parallel and race and undo blocks
+ * lead to the beginning of their workflow. The stops of fuel are left out: any loop has them. The same program gives
+ * the same text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static const char *const arrow_names[] = {
 /* Numbers of nodes within a routine: 0 the beginning, pc for a state, then the end. */
 typedef struct Edge {
     uint32_t from;
-    uint32_t to; /* ARROW_FLOW and ARROW_ERROR: in the same routine; else the routine whose beginning it leads to */
+    /* ARROW_FLOW and ARROW_ERROR: in the same routine; else the routine whose beginning it leads to */
+    uint32_t to;
     Arrow arrow;
 } Edge;
 
@@ -124,7 +126,8 @@ static int compare_edges(const void *left, const void *right)
     return (int)a->arrow - (int)b->arrow;
 }
 
-/* All edges of a routine, by the node they leave; the way of an error is left out where the ordinary way leads there too. */
+/* All edges of a routine, by the node they leave; the way of an error is left out where the ordinary way leads there
+ * too. */
 static void walk_routine(Graph *g, const Routine *routine)
 {
     g->routine = routine;

@@ -1,5 +1,5 @@
-/* emit_header.c: the C functions behind a module's extern tools, as a header for the C files that have them: when a signature is wrong there,
- * the C compiler says so, and points to the tool's line. */
+/* emit_header.c: the C functions behind a module's extern tools, as a header for the C files that have them: when a
+ * signature is wrong there, the C compiler says so, and points to the tool's line. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,21 +1,24 @@
-/* emit_layout.c: points, frames and types as JSON: what the log stores beside the source, so that another build of the compiler can tell
- * whether an old task fits its frames.
+/* emit_layout.c: points, frames and types as JSON: what the log stores beside the source, so that another build of the
+ * compiler can tell whether an old task fits its frames.
  *
  * {"version": 1,
  *  "file": the main file's name, without its directory: messages show it, and a resumed run shows the same
- *  "modules": of a program of several files: [{"file", "line", "bytes", "imports": {PATH: index}}]; the stored source is the files one
- *  after the other, a newline between them
- *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result", "of"}], in the order of the program's routines; "of": the
- *                point that a body of parallel or race, or an undo, belongs to
- *  "points": [{"n", "id", "kind", "workflow", "line", "asks": hash of how the source reads there (lower_origin.c), "callee": what is asked
- *             for: a workflow, tool, prompt or effect, "class": of a tool, "args": [{"name", "type"}] of what differs from program to
- *             program, "result": the type that the place wants, "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
+ *  "modules": of a program of several files: [{"file", "line", "bytes", "imports": {PATH: index}}]; the stored source
+ *             is the files one after the other, a newline between them
+ *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result", "of"}], in the order of the
+ *             program's routines; "of": the point that a body of parallel or race, or an undo, belongs to
+ *  "points": [{"n", "id", "kind", "workflow", "line", "asks": hash of how the source reads there (lower_origin.c),
+ *             "callee": what is asked for: a workflow, tool, prompt or effect, "class": of a tool, "args": [{"name",
+ *             "type"}] of what differs from program to program, "result": the type that the place wants,
+ *             "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
- * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left out.
- * A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the slots that became live (or hold
- * another variable now) hold, and which slots no longer hold anything. So the layout grows with the program, not with its square. Variables of
- * a workflow are numbered in the order in which it comes to them; one that the compiler made has a fifth member, the hash of its statement.
- * One line per element, for diff and for people. */
+ *
+ * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left
+ * out. A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the
+ * slots that became live (or hold another variable now) hold, and which slots no longer hold anything. So the layout
+ * grows with the program, not with its square. Variables of a workflow are numbered in the order in which it comes
+ * to them; one that the compiler made has a fifth member, the hash of its statement. One line per element, for diff
+ * and for people. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,8 +44,8 @@ static void put_fields(Text *out, const TypeField *fields, uint32_t count)
     text_put(out, "]");
 }
 
-/* In the main file a number. In others "FILE:LINE", and in "at" the line of the stored source, where all files stand one after the
- * other. */
+/* In the main file a number. In others "FILE:LINE", and in "at" the line of the stored source, where all files stand
+ * one after the other. */
 static void put_line(Text *out, const Routine *routine, uint32_t line)
 {
     const Module *module = routine->decl->module;

@@ -1,5 +1,5 @@
-/* emit_performers.c: who does the work of a program's effects. A program names only the performers of what it can ask for, so it is linked
- * with nothing else: one that asks no model and sends no request carries no libcurl. */
+/* emit_performers.c: who does the work of a program's effects. A program names only the performers of what it can
+ * ask for, so it is linked with nothing else: one that asks no model and sends no request carries no libcurl. */
 #include <string.h>
 
 #include "emit.h"
@@ -31,7 +31,8 @@ static const Performer performers[] = {
     {"read_line", "READ_LINE", "net"},
     {"write", "WRITE", "net"},
     {"address", "ADDRESS", "net"},
-    {"extern tool", "EXTERN", "extern"}, /* what tools of the program are performed by; their names have a blank */
+    /* what tools of the program are performed by; their names have a blank */
+    {"extern tool", "EXTERN", "extern"},
     {"prompt", "PROMPT", "llm"},
 };
 enum { PERFORMER_COUNT = sizeof performers / sizeof *performers };

@@ -1,8 +1,8 @@
 /* emit_report.c: what tasks weigh.
  *
- * A frame is a head and one word per slot. A task's stack holds the frames of the deepest chain of calls that its workflow can make; it
- * begins with STACK_FIRST bytes that lie beside the task's slot, and beyond those it is a block that doubles. A chain that comes back to a
- * workflow in it has no bound that could be told here. */
+ * A frame is a head and one word per slot. A task's stack holds the frames of the deepest chain of calls that its
+ * workflow can make; it begins with STACK_FIRST bytes that lie beside the task's slot, and beyond those it is a
+ * block that doubles. A chain that comes back to a workflow in it has no bound that could be told here. */
 #include <string.h>
 
 #include "ctext.h"
@@ -15,7 +15,8 @@ typedef enum Progress { UNSEEN, OPEN, DONE } Progress;
 
 /* A workflow, by its index among the routines. */
 typedef struct Weight {
-    uint32_t *callees; /* whose frames can lie above its own: called workflows and undo blocks */
+    /* whose frames can lie above its own: called workflows and undo blocks */
+    uint32_t *callees;
     uint32_t callee_count, callee_cap;
     uint32_t next;  /* callee to look at next, while OPEN */
     uint64_t stack; /* bytes of the deepest chain that begins with it */

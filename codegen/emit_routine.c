@@ -1,7 +1,7 @@
 /* emit_routine.c: routines as C functions: frames, locals, heads, and the parts of long ones.
  *
- * A long workflow becomes several C functions and a loop that runs them: a part ends with a status for the scheduler, or with TFY__GO and
- * where to go on. Jumps between parts therefore use no C stack. */
+ * A long workflow becomes several C functions and a loop that runs them: a part ends with a status for the
+ * scheduler, or with TFY__GO and where to go on. Jumps between parts therefore use no C stack. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* emit_schema.c: what a tool, prompt, workflow or type takes and gives, as JSON Schema.
  *
- * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind", "description"?, "schema"} of a
- * type. Types are written as the runtime writes them for models (runtime/value/schema.c): named types stand once under "$defs", the type
- * asked for at the root; only descriptions, from doc comments, are added. A test holds the two together. */
+ * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind",
+ * "description"?, "schema"} of a type. Types are written as the runtime writes them for models
+ * (runtime/value/schema.c): named types stand once under "$defs", the type asked for at the root; only descriptions,
+ * from doc comments, are added. A test holds the two together. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

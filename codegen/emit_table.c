@@ -167,8 +167,8 @@ void emit_types(Emit *e)
 
 /* ---- what is live ---- */
 
-/* Lists of live slots are shared: a list that is a stretch of a longer one of the same routine is written as that stretch. In straight code,
- * where variables come and stay, this keeps the output linear in the source. */
+/* Lists of live slots are shared: a list that is a stretch of a longer one of the same routine is written as that
+ * stretch. In straight code, where variables come and stay, this keeps the output linear in the source. */
 typedef struct LiveList {
     const Point *point; /* whose list was written; NULL: none */
     uint32_t from;      /* where the wanted one begins in it */
@@ -325,7 +325,8 @@ static void emit_tool(Emit *e, const Decl *decl)
         [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
     bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
     bool is_http = !prompt && decl->provider == PROV_HTTP;
-    bool calls = is_extern && !e->machine->tests; /* in tests every tool is mocked: no C file is needed for it */
+    /* in tests every tool is mocked: no C file is needed for it */
+    bool calls = is_extern && !e->machine->tests;
     const char *params = emit_params(e, decl);
     if (calls) emit_extern(e, decl);
     Text p = {.arena = e->arena};
@@ -645,7 +646,8 @@ void emit_program(Emit *e)
     const char *module_list = emit_modules(e, &modules), *performers = emit_performers(e);
     text_add(&hashed, source.data, source.len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
-    text_put(&hashed, file); /* messages show it, so it is part of what the program does */
+    /* messages show it, so it is part of what the program does */
+    text_put(&hashed, file);
     for (const Module *module = e->machine->program->modules->next; module; module = module->next)
         text_add(&hashed, module->file, strlen(module->file) + 1);
     XXH128_hash_t hash = XXH3_128bits(hashed.data, hashed.len);

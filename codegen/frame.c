@@ -1,19 +1,19 @@
 /* frame.c: what is live where, where variables die, and which of them lie in the frame.
  *
- * Liveness is the usual backward dataflow over bit sets, one per block, walked instruction by instruction because an error can leave a
- * block in the middle. Then every variable that owns a reference gets its releases:
+ * Liveness is the usual backward dataflow over bit sets, one per block, walked instruction by instruction because an
+ * error can leave a block in the middle. Then every variable that owns a reference gets its releases:
  *
  *   - at the end of the statement that touched it last (IN_END), or right behind a definition nobody reads;
  *   - on an edge, when a branch or a point leads to a place where it is dead;
- *   - at a landing: all that may be held on some way in and is dead from there on. A place that is not held on the way actually taken
- *     holds NULL, so one list serves all ways in.
+ *   - at a landing: all that may be held on some way in and is dead from there on. A place that is not held on the way
+ *     actually taken holds NULL, so one list serves all ways in.
  *
- * Slots are given out by a linear scan over the stretches in which variables are live. Objects and scalars never share a slot: a dead
- * object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them.
+ * Slots are given out by a linear scan over the stretches in which variables are live. Objects and scalars never share
+ * a slot: a dead object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them.
  *
- * C compilers need more than linear time for long functions with many entries, so a long workflow is cut into parts, each a C function
- * of its own. Cuts stand between statements, where no temporary is alive; a variable that is live over a jump from one part to another
- * lies in the frame like one that is live over a point. */
+ * C compilers need more than linear time for long functions with many entries, so a long workflow is cut into parts,
+ * each a C function of its own. Cuts stand between statements, where no temporary is alive; a variable that is live
+ * over a jump from one part to another lies in the frame like one that is live over a point. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +123,8 @@ static void solve(const Frame *f)
 
 /* ---- results that go where they are kept ---- */
 
-/* `i1 = f(…); x = i1` becomes `x = f(…)`: for scalars, and where no landing looks at x, for a call that fails may have written it. */
+/* `i1 = f(…); x = i1` becomes `x = f(…)`: for scalars, and where no landing looks at x, for a call that fails may
+ * have written it. */
 static bool fuses(const Instr *call, const Instr *set)
 {
     if (call->kind != IN_CALL || set->kind != IN_SET || !call->dst || call->dst->kind != VAR_TEMP) return false;
@@ -194,7 +195,8 @@ static uint32_t deaths(const Instr *instr, const uint64_t *live_after, Var **lis
     return count;
 }
 
-/* What lived only for the landing of an instruction dies behind it: its statement does not touch it. Answers the releases. */
+/* What lived only for the landing of an instruction dies behind it: its statement does not touch it. Answers the
+ * releases. */
 static Instr **landing_deaths(const Frame *f, const Instr *instr, const uint64_t *live_after, uint32_t *count)
 {
     VarSet dying = f->scratch;
@@ -220,8 +222,8 @@ static void put_before(const Frame *f, Reversed *list, Instr *instr)
     list->items[list->count++] = instr;
 }
 
-/* Debug: the named variables that a mark finds in the frame. A mark that stands in several places (a finally has several ways in) may know
- * less at one of them than at another: it is noted once, where the walk meets it first. */
+/* Debug: the named variables that a mark finds in the frame. A mark that stands in several places (a finally has
+ * several ways in) may know less at one of them than at another: it is noted once, where the walk meets it first. */
 static void note_mark(const Frame *f, const Instr *instr, const uint64_t *live)
 {
     for (uint32_t i = 0; i < instr->argc; i++) {
@@ -238,7 +240,8 @@ static void note_mark(const Frame *f, const Instr *instr, const uint64_t *live)
     }
 }
 
-/* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live before the block's end. */
+/* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live
+ * before the block's end. */
 static void release_in_block(const Frame *f, MBlock *block, VarSet live)
 {
     Reversed list = {0};
@@ -278,7 +281,8 @@ static void order_add(const Frame *f, Order *order, MBlock *block)
     order->blocks[order->count++] = block;
 }
 
-/* An edge on which something dies: the releases go to the head of a block that only this edge reaches, or to a block put in between. */
+/* An edge on which something dies: the releases go to the head of a block that only this edge reaches, or to a block
+ * put in between. */
 static void settle_edge(const Frame *f, Order *order, const Term *term, MBlock **to, const uint64_t *held)
 {
     MBlock *target = *to;
@@ -478,8 +482,8 @@ static void thread_jumps(Routine *routine)
 
 /* ---- parts ---- */
 
-#define PART_WEIGHT                                                                                                    \
-    400 /* instructions and ends of blocks, about; small enough for a compiler's quadratic passes not to show */
+/* instructions and ends of blocks, about; small enough for a compiler's quadratic passes not to show */
+#define PART_WEIGHT 400
 
 static uint32_t weight_of(const MBlock *block)
 {

@@ -1,7 +1,8 @@
 /* lower.c: declarations → machines.
  *
- * Requires a program that check found right. Keeps: one line number per instruction, and the rule of machine.h that every variable a
- * statement touched is used by its IN_END (or by the end of its block), so that nothing borrowed outlives its owner. */
+ * Requires a program that check found right. Keeps: one line number per instruction, and the rule of machine.h that
+ * every variable a statement touched is used by its IN_END (or by the end of its block), so that nothing borrowed
+ * outlives its owner. */
 #include <string.h>
 
 #include "lower.h"
@@ -30,8 +31,8 @@ static void open_routine(Lower *l, Machine *machine, RoutineKind kind, const cha
     lower_begin(l, l->routine->entry);
 }
 
-/* Closures are named after what they stand in: main.a, main.a.undo; and numbered where that is not enough. No name in a program begins with
- * a digit, so those of closures in C do. */
+/* Closures are named after what they stand in: main.a, main.a.undo; and numbered where that is not enough. No name
+ * in a program begins with a digit, so those of closures in C do. */
 void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, const char *name)
 {
     Machine *machine = outer->machine;
@@ -132,7 +133,8 @@ static void lower_defaults(Machine *machine, const char *owner, const Field *fie
     }
 }
 
-/* The argv of an exec tool, or the request line of an http tool, and what stands behind it, under the names of TfyTool's members. */
+/* The argv of an exec tool, or the request line of an http tool, and what stands behind it, under the names of
+ * TfyTool's members. */
 static void lower_provider(Machine *machine, const Decl *decl)
 {
     static const char *const options[][2] = {

@@ -1,5 +1,5 @@
-/* lower.h: what the files of the lowering pass share. The pass walks the checked tree once and builds machines; it asks no questions
- * about names or types, for check has answered them all. */
+/* lower.h: what the files of the lowering pass share. The pass walks the checked tree once and builds machines; it
+ * asks no questions about names or types, for check has answered them all. */
 #ifndef CODEGEN_LOWER_H
 #define CODEGEN_LOWER_H
 
@@ -30,14 +30,15 @@ typedef struct Scope {
     struct Scope *outer;
     MBlock *on_break, *on_continue; /* loop */
     MBlock *entry;                  /* finally: its first block */
-    Var *pending;                   /* finally: the code of what waits for its end; 0 normal, 1 error */
-    Var *error;                     /* finally: the error that waits */
-    Leave *leaves;                  /* finally */
-    int64_t codes;                  /* finally: last code given out */
-    Entering *entering;             /* finally */
-    bool returns;                   /* finally: some leave carries a return value */
-    const Stmt *stmt;               /* with */
-    Val *held;                      /* with: the lock's name, or the deadline's number */
+    /* finally: the code of what waits for its end; 0 normal, 1 error */
+    Var *pending;
+    Var *error;         /* finally: the error that waits */
+    Leave *leaves;      /* finally */
+    int64_t codes;      /* finally: last code given out */
+    Entering *entering; /* finally */
+    bool returns;       /* finally: some leave carries a return value */
+    const Stmt *stmt;   /* with */
+    Val *held;          /* with: the lock's name, or the deadline's number */
 } Scope;
 
 typedef struct NameSlot NameSlot;
@@ -49,21 +50,26 @@ typedef struct Lower {
     Routine *routine;
     MBlock *cur;     /* where the next instruction goes; NULL: unreachable */
     MBlock *landing; /* where errors go */
-    MBlock *unwind;  /* the routine's outermost landing, when it has undo entries to run; else NULL */
+    /* the routine's outermost landing, when it has undo entries to run; else NULL */
+    MBlock *unwind;
     Scope *scope;
-    Var **by_id;         /* Variable.id → Var */
-    Var *result;         /* holds the return value while a finally runs; made on first use */
-    uint32_t line;       /* of the statement */
-    const Stmt *stmt;    /* the innermost one under way; NULL: between them … */
-    const Expr *root;    /* … or the routine is this yield */
-    uint64_t around;     /* hash of the `with`, `finally` and groups around it */
-    uint32_t last_fresh; /* how many blocks there were when one last began between two statements */
+    Var **by_id; /* Variable.id → Var */
+    /* holds the return value while a finally runs; made on first use */
+    Var *result;
+    uint32_t line;    /* of the statement */
+    const Stmt *stmt; /* the innermost one under way; NULL: between them … */
+    const Expr *root; /* … or the routine is this yield */
+    uint64_t around;  /* hash of the `with`, `finally` and groups around it */
+    /* how many blocks there were when one last began between two statements */
+    uint32_t last_fresh;
     /* the statement under way */
     Var **touched; /* owning variables it used; they live to its end */
     uint32_t touched_count, touched_cap;
-    bool temps;            /* it left something on the release stack */
-    uint32_t inline_depth; /* bodies of inline functions around the expression under way */
-    Var **kept;            /* debug: named variables in scope, which live to its end; innermost last */
+    bool temps; /* it left something on the release stack */
+    /* bodies of inline functions around the expression under way */
+    uint32_t inline_depth;
+    /* debug: named variables in scope, which live to its end; innermost last */
+    Var **kept;
     uint32_t kept_count, kept_cap;
     uint32_t next_temp[REP_COUNT];
     /* names taken in this routine */
@@ -116,12 +122,14 @@ void lower_branch(Lower *l, Val *cond, MBlock *yes, MBlock *no);
 void lower_branch_on(Lower *l, Val *cond, MBlock *yes, MBlock *no); /* ends the head of a statement */
 void lower_raise(Lower *l, MBlock *landing);                        /* what is pending goes to the landing */
 Instr *lower_instr(Lower *l, InstrKind kind, Var *dst, Val *a);
-void lower_note(Lower *l, Instr *instr); /* an instruction is complete: what it reads is known and touched */
+/* an instruction is complete: what it reads is known and touched */
+void lower_note(Lower *l, Instr *instr);
 void lower_touch(Lower *l, Var *var);
 void lower_take_touched(Lower *l, Term *term); /* the block's end is the statement's end */
 void lower_end(Lower *l);                      /* the statement ends here */
-void lower_forget(Lower *l);                   /* the statement is over, and what it touched has been dealt with */
-bool lower_is_idle(const Lower *l);            /* the statement has done nothing so far */
+/* the statement is over, and what it touched has been dealt with */
+void lower_forget(Lower *l);
+bool lower_is_idle(const Lower *l); /* the statement has done nothing so far */
 void lower_store(Lower *l, Var *dst, Val *value, bool replaces);
 Var *lower_local(Lower *l, const Variable *variable);
 Var *lower_hidden(Lower *l, const Type *type, const char *name);
@@ -130,7 +138,8 @@ Val *lower_steady(Lower *l, Val *value, const Type *type,
 void lower_keep(Lower *l, const Variable *variable); /* debug: it is in scope from here on; NULL: nobody is */
 void lower_keep_to_here(Lower *l, uint32_t from);    /* debug: those from this place of kept on live to here */
 void lower_keep_end(Lower *l, uint32_t from);        /* … and their scope ends */
-void lower_keep_old(Lower *l, Var *var); /* debug: it is about to be replaced, and kept what it held to here */
+/* debug: it is about to be replaced, and kept what it held to here */
+void lower_keep_old(Lower *l, Var *var);
 
 /* lower_stmt.c */
 void lower_block(Lower *l, const Block *block);

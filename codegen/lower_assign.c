@@ -1,8 +1,9 @@
-/* lower_assign.c: assignments. Values do not change: `s.a = v` makes a copy of s with another a, and binds it. When nobody else holds
- * the old value the copy is left out (tfy_own_*), and the same holds for x = x.push(e) and its relatives.
+/* lower_assign.c: assignments. Values do not change: `s.a = v` makes a copy of s with another a, and binds it. When
+ * nobody else holds the old value the copy is left out (tfy_own_*), and the same holds for x = x.push(e) and its
+ * relatives.
  *
- * The right side is evaluated first, then the indexes of the left side, then the path is walked; nothing that can allocate comes
- * between two steps of the walk, because the places it goes through are only valid until then. */
+ * The right side is evaluated first, then the indexes of the left side, then the path is walked; nothing that can
+ * allocate comes between two steps of the walk, because the places it goes through are only valid until then. */
 #include <string.h>
 
 #include "lower.h"

@@ -75,7 +75,8 @@ void lower_forget(Lower *l)
     memset(l->next_temp, 0, sizeof l->next_temp);
 }
 
-/* Has the statement done anything so far? If not, its value is a tree over variables and may be looked at again later. */
+/* Has the statement done anything so far? If not, its value is a tree over variables and may be looked at again
+ * later. */
 bool lower_is_idle(const Lower *l)
 {
     for (int rep = 0; rep < REP_COUNT; rep++)

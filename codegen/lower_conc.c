@@ -1,11 +1,11 @@
 /* lower_conc.c: parallel, race, undo and with.
  *
- * A closure (a body, an undo) becomes a routine of its own whose parameters are what it captures. The bodies of a group are tasks;
- * their handles stand in a hidden list. Whatever leaves a group early (an error, a cancellation, a won race) first waits until all its
- * tasks have ended, with cancellation held: nothing of a group is left behind it.
+ * A closure (a body, an undo) becomes a routine of its own whose parameters are what it captures. The bodies of a group
+ * are tasks; their handles stand in a hidden list. Whatever leaves a group early (an error, a cancellation, a won race)
+ * first waits until all its tasks have ended, with cancellation held: nothing of a group is left behind it.
  *
- * Undo entries stand in a list of the task. A body that can add some notes its height at its beginning; its landing runs those above it
- * before anybody else hears of the error. */
+ * Undo entries stand in a list of the task. A body that can add some notes its height at its beginning; its landing
+ * runs those above it before anybody else hears of the error. */
 #include <string.h>
 
 #include "lower.h"
@@ -171,8 +171,8 @@ static void wait_for(Lower *l, const Group *g, const char *effect, const char *l
     lower_go_on_behind(l, term);
 }
 
-/* Waits for all that still run, cancelled, while nothing can disturb it. An error of the waiting itself (no memory) is dropped: there is
- * one on its way, or the race is won. */
+/* Waits for all that still run, cancelled, while nothing can disturb it. An error of the waiting itself (no memory)
+ * is dropped: there is one on its way, or the race is won. */
 static void abandon(Lower *l, const Group *g)
 {
     MBlock *failed = lower_landing(l), *after = machine_block(l->routine);

@@ -1,5 +1,6 @@
-/* lower_expr.c: expressions. What cannot fail stays a tree; what can becomes instructions in the current block, their value in a
- * temporary. Expressions change no variable, so a tree may be evaluated later than it was built, within its statement. */
+/* lower_expr.c: expressions. What cannot fail stays a tree; what can becomes instructions in the current block,
+ * their value in a temporary. Expressions change no variable, so a tree may be evaluated later than it was built,
+ * within its statement. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -81,7 +82,8 @@ static Side lower_side(Lower *l, const Expr *e)
     side.last = l->cur;
     l->cur = before;
     if (side.last != first || first->count) return side;
-    l->routine->order_count--; /* nothing happened: the block was the last one placed, take it back */
+    /* nothing happened: the block was the last one placed, take it back */
+    l->routine->order_count--;
     first->placed = false;
     return (Side){NULL, NULL, side.value};
 }

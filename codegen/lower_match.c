@@ -1,4 +1,5 @@
-/* lower_match.c: match. Tests and bindings of an arm come before its body; nothing of the subject is looked at after that. */
+/* lower_match.c: match. Tests and bindings of an arm come before its body; nothing of the subject is looked at after
+ * that. */
 #include "lower.h"
 
 /* ---- patterns ---- */

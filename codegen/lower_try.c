@@ -1,8 +1,9 @@
 /* lower_try.c: errors and ways out.
  *
- * A finally is lowered once. Whoever enters it leaves a code for what waits until its end: nothing, an error, a return, a break or
- * continue of some loop; at its end the code is looked at, and what waited goes on in the scopes around it. Code, error and return value
- * are variables like all others, so they survive the stops inside the finally. */
+ * A finally is lowered once. Whoever enters it leaves a code for what waits until its end: nothing, an error, a
+ * return, a break or continue of some loop; at its end the code is looked at, and what waited goes on in the scopes
+ * around it. Code, error and return value are variables like all others, so they survive the stops inside the
+ * finally. */
 #include "lower.h"
 
 /* ---- try ---- */

@@ -1,7 +1,7 @@
 /* lower_yield.c: the roots of statements: yield with its policies, and what can stand in its place.
  *
- * Effects hand their policies to the runtime; nested workflow calls are retried by code made here, because only the caller can call
- * again: arguments are kept in variables, and tfy_backoff records the attempt and waits. */
+ * Effects hand their policies to the runtime; nested workflow calls are retried by code made here, because only the
+ * caller can call again: arguments are kept in variables, and tfy_backoff records the attempt and waits. */
 #include <string.h>
 
 #include "lower.h"

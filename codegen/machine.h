@@ -1,15 +1,19 @@
 /* machine.h: the state machines between the checked program and C.
  *
- * Every workflow, fn, constant and hook (the argv of a tool, the default of a field …) becomes a Routine: basic blocks of simple
- * instructions over variables. What cannot fail and changes nothing stays a tree (Val) and is printed as one C expression; what can
- * fail, allocate or suspend is an instruction or the end of a block. Three rules carry the whole design:
+ * Every workflow, fn, constant and hook (the argv of a tool, the default of a field …) becomes a Routine: basic blocks
+ * of simple instructions over variables. What cannot fail and changes nothing stays a tree (Val) and is printed as one
+ * C expression; what can fail, allocate or suspend is an instruction or the end of a block. Three rules carry the whole
+ * design:
  *
- *  - Variables own what they refer to; temporaries borrow (the runtime's release stack, or a variable, holds the reference). Within one
- *    statement nothing is given back: IN_END closes the statement, counts as a use of every variable the statement touched, cuts the
- *    release stack and is the place where variables die. A branch can also kill a variable: then on the edge.
- *  - An owning place that is dead holds NULL. A landing (where errors arrive) therefore gives back every place that may be held on any
- *    of its incoming edges, and no edge of an error needs code of its own: code stays linear in the source.
- *  - A point ends a block. What is live behind it (or was an argument of it) lies in the frame; everything else is a C local. */
+ *  - Variables own what they refer to; temporaries borrow (the runtime's release stack, or a variable, holds the
+ *    reference). Within one statement nothing is given back: IN_END closes the statement, counts as a use of every
+ *    variable the statement touched, cuts the release stack and is the place where variables die. A branch can also
+ *    kill a variable: then on the edge.
+ *  - An owning place that is dead holds NULL. A landing (where errors arrive) therefore gives back every place that may
+ *    be held on any of its incoming edges, and no edge of an error needs code of its own: code stays linear in the
+ *    source.
+ *  - A point ends a block. What is live behind it (or was an argument of it) lies in the frame; everything else is a
+ *    C local. */
 #ifndef CODEGEN_MACHINE_H
 #define CODEGEN_MACHINE_H
 
@@ -33,43 +37,52 @@ typedef enum Rep {
     REP_BOOL,  /* bool */
     REP_OBJ,   /* TfyObj * */
     REP_WORD,  /* TfyValue: what the runtime hands out of lists and maps */
-    REP_PLACE, /* TfyValue *: where a part of a value lies, while a path is assigned */
+    /* TfyValue *: where a part of a value lies, while a path is assigned */
+    REP_PLACE,
     REP_COUNT
 } Rep;
 
 Rep machine_rep(const Type *type);
 
 typedef enum VarKind {
-    VAR_PARAM,  /* of a workflow: owned by the frame; of a fn or hook: borrowed from the caller */
-    VAR_LOCAL,  /* let, var, a binding, a loop's variable */
-    VAR_HIDDEN, /* made by lowering and able to live across points: loop lists, pending completions, saved arguments */
-    VAR_TEMP,   /* borrowed, within one statement; takes no part in liveness */
+    /* of a workflow: owned by the frame; of a fn or hook: borrowed from the caller */
+    VAR_PARAM,
+    VAR_LOCAL, /* let, var, a binding, a loop's variable */
+    /* made by lowering and able to live across points: loop lists, pending completions, saved arguments */
+    VAR_HIDDEN,
+    /* borrowed, within one statement; takes no part in liveness */
+    VAR_TEMP,
 } VarKind;
 
 typedef struct Var {
     VarKind kind;
     Rep rep;
-    const Type *type;     /* NULL for some temporaries */
-    const char *name;     /* its name in C and in dumps; unique within the routine */
-    const char *label;    /* the name in the source, or NULL */
-    const char *made;     /* hidden: what it is for, which its name begins with; else NULL */
-    uint64_t origin;      /* hidden: hash of the statement that needs it */
-    uint32_t id;          /* params, locals, hidden: index into Routine.vars and liveness sets; temps: their number */
-    bool owned;           /* holds a reference of its own that must be given back */
-    bool changes;         /* assigned more than once */
-    bool used;            /* read or written anywhere: decides about (void) casts */
-    int32_t slot;         /* index of its frame slot; -1: a C local */
-    uint32_t first, last; /* the stretch of positions in which it is live; set by frame */
-    bool crosses;         /* live across some point, or over a jump to another part */
-    uint32_t seen;        /* stamp of the last C function that declares it; emit's own */
+    const Type *type;  /* NULL for some temporaries */
+    const char *name;  /* its name in C and in dumps; unique within the routine */
+    const char *label; /* the name in the source, or NULL */
+    /* hidden: what it is for, which its name begins with; else NULL */
+    const char *made;
+    uint64_t origin; /* hidden: hash of the statement that needs it */
+    /* params, locals, hidden: index into Routine.vars and liveness sets; temps: their number */
+    uint32_t id;
+    bool owned;   /* holds a reference of its own that must be given back */
+    bool changes; /* assigned more than once */
+    bool used;    /* read or written anywhere: decides about (void) casts */
+    int32_t slot; /* index of its frame slot; -1: a C local */
+    /* the stretch of positions in which it is live; set by frame */
+    uint32_t first, last;
+    bool crosses; /* live across some point, or over a jump to another part */
+    /* stamp of the last C function that declares it; emit's own */
+    uint32_t seen;
 } Var;
 
 /* ---- the runtime's functions, as instructions call them ---- */
 
 typedef enum Fail {
     FAIL_NEVER, /* gives its value */
-    FAIL_FALSE, /* answers false after a panic; its value comes through a pointer behind the arguments */
-    FAIL_NULL,  /* answers the object, NULL after a panic */
+    /* answers false after a panic; its value comes through a pointer behind the arguments */
+    FAIL_FALSE,
+    FAIL_NULL, /* answers the object, NULL after a panic */
 } Fail;
 
 typedef enum RtId {
@@ -251,25 +264,29 @@ typedef enum ValKind {
     VAL_CASE,   /* type, index: a case without fields */
     VAL_TYPE,   /* the descriptor of type */
     VAL_POINT,  /* point's descriptor */
-    VAL_FLOW,   /* the workflow descriptor of decl, or of routine when that is set */
-    VAL_TOOL,   /* the descriptor of decl, a tool or prompt, or of the built-in effect `text` */
-    VAL_CTEXT,  /* text: a C string literal of it (assert) */
-    VAL_FIELD,  /* field index of a */
-    VAL_UNBOX,  /* the scalar in box a */
-    VAL_TAG,    /* case number of a */
-    VAL_IS,     /* a's own type is type */
-    VAL_CALL,   /* func(args) */
+    /* the workflow descriptor of decl, or of routine when that is set */
+    VAL_FLOW,
+    /* the descriptor of decl, a tool or prompt, or of the built-in effect `text` */
+    VAL_TOOL,
+    VAL_CTEXT, /* text: a C string literal of it (assert) */
+    VAL_FIELD, /* field index of a */
+    VAL_UNBOX, /* the scalar in box a */
+    VAL_TAG,   /* case number of a */
+    VAL_IS,    /* a's own type is type */
+    VAL_CALL,  /* func(args) */
     VAL_NOT,
     VAL_NEG,      /* of a float */
     VAL_FLOAT_OF, /* an int as a float */
     VAL_AND,
     VAL_OR,
-    VAL_CMP,   /* a op b in C; objects: the same pointer */
-    VAL_NEXT,  /* a + 1, known not to overflow */
-    VAL_COND,  /* a ? b : c */
-    VAL_WORD,  /* a as a TfyValue */
-    VAL_PLACE, /* the address of an owning variable, or of the object in place temporary var */
-    VAL_ARRAY, /* args as an array of objects (rep REP_OBJ) or of words (REP_WORD) */
+    VAL_CMP,  /* a op b in C; objects: the same pointer */
+    VAL_NEXT, /* a + 1, known not to overflow */
+    VAL_COND, /* a ? b : c */
+    VAL_WORD, /* a as a TfyValue */
+    /* the address of an owning variable, or of the object in place temporary var */
+    VAL_PLACE,
+    /* args as an array of objects (rep REP_OBJ) or of words (REP_WORD) */
+    VAL_ARRAY,
 } ValKind;
 
 struct Val {
@@ -294,18 +311,20 @@ struct Val {
 /* ---- instructions ---- */
 
 typedef enum InstrKind {
-    IN_SET,        /* dst = a, nothing is counted: scalars and temporaries */
-    IN_STORE,      /* owned dst = a, kept; what dst held is given back */
-    IN_TAKE,       /* dst = the task's result, whose reference moves; no dst: thrown away */
+    IN_SET,   /* dst = a, nothing is counted: scalars and temporaries */
+    IN_STORE, /* owned dst = a, kept; what dst held is given back */
+    /* dst = the task's result, whose reference moves; no dst: thrown away */
+    IN_TAKE,
     IN_CALL,       /* [dst =] func(args) or a fn; on failure to landing */
     IN_PUT,        /* the place in temporary dst = a */
     IN_RESULT,     /* the routine's result = a, kept */
     IN_TAKE_ERROR, /* dst = the pending error, whose reference moves */
     IN_DROP_ERROR, /* the pending error is forgotten */
-    IN_PUT_ERROR,  /* the error in variable dst is pending again; dst is empty after it */
-    IN_MASK,       /* cancellation is held (i > 0) or no longer */
-    IN_END,        /* the statement's end */
-    IN_RELEASE,    /* dst dies here; put in by frame */
+    /* the error in variable dst is pending again; dst is empty after it */
+    IN_PUT_ERROR,
+    IN_MASK,    /* cancellation is held (i > 0) or no longer */
+    IN_END,     /* the statement's end */
+    IN_RELEASE, /* dst dies here; put in by frame */
 } InstrKind;
 
 struct Instr {
@@ -321,7 +340,8 @@ struct Instr {
     MBlock *landing; /* IN_CALL that can fail; else NULL */
     bool cut;        /* IN_END: the statement used the release stack */
     int i;
-    Var **uses; /* variables read (no temporaries); IN_END: those the statement touched */
+    /* variables read (no temporaries); IN_END: those the statement touched */
+    Var **uses;
     uint32_t use_count;
 };
 
@@ -331,7 +351,8 @@ typedef enum TermKind {
     TERM_BRANCH, /* cond ? to : other */
     TERM_SWITCH, /* on cond: cases, else `to` */
     TERM_FUEL,   /* spend; when nothing is left stop at the point, then to */
-    TERM_POINT,  /* stop at the point; then an error goes to landing, all else to `to` */
+    /* stop at the point; then an error goes to landing, all else to `to` */
+    TERM_POINT,
     TERM_RETURN,
     TERM_FAILED, /* the error stays pending and the routine ends */
 } TermKind;
@@ -358,7 +379,8 @@ struct Term {
     uint32_t argc;
     Val *retry, *backoff, *timeout, *key; /* policies or NULL */
     bool cut;                             /* the release stack was used for the arguments */
-    Var **dying; /* an effect's arguments that nobody reads later: given back once the runtime has them; set by frame */
+    /* an effect's arguments that nobody reads later: given back once the runtime has them; set by frame */
+    Var **dying;
     uint32_t dying_count;
     Var **uses;
     uint32_t use_count;
@@ -367,13 +389,16 @@ struct Term {
 typedef uint64_t *VarSet; /* one bit per Routine.vars */
 
 struct MBlock {
-    uint32_t id;       /* by order of creation */
-    uint32_t order;    /* place in Routine.order; set when placed */
-    uint32_t loop_end; /* a loop's head with fuel: first place in Routine.order behind the loop */
+    uint32_t id;    /* by order of creation */
+    uint32_t order; /* place in Routine.order; set when placed */
+    /* a loop's head with fuel: first place in Routine.order behind the loop */
+    uint32_t loop_end;
     bool placed;
-    bool fresh;     /* begins between two statements: no temporary is alive, so a C function may begin here */
-    uint32_t part;  /* which C function of the routine it stands in */
-    uint32_t entry; /* reached from another part: its number among those, from 1; else 0 */
+    /* begins between two statements: no temporary is alive, so a C function may begin here */
+    bool fresh;
+    uint32_t part; /* which C function of the routine it stands in */
+    /* reached from another part: its number among those, from 1; else 0 */
+    uint32_t entry;
     bool landing;   /* errors arrive here */
     bool halts;     /* errors or a halt without one arrive here */
     uint32_t preds; /* normal predecessors; set by frame */
@@ -381,8 +406,9 @@ struct MBlock {
     uint32_t count, cap;
     Term term;
     VarSet live_in;
-    VarSet arriving;  /* landings: what may be held when an error arrives */
-    Instr **prologue; /* releases at its head: a landing's, or of the one edge that leads here */
+    VarSet arriving; /* landings: what may be held when an error arrives */
+    /* releases at its head: a landing's, or of the one edge that leads here */
+    Instr **prologue;
     uint32_t prologue_count;
     uint32_t label; /* in C; 0: none needed */
 };
@@ -397,12 +423,15 @@ struct Point {
     const Type *result; /* what this place wants; effects and backoff */
     const Decl *callee;
     const Builtin *builtin;
-    const char *effect;  /* what the compiler itself asks for: the name behind tfy_effect_; else NULL */
+    /* what the compiler itself asks for: the name behind tfy_effect_; else NULL */
+    const char *effect;
     const Type *channel; /* send and recv: of what type */
-    uint64_t asks;       /* hash of how the source reads there (lower_origin.c); 0: none was made */
+    /* hash of how the source reads there (lower_origin.c); 0: none was made */
+    uint64_t asks;
     Routine *routine;
-    bool kept;  /* it stands in the output */
-    Var **live; /* what lies in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
+    bool kept; /* it stands in the output */
+    /* what lies in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
+    Var **live;
     uint32_t live_count;
 };
 
@@ -415,11 +444,12 @@ typedef enum RoutineKind {
 
 struct Routine {
     RoutineKind kind;
-    const char *name;       /* its C name without prefix */
-    const char *label;      /* what people see; the name, but for closures */
-    const Closure *closure; /* a body of parallel or race, or an undo, within decl; else NULL */
-    const Point *of;        /* closures: the point whose body or undo it is */
-    bool test;              /* the body of a test, or a closure within one */
+    const char *name;  /* its C name without prefix */
+    const char *label; /* what people see; the name, but for closures */
+    /* a body of parallel or race, or an undo, within decl; else NULL */
+    const Closure *closure;
+    const Point *of; /* closures: the point whose body or undo it is */
+    bool test;       /* the body of a test, or a closure within one */
     const Decl *decl;
     const Type *result;
     uint32_t line;
@@ -438,7 +468,8 @@ struct Routine {
     uint32_t resume_count;
     Var **slots; /* one variable per slot, for its kind; set by frame */
     uint32_t slot_count;
-    uint32_t part_count;    /* a long workflow becomes several C functions; see frame.c */
+    /* a long workflow becomes several C functions; see frame.c */
+    uint32_t part_count;
     uint32_t entry_count;   /* blocks reached from another part */
     Instr **entry_releases; /* parameters nobody reads */
     uint32_t entry_release_count;
@@ -461,7 +492,8 @@ struct Machine {
     const Program *program;
     Arena *arena;
     bool tests; /* tests are part of the output */
-    bool debug; /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
+    /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
+    bool debug;
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */
@@ -470,7 +502,8 @@ struct Machine {
     uint32_t string_count, string_cap;
     uint32_t *string_index; /* hash table over strings; 0 = empty, else number + 1 */
     uint32_t string_index_cap;
-    Hook **hooks; /* hash table over owners; they are looked up, never walked */
+    /* hash table over owners; they are looked up, never walked */
+    Hook **hooks;
     uint32_t hook_count, hook_cap;
     struct Tally *tally; /* ordinals of structural point ids */
 };
@@ -495,7 +528,8 @@ Routine *machine_hook(const Machine *machine, const void *owner, const char *wha
 /* Calls visit for every variable (temporaries included) that a tree reads. */
 void machine_visit(const Val *val, void (*visit)(void *state, Var *var), void *state);
 
-/* Drops unreachable blocks, and fuel points whose every cycle passes another stop; then numbers the points that are left. */
+/* Drops unreachable blocks, and fuel points whose every cycle passes another stop; then numbers the points that are
+ * left. */
 void machine_finish(Machine *machine);
 
 /* For `tfyc --dump machine`. Requires frame_assign. */
@@ -505,7 +539,8 @@ void machine_dump(const Machine *machine, FILE *out);
 
 /* What the program is compiled for. */
 typedef struct LowerOptions {
-    bool tests; /* with its tests, which a program that is only run has no use for */
+    /* with its tests, which a program that is only run has no use for */
+    bool tests;
     bool debug; /* for stepping through a replay: see Machine.debug */
 } LowerOptions;
 
@@ -525,24 +560,26 @@ typedef struct EmitOptions {
 /* The C text; NUL-terminated, in the arena. *len gets its bytes. */
 char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len);
 
-/* The index of the routine that a workflow's declaration became, or of one that is known; routine_count when there is none. */
+/* The index of the routine that a workflow's declaration became, or of one that is known; routine_count when there
+ * is none. */
 uint32_t machine_find_workflow(const Machine *machine, const Decl *decl, const Routine *routine);
 
 /* The states of every workflow and the ways between them, as text in the arena. Requires machine_finish. */
 typedef enum GraphFormat { GRAPH_MERMAID, GRAPH_DOT } GraphFormat;
 char *emit_graph(const Machine *machine, GraphFormat format, size_t *len);
 
-/* What tasks weigh: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in the arena. Requires
- * frame_assign. */
+/* What tasks weigh: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in
+ * the arena. Requires frame_assign. */
 char *emit_report(const Machine *machine, bool json, size_t *len);
 
-/* A header with the prototypes of the C functions behind a module's extern tools; NULL when it has none. name: of the header, for its guard.
- * Requires check_program only. */
+/* A header with the prototypes of the C functions behind a module's extern tools; NULL when it has none. name: of
+ * the header, for its guard. Requires check_program only. */
 char *emit_header(const Program *program, const Module *module, const EmitOptions *options, const char *name,
                   size_t *len);
 
-/* The JSON Schema of what a tool, prompt or workflow takes and gives, or of a type, by its full name; text in the program's arena. NULL when
- * there is no such declaration; *nearest is then one that was perhaps meant, or NULL. Requires check_program only. */
+/* The JSON Schema of what a tool, prompt or workflow takes and gives, or of a type, by its full name; text in the
+ * program's arena. NULL when there is no such declaration; *nearest is then one that was perhaps meant, or NULL.
+ * Requires check_program only. */
 char *emit_schema(const Program *program, const char *name, size_t *len, const char **nearest);
 
 /* Points, frames and types as JSON, as the log stores them. */

@@ -1,4 +1,5 @@
-/* machine_dump.c: machines as text, for `tfyc --dump machine`: states with their live sets, blocks with their edges, slots. */
+/* machine_dump.c: machines as text, for `tfyc --dump machine`: states with their live sets, blocks with their edges,
+ * slots. */
 #include <inttypes.h>
 #include <string.h>
 

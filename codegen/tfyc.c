@@ -2,13 +2,14 @@
  *
  *   source_load      file                → text
  *   module_load      text, its imports   → trees                mistakes of form, files that are missing
- *   check_program    trees               → checked program      mistakes of meaning; from here on every node has its type
+ *   check_program    trees               → checked program      mistakes of meaning; then every node has its type
  *   lower_program    checked program     → machines             blocks, instructions, points
- *   machine_finish   machines            → the same, smaller    no unreachable blocks, no idle fuel; points have numbers
+ *   machine_finish   machines            → the same, smaller    no unreachable block, no idle fuel; points numbered
  *   frame_assign     machines            → the same, placed     releases, frame slots, live sets
  *   emit_c           machines            → C                    with emit_layout inside
  *
- * The output appears under its name only when it is complete: it is written beside it and renamed. The same input gives the same bytes. */
+ * The output appears under its name only when it is complete: it is written beside it and renamed. The same input
+ * gives the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

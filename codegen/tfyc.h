@@ -1,7 +1,8 @@
-/* tfyc.h: what the parts of the compiler's command line share: its options, exit statuses, and how files are read and written.
+/* tfyc.h: what the parts of the compiler's command line share: its options, exit statuses, and how files are read and
+ * written.
  *
- * One table (tfyc_options.c) holds every option; reading, --help and the shells' completions come from it. Each thing tfyc can do with
- * its files is one mode, and one mode is chosen per call; without one it compiles. */
+ * One table (tfyc_options.c) holds every option; reading, --help and the shells' completions come from it. Each
+ * thing tfyc can do with its files is one mode, and one mode is chosen per call; without one it compiles. */
 #ifndef CODEGEN_TFYC_H
 #define CODEGEN_TFYC_H
 
@@ -11,7 +12,8 @@
 
 enum {
     EXIT_OK = 0,
-    EXIT_DIFFERS = 1, /* --format --check: a file is not as the formatter writes it */
+    /* --format --check: a file is not as the formatter writes it */
+    EXIT_DIFFERS = 1,
     EXIT_USAGE = 64,
     EXIT_BAD_PROGRAM = 65,
     EXIT_NO_INPUT = 69,
@@ -25,9 +27,11 @@ typedef struct Options {
     const char *const *inputs; /* at least one, unless the mode takes none */
     int input_count;
     const char *output, *depfile; /* NULL: not given */
-    const char *headers;          /* the directory for headers of extern tools; NULL: none are written */
+    /* the directory for headers of extern tools; NULL: none are written */
+    const char *headers;
     DumpKind dump;
-    bool check;      /* report mistakes and write nothing; with format: list the files that are not formatted */
+    /* report mistakes and write nothing; with format: list the files that are not formatted */
+    bool check;
     bool format;     /* write the canonical text */
     bool diff;       /* with format: show what would change */
     bool json;       /* --diagnostics=json */
@@ -45,7 +49,8 @@ typedef struct Options {
     EmitOptions emit;
 } Options;
 
-/* Takes the arguments apart. Ends the process after --help or --version, and with EXIT_USAGE when they make no sense. */
+/* Takes the arguments apart. Ends the process after --help or --version, and with EXIT_USAGE when they make no
+ * sense. */
 Options tfyc_read_options(int argc, char **argv);
 
 /* "tfyc: WHAT 'PATH': reason of errno" on stderr; EXIT_IO. */
@@ -57,7 +62,8 @@ int tfyc_report_input(const char *path, int error);
 /* Prints the mistakes on stderr as the options ask; EXIT_BAD_PROGRAM when there are errors. */
 int tfyc_report_diags(const Options *options, const DiagList *diags);
 
-/* Writes beside the name and renames, so that nobody ever sees half a file; "-" is standard output. mode: the permissions, 0 = the usual. */
+/* Writes beside the name and renames, so that nobody ever sees half a file; "-" is standard output. mode: the
+ * permissions, 0 = the usual. */
 int tfyc_write_file(const char *path, const char *data, size_t len, unsigned mode);
 
 /* --format: every input; the worst status of all. */

@@ -1,5 +1,5 @@
-/* tfyc_format.c: --format. A file is written only when its text changes, whole or not at all, through symbolic links and with its
- * permissions; standard input goes to standard output. */
+/* tfyc_format.c: --format. A file is written only when its text changes, whole or not at all, through symbolic links
+ * and with its permissions; standard input goes to standard output. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -35,9 +35,10 @@ enum {
 
 /* What an option is called, what it takes, what it means. */
 typedef struct OptionInfo {
-    int code;             /* OPT_…; a letter: also written with one dash */
-    const char *name;     /* without the dashes; NULL: there is only the letter */
-    const char *argument; /* NULL: a flag; words with '|' between them: one of these; else what it stands for */
+    int code;         /* OPT_…; a letter: also written with one dash */
+    const char *name; /* without the dashes; NULL: there is only the letter */
+    /* NULL: a flag; words with '|' between them: one of these; else what it stands for */
+    const char *argument;
     const char *meaning;
 } OptionInfo;
 

@@ -1,6 +1,7 @@
 /* arena.c: blocks of zeroed memory, handed out front to back.
  *
- * Blocks come from calloc: large ones are fresh pages of the system, so zeroing costs nothing, and nodes are used only once. */
+ * Blocks come from calloc: large ones are fresh pages of the system, so zeroing costs nothing, and nodes are used
+ * only once. */
 #include "arena.h"
 
 #include <stdbool.h>

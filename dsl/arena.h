@@ -1,5 +1,5 @@
-/* arena.h: the memory of one compilation. Everything the compiler makes lives until the compilation ends, so nothing is freed one by
- * one and pointers into the tree stay valid in every pass. */
+/* arena.h: the memory of one compilation. Everything the compiler makes lives until the compilation ends, so nothing
+ * is freed one by one and pointers into the tree stay valid in every pass. */
 #ifndef DSL_ARENA_H
 #define DSL_ARENA_H
 
@@ -12,7 +12,8 @@ typedef struct ArenaBlock ArenaBlock;
 typedef struct Arena {
     ArenaBlock *blocks; /* newest first */
     size_t used;        /* bytes handed out, for limits and reports */
-    size_t limit;       /* 0 = none; above it allocation stops the compiler with a message and exit status 70 */
+    /* 0 = none; above it allocation stops the compiler with a message and exit status 70 */
+    size_t limit;
 } Arena;
 
 void arena_init(Arena *arena, size_t limit);
@@ -24,8 +25,8 @@ void *arena_alloc(Arena *arena, size_t size);
 /* Grows an array inside the arena: returns the array to use from now on (the old one stays valid but stale). */
 void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size);
 
-/* The same for what nobody else points into: the old array is gone. The newest allocation grows where it stands, and a large one gives its
- * memory back. */
+/* The same for what nobody else points into: the old array is gone. The newest allocation grows where it stands, and
+ * a large one gives its memory back. */
 void *arena_regrow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size);
 
 /* A NUL-terminated copy. */

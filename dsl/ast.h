@@ -1,8 +1,8 @@
 /* ast.h: the tree of a module, as written and then as checked.
  *
- * The parser builds these nodes (grammar actions only call ast_* functions); the checker fills in the fields under "set by check" and
- * changes nothing else, so the formatter and the language server see the program as it was written. Lists are singly linked through
- * `next`, in source order. All nodes live in the compilation's arena. */
+ * The parser builds these nodes (grammar actions only call ast_* functions); the checker fills in the fields under
+ * "set by check" and changes nothing else, so the formatter and the language server see the program as it was
+ * written. Lists are singly linked through `next`, in source order. All nodes live in the compilation's arena. */
 #ifndef DSL_AST_H
 #define DSL_AST_H
 
@@ -19,7 +19,8 @@ typedef struct Stmt Stmt;
 typedef struct Expr Expr;
 typedef struct Block Block;
 
-/* A name and where it stands. text is NUL-terminated and interned: equal names have equal pointers. NULL text = absent. */
+/* A name and where it stands. text is NUL-terminated and interned: equal names have equal pointers. NULL text =
+ * absent. */
 typedef struct Name {
     const char *text;
     Span span;
@@ -45,25 +46,28 @@ typedef struct TypeExpr {
 /* ---- expressions ---- */
 
 typedef enum ExprKind {
-    EX_BAD, /* stands where the parser recovered; silent in every later pass */
+    /* stands where the parser recovered; silent in every later pass */
+    EX_BAD,
     EX_NULL,
     EX_BOOL,     /* int_value 0 or 1 */
     EX_INT,      /* int_value */
     EX_FLOAT,    /* float_value */
     EX_DURATION, /* int_value, milliseconds */
-    EX_STRING,   /* parts: EX_TEXT and other expressions in turn; no part at all is "" */
-    EX_TEXT,     /* a literal piece of a string: text/text_len, decoded */
-    EX_NAME,     /* name */
-    EX_FIELD,    /* left.name */
-    EX_INDEX,    /* left[right] */
-    EX_CALL,     /* left(args) */
-    EX_BINARY,   /* left op right */
-    EX_UNARY,    /* op left */
-    EX_LIST,     /* [args] */
-    EX_MAP,      /* { entries } : a map, or a record where the type is known */
-    EX_IF,       /* if cond { left } else { right } */
-    EX_LAMBDA,   /* name => left; only as an argument of a method */
-    EX_PAREN,    /* (left): kept for the formatter and for mistake 12 */
+    /* parts: EX_TEXT and other expressions in turn; no part at all is "" */
+    EX_STRING,
+    EX_TEXT,   /* a literal piece of a string: text/text_len, decoded */
+    EX_NAME,   /* name */
+    EX_FIELD,  /* left.name */
+    EX_INDEX,  /* left[right] */
+    EX_CALL,   /* left(args) */
+    EX_BINARY, /* left op right */
+    EX_UNARY,  /* op left */
+    EX_LIST,   /* [args] */
+    /* { entries } : a map, or a record where the type is known */
+    EX_MAP,
+    EX_IF,     /* if cond { left } else { right } */
+    EX_LAMBDA, /* name => left; only as an argument of a method */
+    EX_PAREN,  /* (left): kept for the formatter and for mistake 12 */
     /* the ones that stand only at the root of a statement */
     EX_YIELD,        /* yield left(EX_CALL) policies */
     EX_SPAWN,        /* spawn left(EX_CALL) with (args) */
@@ -119,15 +123,19 @@ typedef enum PolicyKind {
     POL_APPROVE
 } PolicyKind;
 
-/* A block that runs apart from the body it stands in, on copies of what it uses: a body of parallel or race, an undo. Set by check. */
+/* A block that runs apart from the body it stands in, on copies of what it uses: a body of parallel or race, an
+ * undo. Set by check. */
 typedef struct Closure {
-    Variable **captures; /* variables from outside that it reads, in the order of their ids */
+    /* variables from outside that it reads, in the order of their ids */
+    Variable **captures;
     uint32_t capture_count;
     const Type *result; /* what it gives; nothing: no value */
-    Variable *first;    /* parallel for: the loop's variables, which are given to it; NULL otherwise */
+    /* parallel for: the loop's variables, which are given to it; NULL otherwise */
+    Variable *first;
     Variable *second;
-    Variable *answer; /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
-    bool undoes;      /* some step in it has an undo */
+    /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
+    Variable *answer;
+    bool undoes; /* some step in it has an undo */
 } Closure;
 
 typedef struct Policy {
@@ -164,8 +172,8 @@ typedef enum CallKind {
 
 struct Expr {
     ExprKind kind;
-    uint32_t
-        height; /* nodes on the longest way down; the parser refuses more than AST_HEIGHT_MAX, so passes may recurse */
+    /* nodes on the longest way down; the parser refuses more than AST_HEIGHT_MAX, so passes may recurse */
+    uint32_t height;
     Span span;
     Expr *left, *right, *cond;
     Name name;
@@ -177,7 +185,8 @@ struct Expr {
     uint32_t text_len;
     Expr *parts; /* EX_STRING, linked by next */
     Expr *next;  /* in a list of parts */
-    Arg *args;   /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
+    /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
+    Arg *args;
     MapEntry *entries;
     Policy *policies; /* EX_YIELD */
     Name label;       /* `as "…"` of parallel, race; absent otherwise */
@@ -189,24 +198,28 @@ struct Expr {
     Block *block;
 
     /* set by check */
-    const Type *type; /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
-    const Type *
-        to; /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int literal;
-                            * EX_LAMBDA: the list that is made of what it gives, or of the elements it holds for */
+    /* the expression's own type; narrowing included, so a use of x: T? after a test has T */
+    const Type *type;
+    /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int
+     * literal; EX_LAMBDA: the list that is made of what it gives, or of the elements it holds for */
+    const Type *to;
     Variable *variable; /* EX_NAME of a local; EX_LAMBDA: its parameter */
-    Decl *
-        decl; /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
-    CallKind call; /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
+    /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
+    Decl *decl;
+    /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */
+    CallKind call;
     const Builtin *builtin;
     uint32_t case_index;
-    uint32_t field_index; /* EX_FIELD of a record, error or ExecResult-like value: index into type->fields */
-    Expr **
-        argv; /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
+    /* EX_FIELD of a record, error or ExecResult-like value: index into type->fields */
+    uint32_t field_index;
+    /* EX_CALL: one per parameter or field, in declaration order, defaults filled in; NULL = absent optional */
+    Expr **argv;
     uint32_t argc;
     const ErrorSet *errors; /* EX_YIELD: what it can fail with */
     Closure *closure;       /* EX_PARALLEL_FOR */
-    const Type *handles;    /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
-    bool undoes;            /* … a step in one of the bodies has an undo */
+    /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
+    const Type *handles;
+    bool undoes; /* … a step in one of the bodies has an undo */
 };
 
 /* ---- statements ---- */
@@ -218,7 +231,8 @@ typedef enum StmtKind {
     ST_ASSIGN, /* target op= value; op is OP_NONE for plain '=' */
     ST_EXPR,   /* a call, yield call, spawn, parallel or race alone */
     ST_YIELD,  /* plain yield */
-    ST_IF,     /* value: head; block; else_block (an else-if chain is a block of one ST_IF, else_if set) */
+    /* value: head; block; else_block (an else-if chain is a block of one ST_IF, else_if set) */
+    ST_IF,
     ST_WHILE,
     ST_FOR, /* for var[, var2] in value[..range_end] */
     ST_MATCH,
@@ -244,10 +258,12 @@ typedef struct Binding {
 typedef struct Pattern {
     PatternKind kind;
     Span span;
-    Name module, type_name, case_name; /* PAT_CASE: case, Type.case, module.Error, module.Type.case */
+    /* PAT_CASE: case, Type.case, module.Error, module.Type.case */
+    Name module, type_name, case_name;
     bool has_bindings;
     Binding *bindings;
-    Expr *literal;        /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
+    /* PAT_LITERAL: int, float, duration, string, bool or null; negative numbers folded */
+    Expr *literal;
     struct Pattern *next; /* A | B */
     /* set by check */
     Decl *decl;             /* enum or error */
@@ -267,7 +283,8 @@ typedef struct Arm {
 typedef struct CatchName {
     Name module, name;
     struct CatchName *next;
-    Decl *decl;       /* set by check: a declared error, or NULL for a built-in one */
+    /* set by check: a declared error, or NULL for a built-in one */
+    Decl *decl;
     const Type *type; /* set by check */
 } CatchName;
 
@@ -302,8 +319,9 @@ struct Stmt {
     bool mock_fails;
     Stmt *next;
     /* set by check */
-    Variable *variable;          /* let, var; for: the element or counter */
-    Variable *variable2;         /* for i, x: i is variable, x is variable2; for k, v likewise */
+    Variable *variable; /* let, var; for: the element or counter */
+    /* for i, x: i is variable, x is variable2; for k, v likewise */
+    Variable *variable2;
     bool falls_through;          /* control can reach the statement behind it */
     bool undoes;                 /* try, with: some step in the block has an undo */
     Decl *mock_decl;             /* mock: a tool, prompt or workflow, or NULL: */
@@ -401,24 +419,28 @@ struct Decl {
     Decl *next;
 
     /* set by module_load */
-    Module *imported; /* import: the module it names; NULL: it could not be read */
+    /* import: the module it names; NULL: it could not be read */
+    Module *imported;
 
     /* set by check */
     Module *module; /* the file it stands in */
-    const char *
-        full_name; /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
-    const char
-        *c_name; /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
-    const Type
-        *type; /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
-    uint32_t param_count;     /* parameters or fields */
-    RepeatClass repeat;       /* tool */
-    bool dangerous;           /* tool: every call carries `approve` */
-    const Attr *limit, *rate; /* tool, prompt: how much it is used; NULL: as much as one likes */
-    Decl *probe;              /* tool: the tool named by `probe` */
-    Expr *pieces;             /* http tool: its request line as a list of strings, text and values in turn */
-    const ErrorSet *errors;   /* workflow: what can escape */
-    Variable *variables;      /* fn, workflow, test: every local, parameters first, linked by next */
+    /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
+    const char *full_name;
+    /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
+    const char *c_name;
+    /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
+    const Type *type;
+    uint32_t param_count; /* parameters or fields */
+    RepeatClass repeat;   /* tool */
+    bool dangerous;       /* tool: every call carries `approve` */
+    /* tool, prompt: how much it is used; NULL: as much as one likes */
+    const Attr *limit, *rate;
+    Decl *probe; /* tool: the tool named by `probe` */
+    /* http tool: its request line as a list of strings, text and values in turn */
+    Expr *pieces;
+    const ErrorSet *errors; /* workflow: what can escape */
+    /* fn, workflow, test: every local, parameters first, linked by next */
+    Variable *variables;
     uint32_t variable_count;
     bool undoes; /* workflow: some step in it has an undo */
 };
@@ -428,10 +450,10 @@ struct Module {
     Source *source;
     Decl *decls;
     /* set by module_load */
-    const char *
-        file; /* as records and messages of a run name it: the path from the main file's directory, or as -I found it */
-    const char
-        *name; /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
+    /* as records and messages of a run name it: the path from the main file's directory, or as -I found it */
+    const char *file;
+    /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
+    const char *name;
     uint32_t number; /* in the order of loading; the main file is 0 */
     Module *next;
 };

@@ -1,6 +1,7 @@
 /* ast_dump.c: the tree as indented text, one node a line, children one step further in.
  *
- * The dump shows structure, not style: golden tests compare it, so what a node prints is its kind, its names and its literal value. */
+ * The dump shows structure, not style: golden tests compare it, so what a node prints is its kind, its names and its
+ * literal value. */
 #include "parse.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* builtin.c: the tables of what the language brings: effects by name, methods by receiver and name. A row is the whole truth about a
- * built-in for the checker; what it does stands in the runtime. */
+/* builtin.c: the tables of what the language brings: effects by name, methods by receiver and name. A row is the
+ * whole truth about a built-in for the checker; what it does stands in the runtime. */
 #include <assert.h>
 
 #include "check_internal.h"

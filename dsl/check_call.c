@@ -1,235 +1,8 @@
-/* check_call.c: calls of every form: fn, workflow, tool, prompt, record, error, enum case, built-in effect, method. All end in the same
- * place: `argv` holds one expression per parameter or field, in the order of their declaration, defaults filled in. */
-#include "check_internal.h"
+/* check_call.c: calls of every form: fn, workflow, tool, prompt, record, error, enum case, built-in effect, method.
+ * All end in the same place: `argv` holds one expression per parameter or field, in the order of their declaration,
+ * defaults filled in. */
+#include "check_args.h"
 #include "pattern.h"
-
-/* What an argument can go to. */
-typedef struct Slot {
-    const char *name;
-    const Type *type;
-    const Expr *value; /* default or NULL */
-    bool optional;     /* may be left out without a default */
-    Span span;         /* where it is declared; len 0 for built-ins */
-    const char *gives; /* an inline function of `type`: what it gives, as the tables of builtin.c have it; else NULL */
-} Slot;
-
-typedef enum SlotRule {
-    SLOTS_FREE,       /* positional first, then named */
-    SLOTS_NAMED_ONLY, /* records */
-    SLOTS_ERROR,      /* one positional string, the message, then named */
-} SlotRule;
-
-typedef struct Slots {
-    const char *owner; /* what is called; for messages */
-    const char *noun;  /* "parameter", "field" */
-    Slot *items;
-    uint32_t count;
-    SlotRule rule;
-} Slots;
-
-static void init_slots(Check *c, Slots *slots, const char *owner, const char *noun, uint32_t count)
-{
-    *slots = (Slots){.owner = owner, .noun = noun, .count = count};
-    slots->items = arena_alloc(c->arena, (count + 1) * sizeof(Slot));
-}
-
-static void slots_of_params(Check *c, Slots *slots, const Decl *decl)
-{
-    uint32_t i = 0;
-    init_slots(c, slots, decl->name.text, "parameter", decl->param_count);
-    for (const Field *f = decl->params; f; f = f->next) {
-        const Type *type = f->type ? f->type : c->core->bad;
-        slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span, NULL};
-    }
-}
-
-static void slots_of_fields(Check *c, Slots *slots, const char *owner, const TypeField *fields, uint32_t count)
-{
-    init_slots(c, slots, owner, "field", count);
-    for (uint32_t i = 0; i < count; i++) {
-        slots->items[i] = (Slot){fields[i].name, fields[i].type, fields[i].value, false, fields[i].span, NULL};
-    }
-}
-
-static void slots_of_builtin(Check *c, Slots *slots, const Builtin *builtin, const Type *receiver)
-{
-    init_slots(c, slots, builtin->name, "parameter", builtin->param_count);
-    for (uint32_t i = 0; i < builtin->param_count; i++) {
-        const BuiltinParam *p = &builtin->params[i];
-        slots->items[i] = (Slot){.name = p->name, .optional = p->optional};
-        slots->items[i].type = type_of_notation(c, p->type, receiver);
-        const char *arrow = strstr(p->type, "=> ");
-        slots->items[i].gives = arrow ? arrow + 3 : NULL;
-    }
-}
-
-/* ---- binding arguments ---- */
-
-static int find_slot(const Slots *slots, const char *name)
-{
-    for (uint32_t i = 0; i < slots->count; i++) {
-        if (check_same_name(slots->items[i].name, name)) return (int)i;
-    }
-    return -1;
-}
-
-static void report_unknown_slot(Check *c, const Slots *slots, const Arg *arg)
-{
-    const char **names = arena_alloc(c->arena, (slots->count + 1) * sizeof *names);
-    for (uint32_t i = 0; i < slots->count; i++) names[i] = slots->items[i].name;
-    const char *near = diag_nearest(arg->name.text, strlen(arg->name.text), names, slots->count);
-    if (near)
-        diag_error(c->diags, arg->name.span, "no %s '%s' in %s; did you mean '%s'?", slots->noun, arg->name.text,
-                   slots->owner, near);
-    else
-        diag_error(c->diags, arg->name.span, "no %s '%s' in %s", slots->noun, arg->name.text, slots->owner);
-}
-
-typedef struct Binder {
-    const Slots *slots;
-    Expr **argv; /* the part of the call's argv that belongs to the slots */
-    uint32_t at; /* next positional slot */
-    bool named_seen;
-    bool reported; /* one report about the form of the arguments is enough */
-} Binder;
-
-static void report_form(Check *c, Binder *b, const Arg *arg)
-{
-    const Slots *slots = b->slots;
-    if (b->reported) return;
-    b->reported = true;
-    if (b->named_seen) {
-        diag_error(c->diags, arg->value->span, "an argument without a name cannot follow a named one");
-    } else if (slots->rule == SLOTS_NAMED_ONLY && slots->count) {
-        Diag *diag = diag_error(c->diags, arg->value->span, "a record is built by name");
-        diag_hint(c->diags, diag, "write %s(%s: …)", slots->owner, slots->items[0].name);
-    } else if (slots->rule == SLOTS_ERROR && b->at == 1) {
-        Diag *diag = diag_error(c->diags, arg->value->span, "only an error's message stands without a name");
-        if (slots->count > 1) diag_hint(c->diags, diag, "write %s: …", slots->items[1].name);
-    } else {
-        diag_error(c->diags, arg->value->span, "too many arguments: %s takes %u", slots->owner, slots->count);
-    }
-}
-
-/* The slot an argument goes to, or -1 after a report. */
-static int place_arg(Check *c, Binder *b, const Arg *arg)
-{
-    const Slots *slots = b->slots;
-    if (arg->name.text) {
-        b->named_seen = true;
-        int slot = find_slot(slots, arg->name.text);
-        if (slot < 0) report_unknown_slot(c, slots, arg);
-        return slot;
-    }
-    uint32_t limit = slots->rule == SLOTS_FREE ? slots->count : slots->rule == SLOTS_ERROR ? 1 : 0;
-    if (b->named_seen || b->at >= limit) {
-        report_form(c, b, arg);
-        return -1;
-    }
-    return (int)b->at++;
-}
-
-/* ---- inline functions ---- */
-
-static const Type *refuse_inline(Check *c, const Expr *body, const char *needs)
-{
-    diag_error(c->diags, body->span, "this inline function must give %s, not %s", needs, body->type->name);
-    return c->core->bad;
-}
-
-/* The type of what an inline function gives. */
-static const Type *inline_body(Check *c, Expr *body, const char *gives)
-{
-    const CoreTypes *core = c->core;
-    if (strcmp(gives, "bool") == 0) return check_expr_to(c, body, core->boolean, (Why){0}) ? core->boolean : core->bad;
-    const Type *type = check_expr(c, body, NULL);
-    if (type->kind == TYPE_BAD) return type;
-    if (type->kind == TYPE_NULL) return refuse_inline(c, body, "a value whose type is known");
-    if (strcmp(gives, "ordered") == 0 && !type_is_ordered(type))
-        return refuse_inline(c, body, "int, float, string, time or duration");
-    if (strcmp(gives, "key") == 0 && !type_is_key(type))
-        return refuse_inline(c, body, "string, int or an enum without values");
-    return body->to;
-}
-
-/* x => body, where x is an element. It may use everything around it, changes nothing and takes no steps. */
-static void check_inline(Check *c, Expr *e, const Type *element, const char *gives)
-{
-    const Facts *before = c->facts;
-    uint32_t scope = check_scope_enter(c);
-    e->variable = check_add_variable(c, e->name, element, false);
-    c->body->inline_depth++;
-    c->inline_type = inline_body(c, e->left, gives);
-    c->body->inline_depth--;
-    check_scope_leave(c, scope);
-    c->facts = before;
-    e->type = c->inline_type;
-    e->to = type_list(c, strcmp(gives, "bool") == 0 ? element : e->type);
-}
-
-static void bind_inline(Check *c, const Slots *slots, const Slot *slot, Expr *e)
-{
-    c->inline_type = c->core->bad;
-    if (e->kind == EX_LAMBDA) {
-        check_inline(c, e, slot->type, slot->gives);
-        return;
-    }
-    Diag *diag = diag_error(c->diags, e->span, "%s takes an inline function", slots->owner);
-    if (e->kind == EX_NAME)
-        diag_hint(c->diags, diag, "write x => %s(x)", e->name.text);
-    else
-        diag_hint(c->diags, diag, "as in %s(x => …)", slots->owner);
-    e->type = e->to = c->core->bad;
-}
-
-static void bind_arg(Check *c, Binder *b, Arg *arg)
-{
-    int at = place_arg(c, b, arg);
-    if (at < 0) {
-        if (arg->value->kind != EX_LAMBDA) check_expr(c, arg->value, NULL);
-        b->reported = true;
-        return;
-    }
-    const Slot *slot = &b->slots->items[at];
-    if (b->argv[at]) {
-        Diag *diag =
-            diag_error(c->diags, arg->name.text ? arg->name.span : arg->value->span, "'%s' is given twice", slot->name);
-        diag_other(c->diags, diag, b->argv[at]->span, "first given here");
-        check_expr(c, arg->value, slot->type);
-        return;
-    }
-    b->argv[at] = arg->value;
-    if (slot->gives)
-        bind_inline(c, b->slots, slot, arg->value);
-    else
-        check_expr_to(c, arg->value, slot->type, (Why){slot->span.len ? "declared here" : NULL, slot->span});
-}
-
-static void fill_defaults(Check *c, Binder *b, Span close)
-{
-    for (uint32_t i = 0; i < b->slots->count; i++) {
-        const Slot *slot = &b->slots->items[i];
-        if (b->argv[i] || slot->optional) continue;
-        if (slot->value) {
-            b->argv[i] = (Expr *)slot->value;
-        } else if (!b->reported) {
-            Diag *diag =
-                diag_error(c->diags, close, "%s '%s' of %s is missing", b->slots->noun, slot->name, b->slots->owner);
-            if (slot->span.len) diag_other(c->diags, diag, slot->span, "declared here");
-            b->reported = true;
-        }
-    }
-}
-
-/* Checks the arguments and sets e->argv; `first` is 1 when a receiver comes before them. */
-static void bind_args(Check *c, Expr *e, const Slots *slots, uint32_t first)
-{
-    e->argc = slots->count + first;
-    e->argv = arena_alloc(c->arena, (e->argc + 1) * sizeof *e->argv);
-    Binder binder = {.slots = slots, .argv = e->argv + first};
-    for (Arg *arg = e->args; arg; arg = arg->next) bind_arg(c, &binder, arg);
-    fill_defaults(c, &binder, e->span);
-}
 
 static void check_args_loosely(Check *c, Expr *e)
 {
@@ -253,11 +26,12 @@ static const Type *build_fields(Check *c, Expr *e, const Type *type)
     slots.rule = type->kind == TYPE_ERROR ? SLOTS_ERROR : SLOTS_NAMED_ONLY;
     e->call = CALL_RECORD;
     e->decl = type->decl;
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     return type;
 }
 
-/* { name: value } where a record or error is wanted. The entries become named arguments, which only this function looks at. */
+/* { name: value } where a record or error is wanted. The entries become named arguments, which only this function
+ * looks at. */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
 {
     Arg *first = NULL, **link = &first;
@@ -326,7 +100,7 @@ static const Type *build_case(Check *c, Expr *e, Decl *decl)
         return give_up(c, e);
     }
     slots_of_fields(c, &slots, found->name, found->fields, found->field_count);
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     return decl->type;
 }
 
@@ -434,7 +208,7 @@ static const Type *call_declared(Check *c, Expr *e, Decl *decl, CallKind kind)
     e->call = kind;
     e->decl = decl;
     slots_of_params(c, &slots, decl);
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     return decl->type ? decl->type : c->core->bad;
 }
 
@@ -486,8 +260,8 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
 
 /* ---- built-in effects ---- */
 
-/* Where nondeterminism enters, a reader must see it: what gives a value is written with yield even when it does not suspend. So is what
- * changes something that stays: save. */
+/* Where nondeterminism enters, a reader must see it: what gives a value is written with yield even when it does not
+ * suspend. So is what changes something that stays: save. */
 static bool needs_yield(const Builtin *builtin)
 {
     return builtin->suspends || builtin->id == BI_SAVE || strcmp(builtin->result, "nothing") != 0;
@@ -497,9 +271,9 @@ static bool needs_yield(const Builtin *builtin)
 static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
 {
     Slots slots;
-    init_slots(c, &slots, builtin->name, "parameter", 1);
+    slots_init(c, &slots, builtin->name, "parameter", 1);
     slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->bad};
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     if (!e->argv[0] || e->argv[0]->type->kind == TYPE_BAD) return c->core->bad;
     const Type *task = e->argv[0]->type;
     e->argv[0]->to = task;
@@ -516,9 +290,9 @@ static const Type *call_on_task(Check *c, Expr *e, const Builtin *builtin)
 static const Type *call_on_descriptor(Check *c, Expr *e, const Builtin *builtin)
 {
     Slots slots;
-    init_slots(c, &slots, builtin->name, "parameter", 1);
+    slots_init(c, &slots, builtin->name, "parameter", 1);
     slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->bad};
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     if (!e->argv[0] || e->argv[0]->type->kind == TYPE_BAD) return c->core->bad;
     const Type *type = e->argv[0]->type;
     e->argv[0]->to = type;
@@ -578,7 +352,7 @@ static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMo
     e->call = CALL_BUILTIN;
     e->builtin = builtin;
     slots_of_builtin(c, &slots, builtin, NULL);
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     if (!check_mode(c, e, mode, builtin->name, false, false, builtin)) return c->core->bad;
     if (e->argv[0] && e->argv[0]->type->kind == TYPE_STRING && !is_secret_name(e->argv[0])) {
         diag_error(c->diags, e->argv[0]->span, "a secret is named by a plain word, such as \"API_KEY\"");
@@ -669,10 +443,10 @@ static void check_row(Check *c, const Expr *e, const Type *row)
 static const Type *call_save(Check *c, Expr *e, const Builtin *builtin)
 {
     Slots slots;
-    init_slots(c, &slots, builtin->name, "parameter", 2);
+    slots_init(c, &slots, builtin->name, "parameter", 2);
     slots.items[0] = (Slot){.name = builtin->params[0].name, .type = c->core->string};
     slots.items[1] = (Slot){.name = builtin->params[1].name, .type = c->core->bad};
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     if (!e->argv[0] || !e->argv[1] || e->argv[0]->type->kind == TYPE_BAD || e->argv[1]->type->kind == TYPE_BAD)
         return c->core->bad;
     const Type *row = e->argv[1]->type;
@@ -711,7 +485,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     }
     slots_of_builtin(c, &slots, builtin, NULL);
     c->secret_ok = builtin->id == BI_EXEC || builtin->id == BI_HTTP;
-    bind_args(c, e, &slots, 0);
+    slots_bind(c, e, &slots, 0);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
     want = type_strip(want);
@@ -837,8 +611,9 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     e->call = CALL_METHOD;
     e->builtin = builtin;
     slots_of_builtin(c, &slots, builtin, receiver);
-    c->inline_type = c->core->bad; /* until the inline function is seen, which may be missing */
-    bind_args(c, e, &slots, 1);
+    /* until the inline function is seen, which may be missing */
+    c->inline_type = c->core->bad;
+    slots_bind(c, e, &slots, 1);
     e->argv[0] = e->left->left;
     if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);
     if (builtin->id == BI_JSON_DECODE) return decoded_type(c, e, want);

@@ -1,8 +1,10 @@
-/* check_conc.c: what runs beside or apart from its body: parallel, race, undo; and `with`, which holds something for a block.
+/* check_conc.c: what runs beside or apart from its body: parallel, race, undo; and `with`, which holds something for a
+ * block.
  *
- * A body of parallel or race and an undo are closures: they run in a frame of their own on copies of the variables they read, so
- * nothing outside can be assigned in them and nothing but their value leaves them. Variables are numbered in order of declaration, so a
- * variable stands outside a closure exactly when its number is below the closure's floor. */
+ * A body of parallel or race and an undo are closures: they run in a frame of their own on copies of the variables
+ * they read, so nothing outside can be assigned in them and nothing but their value leaves them. Variables are
+ * numbered in order of declaration, so a variable stands outside a closure exactly when its number is below the
+ * closure's floor. */
 #include "check_internal.h"
 
 /* ---- closures ---- */
@@ -196,7 +198,8 @@ static const Type *wanted_of(const Type *want, const char *name)
     return at >= 0 ? want->fields[at].type : NULL;
 }
 
-/* Names and types of the bodies; all: those that give nothing too. Answers their number; *bad: some body has no type. */
+/* Names and types of the bodies; all: those that give nothing too. Answers their number; *bad: some body has no
+ * type. */
 static uint32_t fields_of_bodies(Check *c, const Expr *e, TypeField *fields, bool all, bool *bad)
 {
     uint32_t count = 0;

@@ -1,4 +1,5 @@
-/* check_dump.c: the checked program as text, for `tfyc --dump program` and for people who look for a mistake in the checker. */
+/* check_dump.c: the checked program as text, for `tfyc --dump program` and for people who look for a mistake in the
+ * checker. */
 #include "check_internal.h"
 
 static void dump_errors(const ErrorSet *set, FILE *out)

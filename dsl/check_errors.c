@@ -1,8 +1,9 @@
 /* check_errors.c: what can fail, for the whole program.
  *
- * While bodies are walked, every fail and every call of a workflow is noted with the try blocks around it. Afterwards the least sets are
- * found that satisfy all notes: each workflow starts empty, is evaluated, and is evaluated again whenever something it calls has
- * grown. A workflow with `fails` has the set it declares, and is checked against it at the end. */
+ * While bodies are walked, every fail and every call of a workflow is noted with the try blocks around it.
+ * Afterwards the least sets are found that satisfy all notes: each workflow starts empty, is evaluated, and is
+ * evaluated again whenever something it calls has grown. A workflow with `fails` has the set it declares, and is
+ * checked against it at the end. */
 #include "check_internal.h"
 
 /* ---- sets ---- */
@@ -102,8 +103,9 @@ WorkflowErrors *errors_register(Check *c, Decl *decl)
 /* ---- evaluating one workflow ---- */
 
 typedef struct Escape {
-    const ErrorSet *set;      /* what gets out of the workflow */
-    const ErrorSet *expected; /* NULL, or the declared set: the first escape outside it is kept below */
+    const ErrorSet *set; /* what gets out of the workflow */
+    /* NULL, or the declared set: the first escape outside it is kept below */
+    const ErrorSet *expected;
     const Type *surplus;
     Span surplus_span;
 } Escape;

@@ -1,7 +1,7 @@
 /* check_expr.c: the types of expressions.
  *
- * check_expr gives an expression its own type; check_expr_to makes it fit a wanted one. Only leaves ever differ in `type` and `to`:
- * parentheses and if-expressions pass the wanted type down to their parts. */
+ * check_expr gives an expression its own type; check_expr_to makes it fit a wanted one. Only leaves ever differ in
+ * `type` and `to`: parentheses and if-expressions pass the wanted type down to their parts. */
 #include "check_internal.h"
 
 Expr *expr_strip(Expr *e)

@@ -1,13 +1,14 @@
 /* check_flow.c: what is known about null (and about the kind of a caught error) at each place.
  *
- * A fact says "this path has this type here". Facts are learned from conditions and from match arms, hold until the path or something
- * it starts with is assigned, and survive a yield, because nobody else can change a local. Where two ways meet, what both know holds.
- * A loop's head knows nothing of what the loop's body assigns. */
+ * A fact says "this path has this type here". Facts are learned from conditions and from match arms, hold until the
+ * path or something it starts with is assigned, and survive a yield, because nobody else can change a local. Where
+ * two ways meet, what both know holds. A loop's head knows nothing of what the loop's body assigns. */
 #include "check_internal.h"
 
 #define PATH_MAX_FIELDS 16 /* longer paths are not narrowed: test a local instead */
-#define FACT_LEVELS     10 /* of the tree, two bits each: variables beyond a million in one body are not narrowed */
-#define FACT_ID_MAX     (1u << 2 * FACT_LEVELS)
+/* of the tree, two bits each: variables beyond a million in one body are not narrowed */
+#define FACT_LEVELS 10
+#define FACT_ID_MAX (1u << 2 * FACT_LEVELS)
 
 typedef struct Path {
     const Variable *variable;
@@ -135,7 +136,8 @@ void flow_forget_assigned(Check *c, const Block *block)
     for (const Stmt *s = block ? block->stmts : NULL; s && c->facts; s = s->next) forget_assigned_in_stmt(c, s);
 }
 
-/* The path of a target that is not checked yet, by names alone. False for elements of lists and maps: nothing is ever known of them. */
+/* The path of a target that is not checked yet, by names alone. False for elements of lists and maps: nothing is
+ * ever known of them. */
 static bool guess_path(const Check *c, const Expr *target, Path *path)
 {
     if (target->kind == EX_NAME) {
@@ -232,7 +234,8 @@ static const void *join_trees(Check *c, const void *a, const void *b, int level)
     return is_empty(facts) ? NULL : facts;
 }
 
-/* What both places know. Shared parts are recognised by address, so this costs what the branches learned, not what they know. */
+/* What both places know. Shared parts are recognised by address, so this costs what the branches learned, not what
+ * they know. */
 const Facts *flow_join(Check *c, const Facts *a, const Facts *b)
 {
     return join_trees(c, a, b, FACT_LEVELS - 1);

@@ -1,9 +1,9 @@
 /* check_internal.h: what the files of the checker share.
  *
- * The checker walks the declarations in passes (check.c): names, types, signatures, constants, bodies, errors. Each body is walked once,
- * in source order; facts about null travel along with the walk (check_flow.c), and what can fail is only noted down on the way and
- * solved for the whole program at the end (check_errors.c). One mistake gives one error: whatever an error covers gets the type `bad`,
- * which fits everything. */
+ * The checker walks the declarations in passes (check.c): names, types, signatures, constants, bodies, errors. Each
+ * body is walked once, in source order; facts about null travel along with the walk (check_flow.c), and what can
+ * fail is only noted down on the way and solved for the whole program at the end (check_errors.c). One mistake gives
+ * one error: whatever an error covers gets the type `bad`, which fits everything. */
 #ifndef DSL_CHECK_INTERNAL_H
 #define DSL_CHECK_INTERNAL_H
 
@@ -27,7 +27,8 @@ typedef struct NameTable {
 
 /* ---- facts about null ---- */
 
-/* One thing known at a place: a path `variable.field.field` has `type` (the T of a declared T?, or the one kind of an error). */
+/* One thing known at a place: a path `variable.field.field` has `type` (the T of a declared T?, or the one kind of
+ * an error). */
 typedef struct Fact {
     const uint32_t *path; /* field indexes behind the variable, path_len of them */
     uint32_t path_len;
@@ -35,8 +36,8 @@ typedef struct Fact {
     const struct Fact *next; /* of the same variable */
 } Fact;
 
-/* All that is known at a place: a tree over the variables' ids that is never changed, only rebuilt along one path, so that branches
- * share what they have in common. NULL knows nothing. Leaves hold lists of Fact. */
+/* All that is known at a place: a tree over the variables' ids that is never changed, only rebuilt along one path,
+ * so that branches share what they have in common. NULL knows nothing. Leaves hold lists of Fact. */
 typedef struct Facts {
     const void *child[4];
 } Facts;
@@ -61,7 +62,8 @@ typedef struct ErrorSource {
     const Type *type; /* fail of this error */
     Decl *callee;     /* a call of this workflow */
     Clause *again;    /* fail of what this catch took */
-    Expr *yield;      /* the call's yield, which gets its error set; NULL otherwise */
+    /* the call's yield, which gets its error set; NULL otherwise */
+    Expr *yield;
     bool only_denied; /* an else value replaces all but Denied */
     Span span;
     TryScope *scope; /* innermost try block around it */
@@ -106,7 +108,8 @@ typedef struct ClosureScope {
     Span give_span;         /* the first one */
     const Stmt *finally_of; /* the try around the closure whose finally it stands in */
     Loop *loop;             /* the loop around it */
-    bool incomplete;        /* of the body around it: each closure has an end of its own */
+    /* of the body around it: each closure has an end of its own */
+    bool incomplete;
     struct ClosureScope *outer;
 } ClosureScope;
 
@@ -129,8 +132,9 @@ typedef struct Body {
     CatchVariable *catch_variables;
     WorkflowErrors *errors; /* workflows only */
     uint32_t inline_depth;  /* inline functions around this place */
-    bool incomplete;        /* a match that misses cases was reported, so ends of the body say nothing */
-    NameTable labels;       /* label → Span * of the point that has it */
+    /* a match that misses cases was reported, so ends of the body say nothing */
+    bool incomplete;
+    NameTable labels; /* label → Span * of the point that has it */
 } Body;
 
 typedef struct LocalUndo {
@@ -152,18 +156,20 @@ typedef struct Check {
     void **type_slots; /* hash of composite types */
     uint32_t type_cap, type_used;
     Type *last_type;
-    bool
-        has_handle_types; /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
+    /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
+    bool has_handle_types;
     const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;         /* of the yield whose call is being checked */
     Span at;                 /* the statement being checked; where limits are reported */
     const Facts *facts;
-    bool unreachable;     /* control cannot get here; facts say nothing */
-    bool secret_ok;       /* what is checked goes to a performer that can put secrets in */
+    bool unreachable; /* control cannot get here; facts say nothing */
+    /* what is checked goes to a performer that can put secrets in */
+    bool secret_ok;
     bool allow_any_error; /* the next name may be an error of unknown kind */
     Body *body;
     const Expr *statement; /* the last expression that is a statement of its own */
-    Name let_name; /* of the let or var whose value is being checked: its undo sees the answer under this name */
+    /* of the let or var whose value is being checked: its undo sees the answer under this name */
+    Name let_name;
     Type *first_anonymous; /* types of parallel and race */
     NameTable workflows;   /* full name → WorkflowErrors */
     WorkflowErrors *first_workflow, *last_workflow;
@@ -187,9 +193,11 @@ const Type *type_map(Check *c, const Type *key, const Type *elem);
 const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
 const Type *type_task(Check *c, const Type *elem);
 const Type *type_channel(Check *c, const Type *elem);
-/* What a parallel (TYPE_RECORD) or race (TYPE_ENUM) gives: fields hold the bodies' names and types; those of an enum may be nothing. */
+/* What a parallel (TYPE_RECORD) or race (TYPE_ENUM) gives: fields hold the bodies' names and types; those of an enum
+ * may be nothing. */
 const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count);
-bool type_has_name(const Type *type); /* can be written by people: not what parallel and race make */
+/* can be written by people: not what parallel and race make */
+bool type_has_name(const Type *type);
 const Type *type_core_named(const Check *c, const char *name);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
 bool type_is_printable(const Type *type);
@@ -210,7 +218,8 @@ void *name_table_get(const NameTable *table, const char *name);
 void name_table_put(Check *c, NameTable *table, const char *name, void *value);
 const Type *check_const(Check *c, Decl *decl);
 bool check_same_name(const char *a, const char *b);
-/* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs no more. */
+/* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs
+ * no more. */
 typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
 const char *check_nearest_name(Check *c, const char *name, NameUse use);
 Decl *check_find_decl(const Check *c, const char *name); /* in the file that is being checked */

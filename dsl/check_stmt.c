@@ -1,5 +1,5 @@
-/* check_stmt.c: statements and bodies. Every statement says whether control can reach what stands behind it; that gives unreachable code
- * and missing returns, and the code generator needs it too. */
+/* check_stmt.c: statements and bodies. Every statement says whether control can reach what stands behind it; that
+ * gives unreachable code and missing returns, and the code generator needs it too. */
 #include "check_internal.h"
 
 /* ---- scopes and variables ---- */
@@ -17,7 +17,8 @@ void check_scope_leave(Check *c, uint32_t mark)
     }
 }
 
-/* Locals may be named like things that are only ever called (let plan = yield plan(goal)), but not like values and types. */
+/* Locals may be named like things that are only ever called (let plan = yield plan(goal)), but not like values and
+ * types. */
 static void refuse_shadowing(Check *c, Name name)
 {
     const Variable *before = name_table_get(&c->locals, name.text);
@@ -71,8 +72,8 @@ void check_params(Check *c, Decl *decl)
 {
     for (Field *f = decl->params; f; f = f->next) {
         Name name = f->name;
-        if (name_table_get(&c->locals, name.text))
-            name.text = "_"; /* a parameter declared twice was reported with the signature */
+        if (name_table_get(&c->locals, name.text)) /* a parameter declared twice was reported with the signature */
+            name.text = "_";
         f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
         f->variable->param = true;
     }
@@ -320,7 +321,8 @@ static void refuse_leaving_finally(Check *c, const Stmt *s, const char *word)
     diag_other(c->diags, diag, c->body->finally_of->finally->span, "the finally block");
 }
 
-/* A way out that was refused ends nothing, and what stands behind it gives no errors of its own. Answers that control goes on. */
+/* A way out that was refused ends nothing, and what stands behind it gives no errors of its own. Answers that
+ * control goes on. */
 static bool excuse_rest(Check *c)
 {
     c->body->incomplete = true;

@@ -1,7 +1,8 @@
 /* check_test.c: tests: their bodies, `mock`, and the two questions only tests can ask, calls(f) and output().
  *
- * A test's body is that of a workflow that gives nothing; what escapes it fails the test. A mock names what it stands for, so its patterns
- * and its answer are checked like arguments and results: a test that compiles answers with values the program could really get. */
+ * A test's body is that of a workflow that gives nothing; what escapes it fails the test. A mock names what it
+ * stands for, so its patterns and its answer are checked like arguments and results: a test that compiles answers
+ * with values the program could really get. */
 #include "check_internal.h"
 
 bool check_in_test(const Check *c)
@@ -199,7 +200,8 @@ static void check_pattern_of(Check *c, Stmt *s, const Places *places, const Arg 
     s->mock_argv[at] = arg->value;
 }
 
-/* A single `_` stands for all arguments, however many there are. What may be left out of a call may be left out here. */
+/* A single `_` stands for all arguments, however many there are. What may be left out of a call may be left out
+ * here. */
 static void check_patterns(Check *c, Stmt *s, const Places *places)
 {
     bool *seen = arena_alloc(c->arena, places->count + 1), reported = false;

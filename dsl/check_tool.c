@@ -46,7 +46,8 @@ static RepeatClass default_class(const Decl *decl)
     return decl->provider == PROV_HTTP ? builtin_http_class(line, method_len(line, len)) : REPEAT_ONCE;
 }
 
-#define LIMIT_MAX 1000000 /* of limit and of a rate's count: the runtime remembers that many starts */
+/* of limit and of a rate's count: the runtime remembers that many starts */
+#define LIMIT_MAX 1000000
 
 static void check_limit_attr(Check *c, const Attr *attr, const Attr **place)
 {

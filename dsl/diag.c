@@ -172,7 +172,8 @@ static uint32_t point_width(uint32_t point)
     return 1;
 }
 
-/* What one code point of the source line looks like on screen: tabs are spread, control and broken bytes shown as '?'. */
+/* What one code point of the source line looks like on screen: tabs are spread, control and broken bytes shown as
+ * '?'. */
 static uint32_t print_point(FILE *out, const char *text, uint32_t size, uint32_t point, uint32_t column)
 {
     if (point == '\t') {

@@ -1,7 +1,7 @@
 /* diag.h: what the compiler tells people.
  *
- * Errors are collected, sorted by position, printed with the source line and a caret span, and answered with exit status 65. One
- * mistake gives one error: a pass that meets a node an earlier error already covers stays silent. */
+ * Errors are collected, sorted by position, printed with the source line and a caret span, and answered with exit
+ * status 65. One mistake gives one error: a pass that meets a node an earlier error already covers stays silent. */
 #ifndef DSL_DIAG_H
 #define DSL_DIAG_H
 
@@ -14,10 +14,11 @@ typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING } DiagLevel;
 
 typedef struct Diag {
     DiagLevel level;
-    Span span;           /* where; the caret line marks it */
-    const char *message; /* one sentence, no trailing full stop: what was found and what was expected */
-    const char *hint;    /* what to do, or NULL */
-    bool has_other;      /* a second place that explains the first */
+    Span span; /* where; the caret line marks it */
+    /* one sentence, no trailing full stop: what was found and what was expected */
+    const char *message;
+    const char *hint; /* what to do, or NULL */
+    bool has_other;   /* a second place that explains the first */
     Span other;
     const char *other_message; /* e.g. "declared here" */
     struct Diag *next;
@@ -27,8 +28,9 @@ typedef struct DiagList {
     Arena *arena;
     const SourceSet *sources;
     Diag *first, *last;
-    uint32_t errors; /* how many errors were reported, the ones above the limit included */
-    uint32_t limit;  /* how many are kept; 50 */
+    /* how many errors were reported, the ones above the limit included */
+    uint32_t errors;
+    uint32_t limit; /* how many are kept; 50 */
 } DiagList;
 
 void diag_init(DiagList *list, Arena *arena, const SourceSet *sources);
@@ -44,15 +46,17 @@ void diag_adopt(DiagList *list, Diag *diag);
 /* The one refusal of what a later version brings: "NAME is not supported yet". */
 void diag_not_yet(DiagList *list, Span span, const char *what);
 
-/* The candidate nearest to name (edit distance, case-insensitive prefix bonus) or NULL when none is near enough to suggest. */
+/* The candidate nearest to name (edit distance, case-insensitive prefix bonus) or NULL when none is near enough to
+ * suggest. */
 const char *diag_nearest(const char *name, size_t len, const char *const *candidates, size_t count);
 
-/* Prints all of them in source order: "file:line:col: error: …", the line, carets, hint, second place. Colour only when asked for. */
+/* Prints all of them in source order: "file:line:col: error: …", the line, carets, hint, second place. Colour only
+ * when asked for. */
 void diag_print(const DiagList *list, FILE *out, bool colour);
 
-/* The same for programs: one JSON object a line, {file, line, col, end_line, end_col, message, severity, hint, related: [{file, line, col,
- * end_line, end_col, message}]}. Lines and columns count from 1, columns in code points; the end is behind the last character; severity is
- * "error" or "warning"; hint is left out where there is none. */
+/* The same for programs: one JSON object a line, {file, line, col, end_line, end_col, message, severity, hint,
+ * related: [{file, line, col, end_line, end_col, message}]}. Lines and columns count from 1, columns in code points;
+ * the end is behind the last character; severity is "error" or "warning"; hint is left out where there is none. */
 void diag_print_json(const DiagList *list, FILE *out);
 
 #endif

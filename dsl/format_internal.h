@@ -1,7 +1,7 @@
 /* format_internal.h: what the formatter's steps share.
  *
  *   format_piece.c   tokens of the parser        → pieces: what is printed, with the comments and newlines before each
- *   format_mark.c    tree                        → marks on pieces: what a bracket, a '-' or a '<' means where it stands
+ *   format_mark.c    tree                        → marks on pieces: what a bracket, '-' or '<' means where it stands
  *   format_print.c   pieces                      → text
  *   format.c         both texts parsed again     → the same program? */
 #ifndef DSL_FORMAT_INTERNAL_H
@@ -12,27 +12,31 @@
 
 /* What the tree says about a piece. */
 enum {
-    MARK_TIGHT = 1,    /* '(' or '[' that belongs to the name before it */
-    MARK_COMMAS = 2,   /* an opener whose elements may end with a comma */
-    MARK_UNARY = 4,    /* a '-' that negates */
-    MARK_TYPE = 8,     /* '<' or '>' of a generic type */
-    MARK_INLINE = 16,  /* ',' between the variables of a loop, or inside a type: ends no entry of a list */
+    MARK_TIGHT = 1,  /* '(' or '[' that belongs to the name before it */
+    MARK_COMMAS = 2, /* an opener whose elements may end with a comma */
+    MARK_UNARY = 4,  /* a '-' that negates */
+    MARK_TYPE = 8,   /* '<' or '>' of a generic type */
+    /* ',' between the variables of a loop, or inside a type: ends no entry of a list */
+    MARK_INLINE = 16,
     MARK_POLICY = 32,  /* the word a policy begins with */
     MARK_STMTS = 64,   /* '{' around statements */
     MARK_RATE = 128,   /* '/' in `rate 10/1m` */
     MARK_CLAUSE = 256, /* else, catch, finally of a statement */
 };
 
-/* Things in a row that are broken all or none: operators of one kind, as in a + b + c, or the braces of one if or try with its clauses. */
+/* Things in a row that are broken all or none: operators of one kind, as in a + b + c, or the braces of one if or
+ * try with its clauses. */
 typedef struct Chain {
-    uint32_t last;      /* piece it ends with */
-    bool broken;        /* a line ends at each operator, or in each brace */
-    bool behind;        /* lines end behind the operators: a '-' at the beginning of a line would begin a statement */
+    uint32_t last; /* piece it ends with */
+    bool broken;   /* a line ends at each operator, or in each brace */
+    /* lines end behind the operators: a '-' at the beginning of a line would begin a statement */
+    bool behind;
     struct Chain *next; /* a tighter one that begins with the same piece */
 } Chain;
 
 typedef struct Comment {
-    uint32_t off, len; /* from its slashes to its last character that is no blank */
+    /* from its slashes to its last character that is no blank */
+    uint32_t off, len;
     uint32_t newlines; /* between it and what stands before it */
 } Comment;
 
@@ -44,19 +48,23 @@ typedef struct Piece {
     uint32_t match;                        /* openers and closers: the index of the other one */
     uint32_t comment_first, comment_count; /* the comments before it */
     uint32_t newlines;                     /* behind the last comment, or the piece, before it */
-    uint32_t
-        lines; /* how many pieces up to this one have a newline or a comment before them; empty brackets do not count */
-    uint32_t until;      /* MARK_POLICY: the piece that what should stay on its line ends with */
-    uint32_t width;      /* code points of its first line */
-    uint32_t last_width; /* code points of its last line; equal to width unless it is tall */
-    bool tall;           /* a string of several lines */
-    bool item;           /* a statement, field, arm … begins with it, or it closes their braces */
-    bool semi;           /* a ';' stands before it */
-    bool list;           /* '{' around lines */
-    bool broken;         /* opener: its inside stands on lines of its own because the text was written so */
-    Chain *starts;       /* chains that begin with it, loosest first */
-    Chain *clauses;      /* '{' of an if or try: the braces it goes with */
-    Chain *chain;        /* an operator's */
+    /* how many pieces up to this one have a newline or a comment before them; empty brackets do not count */
+    uint32_t lines;
+    /* MARK_POLICY: the piece that what should stay on its line ends with */
+    uint32_t until;
+    uint32_t width; /* code points of its first line */
+    /* code points of its last line; equal to width unless it is tall */
+    uint32_t last_width;
+    bool tall; /* a string of several lines */
+    /* a statement, field, arm … begins with it, or it closes their braces */
+    bool item;
+    bool semi; /* a ';' stands before it */
+    bool list; /* '{' around lines */
+    /* opener: its inside stands on lines of its own because the text was written so */
+    bool broken;
+    Chain *starts;  /* chains that begin with it, loosest first */
+    Chain *clauses; /* '{' of an if or try: the braces it goes with */
+    Chain *chain;   /* an operator's */
 } Piece;
 
 typedef struct Format {

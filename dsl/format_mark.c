@@ -1,7 +1,7 @@
 /* format_mark.c: what the tree knows about pieces.
  *
- * The walk recurses: the parser has bounded the height of expressions and types and the nesting of blocks. Strings are printed as they
- * were written, so nothing inside them is visited. */
+ * The walk recurses: the parser has bounded the height of expressions and types and the nesting of blocks. Strings
+ * are printed as they were written, so nothing inside them is visited. */
 #include <string.h>
 
 #include "format_internal.h"
@@ -103,7 +103,8 @@ static void mark_binary(Format *f, const Expr *expr)
 
 /* ---- clauses ---- */
 
-/* Adds a '{'. Lines in it, or in the head between it and the braces before it, break all; the word behind a '}' may stand anywhere. */
+/* Adds a '{'. Lines in it, or in the head between it and the braces before it, break all; the word behind a '}' may
+ * stand anywhere. */
 static void add_clause(Format *f, Chain *chain, uint32_t brace)
 {
     Piece *open = &f->pieces[brace];

@@ -1,5 +1,5 @@
-/* format_piece.c: tokens to pieces. What lies between two pieces is blanks, newlines, ';' and comments; it is read here once more, so
- * the lexer need not keep it for everybody. */
+/* format_piece.c: tokens to pieces. What lies between two pieces is blanks, newlines, ';' and comments; it is read
+ * here once more, so the lexer need not keep it for everybody. */
 #include <string.h>
 
 #include "format_internal.h"
@@ -105,8 +105,8 @@ static void close_bracket(Format *f, OpenBracket *open, uint32_t depth, uint32_t
     if (depth) open[depth - 1].lines |= open[depth].lines;
 }
 
-/* Sets match, and broken: braces around lines are broken by any newline in them, other brackets by one directly behind the opener or
- * by a comment between their elements. */
+/* Sets match, and broken: braces around lines are broken by any newline in them, other brackets by one directly
+ * behind the opener or by a comment between their elements. */
 static void match_brackets(Format *f)
 {
     OpenBracket *open = arena_alloc(f->arena, (f->count + 1) * sizeof *open);

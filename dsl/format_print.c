@@ -1,8 +1,8 @@
 /* format_print.c: pieces to text.
  *
- * One walk over the pieces with a stack of open brackets. Before each piece stands nothing, a blank or a new line; a bracket decides when
- * it is printed whether its inside goes on lines of its own. A decision looks only at the text from there to the next place where the
- * line can end anyway, so it is the same when the result is formatted again. */
+ * One walk over the pieces with a stack of open brackets. Before each piece stands nothing, a blank or a new line; a
+ * bracket decides when it is printed whether its inside goes on lines of its own. A decision looks only at the text
+ * from there to the next place where the line can end anyway, so it is the same when the result is formatted again. */
 #include <string.h>
 
 #include "format_internal.h"

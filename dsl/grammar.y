@@ -1,8 +1,9 @@
 // grammar.y: the grammar of the language for lemon.
 //
-// Actions only call ast_* builders (ast_build.h). NL is a newline or ';' where the parser lets it end a statement: parse.c decides.
-// BAD stands in no rule: feeding it makes lemon drop its stack down to the nearest `error`, and parse.c skips the text that belongs
-// to it. There is one rule per precedence level of binary operators, so that the tables hold no default reductions over a bad lookahead.
+// Actions only call ast_* builders (ast_build.h). NL is a newline or ';' where the parser lets it end a statement:
+// parse.c decides. BAD stands in no rule: feeding it makes lemon drop its stack down to the nearest `error`, and
+// parse.c skips the text that belongs to it. There is one rule per precedence level of binary operators, so that the
+// tables hold no default reductions over a bad lookahead.
 
 %name grammar_
 %token_prefix TOK_
@@ -19,7 +20,8 @@
 }
 
 %token BAD.
-%fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE.
+%fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
+  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -322,7 +324,8 @@ name(A) ::= IF(N). { A = ast_word(b, N); }
 name(A) ::= TRUE(N). { A = ast_word(b, N); }
 name(A) ::= FALSE(N). { A = ast_word(b, N); }
 name(A) ::= NULL(N). { A = ast_word(b, N); }
-name(A) ::= ELSE|WHILE|FOR|IN|MATCH|RETURN|FAIL|BREAK|CONTINUE|TRY|CATCH|FINALLY|WITH|LET|VAR|YIELD|SPAWN|GIVE|ASSERT|RACE|PARALLEL|WORKFLOW|FN(N). { A = ast_word(b, N); }
+name(A) ::= ELSE|WHILE|FOR|IN|MATCH|RETURN|FAIL|BREAK|CONTINUE|TRY|CATCH|FINALLY|WITH(N). { A = ast_word(b, N); }
+name(A) ::= LET|VAR|YIELD|SPAWN|GIVE|ASSERT|RACE|PARALLEL|WORKFLOW|FN(N). { A = ast_word(b, N); }
 
 lit(A) ::= INT|FLOAT|DUR(T). { A = ast_literal(b, T); }
 lit(A) ::= TRUE(T). { A = ast_literal(b, T); }

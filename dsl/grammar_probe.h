@@ -1,7 +1,8 @@
 /* grammar_probe.h: the parser lemon generates, and questions to it that leave it as it is.
  *
- * The newline rule and the list of expected tokens need to know what the automaton would do. Looking only at the state on top gives
- * wrong answers, because a reduction may lead into a state that takes nothing of the kind; so the whole run is followed. */
+ * The newline rule and the list of expected tokens need to know what the automaton would do. Looking only at the
+ * state on top gives wrong answers, because a reduction may lead into a state that takes nothing of the kind; so the
+ * whole run is followed. */
 #ifndef DSL_GRAMMAR_PROBE_H
 #define DSL_GRAMMAR_PROBE_H
 
@@ -18,13 +19,13 @@ int grammar_Fallback(int kind);
 /* Kinds of token are 0 … grammar_kind_count - 1. */
 extern const int grammar_kind_count;
 
-/* Would the parser shift this kind of token next? `takes` lets a word that has a meaning only in places count as a name; `wants` asks
- * for the meaning itself. */
+/* Would the parser shift this kind of token next? `takes` lets a word that has a meaning only in places count as a
+ * name; `wants` asks for the meaning itself. */
 bool grammar_takes(void *parser, int kind);
 bool grammar_wants(void *parser, int kind);
 
-/* Reduces the rules that are complete whatever comes next. BAD reduces nothing, so without this it would take a finished statement or
- * a closed block apart. */
+/* Reduces the rules that are complete whatever comes next. BAD reduces nothing, so without this it would take a
+ * finished statement or a closed block apart. */
 void grammar_settle(void *parser);
 
 /* How many symbols are on the stack. */

@@ -1,8 +1,9 @@
 /* lexer.re: source text to tokens.
  *
- * Three scanners share one cursor: code, the inside of "…" and the inside of """…""". A stack remembers which string each open ${
- * belongs to, so interpolations nest. The text is checked to be UTF-8 without NUL before any scanner runs; the NUL behind it ends
- * every scan. A string's pieces stay raw here: escapes are only checked, and decoded when the tree is built. */
+ * Three scanners share one cursor: code, the inside of "…" and the inside of """…""". A stack remembers which string
+ * each open ${ belongs to, so interpolations nest. The text is checked to be UTF-8 without NUL before any scanner
+ * runs; the NUL behind it ends every scan. A string's pieces stay raw here: escapes are only checked, and decoded
+ * when the tree is built. */
 #include "token.h"
 
 #include <stdlib.h>
@@ -97,21 +98,22 @@ static void report_number(Lexer *lx, const unsigned char *from, const unsigned c
     bool word = unit > from && unit < to && unit[-1] != '_';
     for (const unsigned char *c = unit; c < to; c++) word &= (*c | 0x20) >= 'a' && (*c | 0x20) <= 'z';
     if (word) {
-        diag_error(lx->diags, span_between(lx, from, to), "unknown duration unit '%.*s'; units are ms, s, m, h, d", unit_len,
-                   (const char *)unit);
+        diag_error(lx->diags, span_between(lx, from, to), "unknown duration unit '%.*s'; units are ms, s, m, h, d",
+                   unit_len, (const char *)unit);
         return;
     }
-    Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "'%.*s' is not a number", (int)(to - from < 60 ? to - from : 60),
-                            (const char *)from);
-    diag_hint(lx->diags, diag, "numbers are written 42, 1_000, 0xff, 1.5 or 1e9, durations in whole units such as 1500ms");
+    Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "'%.*s' is not a number",
+                            (int)(to - from < 60 ? to - from : 60), (const char *)from);
+    diag_hint(lx->diags, diag,
+              "numbers are written 42, 1_000, 0xff, 1.5 or 1e9, durations in whole units such as 1500ms");
 }
 
 /* “text” and 'text': the mark that closes it is looked for on the same line, so that one mistake gives one error. */
 static void lex_wrong_quote(Lexer *lx, const unsigned char *from, const unsigned char *cursor)
 {
     int size = (int)(cursor - from);
-    diag_error(lx->diags, span_between(lx, from, cursor), "%s%.*s%s is not a string delimiter; use '\"'", size == 1 ? "\"" : "'", size,
-               (const char *)from, size == 1 ? "\"" : "'");
+    diag_error(lx->diags, span_between(lx, from, cursor), "%s%.*s%s is not a string delimiter; use '\"'",
+               size == 1 ? "\"" : "'", size, (const char *)from, size == 1 ? "\"" : "'");
     const unsigned char *at = cursor;
     while (at < lx->limit && *at != '\n') {
         bool typographic = at[0] == 0xe2 && at[1] == 0x80 && at[2] >= 0x98 && at[2] <= 0x9f;
@@ -134,12 +136,14 @@ static void unwind(Lexer *lx)
     while (lx->nest_count && !lx->nests[--lx->nest_count].block) {}
 }
 
-/* What was read behind the "${" was read as code and need not be; it is forgotten, so that it gives no errors of its own. */
+/* What was read behind the "${" was read as code and need not be; it is forgotten, so that it gives no errors of its
+ * own. */
 static void report_open_nest(Lexer *lx, const unsigned char *at)
 {
     const Nest *nest = &lx->nests[lx->nest_count - 1];
     Diag *diag = diag_error(lx->diags, nest->opened, "unclosed '${' in a string");
-    diag_hint(lx->diags, diag, nest->block ? "close it with '}' before the string ends" : "close it with '}' on the same line");
+    diag_hint(lx->diags, diag,
+              nest->block ? "close it with '}' before the string ends" : "close it with '}' on the same line");
     lx->out->count = nest->tokens;
     push_bad(lx, at);
 }
@@ -153,13 +157,16 @@ static void report_open_string(Lexer *lx, Span opened, bool block, const unsigne
         return;
     }
     Diag *diag = diag_error(lx->diags, opened, block ? "unclosed '\"\"\"' block" : "unclosed string");
-    diag_hint(lx->diags, diag, block ? "close it with '\"\"\"'" : "close it with '\"' on the same line; text of several lines stands in \"\"\" … \"\"\"");
+    diag_hint(lx->diags, diag,
+              block ? "close it with '\"\"\"'"
+                    : "close it with '\"' on the same line; text of several lines stands in \"\"\" … \"\"\"");
     push_bad(lx, at);
 }
 
 static void report_escape(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
-    diag_error(lx->diags, span_between(lx, from, to), "unknown escape '%.*s'; escapes are \\n \\t \\r \\\" \\\\ \\$ \\u{1F600}", (int)(to - from),
+    diag_error(lx->diags, span_between(lx, from, to),
+               "unknown escape '%.*s'; escapes are \\n \\t \\r \\\" \\\\ \\$ \\u{1F600}", (int)(to - from),
                (const char *)from);
 }
 
@@ -168,7 +175,8 @@ static void check_code_point(Lexer *lx, const unsigned char *from, const unsigne
 {
     unsigned long point = strtoul((const char *)from + 3, NULL, 16);
     if (to - from <= 4 + 6 && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)) return;
-    diag_error(lx->diags, span_between(lx, from, to), "'%.*s' is not a Unicode code point", (int)(to - from < 40 ? to - from : 40), (const char *)from);
+    diag_error(lx->diags, span_between(lx, from, to), "'%.*s' is not a Unicode code point",
+               (int)(to - from < 40 ? to - from : 40), (const char *)from);
 }
 
 /*!re2c
@@ -203,10 +211,10 @@ static void enter_nest(Lexer *lx, const unsigned char *from, const unsigned char
 static void lex_string(Lexer *lx, Span opened, bool block)
 {
     const unsigned char *cursor = lx->cursor, *marker, *piece = cursor, *from;
-#define END_PIECE()                                                                                                                                    \
-    do {                                                                                                                                               \
-        if (from > piece) push(lx, TOK_STR_PART, piece, from, 0);                                                                                      \
-        lx->cursor = cursor;                                                                                                                           \
+#define END_PIECE()                                                                                                    \
+    do {                                                                                                               \
+        if (from > piece) push(lx, TOK_STR_PART, piece, from, 0);                                                      \
+        lx->cursor = cursor;                                                                                           \
     } while (0)
     for (;;) {
         from = cursor;
@@ -297,8 +305,8 @@ static void lex_open_string(Lexer *lx, const unsigned char *from, const unsigned
 static void lex_stray(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
     push(lx, TOK_BAD, from, to, 0);
-    Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "unexpected character '%.*s'", (int)(to - from < 40 ? to - from : 40),
-                            (const char *)from);
+    Diag *diag = diag_error(lx->diags, span_between(lx, from, to), "unexpected character '%.*s'",
+                            (int)(to - from < 40 ? to - from : 40), (const char *)from);
     if (*from >= 0x80) diag_hint(lx->diags, diag, "names are made of the letters A to Z, digits and '_'");
     if (*from == '&') diag_hint(lx->diags, diag, "'and' is written '&&'");
     if (*from == '#') diag_hint(lx->diags, diag, "comments begin with '//'");
@@ -316,17 +324,17 @@ static void lex_end(Lexer *lx, const unsigned char *at)
 static void lex_code(Lexer *lx)
 {
     const unsigned char *cursor = lx->cursor, *marker, *from = cursor;
-#define EMIT(kind)                                                                                                                                     \
-    do {                                                                                                                                               \
-        lx->cursor = cursor;                                                                                                                           \
-        push(lx, kind, from, cursor, 0);                                                                                                               \
-        return;                                                                                                                                        \
+#define EMIT(kind)                                                                                                     \
+    do {                                                                                                               \
+        lx->cursor = cursor;                                                                                           \
+        push(lx, kind, from, cursor, 0);                                                                               \
+        return;                                                                                                        \
     } while (0)
-#define CALL(statement)                                                                                                                                \
-    do {                                                                                                                                               \
-        lx->cursor = cursor;                                                                                                                           \
-        statement;                                                                                                                                     \
-        return;                                                                                                                                        \
+#define CALL(statement)                                                                                                \
+    do {                                                                                                               \
+        lx->cursor = cursor;                                                                                           \
+        statement;                                                                                                     \
+        return;                                                                                                        \
     } while (0)
     /*!re2c
         [ \t\r]+               { CALL((void)0); }
@@ -394,7 +402,8 @@ static uint32_t sequence_len(const unsigned char *at)
 {
     unsigned char lead = at[0];
     uint32_t len = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80, high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
     if (lead < 0xc2 || lead > 0xf4 || at[1] < low || at[1] > high) return 0;
     for (uint32_t i = 2; i < len; i++)
         if ((at[i] & 0xc0) != 0x80) return 0;
@@ -425,7 +434,9 @@ void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *token
 {
     *tokens = (TokenList){0};
     const unsigned char *text = (const unsigned char *)source->text;
-    Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .cursor = text, .limit = text + source->len, .fresh = true};
+    Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .fresh = true};
+    lx.cursor = text;
+    lx.limit = text + source->len;
     if (source->len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) lx.cursor += 3;
     if (!check_encoding(&lx)) lx.cursor = lx.limit;
     while (!lx.stopped && diags->errors <= diags->limit) lex_code(&lx);

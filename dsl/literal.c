@@ -133,7 +133,8 @@ static uint32_t encode_point(uint32_t point, char *out)
     return len;
 }
 
-/* Decodes the escape whose backslash stands before `at`; *out grows. Returns the bytes taken. Wrong ones were reported by the lexer. */
+/* Decodes the escape whose backslash stands before `at`; *out grows. Returns the bytes taken. Wrong ones were
+ * reported by the lexer. */
 static uint32_t decode_escape(const char *at, uint32_t len, char **out)
 {
     static const char plain[] = "n\nt\tr\r\"\"\\\\$$";

@@ -15,7 +15,8 @@ void literal_fill(Build *b, Expr *expr, Token token);
 bool literal_is_least_int(const Expr *expr);
 Expr *literal_negate(Build *b, Span minus, Expr *literal);
 
-/* Takes the common indentation out of the raw parts of a """ block, with its first and last line when they are blank. */
+/* Takes the common indentation out of the raw parts of a """ block, with its first and last line when they are
+ * blank. */
 void literal_dedent(Build *b, ExprList *parts);
 
 /* Decodes escapes in the raw parts and drops empty ones. Returns the first part. */

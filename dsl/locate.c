@@ -1,5 +1,5 @@
-/* locate.c: one walk over the declaration that holds the place. Every name it passes is offered; the smallest that holds the offset wins,
- * so nothing depends on how exactly the spans of larger nodes fit around their parts. */
+/* locate.c: one walk over the declaration that holds the place. Every name it passes is offered; the smallest that
+ * holds the offset wins, so nothing depends on how exactly the spans of larger nodes fit around their parts. */
 #include "locate.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 typedef struct Walk {
     const Program *program;
     uint32_t off;
-    const Module *module; /* the file that holds the place: names mean what they mean there */
+    /* the file that holds the place: names mean what they mean there */
+    const Module *module;
     Located best;
     /* locate_receiver */
     const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */

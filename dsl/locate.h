@@ -1,7 +1,7 @@
 /* locate.h: from a place in the text to what stands there.
  *
- * A pure question about a checked tree: it changes nothing and makes nothing. The program may have mistakes; what the checker could not
- * understand is answered with LOC_NONE. */
+ * A pure question about a checked tree: it changes nothing and makes nothing. The program may have mistakes; what
+ * the checker could not understand is answered with LOC_NONE. */
 #ifndef DSL_LOCATE_H
 #define DSL_LOCATE_H
 
@@ -9,7 +9,8 @@
 
 typedef enum LocateKind {
     LOC_NONE,
-    LOC_VARIABLE,      /* variable; type, which may be narrower than the variable's */
+    /* variable; type, which may be narrower than the variable's */
+    LOC_VARIABLE,
     LOC_DECL,          /* decl: a use of its name, or the name itself */
     LOC_FIELD,         /* field of owner: a record, an error or a case */
     LOC_PARAM,         /* param of decl, at a call that names it */
@@ -37,8 +38,8 @@ typedef struct Located {
 /* What the name at a global offset means; the end of a name belongs to it. */
 Located locate_at(const Program *program, uint32_t off);
 
-/* The type of the value that a '.' directly before the name at `off` looks into; NULL when there is none. *name_decl gets the enum or
- * import when the left side is the name of one. */
+/* The type of the value that a '.' directly before the name at `off` looks into; NULL when there is none. *name_decl
+ * gets the enum or import when the left side is the name of one. */
 const Type *locate_receiver(const Program *program, uint32_t off, const Decl **name_decl);
 
 /* Calls `found` for every variable whose scope holds the offset, in order of declaration. */

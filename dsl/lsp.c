@@ -9,7 +9,8 @@
 
 #include "lsp_internal.h"
 
-/* Beyond this the queue is worked off before more is read, so a client that writes without end costs no more than this. */
+/* Beyond this the queue is worked off before more is read, so a client that writes without end costs no more than
+ * this. */
 enum { QUEUE_BYTES_MAX = 1 << 20, READ_SIZE = 1 << 16 };
 
 /* ---- writing ---- */

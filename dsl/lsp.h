@@ -1,8 +1,10 @@
-/* lsp.h: the language server: what editors talk to, over the Language Server Protocol, version 3.17, on standard input and output.
+/* lsp.h: the language server: what editors talk to, over the Language Server Protocol, version 3.17, on standard input
+ * and output.
  *
- * It is single-threaded. Whatever has arrived is read first and answered then, so a burst of keystrokes costs one analysis and a request
- * that was cancelled meanwhile costs none. Every analysis has an arena of its own, freed when the text changes: the server does not grow
- * with the hours. Nothing that a client sends ends it but `exit` and the end of its input. */
+ * It is single-threaded. Whatever has arrived is read first and answered then, so a burst of keystrokes costs one
+ * analysis and a request that was cancelled meanwhile costs none. Every analysis has an arena of its own, freed when
+ * the text changes: the server does not grow with the hours. Nothing that a client sends ends it but `exit` and the
+ * end of its input. */
 #ifndef DSL_LSP_H
 #define DSL_LSP_H
 

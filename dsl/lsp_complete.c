@@ -1,5 +1,5 @@
-/* lsp_complete.c: what can be written here: behind a '.' the fields, methods or cases of what stands before it, elsewhere every name in
- * scope. The editor filters by what is typed already.
+/* lsp_complete.c: what can be written here: behind a '.' the fields, methods or cases of what stands before it,
+ * elsewhere every name in scope. The editor filters by what is typed already.
  *
  * A half-written line seldom parses, so a name is put where the cursor stands before the text is analysed. */
 #include <ctype.h>

@@ -39,7 +39,8 @@ static bool read_count(const json_t *object, const char *key, size_t *count)
     return true;
 }
 
-/* Beyond a line's end means its end, beyond the last line the end of the text; between the halves of a pair means before it. */
+/* Beyond a line's end means its end, beyond the last line the end of the text; between the halves of a pair means
+ * before it. */
 bool lsp_offset_of(const char *text, size_t len, const json_t *position, size_t *offset)
 {
     size_t line, character, size, units;
@@ -220,8 +221,8 @@ void lsp_documents_free(LspServer *server)
 
 /* ---- analyses ---- */
 
-/* A file that is imported: the text of the open document it is, else what lies on the disk. Only plain files are read: a pipe would stop
- * the server. */
+/* A file that is imported: the text of the open document it is, else what lies on the disk. Only plain files are
+ * read: a pipe would stop the server. */
 static int find_held(void *state, const char *path, const char **text, size_t *len)
 {
     const LspServer *server = state;

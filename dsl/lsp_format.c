@@ -1,4 +1,5 @@
-/* lsp_format.c: the canonical text, as the smallest stretch of lines to replace, so that the cursor stays where it was. */
+/* lsp_format.c: the canonical text, as the smallest stretch of lines to replace, so that the cursor stays where it
+ * was. */
 #include <string.h>
 
 #include "format.h"

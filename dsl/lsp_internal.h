@@ -1,8 +1,8 @@
 /* lsp_internal.h: what the files of the language server share.
  *
- * lsp.c reads, queues and dispatches; lsp_document.c keeps the texts, their positions and their analyses; lsp_hover.c, lsp_symbol.c and
- * lsp_complete.c answer. Positions of the protocol count lines from 0 and characters in UTF-16 units; inside, everything is a global
- * byte offset (source.h). */
+ * lsp.c reads, queues and dispatches; lsp_document.c keeps the texts, their positions and their analyses;
+ * lsp_hover.c, lsp_symbol.c and lsp_complete.c answer. Positions of the protocol count lines from 0 and characters
+ * in UTF-16 units; inside, everything is a global byte offset (source.h). */
 #ifndef DSL_LSP_INTERNAL_H
 #define DSL_LSP_INTERNAL_H
 
@@ -21,8 +21,9 @@
 
 /* A text that is open in the editor. */
 typedef struct LspDocument {
-    char *uri;          /* as the client wrote it; malloc'ed */
-    char *path;         /* of its file, or the URI where that names none; malloc'ed */
+    char *uri; /* as the client wrote it; malloc'ed */
+    /* of its file, or the URI where that names none; malloc'ed */
+    char *path;
     char *text;         /* len bytes and a NUL; malloc'ed */
     size_t len;         /* bytes */
     json_int_t version; /* the client's number of this text */
@@ -37,7 +38,8 @@ typedef struct LspAnalysis {
     Arena arena;
     SourceSet sources;
     DiagList parse_diags; /* mistakes of form */
-    DiagList check_diags; /* mistakes of meaning; published only when the form is right, or they would be cascades */
+    /* mistakes of meaning; published only when the form is right, or they would be cascades */
+    DiagList check_diags;
     Source *source;
     Module *module;
     Program *program;
@@ -99,8 +101,8 @@ json_t *lsp_text(const char *text);
 json_t *lsp_range(const LspAnalysis *analysis, Span span);
 json_t *lsp_location(const LspAnalysis *analysis, Span span);
 
-/* The analysis of the document that params name (NULL: too large), and in *off the global offset of params.position. False: there is no
- * such place. */
+/* The analysis of the document that params name (NULL: too large), and in *off the global offset of params.position.
+ * False: there is no such place. */
 bool lsp_analysis_at(LspServer *server, const json_t *params, const LspAnalysis **analysis, uint32_t *off);
 
 /* ---- lsp_diagnostic.c ---- */

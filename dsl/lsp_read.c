@@ -45,7 +45,8 @@ void lsp_reader_feed(LspReader *reader, const char *bytes, size_t len)
     reader->len += len;
 }
 
-/* The bytes of the head with its empty line, or 0 when that has not come. Lines end with \r\n; \n alone is taken too. */
+/* The bytes of the head with its empty line, or 0 when that has not come. Lines end with \r\n; \n alone is taken
+ * too. */
 static size_t find_head_end(const char *head, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -56,7 +57,8 @@ static size_t find_head_end(const char *head, size_t len)
     return 0;
 }
 
-/* The number behind "Content-Length:", ended by blanks and the line's end; false when there is none or it is beyond all measure. */
+/* The number behind "Content-Length:", ended by blanks and the line's end; false when there is none or it is beyond
+ * all measure. */
 static bool read_number(const char *text, const char *end, size_t *number)
 {
     while (text < end && *text == ' ') text++;
@@ -84,8 +86,8 @@ static bool read_length(const char *head, size_t len, size_t *length)
     return found;
 }
 
-/* To the next place behind this one where a head can begin, or to where one may have begun to arrive. A head that is whole (head_len is not
- * 0) and holds no such place goes with its empty line. */
+/* To the next place behind this one where a head can begin, or to where one may have begun to arrive. A head that is
+ * whole (head_len is not 0) and holds no such place goes with its empty line. */
 static void pass_over_head(LspReader *reader, size_t head_len)
 {
     const size_t word = sizeof length_word - 1;

@@ -1,24 +1,27 @@
 /* lsp_read.h: from a stream of bytes to the bodies of messages.
  *
- * A message is a head of lines ("Content-Length: 123"), an empty line, and a body of so many bytes. Memory is bounded whatever the head
- * claims: a body that is too large is passed over without being kept, and behind a head that makes no sense reading goes on at the next
- * "Content-Length:". */
+ * A message is a head of lines ("Content-Length: 123"), an empty line, and a body of so many bytes. Memory is
+ * bounded whatever the head claims: a body that is too large is passed over without being kept, and behind a head
+ * that makes no sense reading goes on at the next "Content-Length:". */
 #ifndef DSL_LSP_READ_H
 #define DSL_LSP_READ_H
 
 #include <stddef.h>
 
 enum {
-    LSP_HEAD_MAX = 4096,       /* bytes of a message's head */
-    LSP_BODY_MAX = 8 << 20,    /* bytes of a body; what is made of it takes up to twenty times as much */
-    LSP_SKIP_MAX = 1 << 30,    /* a body that claims more was never meant to come */
-    LSP_BUFFER_KEPT = 1 << 20, /* a buffer that one large message made larger is given back */
+    LSP_HEAD_MAX = 4096, /* bytes of a message's head */
+    /* bytes of a body; what is made of it takes up to twenty times as much */
+    LSP_BODY_MAX = 8 << 20,
+    LSP_SKIP_MAX = 1 << 30, /* a body that claims more was never meant to come */
+    /* a buffer that one large message made larger is given back */
+    LSP_BUFFER_KEPT = 1 << 20,
 };
 
 typedef enum LspReadResult {
-    LSP_READ_MORE,      /* nothing whole is there */
-    LSP_READ_MESSAGE,   /* a body */
-    LSP_READ_BAD_HEAD,  /* a head without a length that makes sense; it is passed over */
+    LSP_READ_MORE,    /* nothing whole is there */
+    LSP_READ_MESSAGE, /* a body */
+    /* a head without a length that makes sense; it is passed over */
+    LSP_READ_BAD_HEAD,
     LSP_READ_TOO_LARGE, /* a body that is passed over */
 } LspReadResult;
 

@@ -4,7 +4,8 @@
 
 #include "source.h"
 
-/* The one NUL-terminated copy of this text in the compilation the set belongs to: equal texts give equal pointers, in all modules. */
+/* The one NUL-terminated copy of this text in the compilation the set belongs to: equal texts give equal pointers,
+ * in all modules. */
 const char *name_intern(SourceSet *set, const char *text, size_t len);
 
 #endif

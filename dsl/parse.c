@@ -1,7 +1,8 @@
 /* parse.c: feeds tokens to the automaton.
  *
- * Nothing is fed that the automaton would not take: it is asked first, so lemon's own error handling is entered only on purpose, by
- * BAD. Around that question stand the newline rule, the splitting of '>=' and '??' inside types, and recovery. */
+ * Nothing is fed that the automaton would not take: it is asked first, so lemon's own error handling is entered only
+ * on purpose, by BAD. Around that question stand the newline rule, the splitting of '>=' and '??' inside types, and
+ * recovery. */
 #include "parse.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* parse_error.c: the words for syntax errors.
  *
- * A handful of common mistakes are recognised by what stands around the token; everything else gets "unexpected X; expected …", the
- * list being exactly what the automaton would take, with sets of tokens named as what they begin. */
+ * A handful of common mistakes are recognised by what stands around the token; everything else gets "unexpected X;
+ * expected …", the list being exactly what the automaton would take, with sets of tokens named as what they begin. */
 #include "parse_internal.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ uint32_t parse_indent_of(const Parser *p, uint32_t index)
     return end - start;
 }
 
-/* The '{' that looks unclosed: a '}' that opens its line closes the nearest '{' of a line indented no deeper; the ones it passes over
- * were forgotten. Otherwise the innermost. */
+/* The '{' that looks unclosed: a '}' that opens its line closes the nearest '{' of a line indented no deeper; the
+ * ones it passes over were forgotten. Otherwise the innermost. */
 static uint32_t find_unclosed(const Parser *p, uint32_t innermost)
 {
     uint32_t stack[BRACKET_MAX], count = 0, suspect = UINT32_MAX;

@@ -1,7 +1,7 @@
 /* parse_expect.c: the list of what the automaton would take next.
  *
- * Every kind of token is asked for, so the list is exact. Sets that begin one thing are named as that thing; what may follow nearly
- * everything (operators, '.', '(') is left out unless nothing else could come. */
+ * Every kind of token is asked for, so the list is exact. Sets that begin one thing are named as that thing; what
+ * may follow nearly everything (operators, '.', '(') is left out unless nothing else could come. */
 #include "parse_internal.h"
 
 #include <string.h>
@@ -13,9 +13,10 @@ enum { TOKEN_KINDS = 128, LIST_MAX = 600 };
 typedef struct Expected {
     bool kinds[TOKEN_KINDS];        /* by kind: taken, and not yet named as part of a set */
     const char *names[TOKEN_KINDS]; /* what will be printed, in order */
-    bool quoted[TOKEN_KINDS];       /* by name: a word or mark as it is written, and not a set */
-    uint32_t count;                 /* of names */
-    char text[LIST_MAX];            /* the sentence; cut at a name when it would be longer */
+    /* by name: a word or mark as it is written, and not a set */
+    bool quoted[TOKEN_KINDS];
+    uint32_t count;      /* of names */
+    char text[LIST_MAX]; /* the sentence; cut at a name when it would be longer */
 } Expected;
 
 static void name_class(Expected *expected, const char *name)

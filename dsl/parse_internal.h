@@ -1,5 +1,5 @@
-/* parse_internal.h: what the parts of the parser share: the driver (parse.c), the words for its errors (parse_error.c) and the checks
- * on the finished tree (syntax.c). */
+/* parse_internal.h: what the parts of the parser share: the driver (parse.c), the words for its errors
+ * (parse_error.c) and the checks on the finished tree (syntax.c). */
 #ifndef DSL_PARSE_INTERNAL_H
 #define DSL_PARSE_INTERNAL_H
 
@@ -9,7 +9,8 @@
 
 enum {
     BRACKET_MAX = 200, /* brackets open at once */
-    STACK_MAX = 3000,  /* symbols on the automaton's stack: bounds `else if` and `!` chains, which need no brackets */
+    /* symbols on the automaton's stack: bounds `else if` and `!` chains, which need no brackets */
+    STACK_MAX = 3000,
 };
 
 /* An open bracket: one of ( [ { ${. */
@@ -23,21 +24,24 @@ typedef struct Parser {
     Build build;
     void *automaton;
     TokenList tokens;
-    DiagList lexical;  /* the lexer's errors, until it is known which lie in text that was skipped */
+    /* the lexer's errors, until it is known which lie in text that was skipped */
+    DiagList lexical;
     TokenTrace *trace; /* what the automaton took is noted here, or NULL */
     Diag *heard;       /* the first of them not yet passed */
     uint32_t at;       /* index of the next token */
     Open opens[BRACKET_MAX];
     uint32_t open_count;
-    uint32_t
-        last_recovery; /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
+    /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
+    uint32_t last_recovery;
     uint32_t mistake_off; /* global offset of the token there */
     bool failed_once;
-    bool resumed; /* the automaton has taken a token since the last recovery */
+    /* the automaton has taken a token since the last recovery */
+    bool resumed;
     bool stopped; /* a limit was passed; nothing more is read */
 } Parser;
 
-/* Would the automaton take this kind of token next? `wants` asks for a word's own meaning, `takes` lets it be a name as well. */
+/* Would the automaton take this kind of token next? `wants` asks for a word's own meaning, `takes` lets it be a name
+ * as well. */
 static inline bool parse_takes(const Parser *p, int kind)
 {
     return grammar_takes(p->automaton, kind);
@@ -63,14 +67,16 @@ bool parse_is_closer(int kind);
 
 /* parse_recover.c */
 
-/* The token at p->at is not taken: reports it, unless it belongs to a mistake already reported, and skips to where reading can go on. */
+/* The token at p->at is not taken: reports it, unless it belongs to a mistake already reported, and skips to where
+ * reading can go on. */
 void parse_fail(Parser *p);
 
 /* A declaration at the left edge inside braces, or the end of the file there: a '}' is missing before it. */
 bool parse_brace_is_missing(const Parser *p);
 void parse_close_missing_braces(Parser *p);
 
-/* A statement at the beginning of a line where arms, fields or bodies are listed, no deeper than their '{': theirs is missing. */
+/* A statement at the beginning of a line where arms, fields or bodies are listed, no deeper than their '{': theirs
+ * is missing. */
 bool parse_list_is_unclosed(const Parser *p);
 void parse_close_list(Parser *p);
 

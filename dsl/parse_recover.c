@@ -1,13 +1,15 @@
 /* parse_recover.c: going on after a mistake.
  *
- * The automaton is dropped to the nearest list that can hold an error, and the text up to the end of the statement is skipped. Three
- * things keep one mistake one error: what could have ended where the mistake stands is kept; skipped text reports nothing, not even
- * what the lexer found in it; and indentation tells where a forgotten '}' belongs. */
+ * The automaton is dropped to the nearest list that can hold an error, and the text up to the end of the statement
+ * is skipped. Three things keep one mistake one error: what could have ended where the mistake stands is kept;
+ * skipped text reports nothing, not even what the lexer found in it; and indentation tells where a forgotten '}'
+ * belongs. */
 #include "parse_internal.h"
 
 #include "grammar.h"
 
-/* Words that stand only at the beginning of a statement or declaration: recovery trusts them at the beginning of a line. */
+/* Words that stand only at the beginning of a statement or declaration: recovery trusts them at the beginning of a
+ * line. */
 static bool begins_statement(const Parser *p, uint32_t index)
 {
     if (parse_token(p, index + 1).kind == TOK_COLON) return false;
@@ -39,14 +41,17 @@ static int closer_of(int opener)
 typedef struct Skip {
     int closers[BRACKET_MAX];
     uint32_t count;
-    uint32_t braces_met; /* '{' met while skipping and not yet closed: whatever is in them is skipped */
+    /* '{' met while skipping and not yet closed: whatever is in them is skipped */
+    uint32_t braces_met;
     uint32_t line_count; /* `count` at the beginning of the present line */
-    bool outside;        /* between declarations: indented lines belong to the one with the mistake */
-    bool cut;            /* passed the end of an unreadable line */
-    bool loop_head;      /* in the head of a `for`, where people of C write ';' */
+    /* between declarations: indented lines belong to the one with the mistake */
+    bool outside;
+    bool cut;       /* passed the end of an unreadable line */
+    bool loop_head; /* in the head of a `for`, where people of C write ';' */
 } Skip;
 
-/* A closing bracket takes the unclosed ones of other kinds above its partner with it. False: it closes something outside. */
+/* A closing bracket takes the unclosed ones of other kinds above its partner with it. False: it closes something
+ * outside. */
 static bool skip_closer(Skip *skip, int kind)
 {
     uint32_t partner = skip->count;
@@ -70,7 +75,8 @@ static void skip_opener(Parser *p, Skip *skip, Token token)
     skip->braces_met += token.kind == TOK_LBRACE;
 }
 
-/* Does the line behind p->at go on beside the present one, neither deeper nor with a '}'? Then what was opened here was closed here. */
+/* Does the line behind p->at go on beside the present one, neither deeper nor with a '}'? Then what was opened here
+ * was closed here. */
 static bool next_line_is_beside(const Parser *p)
 {
     Token next = parse_token(p, p->at + 1);
@@ -78,7 +84,8 @@ static bool next_line_is_beside(const Parser *p)
     return parse_indent_of(p, p->at + 1) <= parse_indent_of(p, p->at);
 }
 
-/* The end of an unreadable line: brackets other than braces are taken as closed in it, braces when the next line looks like that. */
+/* The end of an unreadable line: brackets other than braces are taken as closed in it, braces when the next line
+ * looks like that. */
 static void skip_cut(const Parser *p, Skip *skip)
 {
     uint32_t least = next_line_is_beside(p) ? skip->line_count : skip->count;
@@ -140,8 +147,8 @@ static uint32_t line_of(const Parser *p, uint32_t off)
     return source_line_col(p->build.sources, off).line;
 }
 
-/* The '}' of a block on one line is often part of what an unclosed string swallowed: it was there when the next line goes on beside
- * the block and not in it. */
+/* The '}' of a block on one line is often part of what an unclosed string swallowed: it was there when the next line
+ * goes on beside the block and not in it. */
 static void close_cut_braces(Parser *p)
 {
     Token next = parse_token(p, p->at);

@@ -1,7 +1,8 @@
 /* source.h: the text of one compilation and positions in it.
  *
- * Every byte of every source file has one 32-bit global offset, so a Span alone says which file it lies in: tree nodes stay small
- * and a diagnostic can point into any module. Lines and columns are computed only when something is printed. */
+ * Every byte of every source file has one 32-bit global offset, so a Span alone says which file it lies in: tree
+ * nodes stay small and a diagnostic can point into any module. Lines and columns are computed only when something is
+ * printed. */
 #ifndef DSL_SOURCE_H
 #define DSL_SOURCE_H
 
@@ -23,16 +24,16 @@ typedef struct Source {
     const char *text; /* len bytes, then a NUL that belongs to no token */
     uint32_t len;     /* bytes */
     uint32_t base;    /* global offset of text[0] */
-    uint32_t
-        line_base; /* lines of the files before it: the compilation's text is its files one after the other, a newline between them */
-    uint32_t *line_starts; /* byte offset of each line's first byte, made on first use; line_count entries */
+    /* lines of the files before it: the compilation's text is its files one after the other, a newline between them */
+    uint32_t line_base;
+    /* byte offset of each line's first byte, made on first use; line_count entries */
+    uint32_t *line_starts;
     uint32_t line_count;
     struct Source *next;
 } Source;
 
-/* Stands in for files: what an editor holds and has not saved yet. Answers 0 with a text of at most SOURCE_MAX bytes that outlives
- * the call, ENOENT where it has
- * nothing to say, or another errno value with which the file is refused. */
+/* Stands in for files: what an editor holds and has not saved yet. Answers 0 with a text of at most SOURCE_MAX bytes
+ * that outlives the call, ENOENT where it has nothing to say, or another errno value with which the file is refused. */
 typedef int SourceOverlay(void *state, const char *path, const char **text, size_t *len);
 
 typedef struct NameTable NameTable; /* name.h */
@@ -56,8 +57,8 @@ typedef struct LineCol {
 
 void source_set_init(SourceSet *set, Arena *arena);
 
-/* Reads a whole file ("-" is standard input). Returns NULL and an errno value in *error when it cannot be read, or EFBIG when it is
- * larger than SOURCE_MAX bytes. */
+/* Reads a whole file ("-" is standard input). Returns NULL and an errno value in *error when it cannot be read, or
+ * EFBIG when it is larger than SOURCE_MAX bytes. */
 Source *source_load(SourceSet *set, const char *path, int *error);
 #define SOURCE_MAX (16u << 20)
 
@@ -69,7 +70,8 @@ Source *source_of(const SourceSet *set, uint32_t off);
 
 LineCol source_line_col(const SourceSet *set, uint32_t off);
 
-/* The line counted over all files: a line number that says which file it lies in. For a compilation of one file, its line. */
+/* The line counted over all files: a line number that says which file it lies in. For a compilation of one file, its
+ * line. */
 uint32_t source_global_line(const SourceSet *set, uint32_t off);
 
 /* The text of a line (1-based) without its newline; *len gets its bytes. */

@@ -1,7 +1,7 @@
 /* syntax.c: what is wrong with a tree that fits the grammar, as far as no names or types are needed to see it.
  *
- * What is reported becomes EX_BAD, so later passes say nothing about it. The walk recurses: the parser has bounded the height of
- * expressions and the nesting of blocks. */
+ * What is reported becomes EX_BAD, so later passes say nothing about it. The walk recurses: the parser has bounded
+ * the height of expressions and the nesting of blocks. */
 #include "parse_internal.h"
 
 #include <string.h>

@@ -7,8 +7,9 @@
 
 typedef struct KindInfo {
     int kind;
-    const char *name; /* a word or mark as it is written, or what stands for a class in messages */
-    char type;        /* 'w' word, 'm' mark, 'c' class */
+    /* a word or mark as it is written, or what stands for a class in messages */
+    const char *name;
+    char type; /* 'w' word, 'm' mark, 'c' class */
 } KindInfo;
 
 static const KindInfo kinds[] = {

@@ -1,7 +1,8 @@
 /* token.h: the pieces a source text is cut into.
  *
- * The whole file is cut before parsing, because the newline rule and error recovery look ahead and back. A token is twelve bytes and
- * holds no text: what it says is read from the source when a node is made of it. The kinds are the grammar's terminals (TOK_…). */
+ * The whole file is cut before parsing, because the newline rule and error recovery look ahead and back. A token is
+ * twelve bytes and holds no text: what it says is read from the source when a node is made of it. The kinds are the
+ * grammar's terminals (TOK_…). */
 #ifndef DSL_TOKEN_H
 #define DSL_TOKEN_H
 
@@ -12,8 +13,10 @@ enum {
     TOKEN_FIRST = 1, /* the first token of its line */
     TOKEN_BLOCK = 2, /* STR_BEG: opens a """ block */
     TOKEN_LIST =
-        8, /* LBRACE, in a TokenTrace: around statements, fields, arms or bodies, not a map or an `if` expression */
-    TOKEN_CUT = 4, /* BAD: the rest of the line was lost with it, closing brackets included */
+        /* LBRACE, in a TokenTrace: around statements, fields, arms or bodies, not a map or an `if` expression */
+    8,
+    /* BAD: the rest of the line was lost with it, closing brackets included */
+    TOKEN_CUT = 4,
 };
 
 typedef struct Token {
@@ -25,13 +28,15 @@ typedef struct Token {
 
 /* One line of a doc comment. */
 typedef struct DocLine {
-    uint32_t off;       /* global offset of its text, behind the slashes and one blank */
+    /* global offset of its text, behind the slashes and one blank */
+    uint32_t off;
     uint32_t len;       /* bytes, line end excluded */
     uint32_t token_off; /* global offset of the token that follows the comment */
 } DocLine;
 
 typedef struct TokenList {
-    Token *items; /* malloc'ed: it is large and ends with the parse; the last one is the end of the file */
+    /* malloc'ed: it is large and ends with the parse; the last one is the end of the file */
+    Token *items;
     uint32_t count, cap;
     DocLine *docs; /* malloc'ed, in source order */
     uint32_t doc_count, doc_cap;
@@ -50,7 +55,8 @@ void lexer_deinit(TokenList *tokens);
 const char *token_kind_name(int kind);
 bool token_kind_is_class(int kind);
 bool token_kind_is_word(int kind);
-/* A word that goes on with the statement before it, even at the beginning of a line: else, catch, retry … A ';' before it says otherwise. */
+/* A word that goes on with the statement before it, even at the beginning of a line: else, catch, retry … A ';'
+ * before it says otherwise. */
 bool token_kind_continues(int kind);
 /* The reserved words, one by one; NULL behind the last. */
 const char *token_word_at(int index);

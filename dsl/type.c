@@ -1,8 +1,10 @@
-/* type.c: the types of one program. Composite types are interned through a hash, so equal types are one pointer; declared types are
- * made once per declaration. Ids count up in order of creation, which keeps the generated code the same from run to run. */
+/* type.c: the types of one program. Composite types are interned through a hash, so equal types are one pointer;
+ * declared types are made once per declaration. Ids count up in order of creation, which keeps the generated code
+ * the same from run to run. */
 #include "check_internal.h"
 
-#define TYPE_DEPTH_MAX 64 /* list<list<…>>: nobody writes this, and names of types grow with it */
+/* list<list<…>>: nobody writes this, and names of types grow with it */
+#define TYPE_DEPTH_MAX 64
 
 typedef struct TypeNode {
     Type type; /* first: a Type pointer is a TypeNode pointer */
@@ -355,7 +357,8 @@ const Type *type_strip(const Type *type)
     return type && type->kind == TYPE_OPTIONAL ? type->elem : type;
 }
 
-/* Errors and handles are left out on purpose: `${e.message}` says more, and a handle has no text that would survive a resume. */
+/* Errors and handles are left out on purpose: `${e.message}` says more, and a handle has no text that would survive
+ * a resume. */
 bool type_is_printable(const Type *type)
 {
     switch (type->kind) {

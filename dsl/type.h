@@ -1,7 +1,7 @@
 /* type.h: the checked program: types, variables, built-ins, error sets, and the tables the code generator walks.
  *
- * Types are interned: equal types are one pointer, so `==` compares them. The checker annotates the tree (ast.h, "set by check") and
- * collects the declarations here; nothing after it looks at names again. */
+ * Types are interned: equal types are one pointer, so `==` compares them. The checker annotates the tree (ast.h,
+ * "set by check") and collects the declarations here; nothing after it looks at names again. */
 #ifndef DSL_TYPE_H
 #define DSL_TYPE_H
 
@@ -11,10 +11,12 @@
 #include "diag.h"
 
 typedef enum TypeKind {
-    TYPE_BAD,     /* an error was reported; compatible with everything, silently */
+    /* an error was reported; compatible with everything, silently */
+    TYPE_BAD,
     TYPE_NOTHING, /* the result of what gives no value */
-    TYPE_NULL,    /* the literal null before its surroundings give it a type */
-    TYPE_NEVER,   /* reserved */
+    /* the literal null before its surroundings give it a type */
+    TYPE_NULL,
+    TYPE_NEVER, /* reserved */
     TYPE_BOOL,
     TYPE_INT,
     TYPE_FLOAT,
@@ -26,14 +28,17 @@ typedef enum TypeKind {
     TYPE_LIST,     /* elem */
     TYPE_MAP,      /* key, elem */
     TYPE_OPTIONAL, /* elem */
-    TYPE_RECORD,   /* decl, or a built-in record (ExecResult, Patch) or parallel's with decl NULL: name, fields */
-    TYPE_ENUM,     /* decl, or race's with decl NULL: cases */
-    TYPE_ERROR, /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
-    TYPE_ANY_ERROR, /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
-    TYPE_TASK,      /* elem: the workflow's result */
-    TYPE_CHANNEL,   /* elem: what it carries */
-    TYPE_LISTENER,  /* where connections are accepted */
-    TYPE_STREAM,    /* a connection, or the standard input */
+    /* decl, or a built-in record (ExecResult, Patch) or parallel's with decl NULL: name, fields */
+    TYPE_RECORD,
+    TYPE_ENUM, /* decl, or race's with decl NULL: cases */
+    /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
+    TYPE_ERROR,
+    /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
+    TYPE_ANY_ERROR,
+    TYPE_TASK,     /* elem: the workflow's result */
+    TYPE_CHANNEL,  /* elem: what it carries */
+    TYPE_LISTENER, /* where connections are accepted */
+    TYPE_STREAM,   /* a connection, or the standard input */
 } TypeKind;
 
 typedef struct TypeField {
@@ -61,21 +66,23 @@ struct Type {
     uint32_t field_count;
     TypeCase *cases; /* enum */
     uint32_t case_count;
-    uint32_t id; /* dense number, order of creation: deterministic names in the output */
-    bool
-        scalar; /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
+    /* dense number, order of creation: deterministic names in the output */
+    uint32_t id;
+    /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
+    bool scalar;
     struct Type *next; /* all interned types in order of creation */
 };
 
-/* A local variable, parameter or binding of one fn or workflow. One per declaration: shadowing is refused, so names are unique within
- * the body but for `_` and for disjoint scopes. */
+/* A local variable, parameter or binding of one fn or workflow. One per declaration: shadowing is refused, so names
+ * are unique within the body but for `_` and for disjoint scopes. */
 struct Variable {
     const char *name;
     const Type *type; /* declared type; uses may be narrowed (Expr.type) */
     Span span;
     bool mutable; /* var */
     bool param;
-    uint32_t id; /* dense within its fn or workflow; parameters first, in order */
+    /* dense within its fn or workflow; parameters first, in order */
+    uint32_t id;
     Variable *next;
 };
 
@@ -233,10 +240,10 @@ typedef enum BuiltinId {
 
 typedef struct BuiltinParam {
     const char *name;
-    const char *
-        type; /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its elements' elements;
-                            * "T => bool": an inline function of T. What it gives is "bool", any type ("U" in the result's notation), or a
-                            * type that is "ordered" or a "key" (U too) */
+    /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its
+     * elements' elements; "T => bool": an inline function of T. What it gives is "bool", any type ("U" in the
+     * result's notation), or a type that is "ordered" or a "key" (U too) */
+    const char *type;
     bool optional; /* may be left out: argv holds NULL */
 } BuiltinParam;
 
@@ -252,8 +259,8 @@ struct Builtin {
     const char *result;   /* as BuiltinParam.type, or "nothing" */
 };
 
-/* The errors that can escape a workflow or a call: declared errors and Denied; the always-possible ones are not listed. Sorted by
- * type id, no duplicates. */
+/* The errors that can escape a workflow or a call: declared errors and Denied; the always-possible ones are not
+ * listed. Sorted by type id, no duplicates. */
 struct ErrorSet {
     const Type **types;
     uint32_t count;
@@ -263,12 +270,14 @@ struct ErrorSet {
 typedef struct CoreTypes {
     const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json,
         *any_error;
-    const Type *exec_result; /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
-    const Type *
-        http_response; /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
+    /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
+    const Type *exec_result;
+    /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
+    const Type *http_response;
     const Type *patch; /* Patch {path: string, diff: string} */
     const Type *listener, *stream;
-    const Type *match; /* Match {text: string, start: int, end: int, groups: list<string?>} */
+    /* Match {text: string, start: int, end: int, groups: list<string?>} */
+    const Type *match;
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
     const Type *tool_error;  /* ToolError {tool: string, code: int} */
@@ -282,7 +291,8 @@ typedef struct CoreTypes {
 typedef struct Program {
     Module *modules; /* the main one first */
     CoreTypes core;
-    Type *types; /* every interned type, in order of creation, linked by next */
+    /* every interned type, in order of creation, linked by next */
+    Type *types;
     uint32_t type_count;
     /* declarations of all modules in source order */
     Decl **decls;
@@ -291,8 +301,9 @@ typedef struct Program {
     Arena *arena;
 } Program;
 
-/* Checks a program: the main module and those behind it (module_load). Reports what is wrong to diags; the result is fit for lowering only when
- * diags->errors did not grow. Requires: the trees of parse_module. Keeps: the tree as written; only "set by check" fields change. */
+/* Checks a program: the main module and those behind it (module_load). Reports what is wrong to diags; the result is
+ * fit for lowering only when diags->errors did not grow. Requires: the trees of parse_module. Keeps: the tree as
+ * written; only "set by check" fields change. */
 Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags);
 
 /* Prints declarations with their types, error sets and variables; for `tfyc --dump program`. */
