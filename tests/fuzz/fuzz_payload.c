@@ -1,0 +1,58 @@
+/* fuzz_payload.c: payloads as anybody may have written them. What is asked of the text and of the tree must say the same, where there is a tree;
+ * what breaks the rules must be explained; what was read and written again must read as it did. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wal/payload.h"
+
+/* The text's walk takes the first of two equal names, the tree the last; then they may differ. */
+static bool same_int(const TfyLogRecord *record, const TfyPayload *payload, TfyMember member)
+{
+    const json_t *json = tfy__payload_get(payload, member);
+    return !json_is_integer(json) || tfy__record_int(record, member) == json_integer_value(json);
+}
+
+static void compare(const TfyLogRecord *record, const TfyPayload *payload)
+{
+    for (int i = 0; i < TFY_P_COUNT; i++) {
+        const TfyMember member = (TfyMember)i;
+        const char *text = tfy__payload_text(payload, member);
+        char *own = tfy__record_text(record, member);
+        if (tfy__payload_get(payload, member) && !tfy__record_has(record, member)) abort();
+        if (text && own && !strchr(own, '\\') && !tfy__record_is(record, member, own)) abort();
+        if (!same_int(record, payload, member)) abort();
+        free(own);
+    }
+}
+
+/* As it is written by us: compact, each name once. */
+static char *written_again(const TfyPayload *payload)
+{
+    return json_dumps(payload->json, JSON_COMPACT);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[160], digest[16] = "0123456789abcdef";
+    size_t len;
+    if (size < 1) return 0;
+    char *payload_text = malloc(size);
+    memcpy(payload_text, data + 1, size - 1);
+    payload_text[size - 1] = '\0';
+    const TfyLogRecord record = {
+        .type = (uint8_t)(data[0] % TFY_R_COUNT), .payload = payload_text, .payload_len = (uint32_t)(size - 1)};
+    tfy__payload_fault(&record, text, sizeof text);
+    tfy__record_end(&record);
+    tfy__record_plain_value(&record, "tool", digest, &len);
+    TfyPayload payload;
+    tfy__payload_open(&payload, &record);
+    char *again = payload.json ? written_again(&payload) : NULL;
+    if (again) {
+        const TfyLogRecord other = {.type = record.type, .payload = again, .payload_len = (uint32_t)strlen(again)};
+        compare(&other, &payload);
+    }
+    free(again);
+    tfy__payload_close(&payload);
+    free(payload_text);
+    return 0;
+}
