@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "store_sqlite.h"
+#include "payload.h"
 
 /* Records that are shown or compared long after the step that made them: of each kind the newest stays. */
 enum { COMMIT, PREVIEW, APPLIED, PLAN, ANSWER, KINDS };
@@ -126,26 +127,18 @@ static void take_live(Compacting *c)
 
 /* ---- a first look at all records ---- */
 
-static bool has_failed(const TfyLogRecord *record)
+/* An answer with a structure is what inspect calls the plan. */
+static bool is_plan(const TfyLogRecord *record)
 {
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const bool failed = !json || json_object_get(json, "error");
-    json_decref(json);
-    return failed;
-}
-
-static bool says(const TfyLogRecord *record, const char *name, const char *begins)
-{
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *text = json_string_value(json_object_get(json, name));
-    const bool does = text && strncmp(text, begins, strlen(begins)) == 0;
-    json_decref(json);
-    return does;
+    char *answer = tfy__record_text(record, TFY_P_ANSWER);
+    const bool is = answer && (*answer == '{' || *answer == '[');
+    free(answer);
+    return is;
 }
 
 static void note(Compacting *c, int kind, const TfyLogRecord *record)
 {
-    if (record->lsn <= c->newest[kind] || has_failed(record)) return;
+    if (record->lsn <= c->newest[kind] || tfy__record_failed(record)) return;
     c->newest[kind] = record->lsn;
     c->owner[kind] = record->tid;
 }
@@ -157,13 +150,10 @@ static void note_kinds(Compacting *c, const TfyLogRecord *record)
     case TFY_R_PATCH_PREVIEW: note(c, PREVIEW, record); break;
     case TFY_R_LLM_PLAN:
         note(c, ANSWER, record);
-        /* An answer with a structure is what inspect calls the plan. */
-        if (record->lsn > c->newest[PLAN] && (says(record, "answer", "{") || says(record, "answer", "[")))
-            note(c, PLAN, record);
+        if (record->lsn > c->newest[PLAN] && is_plan(record)) note(c, PLAN, record);
         break;
     case TFY_R_TOOL_RESULT:
-        if (record->lsn > c->newest[APPLIED] && strncmp(record->payload, "{\"tool\":\"apply\"", 15) == 0)
-            note(c, APPLIED, record);
+        if (record->lsn > c->newest[APPLIED] && tfy__record_is(record, TFY_P_TOOL, "apply")) note(c, APPLIED, record);
         break;
     default: break;
     }
@@ -255,10 +245,12 @@ static int keep_around(Compacting *c, const Member *member)
     keep(c, born_of(c, member->last));
     if (!c->handed_on) return 0;
     code = TFY_STORE(store, TFY_CALL_READ, get_record, member->last, &record);
-    json_t *json = code ? NULL : json_loadb(record.payload, record.payload_len, JSON_ALLOW_NUL, NULL);
-    keep_named(c, json);
-    json_decref(json);
-    return code;
+    if (code) return code;
+    TfyPayload payload;
+    tfy__payload_open(&payload, &record);
+    keep_named(c, payload.json);
+    tfy__payload_close(&payload);
+    return 0;
 }
 
 static int settle_kept(Compacting *c)
@@ -285,7 +277,7 @@ static bool is_pending(const Member *member, const TfyLogRecord *record)
     case TFY_R_IN_DOUBT:
     case TFY_R_RESOLVED: return record->step >= member->step;
     case TFY_R_TASK_CANCEL: return true;
-    case TFY_R_SIGNAL: return strncmp(record->payload, "{\"name\":\"kill\"", 14) == 0;
+    case TFY_R_SIGNAL: return tfy__record_is_kill(record);
     default: return false;
     }
 }

@@ -10,6 +10,7 @@
 #include "in_flight.h"
 #include "log_state.h"
 #include "move.h"
+#include "payload.h"
 
 typedef struct Copying {
     TfyLog *log;
@@ -95,16 +96,29 @@ static json_t *told_fork(const Copying *copying, const json_t *before)
     return fork_list(before, records, one);
 }
 
+/* The payload with another value for a member. */
+static bool rewrite(const TfyLogRecord *record, TfyMember member, json_t *value, Payload *payload)
+{
+    char *json = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    payload->text = payload->owned = json ? tfy__record_with(record, member, json, &payload->len) : NULL;
+    free(json);
+    json_decref(value);
+    return payload->owned != NULL;
+}
+
 static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *record, Payload *payload)
 {
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    if (!json) return false;
-    json_object_set_new(json, "run", json_string(copying->uuid));
-    json_object_set_new(json, "fork_of", told_fork(copying, json_object_get(json, "fork_of")));
-    payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
-    payload->len = payload->owned ? strlen(payload->owned) : 0;
-    json_decref(json);
-    return payload->owned != NULL;
+    TfyPayload own;
+    Payload named;
+    TfyLogRecord other = *record;
+    if (!rewrite(record, TFY_P_RUN, json_string(copying->uuid), &named)) return false;
+    other.payload = named.text;
+    other.payload_len = (uint32_t)named.len;
+    tfy__payload_open(&own, record);
+    const bool ok = rewrite(&other, TFY_P_FORK_OF, told_fork(copying, tfy__payload_get(&own, TFY_P_FORK_OF)), payload);
+    tfy__payload_close(&own);
+    free(named.owned);
+    return ok;
 }
 
 /* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program chose that. */
@@ -155,35 +169,14 @@ static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Pay
     return payload->owned != NULL;
 }
 
-/* The step's own key, as a member: `"key":"RUN/PATH/STEP"`. */
-static void key_member(const char *uuid, const TfyLogTask *task, int64_t step, char out[TFY_KEY_SIZE + 8])
-{
-    char key[TFY_KEY_SIZE];
-    tfy__record_key(uuid, task->path, step, key);
-    snprintf(out, TFY_KEY_SIZE + 8, "\"key\":\"%s\"", key);
-}
-
-/* A key that the program chose stays: it says what the step means, whoever takes it. Where the member stands is known, so arguments that look
- * like it are left alone: at the end of a StepStart or TaskWaitIO, behind the tool's name in an InDoubt. */
+/* A key that the program chose stays: it says what the step means, whoever takes it. */
 static bool rewrite_key(const Copying *copying, const TfyLogTask *task, const TfyLogRecord *record, Payload *payload)
 {
-    char old[TFY_KEY_SIZE + 8], new[TFY_KEY_SIZE + 8];
-    key_member(copying->from_uuid, task, record->step, old);
-    key_member(copying->uuid, task, record->step, new);
-    const size_t old_len = strlen(old), new_len = strlen(new);
-    const char *at = record->type == TFY_R_IN_DOUBT  ? strstr(record->payload, old)
-                     : record->payload_len > old_len ? record->payload + record->payload_len - 1 - old_len
-                                                     : NULL;
-    if (!at || memcmp(at, old, old_len) != 0) return true;
-    const size_t head = (size_t)(at - record->payload), tail = record->payload_len - head - old_len;
-    payload->owned = malloc(head + new_len + tail + 1);
-    if (!payload->owned) return false;
-    memcpy(payload->owned, record->payload, head);
-    memcpy(payload->owned + head, new, new_len);
-    memcpy(payload->owned + head + new_len, at + old_len, tail + 1);
-    payload->text = payload->owned;
-    payload->len = head + new_len + tail;
-    return true;
+    char old[TFY_KEY_SIZE], new[TFY_KEY_SIZE];
+    tfy__record_key(copying->from_uuid, task->path, record->step, old);
+    tfy__record_key(copying->uuid, task->path, record->step, new);
+    if (!tfy__record_is(record, TFY_P_KEY, old)) return true;
+    return rewrite(record, TFY_P_KEY, json_string(new), payload);
 }
 
 static bool make_payload(const Copying *copying, uint32_t index, Payload *payload)
@@ -239,13 +232,6 @@ static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn,
     return true;
 }
 
-static void end_task(TfyLogTask *task, const TfyLogRecord *record)
-{
-    if (record->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
-    if (record->type == TFY_R_TASK_ABORT)
-        task->state = strncmp(record->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
-}
-
 /* ---- copying ---- */
 
 /* Also where the record behind the gap was none to copy. */
@@ -277,7 +263,8 @@ static int copy_records(Copying *copying)
         if (lsn < 0) return (int)lsn;
         if (record.type == TFY_R_MOVED) copying->run->moved_lsn = lsn;
         if (base) copying->run->base_lsn = lsn;
-        end_task(&copying->tasks[at], &record);
+        const int end = tfy__record_end(&record);
+        if (end && record.type != TFY_R_TASK_COMPLETE) copying->tasks[at].state = end;
         if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
     }
     return 0;
@@ -286,15 +273,15 @@ static int copy_records(Copying *copying)
 static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *start)
 {
     char key[TFY_KEY_SIZE], own[TFY_KEY_SIZE], why[160];
-    json_t *begun = json_loadb(start->payload, start->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *tool = json_string_value(json_object_get(begun, "tool")),
-               *used = json_string_value(json_object_get(begun, "key"));
+    TfyPayload begun;
+    tfy__payload_open(&begun, start);
+    const char *tool = tfy__payload_text(&begun, TFY_P_TOOL), *used = tfy__payload_text(&begun, TFY_P_KEY);
     tfy__record_key(copying->from_uuid, task->path, start->step, own);
     tfy__record_key(copying->uuid, task->path, start->step, key);
     snprintf(why, sizeof why, "the run was forked while %.100s ran", tool ? tool : "it");
     const bool chosen = used && strcmp(used, own) != 0;
     const int64_t lsn = tfy__in_flight_doubt(copying->log, task, start, chosen ? NULL : key, why);
-    json_decref(begun);
+    tfy__payload_close(&begun);
     return lsn < 0 ? (int)lsn : 0;
 }
 

@@ -16,6 +16,7 @@
 #include "kill_point.h"
 #include "store_sqlite.h"
 #include "base/buffer.h"
+#include "payload.h"
 
 enum { BATCH_RECORDS = 5000, BATCH_RUNS = 200 };
 
@@ -340,16 +341,16 @@ int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint
 {
     TfyBuffer text = {0};
     char uuid[37];
-    tfy__buffer_printf(&text, "{\"why\":\"%s\",\"runs\":[", why);
+    tfy__put_begin(&text);
+    tfy__put_text(&text, TFY_P_WHY, why);
+    tfy__put(&text, TFY_P_RUNS);
     for (uint32_t i = 0; i < count; i++) {
         tfy__uuid_text(runs[i]->uuid, uuid);
-        tfy__buffer_printf(&text, "%s\"%s\"", i ? "," : "", uuid);
+        tfy__buffer_printf(&text, "%s\"%s\"", i ? "," : "[", uuid);
     }
-    tfy__buffer_text(&text, "]}");
-    int64_t lsn = text.failed
-                      ? TFY_E_NOMEM
-                      : tfy__log_append(gc->log, tfy__log_self(gc->log), TFY_R_COMPACTED, 0, 0, text.data, text.len);
-    tfy__buffer_free(&text);
+    tfy__buffer_text(&text, count ? "]" : "[]");
+    tfy__put_end(&text);
+    const int64_t lsn = tfy__log_append_payload(gc->log, tfy__log_self(gc->log), TFY_R_COMPACTED, 0, 0, &text);
     return lsn < 0 ? (int)lsn : tfy__log_sync(gc->log);
 }
 

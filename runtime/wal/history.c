@@ -14,6 +14,7 @@
 #include "log_state.h"
 #include "move.h"
 #include "saved.h"
+#include "payload.h"
 
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
@@ -320,12 +321,8 @@ static void refresh_states(TfyHistory *history)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         TfyLogTask *task = &history->tasks[history->record_tasks[i]];
-        if (record->type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
-        if (record->type == TFY_R_TASK_COMPLETE) task->state = history->run.state;
-        if (record->type == TFY_R_TASK_ABORT) {
-            task->state =
-                strncmp(record->payload, "{\"cancelled\":true", 17) == 0 ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
-        }
+        const int end = tfy__record_end(record);
+        if (end) task->state = record->type == TFY_R_TASK_COMPLETE ? history->run.state : end;
     }
 }
 
@@ -334,8 +331,10 @@ static void refresh_states(TfyHistory *history)
 static int load_snapshot(Reading *reading, const TfyLogRecord *record)
 {
     TfyHistory *history = reading->history;
-    history->snapshot = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    if (!history->snapshot) return refuse(reading, TFY_E_DATA, "record", record->lsn, "cannot be read");
+    TfyPayload payload;
+    if (!tfy__payload_open(&payload, record))
+        return refuse(reading, TFY_E_DATA, "record", record->lsn, "cannot be read");
+    history->snapshot = payload.json;
     history->snapshot_bytes = record->payload_len;
     history->snapshot_lsn = record->lsn;
     history->snapshot_ms = record->ts_ms;
@@ -468,14 +467,6 @@ static int read_task_tail(Reading *reading, const json_t *known)
     return walk_to_chain(reading, history->task_count - 1, strtoull(chain, NULL, 16));
 }
 
-static int64_t number_in(const TfyLogRecord *record, const char *name)
-{
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const int64_t number = json_integer_value(json_object_get(payload, name));
-    json_decref(payload);
-    return number;
-}
-
 typedef struct Birth {
     int64_t lsn, tid; /* 0: nobody's */
 } Birth;
@@ -494,7 +485,7 @@ static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *
 {
     TfyStore *store = reading->log->store;
     const TfyLogRun *run = &reading->history->run;
-    const int64_t recorded = number_in(record, "tid"),
+    const int64_t recorded = tfy__record_int(record, TFY_P_TID),
                   numbers[] = {recorded, run->root + recorded - reading->first_root, recorded + reading->shift};
     for (int i = 0; i < 3; i++) {
         const int code = TFY_STORE(store, TFY_CALL_READ, get_task, numbers[i], row);
@@ -560,7 +551,7 @@ static int read_root_birth(Reading *reading)
     const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->tasks[0].born, &birth);
     if (code || birth.type != TFY_R_INSTRUCTION_START)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
-    reading->first_root = number_in(&birth, "tid");
+    reading->first_root = tfy__record_int(&birth, TFY_P_TID);
     history->workflow = tfy__record_workflow(&birth);
     return history->workflow ? 0 : no_memory(reading);
 }

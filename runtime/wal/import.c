@@ -11,6 +11,7 @@
 #include "log_state.h"
 #include "move.h"
 #include "saved.h"
+#include "payload.h"
 
 /* ---- in doubt ---- */
 
@@ -184,11 +185,14 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
 
 int64_t tfy__import_opened(TfyLog *log, const char *version, const char *how)
 {
-    char text[200];
-    const int len = snprintf(text, sizeof text, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"%s%s%s}",
-                             (long long)tfy__log_epoch(log), (long)getpid(), version, how ? ",\"why\":\"" : "",
-                             how ? how : "", how ? "\"" : "");
-    return tfy__log_append(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, text, (size_t)len);
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
+    tfy__put_int(&out, TFY_P_PID, getpid());
+    tfy__put_text(&out, TFY_P_VERSION, version);
+    if (how) tfy__put_text(&out, TFY_P_WHY, how);
+    tfy__put_end(&out);
+    return tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
 }
 
 void tfy__import_epoch(TfyLog *log, int64_t epoch)

@@ -9,6 +9,7 @@
 #include "move.h"
 #include "saved.h"
 #include "store.h"
+#include "payload.h"
 
 /* ---- tasks and records ---- */
 
@@ -98,10 +99,8 @@ static int check_end(const TfyHistory *history, char *error_text)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->type != TFY_R_TASK_COMPLETE || history->record_tasks[i] != 0) continue;
-        const bool done = strncmp(record->payload, "{\"ok\":true", 10) == 0;
-        state = done                                       ? TFY_TASK_COMPLETED
-                : history->run.state == TFY_TASK_CANCELLED ? TFY_TASK_CANCELLED
-                                                           : TFY_TASK_FAILED;
+        state = tfy__record_end(record);
+        if (state == TFY_TASK_FAILED && history->run.state == TFY_TASK_CANCELLED) state = TFY_TASK_CANCELLED;
     }
     const bool open = history->run.state >= 0 && history->run.state < TFY_TASK_COMPLETED;
     return history->run.state == state || (open && state == TFY_TASK_READY)
@@ -127,9 +126,8 @@ static int by_step(const void *left, const void *right)
 
 static bool is_save(const TfyLogRecord *record, const char *table)
 {
-    char head[SAVED_NAME + 32];
-    const int len = snprintf(head, sizeof head, "{\"save\":\"%s\",", table ? table : "");
-    return record->type == TFY_R_VALUE && strncmp(record->payload, head, table ? (size_t)len : 9) == 0;
+    if (record->type != TFY_R_VALUE) return false;
+    return table ? tfy__record_is(record, TFY_P_SAVE, table) : tfy__record_has(record, TFY_P_SAVE);
 }
 
 /* What a history has of such records, and where it can have lost some. */

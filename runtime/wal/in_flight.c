@@ -6,16 +6,7 @@
 #include <jansson.h>
 
 #include "../tfy.h"
-
-/* Questions to people and waiting for signals begin with a StepStart too; only tools of `once` have their arguments in it. */
-static bool is_once_start(const TfyLogRecord *record)
-{
-    if (record->type != TFY_R_STEP_START) return false;
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const bool is = json_object_get(payload, "args") != NULL;
-    json_decref(payload);
-    return is;
-}
+#include "payload.h"
 
 const TfyLogRecord **tfy__in_flight(const TfyHistory *history, uint32_t records)
 {
@@ -23,22 +14,24 @@ const TfyLogRecord **tfy__in_flight(const TfyHistory *history, uint32_t records)
     for (uint32_t i = 0; open && i < records; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (tfy__record_is_apart(record)) continue;
-        open[history->record_tasks[i]] = is_once_start(record) ? record : NULL;
+        open[history->record_tasks[i]] = tfy__record_starts_once(record) ? record : NULL;
     }
     return open;
 }
 
 int64_t tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key, const char *why)
 {
-    json_t *begun = json_loadb(start->payload, start->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *tool = json_string_value(json_object_get(begun, "tool"));
-    if (!key) key = json_string_value(json_object_get(begun, "key"));
-    json_t *doubt = json_pack("{s:s,s:s,s:s}", "tool", tool ? tool : "?", "key", key ? key : "", "why", why);
-    char *text = doubt ? json_dumps(doubt, JSON_COMPACT) : NULL;
-    const int64_t lsn =
-        text ? tfy__log_append(log, task, TFY_R_IN_DOUBT, start->step, start->point, text, strlen(text)) : TFY_E_NOMEM;
-    free(text);
-    json_decref(doubt);
-    json_decref(begun);
+    TfyPayload begun;
+    TfyBuffer out = {0};
+    tfy__payload_open(&begun, start);
+    const char *tool = tfy__payload_text(&begun, TFY_P_TOOL);
+    if (!key) key = tfy__payload_text(&begun, TFY_P_KEY);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_TOOL, tool ? tool : "?");
+    tfy__put_text(&out, TFY_P_KEY, key ? key : "");
+    tfy__put_text(&out, TFY_P_WHY, why);
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__log_append_payload(log, task, TFY_R_IN_DOUBT, start->step, start->point, &out);
+    tfy__payload_close(&begun);
     return lsn;
 }

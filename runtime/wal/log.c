@@ -371,6 +371,15 @@ int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64
     return add_record(log, task, &record);
 }
 
+int64_t tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                                TfyBuffer *payload)
+{
+    const int64_t lsn =
+        payload->failed ? TFY_E_NOMEM : tfy__log_append(log, task, type, step, point, payload->data, payload->len);
+    tfy__buffer_free(payload);
+    return lsn;
+}
+
 void tfy__log_give_up(TfyLog *log, const char *why)
 {
     pthread_mutex_lock(&log->mutex);

@@ -12,6 +12,7 @@
 #define WAL_LOG_H
 
 #include "record.h"
+#include "base/buffer.h"
 
 typedef struct TfyLog TfyLog;
 
@@ -117,6 +118,9 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task);
 /* Appends; the payload is copied. Answers the lsn, or a negative code after a failure. Not durable yet. */
 int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
                         const char *payload, size_t payload_len);
+/* The same with a payload that was built in a buffer, which is given back; TFY_E_NOMEM where it could not be built. */
+int64_t tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                                TfyBuffer *payload);
 
 /* Appends a record that was written elsewhere: with its own step, point, type, version and time, in the chain of this task. */
 int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record);

@@ -9,12 +9,13 @@
 #include "../tfy.h"
 #include "compat.h"
 #include "store.h"
+#include "payload.h"
 
 /* ---- the programs before ---- */
 
-static bool read_hash(const json_t *payload, const char *name, uint8_t hash[16])
+static bool read_hash(const TfyPayload *payload, TfyMember member, uint8_t hash[16])
 {
-    const char *text = json_string_value(json_object_get(payload, name));
+    const char *text = tfy__payload_text(payload, member);
     bool ok = text && strlen(text) == 32;
     for (int i = 0; ok && i < 16; i++) ok = sscanf(text + 2 * i, "%2hhx", &hash[i]) == 1;
     return ok;
@@ -22,9 +23,10 @@ static bool read_hash(const json_t *payload, const char *name, uint8_t hash[16])
 
 bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16])
 {
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const bool ok = read_hash(payload, "from", from) && read_hash(payload, "to", to);
-    json_decref(payload);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const bool ok = read_hash(&payload, TFY_P_FROM, from) && read_hash(&payload, TFY_P_TO, to);
+    tfy__payload_close(&payload);
     return ok;
 }
 
@@ -146,17 +148,26 @@ static void hash_text(const uint8_t hash[16], char out[33])
     for (int i = 0; i < 16; i++) sprintf(out + 2 * i, "%02x", hash[i]);
 }
 
+static int64_t append_moved(TfyLog *log, TfyLogTask *root, const char *from, const char *to)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_FROM, from);
+    tfy__put_text(&out, TFY_P_TO, to);
+    tfy__put_end(&out);
+    return tfy__log_append_payload(log, root, TFY_R_MOVED, root->step, 0, &out);
+}
+
 int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to)
 {
-    char from_hash[33], to_hash[33], text[128];
+    char from_hash[33], to_hash[33];
     TfyLogTask *root = history->tasks;
     while (root->tid != history->run.root) root++;
     const int64_t program = tfy__log_program(log, to->hash, to->tfyc, to->source, to->layout);
     if (program < 0) return (int)program;
     hash_text(history->program_hash, from_hash);
     hash_text(to->hash, to_hash);
-    const int len = snprintf(text, sizeof text, "{\"from\":\"%s\",\"to\":\"%s\"}", from_hash, to_hash);
-    const int64_t lsn = tfy__log_append(log, root, TFY_R_MOVED, root->step, 0, text, (size_t)len);
+    const int64_t lsn = append_moved(log, root, from_hash, to_hash);
     if (lsn < 0) return (int)lsn;
     history->run.program = program;
     history->run.moved_lsn = lsn;

@@ -155,6 +155,30 @@ bool tfy__record_is(const TfyLogRecord *record, TfyMember member, const char *te
     return same;
 }
 
+/* Where a further member goes: before the bracket that ends the object. NULL: there is none. */
+static const char *end_of_object(const TfyLogRecord *record)
+{
+    const char *begin = record->payload, *end = begin + record->payload_len;
+    while (end > begin && end[-1] != '}') end--;
+    return end > begin && skip_blanks(begin, end)[0] == '{' ? end - 1 : NULL;
+}
+
+char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char *json, size_t *len)
+{
+    TfyBuffer out = {0};
+    size_t old_len = 0;
+    const char *old = tfy__record_raw(record, member, &old_len), *at = old ? old : end_of_object(record);
+    if (!at) return NULL;
+    tfy__buffer_add(&out, record->payload, (size_t)(at - record->payload));
+    if (!old) tfy__put(&out, member);
+    tfy__buffer_text(&out, json);
+    tfy__buffer_add(&out, at + old_len, (size_t)(record->payload + record->payload_len - at) - old_len);
+    *len = out.len;
+    if (!out.failed) return out.data;
+    tfy__buffer_free(&out);
+    return NULL;
+}
+
 /* ---- the whole ---- */
 
 bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)

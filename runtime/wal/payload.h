@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "record.h"
-#include "value/buffer.h"
+#include "base/buffer.h"
 
 /* M(NAME, "name", KIND): every member of every payload but those of Snapshot, which has a table of its own (snapshot_members.h). ANY: a value of
  * the program's types, or one that differs from record to record. */
@@ -131,6 +131,10 @@ uint64_t tfy__payload_hex(const TfyPayload *payload, TfyMember member); /* a tex
 const char *tfy__error_kind(const json_t *error);
 const char *tfy__error_message(const json_t *error);
 int64_t tfy__error_line(const json_t *error);
+
+/* A copy of the payload, malloc'ed, *len bytes and a NUL, in which the member has another value (JSON text); where it is absent it is added at the
+ * end. All else keeps its letters. NULL: no memory, or the payload is not an object. */
+char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char *json, size_t *len);
 
 /* ---- what everybody asks ---- */
 

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "log.h"
+#include "payload.h"
 
 static const char *const names[TFY_R_COUNT] = {
     [TFY_R_INSTRUCTION_START] = "InstructionStart",
@@ -51,11 +52,8 @@ static const char *const names[TFY_R_COUNT] = {
 
 char *tfy__record_workflow(const TfyLogRecord *birth)
 {
-    json_t *payload = json_loadb(birth->payload, birth->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *name = json_string_value(json_object_get(payload, "workflow"));
-    char *copy = strdup(name ? name : "?");
-    json_decref(payload);
-    return copy;
+    char *name = tfy__record_text(birth, TFY_P_WORKFLOW);
+    return name ? name : strdup("?");
 }
 
 const char *tfy__record_type_name(int type)
@@ -79,11 +77,7 @@ bool tfy__record_is_nobodys(const TfyLogRecord *record)
 
 bool tfy__record_is_run_signal(const TfyLogRecord *record)
 {
-    if (record->type != TFY_R_SIGNAL) return false;
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const bool is = json_object_get(payload, "value") != NULL;
-    json_decref(payload);
-    return is;
+    return record->type == TFY_R_SIGNAL && tfy__record_has(record, TFY_P_VALUE);
 }
 
 bool tfy__record_is_apart(const TfyLogRecord *record)
@@ -93,7 +87,6 @@ bool tfy__record_is_apart(const TfyLogRecord *record)
 
 bool tfy__record_is_of_step(const TfyLogRecord *record)
 {
-    static const char scope[] = "{\"scope\":"; /* a call or deadline has run out of time */
     if (tfy__record_is_nobodys(record)) return false;
     switch (record->type) {
     case TFY_R_SIGNAL:
@@ -101,14 +94,15 @@ bool tfy__record_is_of_step(const TfyLogRecord *record)
     case TFY_R_TASK_EXIT:
     case TFY_R_TASK_ABORT:
     case TFY_R_TASK_COMPLETE: return false;
-    case TFY_R_TIMER_FIRED: return strncmp(record->payload, scope, sizeof scope - 1) != 0;
+    case TFY_R_TIMER_FIRED:
+        return !tfy__record_has(record, TFY_P_SCOPE); /* else a call or deadline has run out of time */
     default: return true;
     }
 }
 
 bool tfy__record_spawns(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_TASK_SPAWN && strncmp(record->payload, "{\"full\":", 8) != 0;
+    return record->type == TFY_R_TASK_SPAWN && !tfy__record_has(record, TFY_P_FULL);
 }
 
 uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path)

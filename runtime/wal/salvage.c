@@ -16,6 +16,7 @@
 #include "import_compacted.h"
 #include "log_state.h"
 #include "move.h"
+#include "payload.h"
 
 enum { PROBES_MAX = 1 << 20 };
 
@@ -235,18 +236,19 @@ static bool read_uuid(const char *text, uint8_t uuid[16])
 /* A run begins, if the record can be what it says. */
 static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
 {
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
     Found found = {.cut = INT64_MAX, .run = {.root = record->tid, .started_ms = record->ts_ms}};
     uint32_t task = NOBODY;
-    const char *path = json_string_value(json_object_get(payload, "path"));
-    const bool fine = read_uuid(json_string_value(json_object_get(payload, "run")), found.run.uuid) && path &&
-                      !strchr(path, '.') && record->prev == 0 &&
+    const char *path = tfy__payload_text(&payload, TFY_P_PATH);
+    const bool fine = read_uuid(tfy__payload_text(&payload, TFY_P_RUN), found.run.uuid) && path && !strchr(path, '.') &&
+                      record->prev == 0 &&
                       tfy__chain_next(tfy__chain_seed(found.run.uuid, path), record) == record->chain;
     if (fine && reserve((void **)&salvage->runs, salvage->run_count, &salvage->run_room, sizeof *salvage->runs)) {
         salvage->runs[salvage->run_count++] = found;
         task = new_task(salvage, (uint32_t)salvage->run_count - 1, path, record->tid, record->lsn);
     }
-    json_decref(payload);
+    tfy__payload_close(&payload);
     return task;
 }
 
@@ -288,12 +290,11 @@ static uint32_t find_task(Salvage *salvage, const TfyLogRecord *record)
 
 static bool spawn_task(Salvage *salvage, const TfyLogRecord *record, uint32_t run)
 {
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *path = json_string_value(json_object_get(payload, "path"));
+    char *path = tfy__record_text(record, TFY_P_PATH);
     /* Without a path it is a spawn that was refused. */
     const uint32_t task = path ? new_task(salvage, run, path, -1, record->lsn) : NOBODY;
     const bool fine = !path || (task != NOBODY && remember(&salvage->by_spawn, record->lsn, task));
-    json_decref(payload);
+    free(path);
     return fine;
 }
 
@@ -329,7 +330,7 @@ static int place_record(Salvage *salvage, size_t index)
     if (record->type == TFY_R_TASK_COMPLETE) {
         found->ended = true;
         found->run.ended_ms = record->ts_ms;
-        found->run.state = strncmp(record->payload, "{\"ok\":true", 10) == 0 ? TFY_TASK_COMPLETED : TFY_TASK_FAILED;
+        found->run.state = tfy__record_end(record);
     }
     return record->type != TFY_R_TASK_SPAWN || spawn_task(salvage, record, task->run) ? 0 : TFY_E_NOMEM;
 }
