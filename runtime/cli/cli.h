@@ -84,6 +84,7 @@ typedef enum TfyOption {
     OPT_COMPACT,
     OPT_FROM_SNAPSHOT,
     OPT_DRY_RUN,
+    OPT_TIMEOUT,
     OPT_COUNT
 } TfyOption;
 

@@ -10,16 +10,16 @@
 /* Delivers a request and says what it did: "done" names it, in the words that follow "run R". */
 static int deliver(const TfyArgs *args, const json_t *request, const char *done)
 {
-    char error[TFY_ERROR_TEXT] = "", run[37] = "";
-    bool live = false;
-    const char *db_path = tfy__db_path(args);
-    const int code = tfy__request_send(db_path, request, &live, run, error);
-    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
-    if (live) {
+    TfyDelivery delivery;
+    const int code = tfy__request_send(args, request, &delivery);
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", delivery.text);
+    if (*delivery.text)
+        tfy__say("%s", delivery.text);
+    else if (delivery.live)
         tfy__say("%s", done);
-    } else {
-        tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(db_path), run);
-    }
+    else
+        tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(tfy__db_path(args)),
+                 delivery.run);
     return EXIT_DONE;
 }
 

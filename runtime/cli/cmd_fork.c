@@ -96,14 +96,13 @@ static int report(const TfyArgs *args, const char *run, bool live)
 
 static int fork_run(const TfyArgs *args)
 {
-    char error[TFY_ERROR_TEXT] = "", run[37] = "";
-    bool live = false;
-    const char *db_path = tfy__db_path(args);
+    TfyDelivery delivery;
     json_t *request = read_request(args);
     if (!request) return EXIT_USAGE;
-    const int code = tfy__request_send(db_path, request, &live, run, error);
+    const int code = tfy__request_send(args, request, &delivery);
     json_decref(request);
-    return code == TFY_OK ? report(args, run, live) : tfy__fail(tfy__exit_status(code), "%s", error);
+    return code == TFY_OK ? report(args, delivery.run, delivery.live)
+                          : tfy__fail(tfy__exit_status(code), "%s", delivery.text);
 }
 
 int tfy__cmd_fork(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "cli/offline.h"
 #include "cli/cli.h"
 #include "cli/fork.h"
+#include "cli/sent.h"
 #include "cli/step_type.h"
 #include "tfy.h"
 #include "base/buffer.h"
@@ -179,37 +180,11 @@ static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *reque
     return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
 }
 
-/* Of a run that was compacted, the snapshot knows which signals had come. */
-static bool knows_signal(const json_t *snapshot, const char *id)
-{
-    const json_t *ids = json_object_get(snapshot, "signal_ids"), *one;
-    size_t i;
-    json_array_foreach(ids, i, one)
-    {
-        if (strcmp(json_string_value(one) ? json_string_value(one) : "", id) == 0) return true;
-    }
-    return false;
-}
-
-static bool was_sent(const TfyHistory *history, const char *id)
-{
-    bool sent = id && knows_signal(history->snapshot, id);
-    for (uint32_t i = 0; id && i < history->record_count && !sent; i++) {
-        if (!tfy__record_is_run_signal(&history->records[i])) continue;
-        json_t *json = payload_of(&history->records[i]);
-        const char *known = text_member(json, "id");
-        sent = known && strcmp(known, id) == 0;
-        json_decref(json);
-    }
-    return sent;
-}
-
 static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *request, const char *by)
 {
     const char *id = text_member(request, "id");
     json_t *value = json_object_get(request, "value");
     uint32_t root = 0;
-    if (was_sent(history, id)) return TFY_OK;
     while (history->tasks[root].tid != history->run.root) root++;
     json_t *payload = json_pack("{s:O,s:o}", "name", json_object_get(request, "name"), "value",
                                 value ? json_incref(value) : json_null());
@@ -226,6 +201,8 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
     Target target = {0};
     const char *what = text_member(request, "do");
     if (strcmp(what, "fork") == 0) return tfy__fork_request(log, history, request, run, error_text);
+    const char *id = strcmp(what, "signal") == 0 ? text_member(request, "id") : NULL;
+    if (id && tfy__sent_before(history, id, error_text)) return TFY_OK;
     if (history->run.state >= TFY_TASK_COMPLETED)
         return fail(error_text, TFY_E_STATE, "run %s has already ended%s", run, "");
     if (strcmp(what, "kill") == 0) return kill_task(log, history, request, run, by, error_text);
@@ -259,12 +236,13 @@ int tfy__offline_request(const char *db_path, const json_t *request, const char 
         (copies ? tfy__history_read_stored : tfy__history_read)(log, text_member(request, "run"), &history, error_text);
     if (code == TFY_OK) {
         tfy__uuid_text(history->run.uuid, run);
-        snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
         code = record_opening(log);
         if (code == TFY_OK) code = obey(log, history, request, run, by, error_text);
+        if (code != TFY_OK && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
         for (uint32_t i = 0; i < history->task_count; i++) tfy__log_forget_task(log, &history->tasks[i]);
     }
     int closed = tfy__log_close_saying(log, true, error_text);
     tfy__history_free(history);
+    if (code == TFY_OK && closed == TFY_E_HELD) closed = TFY_E_IO; /* it may be in the log: not to be sent again */
     return code == TFY_OK ? closed : code;
 }

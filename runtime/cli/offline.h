@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-/* Takes the writer lock, appends what the request (of owner.h's form) says, and syncs. 0, or TFY_E_… with a sentence; run (37 bytes) gets
+/* Takes the writer lock, appends what the request (of owner.h's form) says, and syncs. 0, or TFY_E_… with a sentence; with 0 error_text is empty, or says what
+ * became of a signal that was sent before. run (37 bytes) gets
  * the run's uuid, after a fork that of the new one. */
 int tfy__offline_request(const char *db_path, const json_t *request, const char *by, char run[37], char *error_text);
 

@@ -73,6 +73,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_COMPACT] = {"compact", NULL, "runs that stay lose what came before their newest snapshot"},
     [OPT_FROM_SNAPSHOT] = {"from-snapshot", NULL, "begin at the newest snapshot, as a resume does"},
     [OPT_DRY_RUN] = {"dry-run", NULL, "only say what would go"},
+    [OPT_TIMEOUT] = {"timeout", "TIME", "wait this long while another command holds the database (else 10s)"},
     [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
 };
 
@@ -81,7 +82,8 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT) |  \
      BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) | BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE) |        \
      BIT(OPT_POLICY))
-#define ANSWERING (BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_STEP))
+#define REQUESTING (BIT(OPT_DB) | BIT(OPT_TIMEOUT))
+#define ANSWERING  (REQUESTING | BIT(OPT_TASK) | BIT(OPT_STEP))
 
 static const TfyCommandInfo COMMANDS[] = {
     {"run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]", "compile a program, unless that was done before, and run it",
@@ -125,12 +127,12 @@ static const TfyCommandInfo COMMANDS[] = {
     {"approve", "RUN [TEXT]", "answer a question that a run asks, with yes unless told otherwise",
      ANSWERING | BIT(OPT_YES) | BIT(OPT_NO) | BIT(OPT_ANSWER), 1, 2},
     {"deny", "RUN", "answer a question that a run asks with no", ANSWERING, 1, 1},
-    {"signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null", BIT(OPT_DB) | BIT(OPT_ID), 2, 3},
-    {"kill", "RUN", "cancel a run, or one task of it", BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_FORCE), 1, 1},
+    {"signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null", REQUESTING | BIT(OPT_ID), 2, 3},
+    {"kill", "RUN", "cancel a run, or one task of it", REQUESTING | BIT(OPT_TASK) | BIT(OPT_FORCE), 1, 1},
     {"resolve", "RUN STEP", "say what became of a step that is in doubt",
-     BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
+     REQUESTING | BIT(OPT_TASK) | BIT(OPT_DONE) | BIT(OPT_RETRY) | BIT(OPT_FAIL), 2, 2},
     {"fork", "RUN --at STEP", "begin a new run with what a run had done up to a step",
-     BIT(OPT_DB) | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
+     REQUESTING | BIT(OPT_TASK) | BIT(OPT_AT) | BIT(OPT_SET_RESULT) | BIT(OPT_JSON), 1, 1},
     {"compat", "OLD NEW", "whether runs of one program can go on with another; both FILE.tfy, RUN, or a program's hash",
      BIT(OPT_DB) | BIT(OPT_DIR) | BIT(OPT_JSON), 2, 2},
     {"wal export", "RUN", "write a run's records as JSON lines, one file per task", BIT(OPT_DB) | BIT(OPT_OUT), 1, 1},

@@ -1,6 +1,7 @@
 #include "cli/owner.h"
 #include "cli/cli.h"
 #include "cli/fork.h"
+#include "cli/sent.h"
 #include "core/effect.h"
 #include "core/world.h"
 #include "observe/pal.h"
@@ -18,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_MAX     64
+#define CLIENT_MAX     64 /* at once; further ones wait in the queue of the socket */
 #define WATCHER_MAX    48 /* clients that stay; the others can always be served */
 #define CHUNK_BYTES    65536
 #define REQUEST_MAX    (1u << 20)          /* bytes of one request: a resolved step's result may be long */
@@ -111,13 +112,27 @@ static int obey_resolve(TfyLoop *loop, const json_t *request, const char *run, c
     return code;
 }
 
+/* The run has ended, or is not one of this process. Answers code if the signal is not known there either. */
+static int look_sent(TfyLoop *loop, const char *run, const char *id, int code, char *note)
+{
+    TfyHistory *history = NULL;
+    char text[TFY_ERROR_TEXT];
+    TfyLog *log = tfy__loop_log(loop);
+    const bool sent = tfy__log_sync(log) == TFY_OK && tfy__history_read_stored(log, run, &history, text) == TFY_OK &&
+                      tfy__sent_before(history, id, text);
+    tfy__history_free(history);
+    if (sent) snprintf(note, TFY_ERROR_TEXT, "%s", text);
+    return sent ? TFY_OK : code;
+}
+
 static int obey_signal(TfyLoop *loop, const json_t *request, const char *run, const char *by, char *error)
 {
     const json_t *value = json_object_get(request, "value");
+    const char *id = text_member(request, "id");
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    int code = tfy__arrive_signal(loop, run, text_member(request, "name"), text, text_member(request, "id"), by, error);
+    int code = tfy__arrive_signal(loop, run, text_member(request, "name"), text, id, by, error);
     free(text);
-    return code;
+    return id && (code == TFY_E_STATE || code == TFY_E_ABSENT) ? look_sent(loop, run, id, code, error) : code;
 }
 
 /* The new run is whoever takes it up's: this process only has the log. */
@@ -153,6 +168,15 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[
     return TFY_E_INVALID;
 }
 
+static void on_connection(void *arg, uint32_t events);
+
+/* There is room for a client again: those that connected meanwhile waited in the socket's queue. */
+static void listen_again(TfyOwner *owner)
+{
+    if (owner->fd >= 0 && owner->watch < 0)
+        owner->watch = tfy__watch_add(owner->loop, owner->fd, TFY_FD_READ, on_connection, owner);
+}
+
 static void close_client(Client *client)
 {
     tfy__timer_del(client->owner->loop, client->timer);
@@ -162,6 +186,7 @@ static void close_client(Client *client)
     tfy__buffer_free(&client->out);
     if (client->watching) tfy__pal(client->owner->loop)->subscribers--;
     *client = (Client){.owner = client->owner, .fd = -1};
+    listen_again(client->owner);
 }
 
 /* ---- sending ---- */
@@ -288,6 +313,14 @@ static void say_metrics(Client *client)
     tfy__buffer_free(&text);
 }
 
+/* Short, so it fits the socket's buffer: a client that does not read it only hurts itself. */
+static void send_line(int fd, const char *text)
+{
+    struct iovec parts[2] = {{(void *)(uintptr_t)text, strlen(text)}, {(char[]){'\n'}, 1}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    (void)!sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* False: it is done with. */
 static bool answer(Client *client)
 {
@@ -304,16 +337,11 @@ static bool answer(Client *client)
     json_decref(request);
     if (client->watching || client->closing) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
-    if (code) json_object_set_new(reply, "error", json_string(error));
+    if (*error) json_object_set_new(reply, code ? "error" : "note", json_string(error));
     if (!code && *made) json_object_set_new(reply, "run", json_string(made));
     char *text = json_dumps(reply, JSON_COMPACT);
     json_decref(reply);
-    if (text) {
-        /* Short, so it fits the socket's buffer: a client that does not read it only hurts itself. */
-        struct iovec parts[2] = {{text, strlen(text)}, {(char[]){'\n'}, 1}};
-        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-        (void)!sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
+    if (text) send_line(client->fd, text);
     free(text);
     return false;
 }
@@ -378,31 +406,36 @@ static bool may_ask(int fd, uid_t *uid)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
+static void take_client(TfyOwner *owner, Client *client, int fd, uid_t uid)
+{
+    *client = (Client){.owner = owner, .fd = fd, .uid = uid};
+    client->watch = tfy__watch_add(owner->loop, fd, TFY_FD_READ, on_client, client);
+    if (client->watch < 0) {
+        close(fd);
+        client->fd = -1;
+        return;
+    }
+    client->timer = tfy__timer_add(owner->loop, tfy__now_ns(owner->loop) + CLIENT_TIME_NS, on_slow, client);
+}
+
+/* With all places taken nobody is accepted, and nobody turned away: the poller is not asked until a place is free. */
 static void on_connection(void *arg, uint32_t events)
 {
     TfyOwner *owner = arg;
+    Client *client;
     (void)events;
-    for (;;) {
+    while ((client = free_client(owner))) {
         int fd = accept4(owner->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (errno == EINTR || errno == ECONNABORTED) continue;
-            return;
-        }
-        Client *client = free_client(owner);
         uid_t uid;
-        if (!client || !may_ask(fd, &uid)) {
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
+        if (fd < 0) return;
+        if (may_ask(fd, &uid))
+            take_client(owner, client, fd, uid);
+        else
             close(fd);
-            continue;
-        }
-        *client = (Client){.owner = owner, .fd = fd, .uid = uid};
-        client->watch = tfy__watch_add(owner->loop, fd, TFY_FD_READ, on_client, client);
-        if (client->watch < 0) {
-            close(fd);
-            client->fd = -1;
-            continue;
-        }
-        client->timer = tfy__timer_add(owner->loop, tfy__now_ns(owner->loop) + CLIENT_TIME_NS, on_slow, client);
     }
+    tfy__watch_del(owner->loop, owner->watch);
+    owner->watch = -1;
 }
 
 /* ---- listening ---- */
@@ -455,21 +488,38 @@ static void say_end(Client *client)
     (void)!send_out(client);
 }
 
+static const char NOT_OBEYED[] = "{\"code\":-1,\"error\":\"the process ends\",\"ended\":true}";
+
+/* Nobody connects any more. Those that have, and were not heard, are told so: they may ask elsewhere without asking twice. */
+static void turn_away(TfyOwner *owner)
+{
+    if (owner->watch >= 0) tfy__watch_del(owner->loop, owner->watch);
+    owner->watch = -1;
+    if (owner->fd < 0) return;
+    unlinkat(owner->dir_fd, SOCKET_NAME, 0);
+    shutdown(owner->fd, SHUT_RD);
+    for (int fd; (fd = accept4(owner->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR;) {
+        if (fd < 0) continue;
+        send_line(fd, NOT_OBEYED);
+        close(fd);
+    }
+    close(owner->fd);
+    owner->fd = -1;
+    rmdir(owner->dir_path);
+}
+
 void tfy__owner_stop(TfyOwner *owner)
 {
     if (!owner) return;
+    turn_away(owner);
     for (int i = 0; i < CLIENT_MAX; i++) {
         if (owner->clients[i].fd < 0) continue;
-        if (owner->clients[i].watching) say_end(&owner->clients[i]);
+        Client *client = &owner->clients[i];
+        if (client->watching) say_end(client);
+        if (!client->watching && !client->closing) send_line(client->fd, NOT_OBEYED);
         close_client(&owner->clients[i]);
     }
     tfy__pal_close(owner->loop);
-    if (owner->watch >= 0) tfy__watch_del(owner->loop, owner->watch);
-    if (owner->fd >= 0) {
-        close(owner->fd);
-        unlinkat(owner->dir_fd, SOCKET_NAME, 0);
-        rmdir(owner->dir_path);
-    }
     if (owner->dir_fd >= 0) close(owner->dir_fd);
     free(owner->dir_path);
     free(owner);
@@ -537,26 +587,32 @@ int tfy__owner_connect(const char *db_path, const json_t *request)
     return -1;
 }
 
-int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text)
+/* A reply that the request was not heard, or none to a request that may be sent twice, is as if nobody had been there. */
+static bool read_reply(int fd, const json_t *request, int *code, char run[37], char *text)
 {
     char line[4 * TFY_ERROR_TEXT];
+    if (!read_line(fd, line, sizeof line)) return text_member(request, "id") == NULL;
+    json_t *reply = json_loads(line, 0, NULL);
+    const bool heard = !json_is_true(json_object_get(reply, "ended"));
+    if (heard && json_is_integer(json_object_get(reply, "code"))) {
+        *code = (int)json_integer_value(json_object_get(reply, "code"));
+        const char *sentence = text_member(reply, *code ? "error" : "note"), *made = text_member(reply, "run");
+        snprintf(text, TFY_ERROR_TEXT, "%s", sentence ? sentence : "");
+        snprintf(run, 37, "%s", made ? made : "");
+    }
+    json_decref(reply);
+    return heard;
+}
+
+int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text)
+{
     int code = TFY_E_IO;
     int fd = tfy__owner_connect(db_path, request);
     *live = fd >= 0;
     if (fd < 0) return TFY_E_ABSENT;
     snprintf(error_text, TFY_ERROR_TEXT,
              "the running process did not answer; look with 'inspect' whether the request arrived");
-    if (read_line(fd, line, sizeof line)) {
-        json_error_t json_error;
-        json_t *reply = json_loads(line, 0, &json_error);
-        if (json_is_integer(json_object_get(reply, "code"))) {
-            code = (int)json_integer_value(json_object_get(reply, "code"));
-            const char *sentence = text_member(reply, "error"), *made = text_member(reply, "run");
-            snprintf(error_text, TFY_ERROR_TEXT, "%s", sentence ? sentence : "");
-            snprintf(run, 37, "%s", made ? made : "");
-        }
-        json_decref(reply);
-    }
+    *live = read_reply(fd, request, &code, run, error_text);
     close(fd);
-    return code;
+    return *live ? code : TFY_E_ABSENT;
 }

@@ -8,7 +8,8 @@
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
  *   {"do":"metrics"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is durable.
- * A fork's answer has the new run's uuid as "run".
+ * A fork's answer has the new run's uuid as "run". An answer with "note" says what became of a signal that had come before under its id. {"ended":true} says
+ * that the process ends and has not heard the request.
  *
  * To metrics it is {"code":0,"text":T}, T in Prometheus' text format.
  *
@@ -36,8 +37,8 @@ TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path);
 /* Removes the socket; before the loop is closed, while the writer lock is still held. NULL is fine. */
 void tfy__owner_stop(TfyOwner *owner);
 
-/* Sends a request to the live owner of a database, if there is one (*live), and answers its code; error_text has its sentence. run gets the uuid
- * of a run that came into being, else "". */
+/* Sends a request to the live owner of a database, if there is one that hears it (*live), and answers its code; error_text has its sentence, with 0
+ * the note or "". run gets the uuid of a run that came into being, else "". */
 int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text);
 
 /* Sends a request and answers the descriptor to read the lines of the answer from; -1: no process owns the database. */

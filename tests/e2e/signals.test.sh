@@ -82,3 +82,71 @@ check "... and its value is an error" grep -q "expected int" out
 
 run tfy run order.tfy --workflow stuck
 check "a run that nothing can move: 75" ended 75 "deadlock"
+
+# all_done: every `send` has ended with 0; else what the others said.
+send() # NUMBER WORD…
+{
+    number=$1
+    shift
+    { exec 9>&-; code=0; "$@" >"sent.$number" 2>&1 </dev/null || code=$?; [ "$code" = 0 ] || echo "$code $(cat "sent.$number")" >>refused; } &
+    senders="$senders $!"
+}
+all_done()
+{
+    for sender in $senders; do wait "$sender" || :; done
+    senders=
+    [ ! -e refused ] || { sort refused | uniq -c; return 1; }
+}
+connections() { [ "$(grep -c '/owner$' /proc/net/unix)" -ge "$1" ]; } # the socket itself is one of them
+senders=
+rm -rf .tfy
+cat >many.tfy <<'END'
+workflow main(n: int) -> int {
+    var sum = 0
+    for i in 0..n {
+        let one: int = yield signal("one")
+        sum = sum + one
+    }
+    return sum
+}
+END
+run tfy run many.tfy --n 30
+for i in $(seq 30); do send "$i" tfy signal last one 1 --id "id $i" --timeout 120s; done
+check "thirty at once to a sleeping run: all get through" all_done
+run tfy resume last
+check "... and each counts" printed_exactly 30
+run tfy signal last one 1 --id "id 3"
+check "a repeat after the end tells what became of the first: 0" ended 0 "sent before; step "
+check "... who took it" grep -q "^tfy: sent before; step [0-9]* of task 1 took it$" err
+run tfy signal last one 1 --id "id 31"
+check "one that is new comes too late: 1" ended 1 "has already ended"
+run tfy run many.tfy --n 70
+start tfy resume last --wait
+within 20 test -S .tfy/runs.db-live/owner
+kill -STOP "$pid"
+for i in $(seq 69); do send "$i" tfy signal last one 1 --timeout 120s; done
+check "seventy connect to a process that does not listen now" within 60 connections 66
+kill -CONT "$pid"
+check "more than the process has places for: all get through" all_done
+kill -STOP "$pid"
+send 70 tfy signal last one 1 --timeout 120s
+send 71 tfy signal last two 1 --timeout 120s
+check "two more connect" within 60 connections 3
+kill -TERM "$pid"
+kill -CONT "$pid"
+finish
+check "what a process that ends has not heard goes into its log" all_done
+run tfy resume last
+check "... once" printed_exactly 70
+tfy run many.tfy --n 1 >out 2>&1
+exec 9<>.tfy/runs.db-tfy
+echo "pid $$ (a test)" >&9
+python3 -c 'import fcntl, struct; fcntl.fcntl(9, 37, struct.pack("hhqqi4x", 1, 0, 0, 1, 0))' # F_OFD_SETLK
+run tfy signal last one 1 --timeout 0s
+check "--timeout 0s does not wait: 75" ended 75 "is held by"
+send 1 tfy signal last one 1 --timeout 120s
+within 20 sh -c 'pgrep -P $0 >/dev/null' $!
+exec 9>&-
+check "... a longer one waits until the lock is free" all_done
+run tfy signal last one 1 --timeout soon
+check "a time limit that is none: 64" ended 64 "--timeout takes a time"
