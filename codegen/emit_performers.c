@@ -1,79 +1,49 @@
 /* emit_performers.c: who does the work of a program's effects. A program names only the performers of what it can
  * ask for, so it is linked with nothing else: one that asks no model and sends no request carries no libcurl. */
+#include <ctype.h>
 #include <string.h>
 
 #include "emit.h"
 
-typedef struct Performer {
-    const char *effect; /* as behind tfy_effect_ */
-    const char *family; /* as behind TFY_F_ */
-    const char *name;   /* as behind tfy__perform_ */
-} Performer;
+typedef struct Used {
+    bool builtins[BI_COUNT];
+    bool extern_tool, prompt;
+} Used;
 
-static const Performer performers[] = {
-    {"exec", "EXEC", "exec"},
-    {"http", "HTTP", "http"},
-    {"http_idempotent", "HTTP", "http"},
-    {"http_pure", "HTTP", "http"},
-    {"read_file", "READ_FILE", "read_file"},
-    {"write_file", "WRITE_FILE", "write_file"},
-    {"preview", "PREVIEW", "preview"},
-    {"apply", "APPLY", "apply"},
-    {"commit", "COMMIT", "commit"},
-    {"llm", "LLM", "llm"},
-    {"listen", "LISTEN", "net"},
-    {"accept", "ACCEPT", "net"},
-    {"connect", "CONNECT", "net"},
-    {"stdin", "STDIN", "net"},
-    {"readable", "READABLE", "net"},
-    {"writable", "WRITABLE", "net"},
-    {"read", "READ", "net"},
-    {"read_line", "READ_LINE", "net"},
-    {"write", "WRITE", "net"},
-    {"address", "ADDRESS", "net"},
-    /* what tools of the program are performed by; their names have a blank */
-    {"extern tool", "EXTERN", "extern"},
-    {"prompt", "PROMPT", "llm"},
-};
-enum { PERFORMER_COUNT = sizeof performers / sizeof *performers };
-
-static const char *effect_of_tool(const Decl *decl)
+static void mark_tool(Used *used, const Decl *decl)
 {
-    if (decl->kind == DECL_PROMPT) return "prompt";
-    if (decl->kind != DECL_TOOL) return "";
-    if (decl->provider == PROV_EXTERN) return "extern tool";
-    return decl->provider == PROV_HTTP ? "http" : "exec";
+    used->prompt |= decl->kind == DECL_PROMPT;
+    if (decl->kind != DECL_TOOL) return;
+    if (decl->provider == PROV_EXTERN)
+        used->extern_tool = true;
+    else
+        used->builtins[decl->provider == PROV_HTTP ? BI_HTTP : BI_EXEC] = true;
 }
 
-/* The name behind tfy_effect_; "" where the loop itself does the work, as of sleep and send. */
-static const char *effect_of_point(const Point *point)
+static void put_performer(Text *list, const char *effect, const char *performer)
 {
-    if (point->effect) return point->effect;
-    return point->builtin ? point->builtin->name : "";
-}
-
-static void mark(bool *used, const char *effect)
-{
-    for (int i = 0; i < PERFORMER_COUNT; i++)
-        if (strcmp(performers[i].effect, effect) == 0) used[i] = true;
-}
-
-static bool same_family(int a, int b)
-{
-    return strcmp(performers[a].family, performers[b].family) == 0;
+    text_put(list, "[TFY_F_");
+    for (; *effect; effect++) text_format(list, "%c", toupper((unsigned char)*effect));
+    text_format(list, "] = &tfy__perform_%s, ", performer);
 }
 
 const char *emit_performers(Emit *e)
 {
     const Machine *machine = e->machine;
-    bool used[PERFORMER_COUNT] = {false};
+    const char *last = "";
+    Used used = {0};
     Text list = {.arena = e->arena};
-    for (uint32_t i = 0; i < machine->program->decl_count; i++) mark(used, effect_of_tool(machine->program->decls[i]));
-    for (uint32_t i = 0; i < machine->point_count; i++) mark(used, effect_of_point(machine->points[i]));
-    for (int i = 0; i < PERFORMER_COUNT; i++) {
-        if (!used[i] || (i && used[i - 1] && same_family(i, i - 1))) continue;
-        text_format(&list, "[TFY_F_%s] = &tfy__perform_%s, ", performers[i].family, performers[i].name);
+    for (uint32_t i = 0; i < machine->program->decl_count; i++) mark_tool(&used, machine->program->decls[i]);
+    for (uint32_t i = 0; i < machine->point_count; i++)
+        if (machine->points[i]->builtin) used.builtins[machine->points[i]->builtin->id] = true;
+    for (int id = 0; id < BI_COUNT; id++) {
+        const Builtin *builtin = builtin_by_id((BuiltinId)id);
+        if (!used.builtins[id] || !builtin->performer || strcmp(builtin->name, last) == 0) continue;
+        put_performer(&list, builtin->name, builtin->performer);
+        last = builtin->name;
     }
+    if (used.extern_tool) put_performer(&list, "extern", "extern");
+    if (used.prompt) put_performer(&list, "prompt", "llm");
     if (!list.len) return "NULL";
     ctext_pieces(&e->c, 1, "static const TfyPerformer *const tfyg_performers[TFY_F_COUNT] = {%s};", list.data);
     return "tfyg_performers";

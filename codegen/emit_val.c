@@ -35,36 +35,7 @@ const char *emit_maker(Rep rep)
 static const char *core_name(const Machine *machine, const Type *type)
 {
     const CoreTypes *core = &machine->program->core;
-    const struct {
-        const Type *type;
-        const char *name;
-    } names[] = {
-        {core->nothing, "nothing"},
-        {core->boolean, "bool"},
-        {core->integer, "int"},
-        {core->floating, "float"},
-        {core->duration, "duration"},
-        {core->time, "time"},
-        {core->string, "string"},
-        {core->bytes, "bytes"},
-        {core->json, "json"},
-        {core->listener, "listener"},
-        {core->stream, "stream"},
-        {core->any_error, "any_error"},
-        {core->exec_result, "exec_result"},
-        {core->http_response, "http_response"},
-        {core->patch, "patch"},
-        {core->match, "match"},
-        {core->timeout, "timeout"},
-        {core->tool_error, "tool_error"},
-        {core->task_failed, "task_failed"},
-        {core->channel_closed, "channel_closed"},
-        {core->bad_value, "bad_value"},
-        {core->lost, "lost"},
-        {core->denied, "denied"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].type == type) return names[i].name;
+    if (type->core) return type->core;
     if (type->kind == TYPE_LIST && type->elem == core->string) return "list_string";
     if (type->kind == TYPE_OPTIONAL && type->elem == core->string) return "optional_string";
     if (type->kind == TYPE_MAP && type->key == core->string && type->elem == core->string) return "map_string_string";

@@ -30,187 +30,21 @@ Rep machine_rep(const Type *type)
 
 /* ---- the runtime's functions ---- */
 
-#define VALUE(NAME, TASK, REP)                                                                                         \
-    {                                                                                                                  \
-        NAME, FAIL_NEVER, TASK, false, false, false, REP                                                               \
-    }
-#define MAKES(NAME, LINE)                                                                                              \
-    {                                                                                                                  \
-        NAME, FAIL_NULL, true, LINE, true, false, REP_OBJ                                                              \
-    }
-#define CHECKS(NAME, LINE, REP)                                                                                        \
-    {                                                                                                                  \
-        NAME, FAIL_FALSE, true, LINE, false, false, REP                                                                \
-    }
-#define OWNS(NAME, LINE)                                                                                               \
-    {                                                                                                                  \
-        NAME, FAIL_NULL, true, LINE, false, false, REP_PLACE                                                           \
-    }
-#define GIVES(NAME, LINE, REP) /* a value or null, on the release stack */                                             \
-    {                                                                                                                  \
-        NAME, FAIL_FALSE, true, LINE, true, false, REP                                                                 \
-    }
-#define TELLS(NAME, REP)                                                                                               \
-    {                                                                                                                  \
-        NAME, FAIL_FALSE, true, false, false, true, REP                                                                \
-    }
-
-static const RtFunc functions[RT_COUNT] = {
-    [RT_INT_ADD] = CHECKS("tfy_int_add", true, REP_INT),
-    [RT_INT_SUB] = CHECKS("tfy_int_sub", true, REP_INT),
-    [RT_INT_MUL] = CHECKS("tfy_int_mul", true, REP_INT),
-    [RT_INT_DIV] = CHECKS("tfy_int_div", true, REP_INT),
-    [RT_INT_MOD] = CHECKS("tfy_int_mod", true, REP_INT),
-    [RT_INT_NEG] = CHECKS("tfy_int_neg", true, REP_INT),
-    [RT_FLOAT_ADD] = CHECKS("tfy_float_add", true, REP_FLOAT),
-    [RT_FLOAT_SUB] = CHECKS("tfy_float_sub", true, REP_FLOAT),
-    [RT_FLOAT_MUL] = CHECKS("tfy_float_mul", true, REP_FLOAT),
-    [RT_FLOAT_DIV] = CHECKS("tfy_float_div", true, REP_FLOAT),
-    [RT_FLOAT_MOD] = CHECKS("tfy_float_mod", true, REP_FLOAT),
-    [RT_FLOAT_TO_INT] = CHECKS("tfy_float_to_int", true, REP_INT),
-    [RT_FLOAT_ROUNDED] = CHECKS("tfy_float_rounded", true, REP_INT),
-    [RT_FLOAT_SQRT] = CHECKS("tfy_float_sqrt", true, REP_FLOAT),
-    [RT_FLOAT_FORMAT] = MAKES("tfy_float_format", true),
-    [RT_FLOAT_ABS] = VALUE("tfy_float_abs", false, REP_FLOAT),
-    [RT_FLOAT_MIN] = VALUE("tfy_float_min", false, REP_FLOAT),
-    [RT_FLOAT_MAX] = VALUE("tfy_float_max", false, REP_FLOAT),
-    [RT_INT_ABS] = CHECKS("tfy_int_abs", true, REP_INT),
-    [RT_INT_MIN] = VALUE("tfy_int_min", false, REP_INT),
-    [RT_INT_MAX] = VALUE("tfy_int_max", false, REP_INT),
-    [RT_TIME_PART] = VALUE("tfy_time_part", false, REP_INT),
-    [RT_DURATION_SECONDS] = VALUE("tfy_duration_seconds", false, REP_FLOAT),
-    [RT_JSON_GET] = GIVES("tfy_json_get", true, REP_OBJ),
-    [RT_JSON_DECODE] = GIVES("tfy_json_decode", true, REP_WORD),
-    [RT_JSON_KIND] = VALUE("tfy_json_kind", false, REP_OBJ),
-    [RT_TO_JSON] = MAKES("tfy_to_json", true),
-    [RT_TEXT] = MAKES("tfy_text", false),
-    [RT_BOX] = MAKES("tfy_box", false),
-    [RT_CONCAT] = MAKES("tfy_concat", true),
-    [RT_SECRET] = MAKES("tfy_secret", false),
-    [RT_STRING_APPEND] = CHECKS("tfy_string_append", true, REP_NONE),
-    [RT_STRING_LEN] = VALUE("tfy_string_len", false, REP_INT),
-    [RT_STRING_BYTE_LEN] = VALUE("tfy_string_byte_len", false, REP_INT),
-    [RT_STRING_AT] = MAKES("tfy_string_at", true),
-    [RT_STRING_SLICE] = MAKES("tfy_string_slice", false),
-    [RT_STRING_TRIM] = MAKES("tfy_string_trim", false),
-    [RT_STRING_TRIM_START] = MAKES("tfy_string_trim_start", false),
-    [RT_STRING_TRIM_END] = MAKES("tfy_string_trim_end", false),
-    [RT_STRING_CHARS] = MAKES("tfy_string_chars", false),
-    [RT_STRING_SPLIT] = MAKES("tfy_string_split", true),
-    [RT_STRING_STARTS_WITH] = VALUE("tfy_string_starts_with", false, REP_BOOL),
-    [RT_STRING_ENDS_WITH] = VALUE("tfy_string_ends_with", false, REP_BOOL),
-    [RT_STRING_INDEX_OF] = GIVES("tfy_string_index_of", false, REP_OBJ),
-    [RT_STRING_REPLACE] = MAKES("tfy_string_replace", true),
-    [RT_STRING_REPEAT] = MAKES("tfy_string_repeat", true),
-    [RT_STRING_PAD] = MAKES("tfy_string_pad", true),
-    [RT_STRING_CASE] = MAKES("tfy_string_case", false),
-    [RT_STRING_MATCHES] = CHECKS("tfy_string_matches", true, REP_BOOL),
-    [RT_STRING_FIND_MATCH] = GIVES("tfy_string_find_match", true, REP_OBJ),
-    [RT_STRING_FIND_MATCHES] = MAKES("tfy_string_find_matches", true),
-    [RT_STRING_REPLACE_MATCHES] = MAKES("tfy_string_replace_matches", true),
-    [RT_STRING_SPLIT_MATCHES] = MAKES("tfy_string_split_matches", true),
-    [RT_PARSE] = GIVES("tfy_parse", false, REP_OBJ),
-    [RT_STRING_LINES] = MAKES("tfy_string_lines", false),
-    [RT_STRING_CONTAINS] = VALUE("tfy_string_contains", true, REP_BOOL),
-    [RT_LIST_OF] = MAKES("tfy_list_of", false),
-    [RT_LIST_LEN] = VALUE("tfy_list_len", false, REP_INT),
-    [RT_LIST_AT] = CHECKS("tfy_list_at", true, REP_WORD),
-    [RT_LIST_GET] = GIVES("tfy_list_get", false, REP_OBJ),
-    [RT_LIST_PUSH] = CHECKS("tfy_list_push", true, REP_NONE),
-    [RT_LIST_APPEND] = CHECKS("tfy_list_append", true, REP_NONE),
-    [RT_LIST_PUT] = CHECKS("tfy_list_put", true, REP_NONE),
-    [RT_LIST_PUSHED] = MAKES("tfy_list_pushed", true),
-    [RT_LIST_CONCAT] = MAKES("tfy_list_concat", true),
-    [RT_LIST_WITH] = MAKES("tfy_list_with", true),
-    [RT_LIST_SLICE] = MAKES("tfy_list_slice", false),
-    [RT_LIST_JOIN] = MAKES("tfy_list_join", true),
-    [RT_LIST_CONTAINS] = VALUE("tfy_list_contains", true, REP_BOOL),
-    [RT_LIST_INSERTED] = MAKES("tfy_list_inserted", true),
-    [RT_LIST_WITHOUT] = MAKES("tfy_list_without", true),
-    [RT_LIST_LAST] = GIVES("tfy_list_last", false, REP_OBJ),
-    [RT_LIST_INDEX_OF] = GIVES("tfy_list_index_of", false, REP_OBJ),
-    [RT_LIST_REVERSED] = MAKES("tfy_list_reversed", false),
-    [RT_LIST_SORTED] = MAKES("tfy_list_sorted", false),
-    [RT_LIST_UNIQUE] = MAKES("tfy_list_unique", false),
-    [RT_LIST_FLATTEN] = MAKES("tfy_list_flatten", true),
-    [RT_LIST_COMPACT] = MAKES("tfy_list_compact", false),
-    [RT_LIST_ROOM] = MAKES("tfy_list_room", false),
-    [RT_LIST_ADD] = VALUE("tfy_list_add", false, REP_NONE),
-    [RT_LIST_FITTED] = MAKES("tfy_list_fitted", false),
-    [RT_LIST_GROUPED] = MAKES("tfy_list_grouped", false),
-    [RT_LIST_SUM] = CHECKS("tfy_list_sum", true, REP_WORD),
-    [RT_LIST_EXTREME] = GIVES("tfy_list_extreme", false, REP_OBJ),
-    [RT_LIST_ITEM] = VALUE("tfy_list_item", false, REP_WORD),
-    [RT_MAP_OF] = MAKES("tfy_map_of", false),
-    [RT_MAP_LEN] = VALUE("tfy_map_len", false, REP_INT),
-    [RT_MAP_AT] = CHECKS("tfy_map_at", true, REP_WORD),
-    [RT_MAP_GET] = GIVES("tfy_map_get", false, REP_OBJ),
-    [RT_MAP_PUT] = CHECKS("tfy_map_put", true, REP_NONE),
-    [RT_MAP_WITH] = MAKES("tfy_map_with", true),
-    [RT_MAP_CONTAINS] = VALUE("tfy_map_contains", true, REP_BOOL),
-    [RT_MAP_WITHOUT] = MAKES("tfy_map_without", false),
-    [RT_MAP_KEYS] = MAKES("tfy_map_keys", false),
-    [RT_MAP_VALUES] = MAKES("tfy_map_values", false),
-    [RT_MAP_WITH_VALUES] = MAKES("tfy_map_with_values", false),
-    [RT_MAP_ONLY] = MAKES("tfy_map_only", false),
-    [RT_MAP_MERGED] = MAKES("tfy_map_merged", true),
-    [RT_MAP_KEY_AT] = VALUE("tfy_map_key_at", false, REP_WORD),
-    [RT_MAP_VALUE_AT] = VALUE("tfy_map_value_at", false, REP_WORD),
-    [RT_RECORD_OF] = MAKES("tfy_record_of", false),
-    [RT_ENUM_OF] = MAKES("tfy_enum_of", false),
-    [RT_OWN_FIELD] = OWNS("tfy_own_field", false),
-    [RT_OWN_ITEM] = OWNS("tfy_own_item", true),
-    [RT_OWN_ENTRY] = OWNS("tfy_own_entry", true),
-    [RT_FAIL] = {"tfy_fail", FAIL_NEVER, true, false, false, false, REP_NONE},
-    [RT_FAIL_WITH] = {"tfy_fail_with", FAIL_NEVER, true, false, false, false, REP_NONE},
-    [RT_ASSERT] = CHECKS("tfy_assert", true, REP_NONE),
-    [RT_ASSERT_VALUES] = CHECKS("tfy_assert_values", true, REP_NONE),
-    [RT_MOCK] = CHECKS("tfy_mock", true, REP_NONE),
-    [RT_CALLS] = CHECKS("tfy_calls", true, REP_INT),
-    [RT_OUTPUT] = {"tfy_output", FAIL_FALSE, true, false, true, false, REP_OBJ},
-    [RT_EQUAL] = VALUE("tfy_equal", false, REP_BOOL),
-    [RT_COMPARE] = VALUE("tfy_compare", false, REP_INT),
-    [RT_CATCHABLE] = VALUE("tfy_catchable", true, REP_BOOL),
-    [RT_REPLACEABLE] = VALUE("tfy_replaceable", true, REP_BOOL),
-    [RT_RETRIABLE] = VALUE("tfy_retriable", true, REP_BOOL),
-    [RT_ERROR_IS] = VALUE("tfy_error_is", true, REP_BOOL),
-    [RT_SPAWN] = TELLS("tfy_spawn", REP_INT),
-    [RT_SPAWN_DETACHED] = TELLS("tfy_spawn_detached", REP_INT),
-    [RT_SPAWN_UNHELD] = TELLS("tfy_spawn_unheld", REP_NONE),
-    [RT_SPAWN_DETACHED_UNHELD] = TELLS("tfy_spawn_detached_unheld", REP_NONE),
-    [RT_SPAWN_WITH] = TELLS("tfy_spawn_with", REP_INT),
-    [RT_BRANCH] = TELLS("tfy_branch", REP_NONE),
-    [RT_CHANNEL] = CHECKS("tfy_channel", true, REP_INT),
-    [RT_CHANNEL_CLOSE] = TELLS("tfy_channel_close", REP_NONE),
-    [RT_CLOSE] = TELLS("tfy_close_descriptor", REP_NONE),
-    [RT_UNLOCK] = TELLS("tfy_unlock", REP_NONE),
-    [RT_DEADLINE_BEGIN] = TELLS("tfy_deadline_begin", REP_INT),
-    [RT_DEADLINE_END] = VALUE("tfy_deadline_end", true, REP_NONE),
-    [RT_UNDO_PUSH] = TELLS("tfy_undo_push", REP_NONE),
-    [RT_UNDO_DONE] = VALUE("tfy_undo_done", true, REP_NONE),
-    [RT_UNDO_FAILED] = VALUE("tfy_undo_failed", true, REP_NONE),
-    [RT_UNDO_HEIGHT] = VALUE("tfy_undo_height", true, REP_INT),
-    [RT_UNDO_LOST] = TELLS("tfy_undo_lost", REP_NONE),
-    [RT_KILL] = TELLS("tfy_kill_task", REP_NONE),
-    [RT_SELF] = {"tfy_self", FAIL_FALSE, true, false, true, true, REP_OBJ},
-    [RT_NOW] = TELLS("tfy_now", REP_INT),
-    [RT_RANDOM] = TELLS("tfy_random", REP_FLOAT),
-    [RT_RANDOM_INT] = {"tfy_random_int", FAIL_FALSE, true, true, false, true, REP_INT},
-    [RT_UUID] = {"tfy_uuid", FAIL_FALSE, true, false, true, true, REP_OBJ},
-    [RT_PRINT] = TELLS("tfy_print", REP_NONE),
-    [RT_LOG] = TELLS("tfy_log", REP_NONE),
-    [RT_EMIT] = TELLS("tfy_emit", REP_NONE),
-    [RT_SAVE] = TELLS("tfy_save", REP_NONE),
-    [RT_FN_ENTER] = CHECKS("tfy_fn_enter", true, REP_NONE),
-    [RT_FN_LEAVE] = VALUE("tfy_fn_leave", true, REP_NONE),
-    [RT_INLINE_TURN] = CHECKS("tfy_inline_turn", true, REP_NONE),
-    [RT_MARK] = VALUE("tfy_mark", true, REP_INT),
-    [RT_CUT] = VALUE("tfy_cut", true, REP_NONE),
-    [RT_FN_FUEL] = CHECKS("tfy_fn_fuel", true, REP_NONE),
-};
+#define ANSWER_VALUE                      .fail = FAIL_NEVER
+#define ANSWER_MAKES                      .fail = FAIL_NULL, .temp = true
+#define ANSWER_OWNS                       .fail = FAIL_NULL
+#define ANSWER_CHECKS                     .fail = FAIL_FALSE
+#define ANSWER_GIVES                      .fail = FAIL_FALSE, .temp = true
+#define ANSWER_RECORDS                    .fail = FAIL_FALSE, .halts = true
+#define ANSWER_DRAWS                      .fail = FAIL_FALSE, .temp = true, .halts = true
+#define FIRST_NONE                        .task = false
+#define FIRST_TASK                        .task = true
+#define FIRST_LINE                        .task = true, .line = true
+#define ROW(ID, NAME, ANSWER, FIRST, REP) [RT_##ID] = {#NAME, ANSWER_##ANSWER, FIRST_##FIRST, .result = REP_##REP},
 
 const RtFunc *machine_func(RtId id)
 {
+    static const RtFunc functions[RT_COUNT] = {RT_FUNCTIONS(ROW)};
     return &functions[id];
 }
 

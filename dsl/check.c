@@ -149,16 +149,15 @@ static bool decl_serves(DeclKind kind, NameUse use)
 
 static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
 {
-    static const char *const types[] = {"bool",         "int",   "float",    "string", "duration", "time",
-                                        "bytes",        "json",  "list",     "map",    "task",     "ExecResult",
-                                        "HttpResponse", "Patch", "listener", "stream"};
-    static const char *const errors[] = {"Timeout",  "ToolError", "TaskFailed", "ChannelClosed",
-                                         "BadValue", "Lost",      "Denied"};
-    const char *effects[64];
-    size_t count = use == NAME_CALL ? builtin_effect_names(effects, 64) : 0;
+    static const char *const makers[] = {"list", "map", "task", "channel"};
+    const char *effects[BI_COUNT];
+    size_t count = use == NAME_CALL ? builtin_effect_names(effects) : 0;
     for (size_t i = 0; i < count; i++) add_candidate(c, list, effects[i]);
-    for (size_t i = 0; use == NAME_TYPE && i < sizeof types / sizeof *types; i++) add_candidate(c, list, types[i]);
-    for (size_t i = 0; use != NAME_VALUE && i < sizeof errors / sizeof *errors; i++) add_candidate(c, list, errors[i]);
+    for (size_t i = 0; use == NAME_TYPE && i < sizeof makers / sizeof *makers; i++) add_candidate(c, list, makers[i]);
+    for (const Type *type = type_next_core(c, NULL); type; type = type_next_core(c, type)) {
+        bool is_error = type->kind == TYPE_ERROR;
+        if (is_error ? use != NAME_VALUE : use == NAME_TYPE) add_candidate(c, list, type->name);
+    }
 }
 
 static void add_own_candidates(Check *c, Candidates *list, NameUse use)

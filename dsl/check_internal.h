@@ -198,6 +198,8 @@ const Type *type_channel(Check *c, const Type *elem);
 const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count);
 /* can be written by people: not what parallel and race make */
 bool type_has_name(const Type *type);
+/* The built-in types that a program can name, one after the other: the one behind `last`, which is NULL for the first. */
+const Type *type_next_core(const Check *c, const Type *last);
 const Type *type_core_named(const Check *c, const char *name);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
 bool type_is_printable(const Type *type);
@@ -209,7 +211,7 @@ int type_find_field(const TypeField *fields, uint32_t count, const char *name);
 const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */
-size_t builtin_effect_names(const char **names, size_t cap);
+size_t builtin_effect_names(const char **names); /* at most BI_COUNT */
 /* The method somebody meant who wrote `name` on such a receiver, or NULL. */
 const char *builtin_nearest_method(TypeKind receiver, const char *name);
 

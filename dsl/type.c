@@ -212,9 +212,10 @@ bool type_has_name(const Type *type)
 
 /* ---- the types that are always there ---- */
 
-static const Type *new_core(Check *c, TypeKind kind, const char *name)
+static const Type *new_core(Check *c, TypeKind kind, const char *name, const char *core)
 {
     Type *type = new_type(c, kind, name);
+    type->core = core;
     type->scalar = is_scalar_kind(kind);
     return type;
 }
@@ -253,10 +254,12 @@ static const Expr *core_default(Check *c, const Type *type)
 }
 
 /* A built-in record or error; `extra` are the fields behind `message`. */
-static const Type *new_core_fields(Check *c, TypeKind kind, const char *name, const TypeField *extra, uint32_t count)
+static const Type *new_core_fields(Check *c, TypeKind kind, const char *name, const char *core, const TypeField *extra,
+                                   uint32_t count)
 {
     bool is_error = kind == TYPE_ERROR;
     Type *type = new_type(c, kind, name);
+    type->core = core;
     type->field_count = count + is_error;
     type->fields = arena_alloc(c->arena, (count + 1) * sizeof(TypeField));
     if (is_error) type->fields[0] = type_message_field(c, name);
@@ -285,14 +288,14 @@ static void init_core_records(Check *c, CoreTypes *core)
                             {.name = "lossy", .type = core->boolean}};
     for (size_t i = 0; i < sizeof response / sizeof *response; i++)
         response[i].value = core_default(c, response[i].type);
-    core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", response, 5);
-    core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", exec, 5);
-    core->patch = new_core_fields(c, TYPE_RECORD, "Patch", patch, 2);
+    core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", "http_response", response, 5);
+    core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", "exec_result", exec, 5);
+    core->patch = new_core_fields(c, TYPE_RECORD, "Patch", "patch", patch, 2);
     TypeField match[] = {{.name = "text", .type = core->string},
                          {.name = "start", .type = core->integer},
                          {.name = "end", .type = core->integer},
                          {.name = "groups", .type = type_list(c, type_optional(c, core->string))}};
-    core->match = new_core_fields(c, TYPE_RECORD, "Match", match, 4);
+    core->match = new_core_fields(c, TYPE_RECORD, "Match", "match", match, 4);
 }
 
 static void init_core_errors(Check *c, CoreTypes *core)
@@ -301,48 +304,49 @@ static void init_core_errors(Check *c, CoreTypes *core)
     TypeField tool[] = {{.name = "tool", .type = core->string}, {.name = "code", .type = core->integer}};
     TypeField task[] = {{.name = "task", .type = core->string}, {.name = "kind", .type = core->string}};
     TypeField value[] = {{.name = "path", .type = core->string}};
-    core->timeout = new_core_fields(c, TYPE_ERROR, "Timeout", timeout, 1);
-    core->tool_error = new_core_fields(c, TYPE_ERROR, "ToolError", tool, 2);
-    core->task_failed = new_core_fields(c, TYPE_ERROR, "TaskFailed", task, 2);
-    core->channel_closed = new_core_fields(c, TYPE_ERROR, "ChannelClosed", NULL, 0);
-    core->bad_value = new_core_fields(c, TYPE_ERROR, "BadValue", value, 1);
-    core->lost = new_core_fields(c, TYPE_ERROR, "Lost", NULL, 0);
-    core->denied = new_core_fields(c, TYPE_ERROR, "Denied", NULL, 0);
+    core->timeout = new_core_fields(c, TYPE_ERROR, "Timeout", "timeout", timeout, 1);
+    core->tool_error = new_core_fields(c, TYPE_ERROR, "ToolError", "tool_error", tool, 2);
+    core->task_failed = new_core_fields(c, TYPE_ERROR, "TaskFailed", "task_failed", task, 2);
+    core->channel_closed = new_core_fields(c, TYPE_ERROR, "ChannelClosed", "channel_closed", NULL, 0);
+    core->bad_value = new_core_fields(c, TYPE_ERROR, "BadValue", "bad_value", value, 1);
+    core->lost = new_core_fields(c, TYPE_ERROR, "Lost", "lost", NULL, 0);
+    core->denied = new_core_fields(c, TYPE_ERROR, "Denied", "denied", NULL, 0);
 }
 
 void type_init_core(Check *c)
 {
     CoreTypes *core = c->core;
-    core->bad = new_core(c, TYPE_BAD, "bad");
-    core->nothing = new_core(c, TYPE_NOTHING, "nothing");
-    core->null = new_core(c, TYPE_NULL, "null");
-    core->boolean = new_core(c, TYPE_BOOL, "bool");
-    core->integer = new_core(c, TYPE_INT, "int");
-    core->floating = new_core(c, TYPE_FLOAT, "float");
-    core->duration = new_core(c, TYPE_DURATION, "duration");
-    core->time = new_core(c, TYPE_TIME, "time");
-    core->string = new_core(c, TYPE_STRING, "string");
-    core->bytes = new_core(c, TYPE_BYTES, "bytes");
-    core->json = new_core(c, TYPE_JSON, "json");
-    core->listener = new_core(c, TYPE_LISTENER, "listener");
-    core->stream = new_core(c, TYPE_STREAM, "stream");
-    core->any_error = new_core(c, TYPE_ANY_ERROR, "error");
+    core->bad = new_core(c, TYPE_BAD, "bad", NULL);
+    core->nothing = new_core(c, TYPE_NOTHING, "nothing", "nothing");
+    core->null = new_core(c, TYPE_NULL, "null", NULL);
+    core->boolean = new_core(c, TYPE_BOOL, "bool", "bool");
+    core->integer = new_core(c, TYPE_INT, "int", "int");
+    core->floating = new_core(c, TYPE_FLOAT, "float", "float");
+    core->duration = new_core(c, TYPE_DURATION, "duration", "duration");
+    core->time = new_core(c, TYPE_TIME, "time", "time");
+    core->string = new_core(c, TYPE_STRING, "string", "string");
+    core->bytes = new_core(c, TYPE_BYTES, "bytes", "bytes");
+    core->json = new_core(c, TYPE_JSON, "json", "json");
+    core->listener = new_core(c, TYPE_LISTENER, "listener", "listener");
+    core->stream = new_core(c, TYPE_STREAM, "stream", "stream");
+    core->any_error = new_core(c, TYPE_ANY_ERROR, "error", "any_error");
     init_core_records(c, core);
     init_core_errors(c, core);
 }
 
+const Type *type_next_core(const Check *c, const Type *last)
+{
+    if (last == c->core->denied) return NULL;
+    const Type *type = last ? last->next : c->program->types;
+    while (!type->core || type->kind == TYPE_NOTHING || type->kind == TYPE_ANY_ERROR) type = type->next;
+    return type;
+}
+
 const Type *type_core_named(const Check *c, const char *name)
 {
-    const CoreTypes *core = c->core;
-    const Type *named[] = {
-        core->boolean, core->integer,    core->floating,    core->duration,       core->time,      core->string,
-        core->bytes,   core->json,       core->exec_result, core->patch,          core->match,     core->http_response,
-        core->timeout, core->tool_error, core->task_failed, core->channel_closed, core->bad_value, core->lost,
-        core->denied,  core->listener,   core->stream};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
-        if (strcmp(named[i]->name, name) == 0) return named[i];
-    }
-    return NULL;
+    const Type *type = type_next_core(c, NULL);
+    while (type && strcmp(type->name, name) != 0) type = type_next_core(c, type);
+    return type;
 }
 
 /* ---- questions ---- */

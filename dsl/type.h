@@ -60,6 +60,7 @@ typedef struct TypeCase {
 struct Type {
     TypeKind kind;
     const char *name; /* as people write it: "list<Step>?"; what messages print */
+    const char *core; /* built-in types: the name behind tfy_type_ in C; else NULL */
     const Type *elem, *key;
     Decl *decl;        /* user-defined record, enum, error */
     TypeField *fields; /* record, error (message first) */
@@ -88,153 +89,10 @@ struct Variable {
 
 /* Effects and methods that the language brings. Ids are the contract between check and lower. */
 typedef enum BuiltinId {
-    /* effects written with yield */
-    BI_SLEEP,
-    BI_SLEEP_UNTIL,
-    BI_JOIN,
-    BI_APPROVE,
-    BI_EXEC,
-    BI_HTTP,
-    BI_SECRET,
-    BI_READ_FILE,
-    BI_WRITE_FILE,
-    BI_PREVIEW,
-    BI_APPLY,
-    BI_COMMIT,
-    BI_LLM,
-    BI_ASK,
-    BI_SIGNAL,
-    /* descriptors: listeners and streams */
-    BI_LISTEN,
-    BI_ACCEPT,
-    BI_CONNECT,
-    BI_STDIN,
-    BI_READABLE,
-    BI_WRITABLE,
-    BI_READ,
-    BI_READ_LINE,
-    BI_WRITE,
-    BI_LISTENER_ADDRESS,
-    BI_STREAM_ADDRESS,
-    /* effects that stand behind `with` */
-    BI_LOCK,
-    BI_SEMAPHORE,
-    BI_DEADLINE,
-    /* effects written as methods of a channel; argv[0] is the channel */
-    BI_SEND,
-    BI_RECV,
-    BI_CHANNEL_CLOSE,
-    BI_CHANNEL, /* channel(n): makes one */
-    /* effects that give their answer at once; those that give a value are written with yield too */
-    BI_CLOSE,
-    BI_KILL,
-    BI_SELF,
-    BI_NOW,
-    BI_RANDOM,
-    BI_RANDOM_INT,
-    BI_UUID,
-    BI_PRINT,
-    BI_LOG,
-    BI_EMIT,
-    BI_SAVE,
-    /* methods; argv[0] is the receiver */
-    BI_STRING_LEN,
-    BI_STRING_BYTE_LEN,
-    BI_STRING_SLICE,
-    BI_STRING_TRIM,
-    BI_STRING_TRIM_START,
-    BI_STRING_TRIM_END,
-    BI_STRING_LINES,
-    BI_STRING_CHARS,
-    BI_STRING_SPLIT,
-    BI_STRING_CONTAINS,
-    BI_STRING_STARTS_WITH,
-    BI_STRING_ENDS_WITH,
-    BI_STRING_INDEX_OF,
-    BI_STRING_REPLACE,
-    BI_STRING_REPEAT,
-    BI_STRING_PAD_START,
-    BI_STRING_PAD_END,
-    BI_STRING_TO_UPPER,
-    BI_STRING_TO_LOWER,
-    BI_STRING_MATCHES,
-    BI_STRING_FIND_MATCH,
-    BI_STRING_FIND_MATCHES,
-    BI_STRING_REPLACE_MATCHES,
-    BI_STRING_SPLIT_MATCHES,
-    BI_PARSE_INT,
-    BI_PARSE_FLOAT,
-    BI_PARSE_TIME,
-    BI_PARSE_DURATION,
-    BI_PARSE_JSON,
-    BI_LIST_LEN,
-    BI_LIST_PUSH,
-    BI_LIST_CONCAT,
-    BI_LIST_GET,
-    BI_LIST_SET,
-    BI_LIST_INSERT,
-    BI_LIST_REMOVE,
-    BI_LIST_SLICE,
-    BI_LIST_FIRST,
-    BI_LIST_LAST,
-    BI_LIST_JOIN,
-    BI_LIST_CONTAINS,
-    BI_LIST_INDEX_OF,
-    BI_LIST_REVERSE,
-    BI_LIST_SORT,
-    BI_LIST_UNIQUE,
-    BI_LIST_FLATTEN,
-    BI_LIST_COMPACT,
-    BI_LIST_SUM,
-    BI_LIST_MIN,
-    BI_LIST_MAX,
-    BI_LIST_MAP,
-    BI_LIST_FILTER,
-    BI_LIST_FIND,
-    BI_LIST_ANY,
-    BI_LIST_ALL,
-    BI_LIST_COUNT,
-    BI_LIST_SORT_BY,
-    BI_LIST_GROUP_BY, /* with an inline function */
-    BI_MAP_MAP_VALUES,
-    BI_MAP_FILTER_KEYS,
-    BI_MAP_LEN,
-    BI_MAP_GET,
-    BI_MAP_SET,
-    BI_MAP_REMOVE,
-    BI_MAP_CONTAINS,
-    BI_MAP_KEYS,
-    BI_MAP_VALUES,
-    BI_MAP_MERGE,
-    BI_TO_INT,   /* float.to_int() */
-    BI_TO_FLOAT, /* int.to_float() */
-    BI_FLOAT_FLOOR,
-    BI_FLOAT_CEIL,
-    BI_FLOAT_ROUND,
-    BI_FLOAT_SQRT,
-    BI_FLOAT_FORMAT,
-    BI_FLOAT_ABS,
-    BI_FLOAT_MIN,
-    BI_FLOAT_MAX,
-    BI_INT_ABS,
-    BI_INT_MIN,
-    BI_INT_MAX,
-    BI_TIME_YEAR,
-    BI_TIME_MONTH,
-    BI_TIME_DAY,
-    BI_TIME_HOUR,
-    BI_TIME_MINUTE,
-    BI_TIME_SECOND,
-    BI_TIME_WEEKDAY,
-    BI_TIME_UNIX_MS,
-    BI_DURATION_TO_MS,
-    BI_DURATION_TO_SECONDS,
-    BI_JSON_GET,
-    BI_JSON_DECODE,
-    BI_JSON_KIND,
-    BI_OPTIONAL_OR, /* T?.or(T) */
-    BI_TO_JSON,     /* every printable type */
-    BI_TO_STRING,   /* every printable type */
+#define EFFECT(ID, ...)        BI_##ID,
+#define METHOD_EFFECT(ID, ...) BI_##ID,
+#define METHOD(ID, ...)        BI_##ID,
+#include "builtin_table.h"
     BI_COUNT
 } BuiltinId;
 
@@ -254,6 +112,8 @@ struct Builtin {
     bool suspends;      /* must be written with yield */
     bool effect;        /* not allowed in a fn */
     RepeatClass repeat; /* effects */
+    /* effects: who does the work, as behind tfy__perform_; NULL: the loop itself */
+    const char *performer;
     const BuiltinParam *params;
     uint32_t param_count; /* without the receiver */
     const char *result;   /* as BuiltinParam.type, or "nothing" */
