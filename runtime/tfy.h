@@ -904,8 +904,10 @@ bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkfl
 bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out);
 bool tfy_output(TfyTask *task, TfyObj **out); /* what was printed so far: lines, no newline behind the last */
 
-/* For extern tools written in C: fails the call with ToolError. Always false. */
+/* For tools and effects written in C: the call fails with ToolError. Always false. tfy_tool_fail says that it was certainly not done. What may
+ * have been done says tfy_tool_unknown: a `once` step is then asked about (its probe, else a person) and never silently done again. */
 bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tfy_tool_unknown(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Test builds (-DTFY_POISON): a slot that died holds this. */
 #define TFY_POISON_WORD 0xdededededededede
@@ -1089,7 +1091,8 @@ const char *tfy_run_id(TfyLoop *loop, int64_t tid); /* uuid of a root task's run
 int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
 
 /* Performs a tool, or a built-in effect such as "exec", by a C function of the embedding program instead: called on the loop's thread with
- * the arguments (borrowed, in declaration order); true: *out is the result, borrowed; false: tfy_tool_fail was called. What is recorded,
+ * the arguments (borrowed, in declaration order); true: *out is the result, borrowed; false: tfy_tool_fail or tfy_tool_unknown was called
+ * (after a panic, such as a result that could not be made, the call counts as unknown). What is recorded,
  * retried and timed stays the scheduler's affair. The last registration of a name counts; call NULL takes it back. Answers given with
  * tfy_inject come first. 0, or TFY_E_NOMEM. */
 typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);

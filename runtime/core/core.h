@@ -315,7 +315,7 @@ typedef struct Undo {
     bool idle;             /* no attempt is under way: none has begun yet, or it pauses between two */
     bool once;             /* the newest attempt is of a once step … */
     bool started;          /* … and its StepStart is in the log */
-    bool unknown;          /* an earlier attempt may have done it */
+    bool unknown;          /* an attempt that has ended may have done it */
 } Undo;
 
 /* A frame with FRAME_UNDOING. */
@@ -564,6 +564,7 @@ struct Pending {
     bool unanswered;     /* … but never will answer: it is not in flight (rehearse.h) */
     bool probing;        /* the performer has its probe */
     bool doubt_recorded; /* InDoubt is in the log */
+    bool unknown;        /* an earlier attempt of this once step may have done it */
     bool backoff_only;   /* tfy_backoff: not an effect */
     bool held;           /* stands in run->held */
     bool in_sync;        /* stands in the loop's sync queue */
@@ -577,8 +578,10 @@ struct Pending {
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     uint64_t timer;
-    Cold *target;                /* join: whom; NULL: unknown */
-    Limiter *limiter;            /* in whose in_use it is counted; NULL: in none */
+    Cold *target;     /* join: whom; NULL: unknown */
+    Limiter *limiter; /* in whose in_use it is counted; NULL: in none */
+    char *
+        failure; /* in doubt: the error its attempt ended with, as JSON, owned; NULL: the process ended, or it is not in doubt */
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
     char key[160];
     Pending *sync_next; /* each queue has its own link */
@@ -854,7 +857,8 @@ const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *
 void tfy__undo_attempt(TfyTask *task, bool once); /* a step of the running frame is asked for */
 void tfy__undo_again(TfyTask *task);              /* … another attempt of it */
 void tfy__undo_started(TfyTask *task);            /* … its StepStart is in the log */
-void tfy__undo_retried(TfyTask *task);    /* … its attempt failed with task->error, and there will be another */
+void tfy__undo_retried(TfyTask *task); /* … its attempt failed with task->error, and there will be another */
+void tfy__undo_unknown(TfyTask *task, bool unknown); /* … its attempt may have done it; or none of them has */
 void tfy__undo_frame_ends(TfyTask *task); /* the top frame: its entries go, unless its task hands them over */
 void tfy__undo_hand_over(Cold *body);     /* to the parent's frame; drops them when there is none */
 /* The top frame has returned and its children have ended: when it was cancelled meanwhile, its steps are undone first. False: not now; a

@@ -2,7 +2,11 @@
  *
  * The scheduler owns everything that is recorded: it writes StepStart and waits for its sync before start(), counts attempts, runs timeouts and
  * retries, writes the result record. A performer only does the work of one attempt: start() begins it and it later ends in exactly one
- * tfy__call_done or tfy__call_fail (both may also happen inside start). After abort() it must not complete any more. */
+ * tfy__call_done or tfy__call_fail (both may also happen inside start). After abort() it must not complete any more.
+ *
+ * What became of an attempt is one of three (TfyOutcome), and only the performer can say which: it keeps call->outcome true while it works. Of a
+ * `once` step that may have been done the scheduler keeps the undo, asks the probe, and else a person; nothing of that follows from the kind of
+ * error. */
 #ifndef CORE_EFFECT_H
 #define CORE_EFFECT_H
 
@@ -11,6 +15,14 @@
 #include "tfy.h"
 #include "base/buffer.h"
 #include "base/sys_memory.h"
+
+/* What is known of an attempt. UNKNOWN is what holds when nobody says otherwise: a doubt asks a person, a wrong certainty does a thing twice or
+ * leaves it undone. */
+typedef enum TfyOutcome {
+    TFY_UNKNOWN,  /* it may have been done: it was begun, and how it ended does not tell */
+    TFY_NOT_DONE, /* certainly not: it was never begun (not started, not connected), or the tool's contract says that such an end is a failure */
+    TFY_DONE      /* tfy__call_done has its result */
+} TfyOutcome;
 
 typedef struct TfyCall {
     TfyLoop *loop;
@@ -24,6 +36,8 @@ typedef struct TfyCall {
     uint32_t attempt;    /* from 1 */
     uint64_t digest;     /* of the tool's name and arguments */
     uint32_t occurrence; /* llm: how many equal requests this run made before, for cassettes; set by the performer */
+    TfyOutcome
+        outcome; /* of the attempt if it failed now: UNKNOWN when start() is called, from then on the performer's to keep */
     void *state;         /* the performer's own */
     uint8_t record_type; /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
     TfyBuffer extra;     /* members to add to the result's payload, each beginning with a comma: ,"model":"x" */
@@ -51,7 +65,7 @@ struct TfyPerformer {
 
 /* The attempt succeeded. result is borrowed. */
 void tfy__call_done(TfyCall *call, TfyValue result);
-/* It failed with an error of a type: fields as for tfy_record_of, borrowed. */
+/* It failed, and call->outcome says what that means, with an error of a type: fields as for tfy_record_of, borrowed. */
 void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields);
 /* The usual failures. code: the tool's exit code or an errno value. */
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "step.h"
 #include "value/type_book.h"
 
 /* ---- answers ---- */
@@ -146,12 +146,16 @@ static bool record_resolved(Pending *pending, const char *how, const char *value
     return lsn > 0;
 }
 
-/* null: it was not done, so it is done now; a value: it was, and this is its result. */
+/* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its result. */
 void tfy__probe_done(Pending *pending, TfyValue answer)
 {
     TfyObj *found = answer.o;
     probe_leave(pending);
     const TfyType *type = pending->call.result;
+    if (!found && pending->failure) {
+        tfy__step_denied(pending);
+        return;
+    }
     if (!found) {
         if (!record_resolved(pending, "retry", NULL, "probe")) return;
         tfy__step_begin_again(pending);
@@ -178,7 +182,10 @@ void tfy__person_in_doubt(Pending *pending)
         TfyBuffer out = {0};
         tfy__buffer_printf(&out, "{\"tool\":\"%s\",\"key\":", call->tool->name);
         tfy__buffer_json_string(&out, call->key, strlen(call->key));
-        tfy__buffer_printf(&out, ",\"why\":\"the process ended while %s ran\"}", call->tool->name);
+        tfy__buffer_printf(&out, ",\"why\":\"%s%s%s\"", pending->failure ? "" : "the process ended while ",
+                           call->tool->name, pending->failure ? " failed, and may have been done" : " ran");
+        if (pending->failure) tfy__buffer_printf(&out, ",\"error\":%s", pending->failure);
+        tfy__buffer_char(&out, '}');
         int64_t lsn = tfy__step_append(pending, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return;
@@ -194,6 +201,8 @@ void tfy__person_in_doubt(Pending *pending)
 void tfy__person_raise_failed(Pending *pending)
 {
     TfyCall *call = &pending->call;
+    pending->unknown = false;
+    if (tfy__step_raise_failure(pending)) return;
     TfyTask *task = call->task;
     static const char words[] = "a person said that the step failed";
     TfyObj *text = tfy_string_of(task, words, sizeof words - 1);
@@ -394,9 +403,11 @@ static void say_waiting(TfyBuffer *out, const Cold *cold)
     bool root = strcmp(path, "1") == 0;
     if (pending->stage == STAGE_DOUBT) {
         tfy__buffer_printf(out,
-                           "step %lld (%s) may have happened before the process ended; say which:\n  tfy resolve %s "
+                           "step %lld (%s) may have happened%s; say which:\n  tfy resolve %s "
                            "%lld%s%s --done JSON|--retry|--fail\n",
-                           step, pending->call.tool->name, run, step, root ? "" : " --task ", root ? "" : path);
+                           step, pending->call.tool->name,
+                           pending->failure ? " though it failed" : " before the process ended", run, step,
+                           root ? "" : " --task ", root ? "" : path);
         return;
     }
     const char *text = ((TfyString *)pending->call.args[0].o)->bytes;

@@ -269,7 +269,7 @@ static void add_extra(TfyCall *call, json_t *payload)
     json_object_foreach(payload, name, member)
     {
         if (strcmp(name, "tool") == 0 || strcmp(name, "digest") == 0 || strcmp(name, "value") == 0 ||
-            strcmp(name, "error") == 0)
+            strcmp(name, "error") == 0 || strcmp(name, "outcome") == 0)
             continue;
         char *text = json_dumps(member, JSON_COMPACT | JSON_ENCODE_ANY);
         tfy__buffer_printf(&call->extra, ",\"%s\":%s", name, text ? text : "null");
@@ -299,6 +299,8 @@ static void give(Pending *pending, const Answer *answer)
     call->record_type = (uint8_t)answer->type;
     add_extra(call, payload);
     if (error) {
+        const char *outcome = json_string_value(json_object_get(payload, "outcome"));
+        call->outcome = outcome && strcmp(outcome, "unknown") == 0 ? TFY_UNKNOWN : TFY_NOT_DONE;
         tfy__step_raise_recorded(pending, error);
         tfy__call_panicked(call);
     } else if (answer->type == TFY_R_LLM_PLAN && !plain) {

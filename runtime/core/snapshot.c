@@ -339,7 +339,7 @@ static unsigned step_flags(const Pending *pending)
     return (pending->counted ? STEP_COUNTED : 0) | (pending->started ? STEP_STARTED : 0) |
            (pending->timeout_begun ? STEP_TIMEOUT_BEGUN : 0) | (pending->bounded ? STEP_BOUNDED : 0) |
            (pending->backoff_only ? STEP_BACKOFF_ONLY : 0) | (pending->doubt_recorded ? STEP_DOUBT_RECORDED : 0) |
-           (pending->lined_up ? STEP_LINED_UP : 0);
+           (pending->lined_up ? STEP_LINED_UP : 0) | (pending->unknown ? STEP_UNKNOWN : 0);
 }
 
 static void write_step(Writer *w, const Pending *pending)
@@ -353,6 +353,7 @@ static void write_step(Writer *w, const Pending *pending)
     if (pending->timeout_ms != TFY_NEVER) write_number(w, "timeout", pending->timeout_ms);
     write_number(w, "asks", pending->asks);
     write_number(w, "due", tfy__step_due(pending));
+    if (pending->failure) tfy__buffer_printf(&w->out, ",\"failure\":%s", pending->failure);
     if (tool) {
         tfy__buffer_text(&w->out, ",\"tool\":");
         write_text(w, tool->name);

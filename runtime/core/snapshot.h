@@ -30,6 +30,7 @@ enum {
     STEP_BACKOFF_ONLY = 16,
     STEP_DOUBT_RECORDED = 32,
     STEP_LINED_UP = 64,
+    STEP_UNKNOWN = 128,
 };
 
 /* Flags of an undo entry, likewise. */

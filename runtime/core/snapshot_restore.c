@@ -353,6 +353,7 @@ static void read_step_numbers(const Reader *r, Pending *pending, const json_t *j
     pending->bounded = flags & STEP_BOUNDED;
     pending->doubt_recorded = flags & STEP_DOUBT_RECORDED;
     pending->lined_up = flags & STEP_LINED_UP;
+    pending->unknown = flags & STEP_UNKNOWN;
 }
 
 /* Whose arguments were read in part are given back as far as they were. */
@@ -376,6 +377,8 @@ static bool read_step(Reader *r, Cold *cold, const json_t *json)
     if (!pending) return no_memory(r);
     cold->log.step = steps;
     read_step_numbers(r, pending, json);
+    const json_t *failure = json_object_get(json, "failure");
+    if (failure && !(pending->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
     if (!read_stage(pending, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
     if (pending->stage == STAGE_OUTCOME && !pending->started && tfy__limit_bounds(pending)) {
         pending->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */

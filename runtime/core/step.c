@@ -69,6 +69,12 @@ static void recycle(TfyLoop *loop, Pending *pending)
     loop->free_pending = pending;
 }
 
+void tfy__step_drop_failure(Pending *pending)
+{
+    free(pending->failure);
+    pending->failure = NULL;
+}
+
 /* Forgets the step; its memory goes once no queue holds it. */
 void tfy__step_free(Pending *pending)
 {
@@ -79,6 +85,7 @@ void tfy__step_free(Pending *pending)
     tfy__limit_leave(pending);
     drop_args(pending);
     tfy__buffer_free(&pending->call.extra);
+    tfy__step_drop_failure(pending);
     if (pending->cold->pending == pending) pending->cold->pending = NULL;
     pending->dead = true;
     if (!pending->in_sync && !pending->in_work && !pending->held) recycle(loop, pending);

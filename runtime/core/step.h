@@ -13,6 +13,16 @@ void tfy__step_digest_text(uint64_t digest, char out[17]);
 TfyBuffer *
 tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */
 
+void tfy__step_drop_failure(Pending *pending); /* it is not in doubt any more */
+
+/* step_call.c */
+void tfy__step_doubt_stays(Pending *pending); /* neither its performer nor a probe knows whether it was done */
+bool tfy__step_raise_failure(
+    Pending *pending);                   /* raises what the attempt in doubt ended with; false: that is not known */
+void tfy__step_denied(Pending *pending); /* … the probe says that it was not done: the attempt has failed with that */
+void tfy__step_note_outcome(Pending *pending,
+                            const char *outcome); /* of a failed attempt, as its record has it; may be NULL */
+
 /* step_begin.c */
 bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */
 bool tfy__step_is_sleep(const Pending *pending);

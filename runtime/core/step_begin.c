@@ -187,6 +187,7 @@ void tfy__step_begin_again(Pending *pending)
     pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
         false;
     pending->counted = pending->asking = pending->noted = false;
+    tfy__step_drop_failure(pending);
     pending->call.attempt++;
     pending->call.record_type = result_record(pending->call.site->tool);
     pending->call.value_in_extra = false;

@@ -112,6 +112,8 @@ static bool injected(Pending *pending)
     for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
         if (strcmp(injection->tool, call->tool->name) != 0) continue;
         struct InjectedAnswer *answer = injection->first;
+        if (!answer || answer->error)
+            call->outcome = TFY_NOT_DONE; /* a result that does not fit is one of what was done */
         if (!answer) {
             tfy__call_tool_error(call, -1, "the test has no further answer for %s", call->tool->name);
             return true;
@@ -156,6 +158,7 @@ static void start_call(Pending *pending)
     TfyLoop *loop = call->loop;
     pending->stage = STAGE_RUN;
     pending->in_call = true;
+    call->outcome = TFY_UNKNOWN;
     loop->in_flight++;
     pending->begun_ns = loop->now_ns;
     if (!pending->probing) tfy__step_arm(pending);
@@ -163,10 +166,12 @@ static void start_call(Pending *pending)
     if (loop->rehearsal && tfy__rehearse_call(pending)) return;
     if (injected(pending) || registered(pending)) return;
     const TfyPerformer *performer = loop->performers[call->tool->family];
-    if (performer)
+    if (performer) {
         performer->start(call);
-    else
+    } else {
+        call->outcome = TFY_NOT_DONE;
         tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
+    }
 }
 
 bool tfy__step_is_synced(const TfyLoop *loop)
@@ -275,14 +280,16 @@ void tfy__step_go_live(Pending *pending)
     }
 }
 
-/* A once step began in an earlier process and has no result. Its probe may know; else a person has to say. */
+/* A once step began, in an earlier process or in this one, and nobody knows whether it was done. Its probe may; else a person has to say. */
 void tfy__step_doubt_live(Pending *pending)
 {
     const TfyTool *probe = pending->call.site->tool->probe;
-    if (probe && !pending->doubt_recorded) {
+    if (pending->doubt_recorded) {
+        tfy__person_in_doubt(pending);
+    } else if (probe) {
         pending->probing = true;
         if (tfy__probe_start(pending)) start_call(pending);
-        return;
+    } else {
+        tfy__step_doubt_stays(pending);
     }
-    tfy__person_in_doubt(pending);
 }

@@ -119,14 +119,16 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     bool ok = false;
-    if (error)
+    if (error) {
         tfy__step_raise_recorded(pending, error);
-    else if (!plain && performer && performer->replay)
+        tfy__step_note_outcome(pending, json_string_value(json_object_get(json, "outcome")));
+    } else if (!plain && performer && performer->replay) {
         ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
-    else if (call->result->kind == TFY_NOTHING)
+    } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
-    else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text)))
+    } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
         tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+    }
     json_decref(json);
     if (call->task->state & T_HALTED) return;
     if (ok) {
@@ -215,6 +217,19 @@ static void refuse_resolution(Pending *pending, const char *why)
                          call->tool->name, call->result->name, why);
 }
 
+/* The step may have been done: what its attempt ended with, if it ended, stands in the record. */
+static void take_doubt(Pending *pending, const TfyLogRecord *record)
+{
+    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error");
+    tfy__step_drop_failure(pending);
+    if (error) pending->failure = json_dumps(error, JSON_COMPACT);
+    if (error && !pending->failure) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for an error");
+    json_decref(json);
+    tfy__history_take(pending->cold);
+    pending->stage = STAGE_DOUBT;
+    pending->doubt_recorded = true;
+}
+
 static void take_resolved(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
@@ -263,11 +278,7 @@ bool tfy__step_take_recorded(Pending *pending)
     case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
     case TFY_R_APPROVAL: take_approval(pending, record); break;
     case TFY_R_RESOLVED: take_resolved(pending, record); break;
-    case TFY_R_IN_DOUBT:
-        tfy__history_take(cold);
-        pending->stage = STAGE_DOUBT;
-        pending->doubt_recorded = true;
-        break;
+    case TFY_R_IN_DOUBT: take_doubt(pending, record); break;
     default: tfy__step_diverge(pending, record); break;
     }
     return cold->pending == pending;

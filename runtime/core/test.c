@@ -418,6 +418,7 @@ bool tfy__test_answers(Pending *pending)
         note_unanswered(test, call, other);
         tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
     }
+    call->outcome = TFY_NOT_DONE; /* a mock that fails says so; one that is missing ends the test */
     if (call->task->error)
         tfy__call_panicked(call);
     else

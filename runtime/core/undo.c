@@ -111,6 +111,12 @@ void tfy__undo_retried(TfyTask *task)
     undo->idle = true;
 }
 
+void tfy__undo_unknown(TfyTask *task, bool unknown)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->unknown = unknown;
+}
+
 /* ---- running the blocks ---- */
 
 static bool push_block(TfyTask *task, const Undo *undo)

@@ -48,7 +48,7 @@ bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*
     Pending *pending = cold_of(task)->pending;
     FdWait *wait = pending && pending->in_call && !pending->fd_wait ? calloc(1, sizeof *wait) : NULL;
     if (!wait)
-        return tfy_tool_fail(task, ENOMEM, "a step waits for one descriptor at a time, and while it is under way");
+        return tfy_tool_unknown(task, ENOMEM, "a step waits for one descriptor at a time, and while it is under way");
     *wait =
         (FdWait){.pending = pending, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = ready, .stop = stop, .state = state};
     uint32_t wanted = (events & TFY_WAIT_READ ? TFY_FD_READ : 0) | (events & TFY_WAIT_WRITE ? TFY_FD_WRITE : 0);
@@ -57,7 +57,7 @@ bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*
         int error = errno;
         if (wait->fd >= 0) close(wait->fd);
         free(wait);
-        return tfy_tool_fail(task, error, "descriptor %d cannot be waited for: %s", fd, strerror(error));
+        return tfy_tool_unknown(task, error, "descriptor %d cannot be waited for: %s", fd, strerror(error));
     }
     pending->fd_wait = wait;
     return true;

@@ -259,6 +259,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
         tfy__call_starved(call);
         return NULL;
     }
+    call->outcome = TFY_NOT_DONE; /* until it changes something that stays */
     job->call = call;
     job->dir_fd = -1;
     call->state = job;

@@ -26,6 +26,7 @@ static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
     uint32_t mark = tfy_mark(task);
     const TfyString *message = (const TfyString *)call->args[0].o;
     TfyObj *sha = tfy_string_of(task, id, id_len);
+    call->outcome = TFY_UNKNOWN; /* the commit is there, whatever its answer comes to */
     if (sha) {
         tfy__buffer_text(&call->extra, ",\"message\":");
         tfy__buffer_json_string(&call->extra, message->bytes, message->byte_len);
@@ -55,6 +56,7 @@ static void on_committed(TfyCanvasJob *job, const TfyProcessEnd *end)
     if (end->code == 0) {
         tfy__git_run(job, on_committed_id, &(TfyGit){.args = {"rev-parse", "--verify", "HEAD"}});
     } else if (!tfy__git_try_later(job, end)) {
+        if (!end->signal) job->call->outcome = TFY_NOT_DONE; /* a hook refused it, or git did */
         tfy__git_fail(job, end, "git commit failed");
     }
 }
@@ -65,6 +67,7 @@ static void git_commit(TfyCanvasJob *job)
                            "--file=-"},
                   .input = job->text.data,
                   .input_len = job->text.len};
+    job->call->outcome = TFY_UNKNOWN;
     tfy__git_run(job, on_committed, &git);
 }
 

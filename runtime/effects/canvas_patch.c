@@ -234,14 +234,17 @@ static void on_reversed(TfyCanvasJob *job, const TfyProcessEnd *end)
 /* Puts the patched copy in the place of the file. */
 static void install(TfyCanvasJob *job)
 {
+    bool replaced;
     struct stat info;
     int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(job->dir_fd, job->path, false, &job->text);
     if (error == -ENOENT) {
+        job->call->outcome = TFY_UNKNOWN;
         error = tfy__file_remove(root_fd, job->path);
     } else if (!error) {
         bool executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;
         error = tfy__file_write(root_fd, job->path, job->call->key, executable, job->text.data ? job->text.data : "",
-                                job->text.len);
+                                job->text.len, &replaced);
+        job->call->outcome = replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
     }
     if (error) {
         tfy__canvas_file_error(job, "apply a patch to", -error);
@@ -351,11 +354,13 @@ static int open_dir(TfyCanvasJob *job)
 
 static void begin_apply(TfyCanvasJob *job)
 {
+    bool replaced;
     int error = read_old(job);
     if (!error) error = open_dir(job);
     if (!error && job->exists) {
         const char *bytes = job->text.data ? job->text.data : "";
-        error = tfy__file_write(job->dir_fd, job->path, job->call->key, job->executable, bytes, job->text.len);
+        error =
+            tfy__file_write(job->dir_fd, job->path, job->call->key, job->executable, bytes, job->text.len, &replaced);
     }
     if (error) {
         tfy__canvas_file_error(job, "apply a patch to", -error);

@@ -50,9 +50,11 @@ static const char *last_lines(const TfyBuffer *output, int *len)
     return text + from;
 }
 
+/* Who ends with a status of its own has said that it failed. Who was ended by a signal has said nothing. */
 static bool fail_exit(TfyCall *call, const TfyProcessEnd *end)
 {
     int len;
+    if (!end->signal) call->outcome = TFY_NOT_DONE;
     const char *tail = last_lines(&end->err, &len);
     if (!len) tail = last_lines(&end->out, &len);
     char how[64];
@@ -99,6 +101,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
         snprintf(end->message, sizeof end->message, "%.*s", (int)message.len, message.data ? message.data : "");
     free_job(job);
     if (end->error) {
+        if (end->error > 0) call->outcome = TFY_NOT_DONE; /* it could not be started */
         tfy__call_tool_error(call, end->error, "%s", end->message);
     } else if (call->result == &tfy_type_exec_result) {
         answered = give_exec_result(call, end);
@@ -231,9 +234,10 @@ static bool start_job(Job *job, const TfyValue args[])
                                .input = input.input,
                                .input_len = input.input_len};
         job->process = tfy__process_start(call->loop, &spec, on_end, job);
-        if (job->process)
+        if (job->process) {
             call->state = job;
-        else
+            call->outcome = TFY_UNKNOWN;
+        } else
             tfy__call_tool_error(call, errno, "cannot start '%s': %s", call->tool->name, strerror(errno));
         close(cwd_fd);
     }
@@ -270,6 +274,7 @@ static void start(TfyCall *call)
     TfyHeap *heap = task->heap;
     TfyValue declared[ARG_COUNT] = {{.o = NULL}};
     uint32_t mark = tfy_mark(task);
+    call->outcome = TFY_NOT_DONE;
     if (!call->tool->argv) {
         start_process(call, call->args);
     } else if (declared_args(call, declared)) {

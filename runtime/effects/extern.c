@@ -38,6 +38,7 @@ static void call_tool(TfyCall *call, const TfyValue *args)
 {
     TfyTask *task = call->task;
     TfyValue result = {.i = 0};
+    call->outcome = TFY_UNKNOWN; /* tfy_tool_fail and tfy_tool_unknown say more */
     if (call->tool->call(task, args, &result)) {
         if (!tfy__call_waits(call)) tfy__call_done(call, result);
     } else {
@@ -63,6 +64,7 @@ static void start(TfyCall *call)
 {
     TfyHeap *heap = call->task->heap; /* the call may be gone when it is answered */
     uint32_t mark = tfy_mark(call->task);
+    call->outcome = TFY_NOT_DONE;
     if (names_secrets(call))
         start_with_secrets(call);
     else

@@ -150,7 +150,8 @@ typedef struct FileJob {
     TfyBuffer content;
     const char *bytes, *key; /* of a write: the call's */
     size_t len;
-    int error; /* 0 or -errno */
+    int error;     /* 0 or -errno */
+    bool replaced; /* of a write: the new file is in its place, whatever failed then */
 } FileJob;
 
 static const char *shown(const TfyCall *call)
@@ -169,6 +170,7 @@ static void job_drop(TfyJob *job)
 /* Hands the call to the pool, or fails it. */
 static void begin(TfyCall *call, const char *verb, FileJob wanted)
 {
+    call->outcome = TFY_NOT_DONE;
     const char *path = tfy__path_below(call->loop, call->args[0].o);
     FileJob *job = path ? tfy__sys_malloc(sizeof *job) : NULL;
     if (!path) {
@@ -306,7 +308,7 @@ static mode_t replaced_mode(const struct stat *old, int executable)
 }
 
 /* Writes the file whole under a temporary name and puts it in the place of the old one. */
-static int replace_file(int dir, const char *name, const Content *content)
+static int replace_file(int dir, const char *name, const Content *content, bool *replaced)
 {
     struct stat old;
     char temp[40];
@@ -322,15 +324,18 @@ static int replace_file(int dir, const char *name, const Content *content)
     close(fd);
     if (!error && renameat(dir, temp, dir, name) < 0) error = -errno;
     if (error) unlinkat(dir, temp, 0);
+    *replaced = !error;
     if (!error && fsync(dir) < 0) error = -errno;
     return error;
 }
 
-int tfy__file_write(int root_fd, const char *start, const char *key, int executable, const char *bytes, size_t len)
+int tfy__file_write(int root_fd, const char *start, const char *key, int executable, const char *bytes, size_t len,
+                    bool *replaced)
 {
     Content content = {.key = key, .executable = executable, .bytes = bytes, .len = len};
     int error = len > TFY_FILE_CAP ? -EFBIG : 0;
     char *path = tfy__sys_strdup(start), *name = NULL;
+    *replaced = false;
     if (!path) return -ENOMEM;
     for (int hops = 0; !error; hops++) {
         error = hops > LINK_HOPS ? -ELOOP : make_parents(root_fd, path);
@@ -340,7 +345,7 @@ int tfy__file_write(int root_fd, const char *start, const char *key, int executa
             break;
         }
         int followed = follow_link(dir, name, &path);
-        if (followed == 0) error = replace_file(dir, name, &content);
+        if (followed == 0) error = replace_file(dir, name, &content, replaced);
         if (followed < 0) error = followed;
         close(dir);
         if (followed == 0) break;
@@ -364,7 +369,7 @@ int tfy__file_remove(int root_fd, const char *start)
 static void write_work(TfyJob *job)
 {
     FileJob *own = (FileJob *)job;
-    own->error = tfy__file_write(own->root_fd, own->path, own->key, -1, own->bytes, own->len);
+    own->error = tfy__file_write(own->root_fd, own->path, own->key, -1, own->bytes, own->len, &own->replaced);
 }
 
 static void write_done(TfyJob *job)
@@ -372,6 +377,7 @@ static void write_done(TfyJob *job)
     FileJob *own = (FileJob *)job;
     TfyCall *call = own->call;
     int error = own->error;
+    call->outcome = own->replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
     job_drop(job);
     if (error) {
         tfy__file_error(call, "write", shown(call), -error);

@@ -23,8 +23,10 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
 int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out);
 
 /* Replaces or makes a file, with its missing directories: whole or not at all, synced; symbolic links that stay beneath are written
- * through. The temporary name follows from key. executable: 0 or 1, -1 as it was (a new file: no). 0 or -errno. */
-int tfy__file_write(int root_fd, const char *path, const char *key, int executable, const char *bytes, size_t len);
+ * through. The temporary name follows from key. executable: 0 or 1, -1 as it was (a new file: no). 0 or -errno; *replaced: the new file is in
+ * its place, and what failed came after that. */
+int tfy__file_write(int root_fd, const char *path, const char *key, int executable, const char *bytes, size_t len,
+                    bool *replaced);
 
 /* Removes a file that is not a directory; one that is not there is fine. 0 or -errno. */
 int tfy__file_remove(int root_fd, const char *path);

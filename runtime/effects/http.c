@@ -2,10 +2,13 @@
  *
  * What is promised depends on the repeat class. A pure request may be redirected, and curl may send it again on a connection that turned out to
  * be dead. Every other one goes out on a fresh connection, exactly once, is never redirected, and carries the step's key as
- * Idempotency-Key. When the connection breaks behind the point where a `once` request may have been read, the step fails with a Timeout
- * that is in doubt: nobody here knows whether it was done.
+ * Idempotency-Key.
  *
- * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other status is a ToolError. */
+ * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other status is a ToolError.
+ *
+ * A request was certainly not done when it never left (the name is unknown, nobody listens, no secure connection came about), and when a whole
+ * answer 4xx refuses it. All else that is not a result is unknown: a server that breaks off, 5xx, a 2xx body that does not fit, and 3xx, which may
+ * say "done, look there" as well as "ask there". */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -417,6 +420,7 @@ static bool fail_status(TfyCall *call, const Request *request, long status)
 
 static bool give_answer(TfyCall *call, Request *request, long status)
 {
+    if (status >= 400 && status <= 499 && !request->cut) call->outcome = TFY_NOT_DONE;
     mask(request, &request->head, false);
     mask(request, &request->body, request->cut);
     if (call->result == &tfy_type_http_response) return give_response(call, request, status);
@@ -426,20 +430,12 @@ static bool give_answer(TfyCall *call, Request *request, long status)
 
 /* ---- what went wrong ---- */
 
-/* Whether the request may have been read: it was sent, and the connection broke before an answer came. */
-static bool may_have_happened(const Request *request, long status)
+/* No byte of the request has left: the connection never stood. */
+static bool was_never_sent(const Request *request)
 {
     curl_off_t ready_us = 0;
     curl_easy_getinfo(request->transfer.easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
-    return request->call->tool->repeat == TFY_ONCE && ready_us > 0 && status == 0;
-}
-
-static bool fail_in_doubt(TfyCall *call, const char *text)
-{
-    TfyObj *message = tfy_string_of(call->task, text, strlen(text));
-    if (!message) return false;
-    tfy__call_fail(call, &tfy_type_timeout, (TfyValue[]){tfy_of_obj(message), tfy_of_bool(true)});
-    return true;
+    return ready_us == 0;
 }
 
 static int64_t code_of(CURLcode result, long os_error)
@@ -469,19 +465,13 @@ static bool fail_transfer(TfyCall *call, const Request *request, CURLcode result
 {
     const Wanted *wanted = &request->wanted;
     long os_error = 0;
-    char text[TFY_ERROR_TEXT];
     curl_easy_getinfo(request->transfer.easy, CURLINFO_OS_ERRNO, &os_error);
     if (request->head_full) {
         tfy__call_tool_error(call, EFBIG, "%s %s answered with more than %zu bytes of headers", wanted->method,
                              wanted->shown, HEAD_MAX);
         return true;
     }
-    if (may_have_happened(request, status)) {
-        snprintf(text, sizeof text,
-                 "%s %s: the connection broke before an answer came (%s); whether it was done is not known",
-                 wanted->method, wanted->shown, words_of(result));
-        return fail_in_doubt(call, text);
-    }
+    if (was_never_sent(request)) call->outcome = TFY_NOT_DONE;
     tfy__call_tool_error(call, code_of(result, os_error), "%s %s: %s%s", wanted->method, wanted->shown,
                          status && result != CURLE_TOO_MANY_REDIRECTS ? "the answer broke off: " : "",
                          words_of(result));
@@ -572,6 +562,7 @@ static bool send_request(Request *request)
     request->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = on_end, .arg = request};
     bool ok = request->client && request->transfer.easy && set_options(request) &&
               tfy__http_start(request->client, &request->transfer);
+    if (ok) request->call->outcome = TFY_UNKNOWN;
     return ok || fail_memory(request);
 }
 
@@ -605,6 +596,7 @@ static void start(TfyCall *call)
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
     Request *request = tfy__sys_calloc(1, sizeof *request);
+    call->outcome = TFY_NOT_DONE;
     if (!request) {
         tfy__call_starved(call);
         return;

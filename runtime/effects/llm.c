@@ -419,6 +419,8 @@ static void start(TfyCall *call)
     char error[TFY_ERROR_TEXT];
     int status = tfy__llm_prepare(call->loop, error);
     call->record_type = TFY_R_LLM_PLAN;
+    call->outcome =
+        TFY_NOT_DONE; /* and stays so: a question, however it ends, leaves nothing behind that could be undone */
     if (status != TFY_OK) {
         tfy__call_tool_error(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, "%s", error);
         return;

@@ -348,6 +348,7 @@ static bool try_write(TfyDescriptor *d, TfyNetWait *wait)
             return true;
         }
         wait->done += (size_t)len;
+        call->outcome = TFY_UNKNOWN;
     }
     tfy__call_done(call, tfy_of_int((int64_t)wait->done));
     return true;
@@ -552,6 +553,7 @@ static void start(TfyCall *call)
     uint32_t mark = tfy_mark(call->task);
     TfyNet *net = net_of(call->loop);
     uint8_t family = call->tool->family;
+    call->outcome = TFY_NOT_DONE; /* of all of them but a write that has begun */
     if (!net) {
         fail(call, ENOMEM);
     } else if (family == TFY_F_LISTEN || family == TFY_F_CONNECT) {

@@ -12,7 +12,7 @@
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
  *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   to a person; type: "bool", "string" or [cases]
  *                     {"tool": "signal", "name"}                                      waits for a signal
- *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "error": {…}}
+ *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "outcome"?: "unknown" | "not done", "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
@@ -32,7 +32,7 @@
  *   Approval          {"id", "digest", "answer": …, "by"}
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}
- *   InDoubt           {"tool", "key", "why"}
+ *   InDoubt           {"tool", "key", "why", "error"?: {…}}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
  *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: one that was sent to the run
  *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself

@@ -196,6 +196,28 @@ static void check_begun(const TfyHistory *history, const char *uuid)
     }
 }
 
+/* d7: what follows the newest StepStart of such a step is a doubt, what a probe or a person said of it, or a failure that says that it may have been
+ * done. */
+static void check_vague(const TfyHistory *history, const char *uuid)
+{
+    for (uint32_t i = 0; i < sim.entry_count; i++) {
+        const SimEntry *entry = &sim.entries[i];
+        if (!entry->vague || strcmp(entry->run, uuid) != 0) continue;
+        const TfyLogRecord *after = NULL;
+        for (uint32_t n = 0; n < history->record_count; n++) {
+            const TfyLogRecord *record = &history->records[n];
+            if (record->step != entry->step || strcmp(path_of(history, n), entry->path) != 0) continue;
+            if (record->type == TFY_R_STEP_START) after = NULL;
+            if (record->type == TFY_R_TOOL_RESULT && !after) after = record;
+        }
+        json_t *json = after ? tfy__record_json(after) : NULL;
+        if (json && json_object_get(json, "error") && !json_object_get(json, "outcome"))
+            sim_broken("d7", "%s ended without saying whether it was done, and the log says that %s failed",
+                       entry->tool, entry->key);
+        json_decref(json);
+    }
+}
+
 /* A run that has ended: the same as when it was seen to. */
 static void check_over(const SimRun *run, const TfyHistory *history)
 {
@@ -220,6 +242,7 @@ static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
 {
     check_acks(history, index);
     check_begun(history, run->uuid);
+    check_vague(history, run->uuid);
     sim_check_traffic(history, run->uuid);
     if (run->over) check_over(run, history);
     check_replay(history, history->run.state >= TFY_TASK_COMPLETED);

@@ -33,6 +33,7 @@
  *   d5  what it says was read of a socket came there, in order, each byte once; what it says was written has left as a whole; a step hears Lost
  *       when its socket is of an earlier life, and only then
  *   d6  whoever listened, connected or wrote has in the log how it came to do so
+ *   d7  a once step whose newest beginning ended without saying what became of it has not simply failed in the log
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back, in a page with its sum or without, is refused, or nothing that is read is other than it was
@@ -136,6 +137,7 @@ typedef struct SimEntry {
     bool once, own_key;
     bool inside;      /* of the tool `alone`: it has begun and not ended */
     bool happened;    /* the newest beginning took effect outside */
+    bool vague;       /* … and it ended without saying so, or that it did not */
     char *value;      /* JSON of its result, owned */
     bool failed;      /* its result is an error */
     uint32_t begun;   /* how often it began outside */

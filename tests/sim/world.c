@@ -226,7 +226,7 @@ static void begin_outside(TfyCall *call)
     entry->begun++;
     if (entry->once && !entry->own_key && entry->begun > entry->allowed)
         sim_broken("w2", "once tool %s began %u times under key %s", call->tool->name, entry->begun, call->key);
-    entry->happened = false;
+    entry->happened = entry->vague = false;
     if (strcmp(entry->tool, "alone") == 0) check_alone(entry);
     foresee(call, entry);
 }
@@ -237,6 +237,38 @@ static void answers(SimEvent *event)
     sim_trace("answer %s", call->key);
     ends(call->key);
     tfy__perform_extern.start(call);
+}
+
+/* It ends without saying what became of it: killed by a signal, with a text that makes no sense, or where an answer breaks off. Whether it has
+ * happened, only the ledger knows. */
+static void breaks_off(SimEvent *event)
+{
+    TfyCall *call = event->arg;
+    SimEntry *entry = entry_of_key(call->key);
+    sim_trace("breaks off %s", call->key);
+    ends(call->key);
+    entry->vague = true;
+    call->outcome = TFY_UNKNOWN;
+    if (event->number)
+        tfy__call_bad_value(call, "$", "its output makes no sense");
+    else
+        tfy__call_tool_error(call, 137, "it was ended by a signal");
+}
+
+/* A probe that finds nothing fails the step: then results differ. */
+static bool may_break_off(const TfyCall *call)
+{
+    if (call->site->tool->repeat != TFY_ONCE || sim.plan.eager) return false;
+    return sim.plan.meddles ? sim_percent(&sim.chance, 10) : !call->site->tool->probe && sim_percent(&sim.chance, 5);
+}
+
+static void vanishes(SimEvent *event)
+{
+    TfyCall *call = event->arg;
+    SimEntry *entry = entry_of_key(call->key);
+    entry->happened = sim_percent(&sim.chance, 50);
+    plan_soon(breaks_off, call)->number = sim_percent(&sim.chance, 50);
+    sim_left();
 }
 
 static void happens(SimEvent *event)
@@ -268,7 +300,7 @@ static void tool_start(TfyCall *call)
         tfy__perform_extern.start(call);
         return;
     }
-    plan_soon(happens, call);
+    plan_soon(may_break_off(call) ? vanishes : happens, call);
     sim_left();
 }
 

@@ -646,6 +646,7 @@ static void finish_job(void *arg)
     free(call->state);
     call->state = NULL;
     TfyObj *text = n < 0 ? NULL : tfy_string_of(task, "fine", 4);
+    call->outcome = TFY_NOT_DONE;
     if (n < 0)
         tfy__call_tool_error(call, 1, "no luck");
     else if (text)
