@@ -102,12 +102,19 @@ void ctext_init(CText *c, Arena *arena, const LineFile *files)
     *c = (CText){.out = {.arena = arena}, .line = {.arena = arena}, .files = files};
 }
 
+/* Says where the next line comes from, unless the C compiler counts on to just that; the file only when it changes. */
 static void put_place(CText *c)
 {
     const LineFile *file = c->files;
     if (!file) return;
     while (file[1].name && file[1].line_base < c->source) file++;
-    text_format(&c->out, "#line %u %s\n", c->source > file->line_base ? c->source - file->line_base : 1, file->name);
+    uint32_t line = c->source > file->line_base ? c->source - file->line_base : 1;
+    if (file != c->last_file)
+        text_format(&c->out, "#line %u %s\n", line, file->name);
+    else if (line != c->next_line)
+        text_format(&c->out, "#line %u\n", line);
+    c->last_file = file;
+    c->next_line = line + 1;
 }
 
 void ctext_flush(CText *c)
@@ -184,4 +191,5 @@ void ctext_raw(CText *c, const char *text)
 {
     ctext_flush(c);
     text_put(&c->out, text);
+    c->next_line = 0;
 }

@@ -1,8 +1,8 @@
 /* ctext.h: writing text that people and compilers read: a growing buffer, C string literals, and C lines that know
  * where they come from.
  *
- * Statements of one source line share a physical line as long as they fit; before every physical line stands a
- * #line, so that a debugger and a crash report speak of the .tfy file. */
+ * Statements of one source line share a physical line as long as they fit; #line directives
+ * let a debugger and a crash report speak of the .tfy file. */
 #ifndef CODEGEN_CTEXT_H
 #define CODEGEN_CTEXT_H
 
@@ -40,11 +40,13 @@ typedef struct LineFile {
 
 typedef struct CText {
     Text out;
-    Text line;             /* the physical line under construction */
-    const LineFile *files; /* for #line, the last one without a name; NULL: no #line */
-    uint32_t source;       /* source line of the line under construction */
-    uint32_t depth;        /* of indentation, in steps of four */
-    bool open;             /* something stands in line */
+    Text line;                 /* the physical line under construction */
+    const LineFile *files;     /* for #line, the last one without a name; NULL: no #line */
+    const LineFile *last_file; /* of the physical line written last; NULL: none was */
+    uint32_t next_line;        /* where the C compiler believes the next one to be; 0: it must be told */
+    uint32_t source;           /* source line of the line under construction */
+    uint32_t depth;            /* of indentation, in steps of four */
+    bool open;                 /* something stands in line */
 } CText;
 
 void ctext_init(CText *c, Arena *arena, const LineFile *files);

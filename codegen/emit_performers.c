@@ -44,7 +44,7 @@ const char *emit_performers(Emit *e)
     }
     if (used.extern_tool) put_performer(&list, "extern", "extern");
     if (used.prompt) put_performer(&list, "prompt", "llm");
-    if (!list.len) return "NULL";
+    if (!list.len) return NULL;
     ctext_pieces(&e->c, 1, "static const TfyPerformer *const tfyg_performers[TFY_F_COUNT] = {%s};", list.data);
     return "tfyg_performers";
 }

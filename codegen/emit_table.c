@@ -16,8 +16,10 @@ static uint32_t count_points(const char *bytes, uint32_t len)
     return points;
 }
 
+/* They come from no line of the source. */
 void emit_strings(Emit *e)
 {
+    e->c.files = NULL;
     for (uint32_t i = 0; i < e->machine->string_count; i++) {
         const StringLiteral *s = &e->machine->strings[i];
         Text text = {.arena = e->arena};
@@ -246,19 +248,16 @@ static void emit_point(Emit *e, const Point *point, const LiveList *lists)
     Text p = {.arena = e->arena};
     bool mark = point->ask == ASK_MARK;
     if (mark && point->live_count) emit_live(e, point);
-    text_format(&p, "static const TfyPoint tfyg_p%u = {", point->number);
+    text_format(&p, "static const TfyPoint tfyg_p%u = {.id = ", point->number);
     text_quote_c(&p, point->id, strlen(point->id));
-    text_format(&p, ", %u, %u, %s, ", point->number, point->line, point_kind(point->ask));
-    if (!point->live_count)
-        text_put(&p, "NULL, 0};");
-    else if (mark)
-        text_format(&p, "tfyg_live%u, %u};", point->number, point->live_count);
-    else if (lists[point->pc - 1].from)
-        text_format(&p, "tfyg_live%u + %u, %u};", lists[point->pc - 1].point->number, lists[point->pc - 1].from,
-                    point->live_count);
-    else
-        text_format(&p, "tfyg_live%u, %u};", lists[point->pc - 1].point->number, point->live_count);
-    ctext_pieces(&e->c, point->line, "%s", p.data);
+    text_format(&p, ", .number = %u, .line = %u, .kind = %s", point->number, point->line, point_kind(point->ask));
+    if (point->live_count) {
+        const LiveList at = mark ? (LiveList){point, 0} : lists[point->pc - 1];
+        text_format(&p, ", .live = tfyg_live%u", at.point->number);
+        if (at.from) text_format(&p, " + %u", at.from);
+        text_format(&p, ", .live_count = %u", point->live_count);
+    }
+    ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
 void emit_points(Emit *e)
@@ -306,6 +305,20 @@ static void emit_extern(Emit *e, const Decl *decl)
                decl->c_name, call.data);
 }
 
+static void put_signature(Emit *e, Text *p, const char *params, uint32_t count, const Type *result)
+{
+    if (count) text_format(p, ", .params = %s, .param_count = %u", params, count);
+    text_put(p, ", .result = ");
+    emit_type(e, p, result);
+}
+
+static void put_doc(Text *p, const char *doc)
+{
+    if (!doc) return;
+    text_put(p, ", .doc = ");
+    text_quote_c(p, doc, strlen(doc));
+}
+
 static void put_hook(Emit *e, Text *p, const Decl *decl, const char *what)
 {
     const Routine *routine = machine_hook(e->machine, decl, what);
@@ -337,12 +350,8 @@ static void emit_tool(Emit *e, const Decl *decl)
                 : is_http   ? "TFY_F_HTTP"
                             : "TFY_F_EXEC",
                 prompt ? "TFY_IDEMPOTENT" : repeats[decl->repeat]);
-    text_format(&p, ", .params = %s, .param_count = %u, .result = ", params, decl->param_count);
-    emit_type(e, &p, decl->type);
-    if (decl->doc) {
-        text_put(&p, ", .doc = ");
-        text_quote_c(&p, decl->doc, strlen(decl->doc));
-    }
+    put_signature(e, &p, params, decl->param_count, decl->type);
+    put_doc(&p, decl->doc);
     put_hook(e, &p, decl, "argv");
     put_hook(e, &p, decl, "input");
     put_hook(e, &p, decl, "cwd");
@@ -368,10 +377,9 @@ static void emit_channel_tool(Emit *e, const Point *point)
     TypeField fields[] = {{.name = "channel", .type = channel}, {.name = "value", .type = channel->elem}};
     const char *params = emit_fields(e, arena_printf(e->arena, "%s_params", name), fields, send ? 2 : 1, point->line);
     Text p = {.arena = e->arena};
-    text_format(&p, "static const TfyTool %s = {.name = \"%s\", .family = %s, .repeat = TFY_PURE, .params = %s, ", name,
-                point->builtin->name, send ? "TFY_F_SEND" : "TFY_F_RECV", params);
-    text_format(&p, ".param_count = %u, .result = ", send ? 2 : 1);
-    emit_type(e, &p, point->result);
+    text_format(&p, "static const TfyTool %s = {.name = \"%s\", .family = %s, .repeat = TFY_PURE", name,
+                point->builtin->name, send ? "TFY_F_SEND" : "TFY_F_RECV");
+    put_signature(e, &p, params, send ? 2 : 1, point->result);
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
@@ -390,17 +398,16 @@ static void emit_channel_tools(Emit *e)
 static void emit_site(Emit *e, const Point *point)
 {
     Text p = {.arena = e->arena};
-    text_format(&p, "static const TfySite tfyg_site%u = {&tfyg_p%u, ", point->number, point->number);
+    text_format(&p, "static const TfySite tfyg_site%u = {.point = &tfyg_p%u, ", point->number, point->number);
     if (point->effect)
-        text_format(&p, "&tfy_effect_%s, ", point->effect);
+        text_format(&p, ".tool = &tfy_effect_%s, ", point->effect);
     else if (point->channel)
-        text_format(&p, "&tfyg_%s_%u, ", point->builtin->name, point->channel->id);
+        text_format(&p, ".tool = &tfyg_%s_%u, ", point->builtin->name, point->channel->id);
     else if (point->builtin)
-        text_format(&p, "&tfy_effect_%s, ", point->builtin->name);
+        text_format(&p, ".tool = &tfy_effect_%s, ", point->builtin->name);
     else if (point->callee)
-        text_format(&p, "&tfyg_tool_%s, ", point->callee->c_name);
-    else
-        text_put(&p, "NULL, ");
+        text_format(&p, ".tool = &tfyg_tool_%s, ", point->callee->c_name);
+    text_put(&p, ".result = ");
     emit_type(e, &p, point->result);
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
@@ -456,7 +463,7 @@ static const char *emit_captures(Emit *e, const Routine *routine)
 static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
 {
     const Decl *decl = routine->decl;
-    const char *params = routine->closure ? emit_captures(e, routine) : emit_params(e, decl), *resume = "NULL";
+    const char *params = routine->closure ? emit_captures(e, routine) : emit_params(e, decl);
     Text p = {.arena = e->arena};
     if (routine->resume_count) {
         Text list = {.arena = e->arena};
@@ -464,19 +471,16 @@ static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
             text_format(&list, "%s&tfyg_p%u", i ? ", " : "", routine->resume[i]->number);
         ctext_pieces(&e->c, routine->line, "static const TfyPoint *const tfyg_resume_%s[] = {%s};", routine->name,
                      list.data);
-        resume = arena_printf(e->arena, "tfyg_resume_%s", routine->name);
     }
-    text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {", routine->name);
+    text_format(&p, "static const TfyWorkflow tfyg_wf_%s = {.name = ", routine->name);
     text_quote_c(&p, routine->label, strlen(routine->label));
-    text_format(&p, ", %s, sizeof(struct tfyg_frame_%s), %s, %u, ", emit_routine_name(e, routine), routine->name,
-                params, routine->param_count);
-    emit_type(e, &p, routine->result);
-    text_format(&p, ", %s, %u, %u, ", resume, routine->resume_count, routine->line);
-    if (decl->doc && !routine->closure)
-        text_quote_c(&p, decl->doc, strlen(decl->doc));
-    else
-        text_put(&p, "NULL");
-    ctext_pieces(&e->c, routine->line, "%s, %u};", p.data, number);
+    text_format(&p, ", .number = %u, .line = %u, .run = %s, .frame_size = sizeof(struct tfyg_frame_%s)", number,
+                routine->line, emit_routine_name(e, routine), routine->name);
+    put_signature(e, &p, params, routine->param_count, routine->result);
+    if (routine->resume_count)
+        text_format(&p, ", .resume = tfyg_resume_%s, .resume_count = %u", routine->name, routine->resume_count);
+    if (!routine->closure) put_doc(&p, decl->doc);
+    ctext_pieces(&e->c, routine->line, "%s};", p.data);
 }
 
 void emit_workflows(Emit *e)
@@ -516,19 +520,19 @@ static Text all_sources(const Emit *e)
     return text;
 }
 
-/* The files of a program of several, for messages. */
-static const char *emit_modules(Emit *e, uint32_t *count)
+/* The files of a program of several, for messages. Answers how many there are; 0: it is one file. */
+static uint32_t emit_modules(Emit *e)
 {
     Text list = {.arena = e->arena};
-    *count = 0;
-    if (!e->machine->program->modules->next) return "NULL";
-    for (const Module *module = e->machine->program->modules; module; module = module->next, ++*count) {
-        text_put(&list, *count ? ", {" : "{");
+    uint32_t count = 0;
+    if (!e->machine->program->modules->next) return 0;
+    for (const Module *module = e->machine->program->modules; module; module = module->next, count++) {
+        text_put(&list, count ? ", {.file = " : "{.file = ");
         text_quote_c(&list, module->file, strlen(module->file));
-        text_format(&list, ", %u}", module->source->line_base + 1);
+        text_format(&list, ", .first_line = %u}", module->source->line_base + 1);
     }
     ctext_pieces(&e->c, 1, "static const TfyModule tfyg_modules[] = {%s};", list.data);
-    return "tfyg_modules";
+    return count;
 }
 
 /* The workflow that runs by default: main, or the only one of the main file, which comes first. */
@@ -546,12 +550,16 @@ static uint32_t main_workflow(const Emit *e, uint32_t *count)
     return main == UINT32_MAX && own == 1 ? 0 : main;
 }
 
-/* {&a, &b}; answers the array's name, or NULL (as text) when it would be empty. */
-static const char *emit_array_of(Emit *e, const char *ctype, const char *name, const char *items)
+/* An array and its members in the program: .workflows = tfyg_workflows, .workflow_count = 2; nothing when it would be
+ * empty. count 0: the program does not say how long it is. */
+static void put_array(Emit *e, Text *p, const char *ctype, const char *member, const char *counter, const char *items,
+                      uint32_t count)
 {
-    if (!*items) return "NULL";
-    ctext_pieces(&e->c, 1, "static const %s *const %s[] = {%s};", ctype, name, items);
-    return name;
+    if (!*items) return;
+    ctext_pieces(&e->c, 1, "static const %s *const tfyg_%s[] = {%s};", ctype, member, items);
+    text_format(p, "    .%s = tfyg_%s,", member, member);
+    if (counter) text_format(p, " .%s = %u,", counter, count);
+    text_put(p, "\n");
 }
 
 /* Workflows, or tests. */
@@ -627,41 +635,61 @@ static const char *list_errors(Emit *e, uint32_t *count)
     return list.data;
 }
 
-void emit_program(Emit *e)
+/* What tells this program from every other: its text, the compiler's version, and the names that messages show. */
+static XXH128_hash_t hash_program(const Emit *e, const Text *source, const char *file)
 {
-    uint32_t workflows, tests, tools, routines, errors, modules, main = main_workflow(e, &workflows);
-    Text source = all_sources(e), hashed = {.arena = e->arena}, p = {.arena = e->arena};
-    const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
-    char *layout = emit_layout(e->machine, file);
-    ctext_raw(&e->c, "\n");
-    emit_text(e, "tfyg_source", source.data, source.len);
-    emit_text(e, "tfyg_layout", layout, strlen(layout));
-    const char *workflow_list = emit_array_of(e, "TfyWorkflow", "tfyg_workflows", list_workflows(e, false, &workflows));
-    const char *test_list = emit_array_of(e, "TfyWorkflow", "tfyg_tests", list_workflows(e, true, &tests));
-    const char *tool_list = emit_array_of(e, "TfyTool", "tfyg_tools", list_tools(e, &tools));
-    const char *point_list = emit_array_of(e, "TfyPoint", "tfyg_points", list_points(e));
-    const char *routine_list = emit_array_of(e, "TfyWorkflow", "tfyg_routines", list_routines(e, &routines));
-    const char *site_list = emit_array_of(e, "TfySite", "tfyg_sites", list_sites(e));
-    const char *error_list = emit_array_of(e, "TfyType", "tfyg_errors", list_errors(e, &errors));
-    const char *module_list = emit_modules(e, &modules), *performers = emit_performers(e);
-    text_add(&hashed, source.data, source.len);
+    Text hashed = {.arena = e->arena};
+    text_add(&hashed, source->data, source->len);
     text_add(&hashed, TFY_VERSION, sizeof TFY_VERSION);
-    /* messages show it, so it is part of what the program does */
     text_put(&hashed, file);
     for (const Module *module = e->machine->program->modules->next; module; module = module->next)
         text_add(&hashed, module->file, strlen(module->file) + 1);
-    XXH128_hash_t hash = XXH3_128bits(hashed.data, hashed.len);
-    text_put(&p, "const TfyProgram tfyg_program = {");
+    return XXH3_128bits(hashed.data, hashed.len);
+}
+
+/* Writes the arrays that the program refers to, and its members for them. */
+static void put_arrays(Emit *e, Text *p)
+{
+    uint32_t count, main = main_workflow(e, &count);
+    const uint32_t points = e->machine->point_count;
+    const char *items = list_workflows(e, false, &count);
+    put_array(e, p, "TfyWorkflow", "workflows", "workflow_count", items, count);
+    text_format(p, main == UINT32_MAX ? "    .main = UINT32_MAX,\n" : "    .main = %u,\n", main);
+    items = list_workflows(e, true, &count);
+    put_array(e, p, "TfyWorkflow", "tests", "test_count", items, count);
+    items = list_tools(e, &count);
+    put_array(e, p, "TfyTool", "tools", "tool_count", items, count);
+    put_array(e, p, "TfyPoint", "points", "point_count", list_points(e), points);
+    items = list_routines(e, &count);
+    put_array(e, p, "TfyWorkflow", "routines", "routine_count", items, count);
+    put_array(e, p, "TfySite", "sites", NULL, list_sites(e), points);
+    items = list_errors(e, &count);
+    put_array(e, p, "TfyType", "errors", "error_count", items, count);
+}
+
+void emit_program(Emit *e)
+{
+    Text source = all_sources(e), p = {.arena = e->arena};
+    const char *slash = strrchr(e->options->source_name, '/'), *file = slash ? slash + 1 : e->options->source_name;
+    const char *layout = emit_layout(e->machine, file);
+    XXH128_hash_t hash = hash_program(e, &source, file);
+    ctext_raw(&e->c, "\n");
+    emit_text(e, "tfyg_source", source.data, source.len);
+    emit_text(e, "tfyg_layout", layout, strlen(layout));
+    text_put(&p, "const TfyProgram tfyg_program = {\n    .name = ");
     text_quote_c(&p, file, strlen(file));
-    text_format(&p, ", tfyg_source, tfyg_layout, {0x%016" PRIx64 ", 0x%016" PRIx64 "}, \"%s\",", (uint64_t)hash.high64,
-                (uint64_t)hash.low64, TFY_VERSION);
+    text_format(&p, ",\n    .source = tfyg_source,\n    .layout = tfyg_layout,\n    .hash = {0x%016" PRIx64 ", ",
+                (uint64_t)hash.high64);
+    text_format(&p, "0x%016" PRIx64 "},\n    .tfyc = \"%s\",\n", (uint64_t)hash.low64, TFY_VERSION);
+    put_arrays(e, &p);
+    const uint32_t modules = emit_modules(e);
+    if (modules) text_format(&p, "    .modules = tfyg_modules, .module_count = %u,\n", modules);
+    const char *performers = emit_performers(e);
+    if (performers) text_format(&p, "    .performers = %s,\n", performers);
+    if (e->machine->debug) text_put(&p, "    .debug = true,\n");
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");
-    ctext_line(&e->c, 1, "%s", p.data);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %u, %s, %s, %u,", workflow_list, workflows, tool_list, tools,
-               point_list, e->machine->point_count,
-               main == UINT32_MAX ? "UINT32_MAX" : arena_printf(e->arena, "%u", main), module_list, modules);
-    ctext_line(&e->c, 1, "    %s, %u, %s, %u, %s, %s, %u, %s, %s};", test_list, tests, routine_list, routines,
-               site_list, error_list, errors, performers, e->machine->debug ? "true" : "false");
+    text_put(&p, "};\n");
+    ctext_raw(&e->c, p.data);
     if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }
