@@ -1075,6 +1075,10 @@ int tfy_resume_all(TfyLoop *loop, char *error_text); /* every unfinished run of 
 /* Until every run ended, or only people and signals can move what is left: 0. TFY_E_DEADLOCK: not even they can, tfy_deadlock says why. Else
  * another TFY_E_…. */
 int tfy_run(TfyLoop *loop);
+/* Asks the loop to stop, from any thread's signal handler too. Nothing starts any more; tools under way have grace_ms to finish, and their results
+ * are recorded; then tfy_run returns TFY_E_STATE, as tfy_step does, which answers 1 until then. What is left is closed by tfy_close and can be
+ * resumed. Sleeps, questions and signals are not waited for. Asked a second time, it stops at once. */
+void tfy_drain(TfyLoop *loop, int64_t grace_ms);
 /* Who waits for whom in the runs whose tasks can only wait for each other, one task a line with its workflow and source line, and a circle
  * if there is one; NULL: there is no such run. Owned by the loop until the next call or tfy_close. */
 const char *tfy_deadlock(TfyLoop *loop);

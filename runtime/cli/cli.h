@@ -43,6 +43,7 @@ typedef enum TfyOption {
     OPT_SECRETS,
     OPT_ROOT,
     OPT_WAIT,
+    OPT_GRACE,
     OPT_POLICY,
     OPT_MAX_TASKS,
     OPT_MAX_MEMORY,

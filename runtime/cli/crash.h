@@ -61,6 +61,8 @@ typedef struct Kill {
     bool in_line;              /* commits on the loop's own thread */
     int count;                 /* the n-th */
     long long after_us;        /* not 0: from outside, so long after the start */
+    int signal;                /* … by this one, which drains; 0: SIGKILL */
+    const char *mouth;         /* what stdout is: "closed", "full"; NULL: a file */
 } Kill;
 
 /* A record in doubt: the newest record of its task is InDoubt. */
@@ -87,7 +89,9 @@ typedef struct Command {
     bool in_line;      /* TFY_TEST_INLINE=1 */
     bool rehearsed;    /* TFY_TEST_REHEARSE: dir */
     bool traced;       /* a tracer is in the way: leak checks are off */
-    long long kill_us; /* not 0: SIGKILL so long after the start */
+    long long kill_us; /* not 0: killed so long after the start, */
+    int signal;        /* … by this signal; 0: SIGKILL */
+    const char *mouth; /* Kill's */
     const char *out;   /* file in dir to append stdout to */
     const char *err;   /* the same for stderr */
 } Command;

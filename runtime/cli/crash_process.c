@@ -82,6 +82,8 @@ static void prepare(const Command *command, const char *dir)
 {
     redirect("/dev", "null", O_RDONLY, 0);
     redirect(dir, command->out, O_WRONLY | O_CREAT | O_APPEND, 1);
+    if (command->mouth) redirect("/dev", "full", O_WRONLY, 1);
+    if (command->mouth && strcmp(command->mouth, "closed") == 0) close(1);
     redirect(dir, command->err, O_WRONLY | O_CREAT | O_APPEND, 2);
     if (chdir(dir) < 0 || chdir("root") < 0) _exit(127);
     unsetenv("TFY_TEST_KILL");
@@ -95,12 +97,12 @@ static void prepare(const Command *command, const char *dir)
 }
 
 /* Waits for one process through a descriptor of it, since a timeout is needed. */
-static int await(pid_t pid, long long kill_us)
+static int await(pid_t pid, long long kill_us, int signal)
 {
     int status, fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd end = {.fd = fd, .events = POLLIN};
     const struct timespec moment = {.tv_sec = kill_us / 1000000, .tv_nsec = kill_us % 1000000 * 1000};
-    if (kill_us && fd >= 0 && ppoll(&end, 1, &moment, NULL) == 0) kill(pid, SIGKILL);
+    if (kill_us && fd >= 0 && ppoll(&end, 1, &moment, NULL) == 0) kill(pid, signal ? signal : SIGKILL);
     while (fd >= 0 && poll(&end, 1, COMMAND_MS) < 0 && errno == EINTR) continue;
     const bool late = fd >= 0 && !(end.revents & POLLIN);
     if (late) kill(pid, SIGKILL);
@@ -120,7 +122,7 @@ int crash_command_run(const Command *command, const char *dir)
         execvp(command->words[0], (char *const *)command->words);
         _exit(127);
     }
-    return await(pid, command->kill_us);
+    return await(pid, command->kill_us, command->signal);
 }
 
 /* The children of this process, as the kernel lists them. */

@@ -9,7 +9,13 @@
 
 #include "cli/crash.h"
 
-enum { PROCESSES_MAX = 30, STATUS_KILLED = 128 + 9, LEDGER_LINE = 4096 };
+enum {
+    PROCESSES_MAX = 30,
+    STATUS_KILLED = 128 + 9,
+    STATUS_TERMINATED = 128 + 15,
+    STATUS_DRAINED = 130,
+    LEDGER_LINE = 4096
+};
 
 /* A trial under way. */
 typedef struct Trial {
@@ -18,6 +24,7 @@ typedef struct Trial {
     char db[PATH_BYTES + 16];
     const char *id;
     unsigned processes; /* begun so far */
+    unsigned harsh;     /* of them, those that were killed, or could not print */
     const char *spoil;  /* where the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
     FILE *out;          /* where what is wrong is said */
     bool bad;           /* something was wrong, and has been said */
@@ -113,12 +120,15 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     } else if (kill && kill->kind) {
         command.kill = point = crash_text("%s:%s/counts", kill->kind, trial->dir);
     }
+    if (kill) command.signal = kill->signal;
+    if (kill) command.mouth = kill->mouth;
     crash_command_add(&command, the->program);
     crash_command_add(&command, verb);
     if (strcmp(verb, "resume") == 0) crash_command_add(&command, "last");
     crash_command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
     trial->processes++;
     const int status = crash_command_run(&command, trial->dir);
+    trial->harsh += status == STATUS_KILLED || command.mouth;
     free(point);
     return status;
 }
@@ -216,16 +226,30 @@ static bool never_began(Trial *trial)
     return true;
 }
 
+static bool was_stopped(int status)
+{
+    return status == STATUS_KILLED || status == STATUS_TERMINATED || status == STATUS_DRAINED;
+}
+
+/* A tool under way at a signal has the time to finish here. */
+static void check_doubt(Trial *trial)
+{
+    Doubt doubt;
+    if (trial->harsh || !crash_history_doubt(trial->db, &doubt)) return;
+    complain(trial, "nobody was killed, and yet a step is in doubt:", NULL, doubt.key);
+}
+
 /* Takes the run up until it has ended; its last status. */
 static int finish(Trial *trial, int status, const Kill *second)
 {
     while (!trial->bad && trial->processes < PROCESSES_MAX) {
-        if (status == STATUS_KILLED && never_began(trial)) {
+        if (was_stopped(status) && never_began(trial)) {
             status = launch(trial, "run", NULL);
-        } else if (status == STATUS_KILLED) {
+        } else if (was_stopped(status)) {
             status = launch(trial, "resume", second);
             second = NULL;
         } else if (status == HELD) {
+            check_doubt(trial);
             if (!resolve(trial)) break;
             while (crash_history_doubt(trial->db, &(Doubt){0}) && resolve(trial)) continue;
             status = launch(trial, "resume", NULL);
@@ -332,6 +356,23 @@ static void check_printed(Trial *trial, const Outcome *outcome, const char *prin
     free(out);
 }
 
+static int lines_of(const char *text)
+{
+    int count = 0;
+    for (; *text; text++) count += *text == '\n';
+    return count;
+}
+
+/* Processes that stopped in order have printed all that they recorded. */
+static void check_complete(Trial *trial, const Outcome *outcome, const char *printed)
+{
+    if (trial->harsh || trial->bad) return;
+    char *out = crash_file_text(trial->dir, "out");
+    if (lines_of(out) - (printed != NULL) != lines_of(outcome->output))
+        complain_texts(trial, "nobody was killed, and yet a line is missing:", outcome->output, out);
+    free(out);
+}
+
 /* What was printed, whatever the order of tasks. */
 static char *normal_output(const Outcome *outcome)
 {
@@ -376,6 +417,7 @@ static void check(Trial *trial, const Outcome *reference, int status)
     }
     compare(trial, reference, &outcome);
     check_printed(trial, &outcome, reference->printed);
+    check_complete(trial, &outcome, reference->printed);
     check_replay(trial);
     check_export(trial);
     check_twice(trial);
@@ -439,9 +481,10 @@ Verdict crash_trial_run(const Case *the, const Outcome *reference, const char *i
     Trial trial;
     begin(&trial, the, id, out);
     int status = launch(&trial, "run", first);
-    const bool reached = status == STATUS_KILLED;
+    const bool reached = was_stopped(status);
     if (reached) status = finish(&trial, status, second);
-    if (!trial.bad && !trial.unknown && (reached || status != reference->status)) check(&trial, reference, status);
+    const int alone = first->mouth ? status : reference->status; /* who cannot print ends otherwise */
+    if (!trial.bad && !trial.unknown && (reached || status != alone)) check(&trial, reference, status);
     if (!crash_processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
     end(&trial);
     return trial.bad ? FAILED : trial.unknown ? UNKNOWN : reached ? PASSED : UNREACHED;

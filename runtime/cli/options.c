@@ -26,6 +26,8 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_SECRETS] = {"secrets", "FILE",
                      "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)"},
     [OPT_ROOT] = {"root", "DIR", "the working root of files, commits and tools (else the current directory)"},
+    [OPT_GRACE] = {"grace", "DURATION",
+                   "how long tools under way may take to finish after a signal (else 10s; 0s: not at all)"},
     [OPT_WAIT] = {"wait", NULL, "stay until people have answered, instead of ending with status 75"},
     [OPT_POLICY] = {"policy", "fifo|priority|deps", "who of the tasks that are ready runs next"},
     [OPT_MAX_TASKS] = {"max-tasks", "N", "tasks alive at once in this process; a further one fails"},
@@ -81,7 +83,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
 #define RUNNING                                                                                                        \
     (BIT(OPT_DB) | BIT(OPT_YES) | BIT(OPT_EVENTS) | BIT(OPT_LLM) | BIT(OPT_SECRETS) | BIT(OPT_ROOT) | BIT(OPT_WAIT) |  \
      BIT(OPT_LOG_FORMAT) | BIT(OPT_LOG_LEVEL) | BIT(OPT_MAX_TASKS) | BIT(OPT_MAX_MEMORY) | BIT(OPT_MAX_QUEUE) |        \
-     BIT(OPT_POLICY))
+     BIT(OPT_POLICY) | BIT(OPT_GRACE))
 #define REQUESTING (BIT(OPT_DB) | BIT(OPT_TIMEOUT))
 #define ANSWERING  (REQUESTING | BIT(OPT_TASK) | BIT(OPT_STEP))
 

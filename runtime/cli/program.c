@@ -14,13 +14,14 @@
 #include "core/rehearse.h"
 #include "core/world.h"
 #include "tfy.h"
+#include "value/json.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Everything that one invocation holds open. */
@@ -38,33 +39,37 @@ typedef struct Session {
 
 /* ---- signals ---- */
 
+#define GRACE_MS         10000
+#define SIGNALS_APART_MS 200 /* signals that come closer together are one */
+
 /* What a signal handler reaches; a handler has no argument of its own. */
 static TfyLoop *volatile signalled_loop;
-static volatile int signalled_fd = -1;
+static volatile int64_t signalled_ms, signalled_grace_ms; /* when the first signal came, 0: none; what it was given */
 
-static void on_signal(int signal_number)
+static void on_signal(int number)
 {
-    int reason = errno;
-    (void)signal_number;
-    if (signalled_loop) tfy__interrupt(signalled_loop);
-    if (signalled_fd >= 0) (void)!write(signalled_fd, &(uint64_t){1}, sizeof(uint64_t));
+    const int reason = errno;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (!signalled_ms) {
+        signalled_ms = now_ms;
+        if (signalled_loop) tfy_drain(signalled_loop, signalled_grace_ms);
+    } else if (number != SIGHUP && now_ms - signalled_ms >= SIGNALS_APART_MS) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
     errno = reason;
 }
 
-static void on_wakeup(void *arg, uint32_t events)
-{
-    (void)arg;
-    (void)events;
-}
-
-/* The first signal stops in order; a second one finds the default action and ends the process at once, which loses nothing durable. The
- * descriptor wakes a loop that went to sleep between looking and the signal. */
-static void catch_signals(TfyLoop *loop)
+/* The first signal stops in order. A second one ends the process at once, by its default action, which loses nothing durable; but not one
+ * that comes with the first (timeout(1) sends two), nor a hangup: a terminal that is closed sends several, and systemd one behind SIGTERM. */
+static void catch_signals(TfyLoop *loop, int64_t grace_ms)
 {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    signalled_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (signalled_fd >= 0) tfy__watch_add(loop, signalled_fd, TFY_FD_READ, on_wakeup, NULL);
+    struct sigaction action = {.sa_handler = on_signal};
+    signalled_ms = 0;
+    signalled_grace_ms = grace_ms;
     signalled_loop = loop;
     for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
         struct sigaction old;
@@ -75,8 +80,6 @@ static void catch_signals(TfyLoop *loop)
 static void release_signals(void)
 {
     signalled_loop = NULL;
-    if (signalled_fd >= 0) close(signalled_fd);
-    signalled_fd = -1;
 }
 
 /* ---- opening and closing ---- */
@@ -84,6 +87,13 @@ static void release_signals(void)
 static void print_notice(void *state, const char *text)
 {
     tfy__say("%s", text);
+}
+
+static void print_drain(void *state, const char *calls, int64_t grace_ms)
+{
+    (void)state;
+    tfy__say("interrupted; waiting up to %g s for %s to finish; a second signal ends it at once",
+             (double)grace_ms / 1000, calls);
 }
 
 static void print_event(void *state, const char *json, size_t len)
@@ -121,6 +131,17 @@ static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool
     }
     *out = (uint64_t)number << shift;
     return true;
+}
+
+/* False after a message. */
+static bool read_grace(const TfyArgs *args, int64_t *ms)
+{
+    const char *text = args->option[OPT_GRACE];
+    *ms = GRACE_MS;
+    if (!text || (tfy__read_duration(text, strlen(text), ms) && *ms >= 0)) return true;
+    if (strcmp(text, "0") == 0) return *ms = 0, true;
+    tfy__say("--grace takes a time such as 10s or 2m, not '%s'", text);
+    return false;
 }
 
 static bool read_limits(const TfyArgs *args, TfyOptions *options)
@@ -167,7 +188,8 @@ static int open_session(Session *session)
         .log_level = log_level && *log_level ? log_level : NULL,
         .quiet = !session->stdout_open,
     };
-    if (!read_limits(args, &options)) return EXIT_USAGE;
+    int64_t grace_ms;
+    if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
     int code = tfy_open(&session->loop, session->program, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
@@ -180,7 +202,8 @@ static int open_session(Session *session)
     tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
     session->asker = tfy__ask_start(session->loop, terminal, session->command);
-    catch_signals(session->loop);
+    tfy__on_drain(session->loop, print_drain, NULL);
+    catch_signals(session->loop, grace_ms);
     return EXIT_DONE;
 }
 
@@ -280,6 +303,14 @@ static int report_run(Session *session, int64_t tid, const char *run)
     }
 }
 
+static int report_interrupted(Session *session, const char *run)
+{
+    char *calls = tfy__under_way(session->loop);
+    if (calls) tfy__say("%s did not finish in time and is ended", calls);
+    free(calls);
+    return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
+}
+
 /* Why the loop stopped before its runs had ended. */
 static int report_stop(Session *session, int code, const char *run)
 {
@@ -291,8 +322,7 @@ static int report_stop(Session *session, int code, const char *run)
         why = error;
     }
     switch (code) {
-    case TFY_E_STATE:
-        return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
+    case TFY_E_STATE: return report_interrupted(session, run);
     case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; go on with: %s resume %s", why, session->command, run);
     case TFY_E_DEADLOCK: return report_deadlock(session, run);
     default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);

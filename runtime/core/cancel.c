@@ -281,7 +281,7 @@ static void scope_expired(void *arg)
 {
     Cold *cold = arg;
     TfyTask *task = cold->task;
-    uint32_t scope = expired_scope(cold);
+    uint32_t scope = cold->run->loop->draining ? 0 : expired_scope(cold);
     if (!scope) return;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "{\"scope\":%u,\"passages\":%u}", scope, task->passages);

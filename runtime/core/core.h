@@ -713,7 +713,13 @@ struct TfyLoop {
     TfyBuffer family_payload; /* the same, of a spawn or a task's end */
 
     int failure;                       /* TFY_E_…: sticky; the loop does nothing any more */
-    volatile sig_atomic_t interrupted; /* set by a signal handler */
+    volatile sig_atomic_t interrupted; /* how often tfy_drain was called, 2 at most: set by a signal handler */
+    volatile int64_t grace_ms;         /* … and what it was told the first time */
+    volatile int wake_fd;              /* an eventfd that ends the loop's sleep; -1: it has not slept yet */
+    bool draining;                     /* nothing starts any more */
+    int64_t drain_until_ns;
+    void (*on_drain)(void *state, const char *calls, int64_t grace_ms); /* NULL: nobody listens */
+    void *drain_state;
     bool shutdown_written;
     uint64_t events;                /* sequence number of the last activity event */
     TfyPal *pal;                    /* live events for subscribers; NULL: nobody can subscribe */
@@ -1050,6 +1056,11 @@ void tfy__park_resumed(Run *run);       /* it is in memory again: its row has to
 /* Brings a parked run back, by its name or one of its tasks. False: there is none. */
 bool tfy__park_reach(TfyLoop *loop, const char *name);
 bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
+
+/* drain.c */
+bool tfy__wake_open(TfyLoop *loop);     /* wake_fd is there */
+bool tfy__drain_goes_on(TfyLoop *loop); /* begins one, or looks whether something is still waited for */
+bool tfy__drain_lets_start(const Pending *pending);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

@@ -298,7 +298,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
     choose_performers(loop);
     loop->watch_free = NO_INDEX;
-    loop->root_fd = -1;
+    loop->root_fd = loop->wake_fd = -1;
     return loop;
 }
 
@@ -499,9 +499,11 @@ static bool all_durable(const TfyLoop *loop)
 
 static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
-    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. */
-    if (!block || (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first) return 0;
+    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a drain. */
+    const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first;
+    if (!block || (busy && !loop->draining)) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
+    if (loop->draining && loop->drain_until_ns < next_ns) next_ns = loop->drain_until_ns;
     if (loop->park_first && loop->park_first->park_look_ns < next_ns) next_ns = loop->park_first->park_look_ns;
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
@@ -523,7 +525,9 @@ static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];
     int64_t timeout_ns = poll_timeout(loop, block);
-    if (!timeout_ns && !loop->watch_count) return 0;
+    if (timeout_ns) tfy__wake_open(loop);
+    if (loop->interrupted && !loop->draining) timeout_ns = 0; /* asked before there was anything to wake it with */
+    if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
     for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
@@ -540,19 +544,19 @@ static int turn(TfyLoop *loop, bool block)
     tfy__loop_clock(loop);
     int64_t durable = tfy__log_durable(loop->log);
     wake_durable(loop);
-    while (!loop->failure && tfy__step_work(loop)) happened++;
+    while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
     if (tfy__loop_starved(loop)) return happened;
     /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could wait for an event that
      * the first has consumed; and none at all when the disk was faster. */
-    if (block && !ready(loop)) tfy__log_flush(loop->log);
+    if (block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
     happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
-    bool paused = tfy__log_full(loop->log);
+    bool paused = tfy__log_full(loop->log) || loop->draining;
     uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
     if (count > SCHED_TASKS) count = SCHED_TASKS;
     happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
-    if (in_use > loop->memory_watch || (limit && in_use < limit)) tfy__memory_look(loop);
+    if (!loop->draining && (in_use > loop->memory_watch || (limit && in_use < limit))) tfy__memory_look(loop);
     if (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
     if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
     if (tfy__loop_starved(loop)) return happened;
@@ -582,12 +586,22 @@ static int write_shutdown(TfyLoop *loop)
     return code;
 }
 
+/* One turn of a drain, or its end: TFY_E_STATE, or what went wrong. */
+static int drain(TfyLoop *loop, bool block)
+{
+    if (tfy__drain_goes_on(loop)) return turn(loop, block);
+    if (loop->failure) return loop->failure;
+    int code = write_shutdown(loop);
+    return code < 0 ? code : TFY_E_STATE;
+}
+
 int tfy_run(TfyLoop *loop)
 {
     while (!loop->failure) {
         if (loop->interrupted) {
-            int code = write_shutdown(loop);
-            return code < 0 ? code : TFY_E_STATE;
+            int code = drain(loop, true);
+            if (code < 0) return code;
+            continue;
         }
         if (idle(loop)) {
             bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
@@ -609,6 +623,10 @@ int tfy_run(TfyLoop *loop)
 int tfy_step(TfyLoop *loop)
 {
     if (loop->failure) return loop->failure;
+    if (loop->interrupted) {
+        int code = drain(loop, false);
+        return code < 0 ? code : 1;
+    }
     int happened = turn(loop, false);
     if (loop->failure) return loop->failure;
     return happened > 0 || !idle(loop);
@@ -630,11 +648,6 @@ void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), 
 {
     loop->on_notice = tell;
     loop->notice_state = state;
-}
-
-void tfy__interrupt(TfyLoop *loop)
-{
-    loop->interrupted = 1;
 }
 
 /* ---- looking ---- */
@@ -829,6 +842,7 @@ int tfy_close(TfyLoop *loop)
     tfy__policy_close(loop);
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);
+    if (loop->wake_fd >= 0) close(loop->wake_fd);
     free(loop->watches);
     if (loop->heap.temps || loop->cells) tfy__heap_deinit(&loop->heap);
     tfy__tasks_deinit(loop);

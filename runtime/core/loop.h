@@ -46,8 +46,10 @@ int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
 /* Lets performers get ready before their first call: 0, or a negative code with a sentence (a recorded session that cannot be read). */
 int tfy__loop_prepare(TfyLoop *loop, char *error_text);
 
-/* Asks the loop to stop at the next turn: writes ShutdownMarker, syncs, and tfy_run returns TFY_E_STATE. Safe in a signal handler. */
-void tfy__interrupt(TfyLoop *loop);
+/* Who is told, once, what a drain (tfy_drain) waits for: "pay (task 1), ship (task 1.2)". */
+void tfy__on_drain(TfyLoop *loop, void (*tell)(void *state, const char *calls, int64_t grace_ms), void *state);
+/* The same of calls that have not finished; malloc'ed, NULL: there are none. */
+char *tfy__under_way(TfyLoop *loop);
 
 /* Why tfy_run returned with work left: the number of tasks that wait for people or signals, and a sentence for each (malloc'ed, with the command to type). */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals,

@@ -250,15 +250,15 @@ static bool reach(TfyLoop *loop, const TfyLogRun *run)
 bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
 {
     TfyLogRun run;
-    return loop->log && tfy__log_sync(loop->log) >= 0 && tfy__log_run_of(loop->log, tid, &run) >= 0 &&
-           reach(loop, &run);
+    return loop->log && !loop->draining && tfy__log_sync(loop->log) >= 0 &&
+           tfy__log_run_of(loop->log, tid, &run) >= 0 && reach(loop, &run);
 }
 
 bool tfy__park_reach(TfyLoop *loop, const char *name)
 {
     TfyHistory *history;
     char text[TFY_ERROR_TEXT];
-    if (!loop->log || tfy__log_sync(loop->log) < 0) return false;
+    if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
     const TfyLogRun run = history->run;
     bool ours = strcmp(history->program_source, loop->program->source) == 0;

@@ -51,6 +51,7 @@ extern const Inner tfy__inner_join, tfy__inner_group, tfy__inner_send, tfy__inne
 bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload);
 
 /* step_live.c */
+bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobody outside learns anything */
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
 void tfy__step_go_live(Pending *pending);                          /* STAGE_OUTCOME with nothing recorded */
 /* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what was told then. */

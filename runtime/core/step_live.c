@@ -28,6 +28,7 @@ void tfy__step_timer_fired(void *arg)
 {
     Pending *pending = arg;
     pending->timer = 0;
+    if (pending->call.loop->draining && !pending->in_call) return;
     if (pending->stage == STAGE_BACKOFF) {
         pending->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
         tfy__step_advance(pending);
@@ -50,7 +51,10 @@ void tfy__step_timer_fired(void *arg)
         return;
     }
     tfy__step_raise_timeout(pending);
-    tfy__step_advance(pending);
+    if (pending->call.loop->draining)
+        tfy__step_queue(pending);
+    else
+        tfy__step_advance(pending);
 }
 
 /* Arms the step's timer for its wall-clock due time. */
@@ -188,6 +192,7 @@ void tfy__step_synced(TfyLoop *loop)
         if (!loop->sync_first) loop->sync_last = NULL;
         pending->in_sync = false;
         if (!tfy__step_dequeued(pending)) continue;
+        if (loop->draining && !tfy__drain_lets_start(pending)) continue;
         if (is_question(pending->call.tool))
             tfy__person_ask(pending);
         else
@@ -195,8 +200,8 @@ void tfy__step_synced(TfyLoop *loop)
     }
 }
 
-/* It only takes what has come: nobody outside learns anything, so it need not wait for the disk. */
-static bool only_takes(const TfyTool *tool)
+/* So it need not wait for the disk, nor a process that stops for it. */
+bool tfy__step_only_takes(const TfyTool *tool)
 {
     switch (tool->family) {
     case TFY_F_ACCEPT:
@@ -269,7 +274,7 @@ void tfy__step_go_live(Pending *pending)
         tfy__step_arm(pending);
         tfy__step_inner(pending)->live(pending);
         if (cold->pending == pending) tell_idle(pending);
-    } else if (only_takes(tool)) {
+    } else if (tfy__step_only_takes(tool)) {
         start_call(pending);
     } else if (pending->from_history && !is_question(tool)) {
         pending->stage = STAGE_DOUBT;

@@ -4,11 +4,12 @@
  *                 [--call-killer K] [--every N] [--dense] [--random N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
  *
  * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), double (a second kill while the run is
- * taken up); with call_killer.c also call (system calls, before they begin and when they are done) and resume (those of a process that takes
+ * taken up), drain (SIGTERM, SIGINT or SIGHUP at some moment, and in the resume again), mouth (stdout is closed or full in the process that is killed); with call_killer.c also call (system calls, before they begin and when they are done) and resume (those of a process that takes
  * the run up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard splits the
  * places between processes. The last line says how many trials passed and failed. */
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,8 @@ static void note(const Work *work, const char *id, Verdict verdict)
 
 static Verdict attempt(Work *work, const Kill *first, const Kill *second)
 {
-    char *id = crash_text("%s%s:%d", first->in_line ? "inline:" : "", first->kind, first->count);
+    char *id = crash_text("%s%s%s%s:%d", first->in_line ? "inline:" : "", first->mouth ? first->mouth : "",
+                          first->mouth ? ":" : "", first->kind, first->count);
     if (second) {
         char *both = crash_text("%s+%s:%d", id, second->kind, second->count);
         free(id);
@@ -169,6 +171,33 @@ static void moments(Work *work)
     }
 }
 
+/* Signals that drain, the one after the other: no step may be in doubt, and no line missing. */
+static void drains(Work *work)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    const int places = work->dense ? 60 : 12 / work->every + 4;
+    const long long span_us = work->reference.us;
+    for (int i = 1; i <= places; i++) {
+        if (work->place++ % work->shards != work->shard) continue;
+        const Kill one = {.kind = "drain", .count = i, .after_us = span_us * i / places + 1, .signal = signals[i % 3]},
+                   two = {.kind = "drain",
+                          .count = i,
+                          .after_us = (long long)i * 6101 * 103 % span_us + 1,
+                          .signal = signals[(i + 1) % 3]};
+        attempt(work, &one, &two);
+    }
+}
+
+/* A process that cannot print is killed: what it did is in the log all the same. */
+static void mouths(Work *work)
+{
+    for (int i = 0, count = 1; count < COUNT_MAX; i++, count += 7 * work->every) {
+        const char *const mouth = i % 2 ? "full" : "closed";
+        if (work->place++ % work->shards != work->shard) continue;
+        if (attempt(work, &(Kill){.kind = "after", .count = count, .mouth = mouth}, NULL) == UNREACHED) return;
+    }
+}
+
 static bool wanted(const Work *work, const char *kind)
 {
     return !work->kinds || strstr(work->kinds, kind);
@@ -188,6 +217,8 @@ static void go_through(Work *work)
         doubles(work, "point", "after");
     }
     moments(work);
+    if (wanted(work, "drain")) drains(work);
+    if (wanted(work, "mouth")) mouths(work);
     if (work->call_killer && wanted(work, "call")) calls(work, NULL, COUNT_MAX);
     if (work->call_killer && wanted(work, "resume")) calls_of_resume(work);
 }
