@@ -190,10 +190,32 @@ static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
     free(text);
 }
 
+/* On a terminal too: what became of it has to be looked up elsewhere, so nobody is held up at a prompt. */
+static void print_doubt(const TfyAsker *asker, const TfyQuestion *asked)
+{
+    const bool root = strcmp(asked->task, "1") == 0;
+    TfyBuffer text = {0}, command = {0};
+    tfy__buffer_printf(&text, "%s, line %u%s%s: step %lld (%s) may have happened %s; say which", asked->workflow,
+                       asked->line, asked->file ? " of " : "", asked->file ? asked->file : "", (long long)asked->step,
+                       asked->question, asked->details);
+    tfy__buffer_printf(&command, "  %s resolve %s %lld%s%s %s", asker->command, asked->run, (long long)asked->step,
+                       root ? "" : " --task ", root ? "" : asked->task, asked->answers);
+    if (!text.failed && !command.failed && tfy__says_json())
+        tfy__say("%s:%s", text.data, command.data + 1);
+    else if (!text.failed && !command.failed)
+        fprintf(stderr, "%s%s:\n%s\n", tfy__ask_open(asker) ? "\n" : "", text.data, command.data);
+    tfy__buffer_free(&text);
+    tfy__buffer_free(&command);
+}
+
 static void on_question(void *state, const TfyQuestion *asked)
 {
     TfyAsker *asker = state;
-    if (asker->terminal && asker->watch >= 0) {
+    if (asked->doubt) {
+        print_doubt(asker, asked);
+        asker->told++;
+        if (tfy__ask_open(asker)) show(asker);
+    } else if (asker->terminal && asker->watch >= 0) {
         enqueue(asker, asked);
     } else {
         print_question(asker, asked);

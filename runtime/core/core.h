@@ -601,6 +601,7 @@ typedef struct Outgoing {
         OUT_STDERR,
         OUT_EVENT,
         OUT_LET_GO, /* text is a run's uuid, arg a handle */
+        OUT_DOUBT,  /* people are told of a step in doubt; arg is its task's tid */
         OUT_NUDGE   /* subscribers may be told what waited for the lsn */
     } to;
     int64_t arg;
@@ -969,7 +970,9 @@ void tfy__person_ask(Pending *pending);                   /* approve: question i
 Run *tfy__run_named(TfyLoop *loop, const char *name);     /* a run of this loop, as people name it; NULL: none */
 int tfy__arrive_refused(TfyLoop *loop, char *error_text); /* the loop has stopped: nothing can be recorded any more */
 bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void tfy__person_in_doubt(Pending *pending);     /* nobody but a person knows whether a once step was done */
+void tfy__person_in_doubt(Pending *pending); /* nobody but a person knows whether a once step was done */
+void tfy__person_tell_doubt(TfyLoop *loop,
+                            int64_t tid);        /* the task's step is in doubt, unless it was resolved meanwhile */
 void tfy__person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
 bool tfy__probe_start(Pending *pending);         /* turns the call into its probe's; false: it could not */
 void tfy__probe_done(Pending *pending, TfyValue answer);

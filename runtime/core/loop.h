@@ -68,6 +68,7 @@ typedef struct TfyQuestion {
     const char *details; /* or NULL */
     const char *answers; /* "yes, no", the enum's cases, or "any text" */
     bool free_text;      /* any text answers it */
+    bool doubt; /* `question` is a once tool that may have been done, and answers are resolutions of that step */
 } TfyQuestion;
 
 /* Who is told of questions (a terminal prompt, a printed command). Not called for those that approve_all answers. */

@@ -193,9 +193,32 @@ void tfy__person_in_doubt(Pending *pending)
     }
     set_state(call->task, TFY_TASK_WAITING_APPROVAL);
     pending->asking = true;
-    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: resolve it",
-                  (long long)call->step, call->tool->name);
-    (void)loop;
+    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: tfy resolve %s %lld --task %s",
+                  (long long)call->step, call->tool->name, pending->cold->run->uuid, (long long)call->step,
+                  pending->cold->log.path);
+    tfy__out_push(loop, OUT_DOUBT, tfy__out_lsn(loop), "", 0);
+    if (loop->out_last) loop->out_last->arg = pending->cold->log.tid;
+}
+
+void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = tfy__task_by_tid(loop, tid);
+    const Pending *pending = cold ? cold->pending : NULL;
+    if (!loop->on_question || !pending || pending->stage != STAGE_DOUBT || !pending->asking) return;
+    const TfyCall *call = &pending->call;
+    uint32_t line = call->site->point->line;
+    const char *file = tfy__line_file(loop->program, &line);
+    const TfyQuestion asked = {.run = cold->run->uuid,
+                               .task = cold->log.path,
+                               .step = call->step,
+                               .workflow = frame_at(call->task, call->task->top)->workflow->name,
+                               .file = file,
+                               .line = line,
+                               .question = call->tool->name,
+                               .details = pending->failure ? "though it failed" : "before the process ended",
+                               .answers = "--done JSON|--retry|--fail",
+                               .doubt = true};
+    loop->on_question(loop->question_state, &asked);
 }
 
 void tfy__person_raise_failed(Pending *pending)

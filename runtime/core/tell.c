@@ -110,6 +110,7 @@ static void out_one(TfyLoop *loop, Outgoing *out)
         break;
     case OUT_EVENT: publish(loop, out); break;
     case OUT_LET_GO: let_go(loop, out->text, out->arg, true); break;
+    case OUT_DOUBT: tfy__person_tell_doubt(loop, out->arg); break;
     case OUT_NUDGE: break;
     }
 }

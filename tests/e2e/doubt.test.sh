@@ -203,3 +203,43 @@ run tfy resume last
 check "... then the finally runs to its end" printed "cleaned with by hand"
 run tfy replay last
 check "... and it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
+
+# Beside a task that sleeps, a step in doubt is told at once, and again by every resume.
+cat >beside.tfy <<'END'
+tool act() -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep 5; echo result"]
+
+workflow naps() {
+    yield sleep(1h)
+}
+
+workflow child() -> string {
+    let said = yield act()
+    return said.trim()
+}
+
+workflow main() -> string {
+    let t = spawn naps()
+    let c = spawn child()
+    let said = yield join(c)
+    kill(t)
+    return said
+}
+END
+rm -rf .tfy ledger
+start tfy run beside.tfy
+within 20 grep -q begun ledger
+kill -KILL "$pid"
+finish
+for resume in first second; do
+    start tfy resume last --events
+    check "$resume resume: it is told while others sleep" within 20 grep -q "^child, line 8: step 1 (act) may have happened" err
+    check "... with what to type" grep -q "^  tfy resolve [0-9a-f-]* 1 --task 1.2 --done JSON|--retry|--fail" err
+    check "... once" [ "$(grep -c "^child, line 8" err)" = 1 ]
+    check "... and as a live event" within 20 grep -q '"stage":"AwaitingUserApproval","message":"step 1 (act) may have happened: tfy resolve' err
+    check "inspect shows it" sh -c 'tfy inspect last | grep -q "resolve .* --retry"'
+    [ $resume = second ] || kill -TERM "$pid"
+    [ $resume = second ] || finish
+done
+check "it is answered to the live process" tfy resolve last 1 --task 1.2 --done '"by hand"'
+finish
+check "... which goes on" printed '"by hand"'
