@@ -1,6 +1,6 @@
 /* buffer.c: see buffer.h. */
 #include "buffer.h"
-#include "sys_memory.h"
+#include "grow.h"
 #include "utf8.h"
 
 #include <stdarg.h>
@@ -8,27 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMATTED 64 /* bytes that most formatted texts need at most */
+#define FIRST_ROOM 64 /* bytes */
+#define FORMATTED  64 /* bytes that most formatted texts need at most */
 
 bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
 {
     if (buffer->failed) return false;
     if (len < buffer->cap && buffer->len < buffer->cap - len) return true;
-    size_t cap = buffer->cap ? buffer->cap * 2 : 64;
     const size_t max = buffer->max ? buffer->max : TFY_BUFFER_MAX;
     if (len > max || buffer->len + len > max) {
         buffer->failed = true;
         return false;
     }
-    if (cap < buffer->len + len + 1) cap = buffer->len + len + 1;
-    char *data = tfy__sys_realloc(buffer->data, cap);
-    if (!data) {
-        buffer->failed = buffer->starved = true;
-        return false;
-    }
-    buffer->data = data;
-    buffer->cap = cap;
-    return true;
+    if (!GROW(buffer->data, buffer->cap, buffer->len + len + 1, FIRST_ROOM)) buffer->failed = buffer->starved = true;
+    return !buffer->failed;
 }
 
 void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...)

@@ -1,14 +1,13 @@
 /* sys_memory.c: see sys_memory.h. */
 #include "sys_memory.h"
+#include "check.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static json_malloc_t outer_malloc; /* the process may have set its own */
 static json_free_t outer_free;
@@ -65,22 +64,10 @@ bool tfy__sys_starved(void)
 
 /* ---- jansson ---- */
 
-enum { STATUS = 70 };
-
-static void give_up(void)
-{
-    const char *const words[] = {program_invocation_short_name, ": memory ran out; what is recorded is kept\n"};
-    for (int i = 0; i < 2; i++) {
-        const ssize_t written = write(STDERR_FILENO, words[i], strlen(words[i]));
-        (void)written;
-    }
-    _exit(STATUS);
-}
-
 static void *watched_malloc(size_t size)
 {
     void *memory = noted(outer_malloc(size), size);
-    if (!memory && size && watches) give_up();
+    if (!memory && size && watches) tfy__stop("memory ran out; what is recorded is kept");
     return memory;
 }
 

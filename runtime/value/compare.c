@@ -1,4 +1,5 @@
 /* compare.c: structural equality and order. */
+#include "base/check.h"
 #include "heap.h"
 #include "map.h"
 #include "stack.h"
@@ -75,14 +76,6 @@ static Verdict look_at_child(TfyLevel *level, TfyLevel *inside)
     return look(field->type, tfy_field(level->a, at), tfy_field(level->b, at), inside);
 }
 
-/* There is no one to tell: the log is safe, and a process without memory for a walk of this depth cannot do better
- * than end. */
-static void give_up(void)
-{
-    fputs("tfy: memory ran out while comparing two values\n", stderr);
-    abort();
-}
-
 static bool walk(TfyLevel level)
 {
     TfyStack stack;
@@ -99,7 +92,9 @@ static bool walk(TfyLevel level)
         if (!equal) goto done;
         if (verdict != INSIDE) continue;
         /* a level whose last child is entered need not wait: long chains cost no stack */
-        if (level.next < level.count && !tfy__stack_push(&stack, level)) give_up();
+        if (level.next < level.count && !tfy__stack_push(&stack, level))
+            tfy__stop(
+                "memory ran out while two values were compared; what is recorded is kept"); /* a comparison cannot fail */
         level = inside;
     }
 done:
