@@ -38,7 +38,7 @@ typedef struct TfyTable {
 /* The thing whose member is this link; NULL for NULL. */
 #define TABLE_ITEM(link, Type, member)                                                                                 \
     ({                                                                                                                 \
-        TfyLink *table_link = (link);                                                                                  \
+        const TfyLink *table_link = (link);                                                                            \
         table_link ? (Type *)(void *)((char *)table_link - offsetof(Type, member)) : NULL;                             \
     })
 

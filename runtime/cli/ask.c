@@ -1,4 +1,5 @@
 #include "cli/ask.h"
+#include "base/list.h"
 #include "cli/cli.h"
 #include "core/effect.h"
 #include "core/world.h"
@@ -45,10 +46,7 @@ static void show(const TfyAsker *asker)
 
 static void next_question(TfyAsker *asker)
 {
-    Question *done = asker->first;
-    asker->first = done->next;
-    if (!asker->first) asker->last = NULL;
-    free_question(done);
+    free_question(LIST_TAKE(asker, next));
     show(asker);
 }
 
@@ -159,12 +157,7 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
         free_question(question);
         return;
     }
-    if (asker->last) {
-        asker->last->next = question;
-    } else {
-        asker->first = question;
-    }
-    asker->last = question;
+    LIST_APPEND(asker, question, next);
     if (asker->first == question) show(asker);
 }
 
@@ -255,11 +248,7 @@ void tfy__ask_stop(TfyAsker *asker)
     if (!asker) return;
     tfy__on_question(asker->loop, NULL, NULL);
     stop_reading(asker);
-    while (asker->first) {
-        Question *question = asker->first;
-        asker->first = question->next;
-        free_question(question);
-    }
+    for (Question *question; (question = LIST_TAKE(asker, next));) free_question(question);
     free(asker->command);
     free(asker);
 }

@@ -1,5 +1,6 @@
 /* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's source, so a run can be
  * taken up or looked at with exactly the code it began with, whatever became of the file. */
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "cli/db.h"
@@ -115,13 +116,10 @@ static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
     uint32_t parked_count = 0;
     int code = tfy__log_unfinished(log, ids, count);
     if (!code) code = tfy__log_parked_programs(log, &parked, &parked_count);
-    int64_t *all = code ? NULL : realloc(*ids, (*count + parked_count + 1) * sizeof **ids);
-    if (all) {
-        *ids = all;
-        for (uint32_t i = 0; i < parked_count; i++) all[(*count)++] = parked[i];
-    }
+    if (!code && !RESIZE(*ids, *count + parked_count + 1)) code = TFY_E_NOMEM;
+    for (uint32_t i = 0; !code && i < parked_count; i++) (*ids)[(*count)++] = parked[i];
     free(parked);
-    return code || all ? code : TFY_E_NOMEM;
+    return code;
 }
 
 /* Every unfinished run, program by program: one process at a time may write the database. */

@@ -12,9 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "cli/crash.h"
 
-enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2 };
+enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2, READ_ROOM = 4096 };
 
 void crash_die(const char *format, ...)
 {
@@ -44,7 +45,7 @@ char *crash_file_text(const char *dir, const char *name)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *file = fopen(path, "re");
     for (size_t n = 1; file && n; len += n) {
-        if (cap - len < 4096 && !(text = realloc(text, cap = cap * 2 + 8192))) crash_die("memory ran out");
+        if (!GROW(text, cap, len + READ_ROOM, 2 * READ_ROOM)) crash_die("memory ran out");
         n = fread(text + len, 1, cap - len - 1, file);
     }
     if (file) fclose(file);

@@ -1,4 +1,5 @@
 /* diff_runs.c: pairing the records of two runs and comparing them. */
+#include "base/grow.h"
 #include "cli/diff.h"
 
 #include <ctype.h>
@@ -221,13 +222,7 @@ static void free_strands(Strand *strands, const TfyHistory *history)
 
 static bool add_row(TfyDiff *diff, TfyDiffRow row)
 {
-    if (diff->count == diff->cap) {
-        const size_t cap = diff->cap ? 2 * diff->cap : 256;
-        TfyDiffRow *rows = realloc(diff->rows, cap * sizeof *rows);
-        if (!rows) return false;
-        diff->rows = rows;
-        diff->cap = cap;
-    }
+    if (!GROW(diff->rows, diff->cap, diff->count + 1, 256)) return false;
     diff->rows[diff->count++] = row;
     diff->counts[row.how]++;
     return true;

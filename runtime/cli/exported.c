@@ -1,5 +1,6 @@
 /* exported.c: reading what tfy wal export wrote. */
 #include "cli/exported.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -183,15 +184,9 @@ static int read_head(TfyExported *exported)
 static TfyLogRecord *new_record(TfyExported *exported, uint32_t task)
 {
     TfyHistory *history = exported->history;
-    if (history->record_count == exported->room) {
-        const size_t room = exported->room ? 2 * exported->room : 1024;
-        TfyLogRecord *records = realloc(history->records, room * sizeof *records);
-        if (records) history->records = records;
-        uint32_t *tasks = realloc(history->record_tasks, room * sizeof *tasks);
-        if (tasks) history->record_tasks = tasks;
-        if (!records || !tasks) return NULL;
-        exported->room = room;
-    }
+    if (!GROW(history->records, exported->room, history->record_count + 1, 1024) ||
+        !GROW(history->record_tasks, exported->task_room, history->record_count + 1, 1024))
+        return NULL;
     history->record_tasks[history->record_count] = task;
     TfyLogRecord *record = &history->records[history->record_count];
     *record = (TfyLogRecord){0};

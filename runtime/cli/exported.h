@@ -11,9 +11,9 @@ typedef struct TfyExported {
     const char *name; /* of the .run file */
     json_t *head;     /* what it holds */
     TfyHistory *history;
-    size_t room;        /* of its records */
-    uint64_t *gap_from; /* per gap: the chain before it */
-    int64_t epoch;      /* how often the database it comes from had been opened */
+    size_t room, task_room; /* of its records, and of the list of their tasks */
+    uint64_t *gap_from;     /* per gap: the chain before it */
+    int64_t epoch;          /* how often the database it comes from had been opened */
     char error[TFY_ERROR_TEXT];
 } TfyExported;
 

@@ -1,4 +1,5 @@
 #include "cli/owner.h"
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/fork.h"
 #include "cli/sent.h"
@@ -349,12 +350,7 @@ static bool answer(Client *client)
 static bool room(Client *client)
 {
     if (client->len < client->cap) return true;
-    size_t cap = client->cap ? 2 * client->cap : 4096;
-    char *line = cap > REQUEST_MAX ? NULL : realloc(client->line, cap);
-    if (!line) return false;
-    client->line = line;
-    client->cap = cap;
-    return true;
+    return client->cap < REQUEST_MAX && GROW(client->line, client->cap, client->len + 1, 4096);
 }
 
 static void on_client(void *arg, uint32_t events)

@@ -1,4 +1,5 @@
 /* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and cancellations went. */
+#include "base/grow.h"
 #include "cli/db.h"
 
 #include <stdio.h>
@@ -37,13 +38,7 @@ static void add(Graph *graph, uint32_t from, uint32_t to, EdgeKind kind, const c
     snprintf(key, sizeof key, "%u/%u/%d", from, to, (int)kind);
     if (json_object_get(graph->seen, key)) return;
     json_object_set_new(graph->seen, key, json_true());
-    if (graph->count == graph->cap) {
-        size_t cap = graph->cap ? 2 * graph->cap : 64;
-        Edge *edges = realloc(graph->edges, cap * sizeof *edges);
-        if (!edges) return;
-        graph->edges = edges;
-        graph->cap = cap;
-    }
+    if (!GROW(graph->edges, graph->cap, graph->count + 1, 64)) return;
     Edge *edge = &graph->edges[graph->count++];
     *edge = (Edge){.from = from, .to = to, .kind = kind};
     snprintf(edge->label, sizeof edge->label, "%s", label);

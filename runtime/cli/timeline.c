@@ -2,6 +2,7 @@
  *
  * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool, the end of a sleep or of a wait,
  * an answer; and running, when it is none of these. */
+#include "base/grow.h"
 #include "cli/db.h"
 
 #include <stdio.h>
@@ -44,13 +45,7 @@ typedef struct Timeline {
 
 static void add(Timeline *timeline, const Span *span)
 {
-    if (timeline->count == timeline->cap) {
-        size_t cap = timeline->cap ? 2 * timeline->cap : 256;
-        Span *spans = realloc(timeline->spans, cap * sizeof *spans);
-        if (!spans) return;
-        timeline->spans = spans;
-        timeline->cap = cap;
-    }
+    if (!GROW(timeline->spans, timeline->cap, timeline->count + 1, 256)) return;
     timeline->spans[timeline->count++] = *span;
 }
 

@@ -11,6 +11,7 @@
  * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of waiting. git runs
  * without a terminal, a pager, an editor or a prompt, in English, and every process has a time limit, so that a hook cannot hang a run. */
 #include "effects/canvas.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -123,24 +124,16 @@ void tfy__canvas_take_turn(TfyCanvasJob *job, void (*begin)(TfyCanvasJob *job))
     }
     job->begin = begin;
     job->queued = true;
-    if (canvas->last) {
-        canvas->last->next_job = job;
-        canvas->last = job;
-        return;
-    }
-    canvas->first = canvas->last = job;
-    begin(job);
+    LIST_APPEND(canvas, job, next_job);
+    if (canvas->first == job) begin(job);
 }
 
 static void end_turn(TfyCanvasJob *job)
 {
     if (!job->queued) return;
     Canvas *canvas = canvas_of(job->call->loop);
-    TfyCanvasJob **link = &canvas->first, *before = NULL;
-    bool had_turn = canvas->first == job;
-    for (; *link != job; link = &(*link)->next_job) before = *link;
-    *link = job->next_job;
-    if (canvas->last == job) canvas->last = before;
+    const bool had_turn = canvas->first == job;
+    LIST_REMOVE(canvas, job, next_job);
     job->queued = false;
     TfyCanvasJob *first = canvas->first;
     if (had_turn && first) tfy__canvas_again(first, 0);

@@ -10,6 +10,8 @@
  * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the model. At most one
  *   can be open in a task, since a task stands at one place. */
 #include "llm.h"
+#include "base/grow.h"
+#include "base/table.h"
 
 #include "value/json.h"
 #include "wal/record.h"
@@ -46,11 +48,12 @@ typedef struct Llm {
     TfyCassette *cassette; /* NULL for an endpoint */
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
-    Count *counts;
-    size_t count_used, count_cap; /* count_cap is a power of two, 0 at first */
-    Memory *memories;             /* few: one per task whose prompt is being asked again */
-    bool prepared;                /* the source was chosen; a replay never needs one and opens nothing */
-    int status;                   /* of prepare: TFY_OK or why no call can work */
+    Count *counts; /* in the order in which they were first needed */
+    uint32_t count_used, count_cap;
+    TfyIndex by_key;  /* of the counts */
+    Memory *memories; /* few: one per task whose prompt is being asked again */
+    bool prepared;    /* the source was chosen; a replay never needs one and opens nothing */
+    int status;       /* of prepare: TFY_OK or why no call can work */
     char why[TFY_ERROR_TEXT];
 } Llm;
 
@@ -125,33 +128,21 @@ static uint64_t count_key(TfyTask *task, uint64_t digest)
     return key ? key : 1;
 }
 
-static Count *probe_count(Count *counts, size_t cap, uint64_t key)
+static uint64_t key_of(const void *counts, uint32_t number)
 {
-    size_t i = key & (cap - 1);
-    while (counts[i].key != 0 && counts[i].key != key) i = (i + 1) & (cap - 1);
-    return &counts[i];
-}
-
-static bool grow_counts(Llm *llm)
-{
-    size_t cap = llm->count_cap ? 2 * llm->count_cap : 64;
-    Count *counts = tfy__sys_calloc(cap, sizeof *counts);
-    if (!counts) return false;
-    for (size_t i = 0; i < llm->count_cap; i++)
-        if (llm->counts[i].key) *probe_count(counts, cap, llm->counts[i].key) = llm->counts[i];
-    free(llm->counts);
-    llm->counts = counts;
-    llm->count_cap = cap;
-    return true;
+    return ((const Count *)counts)[number - 1].key;
 }
 
 static Count *count_by_key(Llm *llm, uint64_t key, uint64_t run)
 {
-    if (2 * llm->count_used >= llm->count_cap && !grow_counts(llm)) return NULL;
-    Count *count = probe_count(llm->counts, llm->count_cap, key);
-    if (count->key == 0) llm->count_used++;
-    count->key = key;
-    count->run = run;
+    const uint32_t known = tfy__index_find(&llm->by_key, key, key_of, llm->counts);
+    if (known) return &llm->counts[known - 1];
+    if (!GROW(llm->counts, llm->count_cap, llm->count_used + 1, 64) ||
+        !tfy__index_reserve(&llm->by_key, key_of, llm->counts))
+        return NULL;
+    Count *count = &llm->counts[llm->count_used++];
+    *count = (Count){.key = key, .run = run};
+    tfy__index_add(&llm->by_key, llm->count_used, key_of, llm->counts);
     return count;
 }
 
@@ -460,6 +451,7 @@ static void close_llm(TfyLoop *loop)
         free(memory);
     }
     free(llm->counts);
+    tfy__index_free(&llm->by_key);
     free(llm);
 }
 
@@ -521,8 +513,8 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     const uint64_t run = run_key(run_uuid);
     const char *comma = "";
     tfy__buffer_text(out, "{\"counts\":[");
-    for (size_t i = 0; llm && i < llm->count_cap; i++) {
-        if (!llm->counts[i].key || llm->counts[i].run != run) continue;
+    for (size_t i = 0; llm && i < llm->count_used; i++) {
+        if (llm->counts[i].run != run) continue;
         tfy__buffer_printf(out, "%s[\"%016llx\",%u]", comma, (unsigned long long)llm->counts[i].key,
                            llm->counts[i].answered);
         comma = ",";

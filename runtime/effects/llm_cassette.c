@@ -9,6 +9,7 @@
  * A later line replaces an earlier one with the same digest and occurrence: recording again improves a session.
  *
  * A process that dies while it records leaves at most one torn last line; recording goes on by cutting it off. Playing refuses it. */
+#include "base/table.h"
 #include "llm.h"
 
 #include "value/json.h"
@@ -25,19 +26,16 @@
 #define FILE_MAX ((size_t)256 << 20) /* bytes; a session of thousands of askings is far below */
 
 typedef struct Entry {
+    TfyLink link;
     uint64_t digest;
     uint32_t occurrence;
-    uint32_t next; /* index + 1 of the next entry in the same bucket; 0: none */
     TfyLlmReply reply;
 } Entry;
 
 struct TfyCassette {
-    Entry *entries; /* in the order of the file */
-    size_t count, cap;
-    uint32_t *buckets; /* index + 1 of the newest entry; bucket_count is a power of two, 0 at first */
-    size_t bucket_count;
-    int fd;      /* for appending; -1: only answers */
-    size_t good; /* bytes up to the end of the last line that was read whole */
+    TfyTable entries; /* by digest and occurrence; a later line of the file is found first */
+    int fd;           /* for appending; -1: only answers */
+    size_t good;      /* bytes up to the end of the last line that was read whole */
 };
 
 void tfy__llm_reply_clear(TfyLlmReply *reply)
@@ -58,58 +56,37 @@ TfyCassette *tfy__cassette_new(void)
 void tfy__cassette_free(TfyCassette *cassette)
 {
     if (!cassette) return;
-    for (size_t i = 0; i < cassette->count; i++) tfy__llm_reply_clear(&cassette->entries[i].reply);
-    free(cassette->entries);
-    free(cassette->buckets);
+    for (TfyLink *link = tfy__table_walk(&cassette->entries, NULL), *next; link; link = next) {
+        Entry *entry = TABLE_ITEM(link, Entry, link);
+        next = tfy__table_walk(&cassette->entries, link);
+        tfy__llm_reply_clear(&entry->reply);
+        free(entry);
+    }
+    tfy__table_free(&cassette->entries);
     if (cassette->fd >= 0) close(cassette->fd);
     free(cassette);
 }
 
-static size_t bucket_of(const TfyCassette *cassette, uint64_t digest, uint32_t occurrence)
+static uint64_t hash_of(uint64_t digest, uint32_t occurrence)
 {
-    return (digest ^ (occurrence * 0x9e3779b97f4a7c15u)) & (cassette->bucket_count - 1);
-}
-
-static void link_entry(TfyCassette *cassette, uint32_t index)
-{
-    Entry *entry = &cassette->entries[index];
-    uint32_t *bucket = &cassette->buckets[bucket_of(cassette, entry->digest, entry->occurrence)];
-    entry->next = *bucket;
-    *bucket = index + 1;
-}
-
-static bool grow(TfyCassette *cassette)
-{
-    size_t cap = cassette->cap ? 2 * cassette->cap : 64;
-    Entry *entries = tfy__sys_realloc(cassette->entries, cap * sizeof *entries);
-    if (!entries) return false;
-    cassette->entries = entries;
-    cassette->cap = cap;
-    uint32_t *buckets = tfy__sys_calloc(cap, sizeof *buckets);
-    if (!buckets) return false;
-    free(cassette->buckets);
-    cassette->buckets = buckets;
-    cassette->bucket_count = cap;
-    for (size_t i = 0; i < cassette->count; i++) link_entry(cassette, (uint32_t)i);
-    return true;
+    return digest ^ tfy__mix(occurrence);
 }
 
 /* Takes the reply. */
 static bool add_entry(TfyCassette *cassette, uint64_t digest, uint32_t occurrence, const TfyLlmReply *reply)
 {
-    if (cassette->count == cassette->bucket_count && !grow(cassette)) return false;
-    cassette->entries[cassette->count] = (Entry){.digest = digest, .occurrence = occurrence, .reply = *reply};
-    link_entry(cassette, (uint32_t)cassette->count++);
+    Entry *entry = tfy__table_reserve(&cassette->entries) ? tfy__sys_malloc(sizeof *entry) : NULL;
+    if (!entry) return false;
+    *entry = (Entry){.digest = digest, .occurrence = occurrence, .reply = *reply};
+    tfy__table_add(&cassette->entries, &entry->link, hash_of(digest, occurrence));
     return true;
 }
 
-/* Buckets begin with the newest entry, so a later line wins. */
 const TfyLlmReply *tfy__cassette_find(const TfyCassette *cassette, uint64_t digest, uint32_t occurrence)
 {
-    if (cassette->bucket_count == 0) return NULL;
-    uint32_t i = cassette->buckets[bucket_of(cassette, digest, occurrence)];
-    for (; i != 0; i = cassette->entries[i - 1].next) {
-        const Entry *entry = &cassette->entries[i - 1];
+    const TfyLink *link = tfy__table_find(&cassette->entries, hash_of(digest, occurrence));
+    for (; link; link = tfy__table_next(link)) {
+        const Entry *entry = TABLE_ITEM(link, const Entry, link);
         if (entry->digest == digest && entry->occurrence == occurrence) return &entry->reply;
     }
     return NULL;

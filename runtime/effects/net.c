@@ -1,5 +1,6 @@
 /* net.c: descriptors: their table, and the steps that use one: accept, read, read_line, write, readable, writable, address. */
 #include "effects/net.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,46 +61,18 @@ static TfyNet *net_of(TfyLoop *loop)
     TfyNet **place = (TfyNet **)tfy__module(loop, TFY_M_NET);
     if (*place) return *place;
     TfyNet *net = tfy__sys_calloc(1, sizeof *net);
-    if (!net || !(net->chunk = tfy__sys_malloc(CHUNK_SIZE)) ||
-        !(net->table = tfy__sys_calloc(16, sizeof *net->table))) {
-        if (net) free(net->chunk);
+    if (!net || !(net->chunk = tfy__sys_malloc(CHUNK_SIZE))) {
         free(net);
         return NULL;
     }
     net->loop = loop;
-    net->cap = 16;
     return *place = net;
 }
 
-static TfyDescriptor **bucket_of(const TfyNet *net, int64_t handle)
-{
-    return &net->table[(uint64_t)handle & (net->cap - 1)]; /* serial numbers fill the buckets evenly */
-}
-
+/* Serial numbers fill the buckets evenly: a handle is its own hash. */
 static TfyDescriptor *by_handle(const TfyNet *net, int64_t handle)
 {
-    TfyDescriptor *at = *bucket_of(net, handle);
-    while (at && at->handle != handle) at = at->next;
-    return at;
-}
-
-static bool grow(TfyNet *net)
-{
-    TfyDescriptor **before = net->table, **table = tfy__sys_calloc(net->cap * 2, sizeof *table);
-    uint32_t cap = net->cap;
-    if (!table) return false;
-    net->table = table;
-    net->cap *= 2;
-    for (uint32_t i = 0; i < cap; i++) {
-        for (TfyDescriptor *at = before[i], *next; at; at = next) {
-            TfyDescriptor **place = bucket_of(net, at->handle);
-            next = at->next;
-            at->next = *place;
-            *place = at;
-        }
-    }
-    free(before);
-    return true;
+    return TABLE_ITEM(tfy__table_find(&net->table, (uint64_t)handle), TfyDescriptor, link);
 }
 
 static void on_event(void *arg, uint32_t events);
@@ -120,7 +93,7 @@ static bool watch(TfyDescriptor *d)
 TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind)
 {
     TfyDescriptor *d = tfy__sys_calloc(1, sizeof *d);
-    if (!d || (net->count >= net->cap && !grow(net))) {
+    if (!d || !tfy__table_reserve(&net->table)) {
         free(d);
         close(fd);
         errno = ENOMEM;
@@ -137,37 +110,11 @@ TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind)
     }
     d->handle = tfy__epoch(net->loop) << SERIAL_BITS | ++net->serial;
     memcpy(d->run, tfy__run_uuid(task), 36);
-    TfyDescriptor **place = bucket_of(net, d->handle);
-    d->next = *place;
-    *place = d;
-    net->count++;
+    tfy__table_add(&net->table, &d->link, (uint64_t)d->handle);
     return d;
 }
 
 /* ---- queues ---- */
-
-static void enter(TfyNetQueue *queue, TfyNetWait *wait)
-{
-    wait->next = NULL;
-    wait->prev = queue->last;
-    if (queue->last)
-        queue->last->next = wait;
-    else
-        queue->first = wait;
-    queue->last = wait;
-}
-
-static void leave(TfyNetQueue *queue, TfyNetWait *wait)
-{
-    if (wait->prev)
-        wait->prev->next = wait->next;
-    else
-        queue->first = wait->next;
-    if (wait->next)
-        wait->next->prev = wait->prev;
-    else
-        queue->last = wait->prev;
-}
 
 static bool gives(const TfyCall *call)
 {
@@ -448,7 +395,7 @@ static bool attempt(TfyDescriptor *d, TfyNetWait *wait)
 static void serve(TfyDescriptor *d, TfyNetQueue *queue)
 {
     for (TfyNetWait *wait; (wait = queue->first) && attempt(d, wait);) {
-        leave(queue, wait);
+        LIST2_REMOVE(queue, wait, prev, next);
         free(wait);
     }
 }
@@ -496,7 +443,7 @@ static void begin(TfyDescriptor *d, TfyCall *call)
     }
     *kept = wait;
     call->state = kept;
-    enter(queue, kept);
+    LIST2_APPEND(queue, kept, prev, next);
 }
 
 /* ---- the standard input ---- */
@@ -582,7 +529,7 @@ static void abort_call(TfyCall *call)
     TfyNetWait *wait = call->state;
     TfyDescriptor *d = wait->on;
     d->cut_off |= wait->done > 0;
-    leave(queue_of(d, call), wait);
+    LIST2_REMOVE(queue_of(d, call), wait, prev, next);
     free(wait);
     if (d->gives.first && d->cut_off) look_in_next_turn(d); /* they wait for what will not come */
 }
@@ -593,7 +540,7 @@ static void end_queue(TfyDescriptor *d, TfyNetQueue *queue)
 {
     for (TfyNetWait *wait; (wait = queue->first);) {
         TfyCall *call = wait->call;
-        leave(queue, wait);
+        LIST2_REMOVE(queue, wait, prev, next);
         free(wait);
         tfy__call_tool_error(call, ECANCELED, "cannot %s: the %s was closed meanwhile", call->tool->name, kind_word(d));
     }
@@ -604,10 +551,7 @@ static void destroy(TfyDescriptor *d)
     TfyNet *net = d->net;
     end_queue(d, &d->takes);
     end_queue(d, &d->gives);
-    TfyDescriptor **at = bucket_of(net, d->handle);
-    while (*at != d) at = &(*at)->next;
-    *at = d->next;
-    net->count--;
+    tfy__table_remove(&net->table, &d->link);
     if (net->standard_in == d->handle) net->standard_in = 0;
     tfy__timer_del(net->loop, d->again);
     if (d->watch >= 0) tfy__watch_del(net->loop, d->watch);
@@ -633,11 +577,11 @@ static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool dur
         if (d && strcmp(d->run, run_uuid) == 0) let_go_one(d, durable);
         return;
     }
-    for (uint32_t i = 0; i < net->cap; i++)
-        for (TfyDescriptor *at = net->table[i], *next; at; at = next) {
-            next = at->next;
-            if (strcmp(at->run, run_uuid) == 0) let_go_one(at, durable);
-        }
+    for (TfyLink *link = tfy__table_walk(&net->table, NULL), *next; link; link = next) {
+        TfyDescriptor *d = TABLE_ITEM(link, TfyDescriptor, link);
+        next = tfy__table_walk(&net->table, link);
+        if (strcmp(d->run, run_uuid) == 0) let_go_one(d, durable);
+    }
 }
 
 static void close_net(TfyLoop *loop)
@@ -645,9 +589,11 @@ static void close_net(TfyLoop *loop)
     TfyNet **place = (TfyNet **)tfy__module(loop, TFY_M_NET), *net = *place;
     tfy__pool_close(loop);
     if (!net) return;
-    for (uint32_t i = 0; i < net->cap; i++)
-        while (net->table[i]) destroy(net->table[i]);
-    free(net->table);
+    for (TfyLink *link = tfy__table_walk(&net->table, NULL), *next; link; link = next) {
+        next = tfy__table_walk(&net->table, link);
+        destroy(TABLE_ITEM(link, TfyDescriptor, link));
+    }
+    tfy__table_free(&net->table);
     free(net->chunk);
     free(net);
     *place = NULL;

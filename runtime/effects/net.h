@@ -18,6 +18,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "base/table.h"
 #include "core/effect.h"
 
 typedef struct TfyNet TfyNet;
@@ -52,15 +53,14 @@ struct TfyDescriptor {
     size_t at;      /* bytes of in that were handed out */
     size_t scanned; /* bytes of in, from at, that hold no end of a line */
     int64_t turn_ns;
-    uint32_t at_once;    /* steps answered at once in that turn */
-    uint64_t again;      /* a timer: the queues are looked at in the next turn; 0: none */
-    TfyDescriptor *next; /* bucket of the table */
+    uint32_t at_once; /* steps answered at once in that turn */
+    uint64_t again;   /* a timer: the queues are looked at in the next turn; 0: none */
+    TfyLink link;     /* of the table */
 };
 
 struct TfyNet {
     TfyLoop *loop;
-    TfyDescriptor **table; /* by handle; cap buckets, a power of two */
-    uint32_t cap, count;
+    TfyTable table; /* by handle */
     int64_t serial;
     int64_t standard_in; /* its handle, while it is open; 0: it is not */
     char *chunk;         /* where received bytes lie first */

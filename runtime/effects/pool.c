@@ -1,5 +1,6 @@
 /* pool.c: the threads for what blocks. One mutex guards all; the loop hears of finished jobs by an eventfd. */
 #include "effects/pool.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,62 +11,26 @@
 
 #include "core/world.h"
 
-/* Jobs in order. */
-typedef struct JobQueue {
-    TfyJob *first, *last;
-} JobQueue;
-
 /* It lives until the loop and the last thread have left it. */
 typedef struct Pool {
     pthread_mutex_t mutex;
-    pthread_cond_t wake; /* a job was queued, or the pool closes */
-    pthread_cond_t rest; /* a job's work is over, or a thread has ended */
-    JobQueue queued, finished;
-    int threads;     /* that run */
-    int idle;        /* that wait for a job, or were woken for one and have not begun */
-    int backlog;     /* jobs in queued */
-    bool alone_runs; /* a job that is to be alone among its like */
-    int outliving;   /* that do work which may outlive the loop */
+    pthread_cond_t wake;           /* a job was queued, or the pool closes */
+    pthread_cond_t rest;           /* a job's work is over, or a thread has ended */
+    LIST(TfyJob) queued, finished; /* in order */
+    int threads;                   /* that run */
+    int idle;                      /* that wait for a job, or were woken for one and have not begun */
+    int backlog;                   /* jobs in queued */
+    bool alone_runs;               /* a job that is to be alone among its like */
+    int outliving;                 /* that do work which may outlive the loop */
     bool closing;
     bool left; /* the loop is gone: the last thread frees the pool */
     int event_fd;
     int64_t watch;
 } Pool;
 
-static void push(JobQueue *queue, TfyJob *job)
-{
-    job->next = NULL;
-    if (queue->last)
-        queue->last->next = job;
-    else
-        queue->first = job;
-    queue->last = job;
-}
-
-static TfyJob *pop(JobQueue *queue)
-{
-    TfyJob *job = queue->first;
-    if (!job) return NULL;
-    queue->first = job->next;
-    if (!queue->first) queue->last = NULL;
-    return job;
-}
-
-static void take_out(JobQueue *queue, TfyJob *job)
-{
-    TfyJob **at = &queue->first, *before = NULL;
-    while (*at && *at != job) {
-        before = *at;
-        at = &before->next;
-    }
-    if (!*at) return;
-    *at = job->next;
-    if (queue->last == job) queue->last = before;
-}
-
 static void unqueue(Pool *pool, TfyJob *job)
 {
-    take_out(&pool->queued, job);
+    LIST_REMOVE(&pool->queued, job, next);
     pool->backlog--;
 }
 
@@ -104,7 +69,7 @@ static void run_job(Pool *pool, TfyJob *job)
     if (job->dropped) {
         job->drop(job);
     } else {
-        push(&pool->finished, job);
+        LIST_APPEND(&pool->finished, job, next);
         eventfd_write(pool->event_fd, 1);
     }
     pthread_cond_broadcast(&pool->rest);
@@ -158,7 +123,7 @@ static void on_finished(void *arg, uint32_t events)
     (void)events;
     eventfd_read(pool->event_fd, &count);
     pthread_mutex_lock(&pool->mutex);
-    for (TfyJob *job; (job = pop(&pool->finished));) {
+    for (TfyJob *job; (job = LIST_TAKE(&pool->finished, next));) {
         pthread_mutex_unlock(&pool->mutex);
         if (job->starved) tfy__sys_refused();
         job->done(job);
@@ -196,7 +161,7 @@ int tfy__pool_add(TfyLoop *loop, TfyJob *job)
     if (!code) {
         job->state = TFY_JOB_QUEUED;
         job->dropped = false;
-        push(&pool->queued, job);
+        LIST_APPEND(&pool->queued, job, next);
         pool->backlog++;
         pthread_cond_signal(&pool->wake);
     }
@@ -209,7 +174,7 @@ void tfy__pool_let_go(TfyLoop *loop, TfyJob *job)
     Pool *pool = *tfy__module(loop, TFY_M_POOL);
     pthread_mutex_lock(&pool->mutex);
     if (job->state == TFY_JOB_QUEUED) unqueue(pool, job);
-    if (job->state == TFY_JOB_DONE) take_out(&pool->finished, job);
+    if (job->state == TFY_JOB_DONE) LIST_REMOVE(&pool->finished, job, next);
     job->dropped = true;
     if (job->state != TFY_JOB_RUNNING) job->drop(job);
     pthread_mutex_unlock(&pool->mutex);
@@ -235,10 +200,10 @@ void tfy__pool_close(TfyLoop *loop)
     tfy__watch_del(loop, pool->watch);
     pthread_mutex_lock(&pool->mutex);
     pool->closing = true;
-    for (TfyJob *job; (job = pop(&pool->queued));) job->drop(job);
+    for (TfyJob *job; (job = LIST_TAKE(&pool->queued, next));) job->drop(job);
     pthread_cond_broadcast(&pool->wake);
     while (pool->threads > pool->outliving) pthread_cond_wait(&pool->rest, &pool->mutex);
-    for (TfyJob *job; (job = pop(&pool->finished));) job->drop(job);
+    for (TfyJob *job; (job = LIST_TAKE(&pool->finished, next));) job->drop(job);
     pool->left = true;
     bool last = pool->threads == 0;
     pthread_mutex_unlock(&pool->mutex);

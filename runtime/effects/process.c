@@ -8,6 +8,7 @@
  *
  * A watcher that was killed ends everything asked, running or dying; those that wait get a new one. */
 #include "effects/process.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,16 +101,12 @@ static Pool *pool_of(TfyLoop *loop)
 static void link_process(Pool *pool, TfyProcess *process)
 {
     process->pool = pool;
-    process->prev = pool->last;
-    *(pool->last ? &pool->last->next : &pool->first) = process;
-    pool->last = process;
+    LIST2_APPEND(pool, process, prev, next);
 }
 
 static void unlink_process(TfyProcess *process)
 {
-    Pool *pool = process->pool;
-    *(process->prev ? &process->prev->next : &pool->first) = process->next;
-    *(process->next ? &process->next->prev : &pool->last) = process->prev;
+    LIST2_REMOVE(process->pool, process, prev, next);
 }
 
 static TfyProcess *find_process(Pool *pool, uint32_t id)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "value/heap.h"
 
 #define PREFIX "secret:"
@@ -78,15 +79,8 @@ static const TfySecret *need(TfySecrets *secrets, const char *name, size_t name_
 
 static bool keep_text(TfySecrets *secrets, char *text, size_t len)
 {
-    size_t count = (size_t)secrets->text_count + 1;
-    char **texts = tfy__sys_realloc(secrets->texts, count * sizeof *texts);
-    if (texts) secrets->texts = texts;
-    size_t *lens = tfy__sys_realloc(secrets->lens, count * sizeof *lens);
-    if (lens) secrets->lens = lens;
-    if (!texts || !lens) return false;
-    texts[count - 1] = text;
-    lens[count - 1] = len;
-    secrets->text_count++;
+    if (!GROW(secrets->texts, secrets->text_cap, (size_t)secrets->text_count + 1, 4)) return false;
+    secrets->texts[secrets->text_count++] = (TfySecretText){text, len};
     return true;
 }
 
@@ -172,10 +166,9 @@ void tfy__secrets_free(TfySecrets *secrets)
         free(secrets->items[i].value);
     }
     for (int i = 0; i < secrets->text_count; i++) {
-        explicit_bzero(secrets->texts[i], secrets->lens[i]);
-        free(secrets->texts[i]);
+        explicit_bzero(secrets->texts[i].bytes, secrets->texts[i].len);
+        free(secrets->texts[i].bytes);
     }
     free(secrets->texts);
-    free(secrets->lens);
     *secrets = (TfySecrets){0};
 }

@@ -22,14 +22,19 @@ typedef struct TfySecret {
     size_t len;  /* bytes of value */
 } TfySecret;
 
+/* A text with its secrets put in. */
+typedef struct TfySecretText {
+    char *bytes; /* owned */
+    size_t len;
+} TfySecretText;
+
 /* The secrets one call uses. All zero is none. */
 typedef struct TfySecrets {
     TfyLoop *loop;
     TfySecret items[TFY_SECRETS_MAX];
     int count;
-    char **texts; /* filled texts, owned */
-    size_t *lens; /* their bytes */
-    int text_count;
+    TfySecretText *texts; /* filled ones */
+    int text_count, text_cap;
     char error[TFY_ERROR_TEXT]; /* why the last fill failed */
 } TfySecrets;
 

@@ -1,4 +1,6 @@
 #include "observe/screen.h"
+#include "base/table.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +20,15 @@ typedef struct Row {
     int64_t line, step;
     int64_t since_ms; /* it is in this stage */
     Mood mood;
-    size_t at;        /* its place in the screen's list */
-    struct Row *next; /* bucket */
+    size_t at;    /* its place in the screen's list */
+    TfyLink link; /* by id */
 } Row;
-
-#define BUCKETS 4096u
 
 struct TfyScreen {
     Row **rows;
     size_t count, cap;
-    bool one_run;           /* ids are shown without their run */
-    Row *buckets[BUCKETS];  /* by id */
+    bool one_run; /* ids are shown without their run */
+    TfyTable by_id;
     uint64_t ended, failed; /* tasks */
     uint64_t events;
     int64_t started_ms; /* of the oldest run that was seen; 0: unknown */
@@ -59,7 +59,7 @@ static void free_row(Row *row)
 void tfy__screen_forget(TfyScreen *screen)
 {
     while (screen->count) free_row(screen->rows[--screen->count]);
-    memset(screen->buckets, 0, sizeof screen->buckets);
+    tfy__table_free(&screen->by_id);
 }
 
 void tfy__screen_free(TfyScreen *screen)
@@ -153,40 +153,35 @@ void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out)
 
 /* ---- taking events ---- */
 
-/* What points at the task's row, or where one would be linked. */
-static Row **find(TfyScreen *screen, const char *id)
+/* The task's row; NULL: it has none. */
+static Row *find(const TfyScreen *screen, const char *id)
 {
-    Row **link = &screen->buckets[XXH3_64bits(id, strlen(id)) % BUCKETS];
-    while (*link && strcmp((*link)->id, id) != 0) link = &(*link)->next;
-    return link;
+    const TfyLink *link = tfy__table_find(&screen->by_id, XXH3_64bits(id, strlen(id)));
+    while (link && strcmp(TABLE_ITEM(link, const Row, link)->id, id) != 0) link = tfy__table_next(link);
+    return TABLE_ITEM(link, Row, link);
 }
 
-static Row *add(TfyScreen *screen, const char *id, Row **link)
+static Row *add(TfyScreen *screen, const char *id)
 {
-    if (screen->count == screen->cap) {
-        size_t cap = screen->cap ? 2 * screen->cap : 64;
-        Row **rows = realloc(screen->rows, cap * sizeof(Row *));
-        if (!rows) return NULL;
-        screen->rows = rows;
-        screen->cap = cap;
-    }
+    if (!GROW(screen->rows, screen->cap, screen->count + 1, 64) || !tfy__table_reserve(&screen->by_id)) return NULL;
     Row *row = calloc(1, sizeof *row);
     if (!row || !(row->id = strdup(id))) {
         free(row);
         return NULL;
     }
     row->at = screen->count;
-    screen->rows[screen->count++] = *link = row;
+    screen->rows[screen->count++] = row;
+    tfy__table_add(&screen->by_id, &row->link, XXH3_64bits(id, strlen(id)));
     screen->stale = true;
     return row;
 }
 
 static void remove_row(TfyScreen *screen, const char *id)
 {
-    Row **link = find(screen, id), *row = *link;
+    Row *row = find(screen, id);
     screen->ended++;
     if (!row) return;
-    *link = row->next;
+    tfy__table_remove(&screen->by_id, &row->link);
     screen->rows[row->at] = screen->rows[--screen->count];
     screen->rows[row->at]->at = row->at;
     screen->stale = true;
@@ -237,7 +232,8 @@ static void take_started(TfyScreen *screen, const char *text)
 
 static void update(TfyScreen *screen, const json_t *line, const char *id, const char *stage)
 {
-    Row **link = find(screen, id), *row = *link ? *link : add(screen, id, link);
+    Row *row = find(screen, id);
+    if (!row) row = add(screen, id);
     const char *time = text_of(line, "ts");
     if (!row) return;
     if (!row->stage || strcmp(row->stage, stage) != 0) tfy__read_time(time, strlen(time), &row->since_ms);

@@ -1,5 +1,6 @@
 /* heap.c: allocation, counting, and release at any depth. */
 #include "heap.h"
+#include "base/grow.h"
 #include "map.h"
 
 #include <stdlib.h>
@@ -193,15 +194,15 @@ void tfy__cut(TfyHeap *heap, uint32_t mark)
 bool tfy__temp_slow(TfyTask *task, TfyObj *object)
 {
     TfyHeap *heap = task->heap;
-    size_t old_size = heap->temp_cap * sizeof *heap->temps;
-    TfyObj **temps = heap->temp_cap < UINT32_MAX / 2 ? tfy__realloc(heap, heap->temps, old_size, 2 * old_size) : NULL;
+    const size_t size = sizeof *heap->temps, cap = tfy__grow_cap(heap->temp_cap, (size_t)heap->temp_cap + 1, 1, size);
+    TfyObj **temps = cap ? tfy__realloc(heap, heap->temps, heap->temp_cap * size, cap * size) : NULL;
     if (!temps) {
         tfy__out_of_memory(task);
         tfy_drop(task, object);
         return false;
     }
     heap->temps = temps;
-    heap->temp_cap *= 2;
+    heap->temp_cap = (uint32_t)cap;
     heap->temps[heap->temp_count++] = object;
     return true;
 }

@@ -1,6 +1,7 @@
 /* schema.c: types as JSON Schema, for models that are to answer in JSON. Records, enums and errors stand once under
  * "$defs" and are referred to: types may be recursive, and one that is used twice would otherwise be written out
  * twice, and so on down. The type asked for stands at the root, where providers want an object, and is "#". */
+#include "base/grow.h"
 #include "json.h"
 #include "names.h"
 
@@ -32,15 +33,9 @@ static void find(Defs *defs, const TfyType *type)
 {
     while (!named(type) && type->elem) type = type->elem;
     if (!named(type) || defs->failed || position(defs, type) < defs->len) return;
-    if (defs->len == defs->cap) {
-        size_t cap = defs->cap ? 2 * defs->cap : 16;
-        const TfyType **types = realloc(defs->types, cap * sizeof *types);
-        if (!types) {
-            defs->failed = true;
-            return;
-        }
-        defs->types = types;
-        defs->cap = cap;
+    if (!GROW(defs->types, defs->cap, defs->len + 1, 16)) {
+        defs->failed = true;
+        return;
     }
     defs->types[defs->len++] = type;
 }

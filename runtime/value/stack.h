@@ -3,6 +3,7 @@
 #ifndef TFY_VALUE_STACK_H
 #define TFY_VALUE_STACK_H
 
+#include "base/grow.h"
 #include "../tfy.h"
 
 #include <stdlib.h>
@@ -43,11 +44,12 @@ static inline bool tfy__stack_push(TfyStack *stack, TfyLevel level)
 {
     if (stack->len == stack->cap) {
         bool inside = stack->levels == stack->first;
-        TfyLevel *levels = realloc(inside ? NULL : stack->levels, 2 * stack->cap * sizeof *levels);
-        if (!levels) return false;
+        const size_t cap = tfy__grow_cap(stack->cap, stack->cap + 1, 1, sizeof(TfyLevel));
+        TfyLevel *levels = inside ? NULL : stack->levels;
+        if (!cap || !RESIZE(levels, cap)) return false;
         if (inside) memcpy(levels, stack->first, sizeof stack->first);
         stack->levels = levels;
-        stack->cap *= 2;
+        stack->cap = cap;
     }
     stack->levels[stack->len++] = level;
     return true;

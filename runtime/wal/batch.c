@@ -1,5 +1,6 @@
 /* batch.c: packing rows and handing them to a store. */
 #include "batch.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,22 +42,11 @@ void tfy__batch_clear(TfyBatch *batch)
     batch->has_mark = false;
 }
 
-static int grow(TfyBatch *batch, size_t need)
-{
-    size_t room = batch->room ? batch->room : FIRST_ROOM;
-    while (room < need) room *= 2;
-    char *bytes = realloc(batch->bytes, room);
-    if (!bytes) return TFY_E_NOMEM;
-    batch->bytes = bytes;
-    batch->room = room;
-    return 0;
-}
-
 /* Copies a row; answers where its `extra` bytes go. */
 static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row_size, size_t extra)
 {
     const size_t size = (sizeof(Head) + row_size + extra + 15) & ~(size_t)15;
-    if (batch->len + size > batch->room && grow(batch, batch->len + size) != 0) return NULL;
+    if (!GROW(batch->bytes, batch->room, batch->len + size, FIRST_ROOM)) return NULL;
     char *at = batch->bytes + batch->len;
     *(Head *)at = (Head){.kind = kind, .size = size};
     memcpy(at + sizeof(Head), row, row_size);

@@ -9,6 +9,7 @@
 #ifndef WAL_BATCH_H
 #define WAL_BATCH_H
 
+#include "base/list.h"
 #include "store.h"
 
 typedef enum TfyBatchKind {
@@ -36,6 +37,8 @@ typedef struct TfyBatch {
     bool one_task;    /* all its records are of one task */
     bool has_mark;
 } TfyBatch;
+
+typedef LIST(TfyBatch) TfyBatches;
 
 TfyBatch *tfy__batch_new(void);
 void tfy__batch_free(TfyBatch *batch);

@@ -1,5 +1,6 @@
 /* compact.c: first every task of the run is looked at, then it is settled who is kept, then all chains are walked once more and records go. */
 #include "compact.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,13 +58,7 @@ static int64_t before(const Compacting *c)
 static int take_member(void *state, const TfyStoreTask *row)
 {
     Compacting *c = state;
-    if (c->count == c->room) {
-        const size_t room = c->room ? 2 * c->room : 64;
-        Member *members = realloc(c->members, room * sizeof *members);
-        if (!members) return TFY_E_NOMEM;
-        c->members = members;
-        c->room = room;
-    }
+    if (!GROW(c->members, c->room, c->count + 1, 64)) return TFY_E_NOMEM;
     c->members[c->count++] = (Member){.tid = row->tid, .born = row->born, .step = INT64_MAX};
     return 0;
 }
@@ -415,13 +410,7 @@ typedef struct Runs {
 static int take_run(void *state, const TfyLogRun *run)
 {
     Runs *runs = state;
-    if (runs->count == runs->room) {
-        const uint32_t room = runs->room ? 2 * runs->room : 64;
-        TfyLogRun *items = realloc(runs->items, room * sizeof *items);
-        if (!items) return TFY_E_NOMEM;
-        runs->items = items;
-        runs->room = room;
-    }
+    if (!GROW(runs->items, runs->room, runs->count + 1, 64)) return TFY_E_NOMEM;
     runs->items[runs->count++] = *run;
     return 0;
 }

@@ -4,6 +4,7 @@
  * tail that recovery reads stays dense. Runs go in transactions of some thousand records: a crash leaves some of them gone and the rest
  * whole, and the next gc goes on. */
 #include "gc.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,11 +68,7 @@ static int take_run(void *state, const TfyLogRun *run)
     Gc *gc = state;
     TfyGcResult *result = gc->result;
     if (run->state < TFY_TASK_COMPLETED) return 0;
-    if ((result->count & (result->count - 1)) == 0) { /* room for a power of two */
-        TfyGcRun *runs = realloc(result->runs, (result->count ? 2 * (size_t)result->count : 16) * sizeof *runs);
-        if (!runs) return TFY_E_NOMEM;
-        result->runs = runs;
-    }
+    if (!GROW(result->runs, gc->run_room, result->count + 1, 16)) return TFY_E_NOMEM;
     result->runs[result->count++] = (TfyGcRun){.run = *run};
     return 0;
 }
@@ -86,13 +83,7 @@ static int by_end(const void *left, const void *right)
 static int take_tid(void *state, const TfyStoreTask *task)
 {
     Gc *gc = state;
-    if (gc->tid_count == gc->tid_room) {
-        const size_t room = gc->tid_room ? 2 * gc->tid_room : 64;
-        int64_t *tids = realloc(gc->tids, room * sizeof *tids);
-        if (!tids) return TFY_E_NOMEM;
-        gc->tids = tids;
-        gc->tid_room = room;
-    }
+    if (!GROW(gc->tids, gc->tid_room, gc->tid_count + 1, 64)) return TFY_E_NOMEM;
     gc->tids[gc->tid_count++] = task->tid;
     return 0;
 }
@@ -215,13 +206,7 @@ static int choose(Gc *gc)
 static int take_mark(void *state, const TfyStoreMark *mark)
 {
     Gc *gc = state;
-    if (gc->mark_count == gc->mark_room) {
-        const size_t room = gc->mark_room ? 2 * gc->mark_room : 256;
-        TfyStoreMark *marks = realloc(gc->marks, room * sizeof *marks);
-        if (!marks) return TFY_E_NOMEM;
-        gc->marks = marks;
-        gc->mark_room = room;
-    }
+    if (!GROW(gc->marks, gc->mark_room, gc->mark_count + 1, 256)) return TFY_E_NOMEM;
     gc->marks[gc->mark_count++] = *mark;
     return 0;
 }

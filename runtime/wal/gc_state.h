@@ -20,6 +20,7 @@ typedef struct Gc {
     size_t mark_count, mark_room;
     int64_t *tids; /* of one run */
     size_t tid_count, tid_room;
+    size_t run_room; /* of the result */
 } Gc;
 
 /* Sees a record; `gap` is the one it stands behind, or NULL. Not 0 ends the walk with that. The payload is the store's. */

@@ -1,21 +1,23 @@
-/* heads.h: where tasks stand after the newest mark: a small hash table from task number to head. Bounded by the
+/* heads.h: where tasks stand after the newest mark: from task number to head. Bounded by the
  * tail, that is by the records between two marks. */
 #ifndef WAL_HEADS_H
 #define WAL_HEADS_H
 
-#include <stddef.h>
+#include "base/table.h"
+
 #include <stdint.h>
 
 typedef struct TfyHead {
-    int64_t tid;    /* -1: an empty place */
+    int64_t tid;
     int64_t lsn;    /* its newest record */
     uint64_t chain; /* of that record */
     int64_t step;   /* its greatest step so far in the tail */
 } TfyHead;
 
 typedef struct TfyHeads {
-    TfyHead *places; /* room of them, a power of two */
-    size_t count, room;
+    TfyHead *items; /* in the order in which they came */
+    uint32_t count, room;
+    TfyIndex by_tid;
     int64_t mark; /* the mark whose tail this is */
     uint64_t mark_chain;
     int64_t upto; /* the newest record seen; mark when there is none */

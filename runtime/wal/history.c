@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "base/grow.h"
 #include "log_state.h"
 #include "move.h"
 #include "saved.h"
@@ -22,14 +23,20 @@ typedef struct Found {
     TfyStoreGap gap;     /* that it stands behind; lsn 0: none */
 } Found;
 
+/* Where the walk over a task's records ends, and the chain there. */
+typedef struct Base {
+    int64_t lsn;
+    uint64_t chain;
+} Base;
+
 /* What is being read. */
 typedef struct Reading {
     TfyLog *log;
     TfyHistory *history;
     uint32_t task_room;
-    int64_t *bases;        /* per task: where its walk ends */
-    uint64_t *base_chains; /* per task: the chain there */
-    Found *found;          /* records in the order they were met */
+    Base *bases; /* per task */
+    uint32_t base_room;
+    Found *found; /* records in the order they were met */
     size_t found_count, found_room;
     int64_t first_root; /* the root's number when it was born */
     int64_t shift;      /* what was to be added to the number of the last task whose records had another origin */
@@ -117,34 +124,20 @@ static int find_run(Reading *reading, const char *text)
 
 /* ---- tasks ---- */
 
-static int widen_tasks(Reading *reading)
-{
-    TfyHistory *history = reading->history;
-    const uint32_t room = reading->task_room ? 2 * reading->task_room : 16;
-    TfyLogTask *tasks = realloc(history->tasks, room * sizeof *tasks);
-    if (tasks) history->tasks = tasks;
-    int64_t *bases = realloc(reading->bases, room * sizeof *bases);
-    if (bases) reading->bases = bases;
-    uint64_t *chains = realloc(reading->base_chains, room * sizeof *chains);
-    if (chains) reading->base_chains = chains;
-    if (!tasks || !bases || !chains) return TFY_E_NOMEM;
-    reading->task_room = room;
-    return 0;
-}
-
 static int take_task(void *state, const TfyStoreTask *row)
 {
     Reading *reading = state;
     TfyHistory *history = reading->history;
-    if (history->task_count == reading->task_room && widen_tasks(reading) != 0) return no_memory(reading);
+    if (!GROW(history->tasks, reading->task_room, history->task_count + 1, 16) ||
+        !GROW(reading->bases, reading->base_room, history->task_count + 1, 16))
+        return no_memory(reading);
     const bool whole = row->base == (strchr(row->path, '.') ? row->born : 0);
     if (whole && tfy__chain_seed(history->run.uuid, row->path) != row->base_chain)
         return refuse(reading, TFY_E_DATA, "task", row->tid, "was changed");
     char *path = strdup(row->path);
     if (!path) return no_memory(reading);
     const uint32_t index = history->task_count++;
-    reading->bases[index] = row->base;
-    reading->base_chains[index] = row->base_chain;
+    reading->bases[index] = (Base){row->base, row->base_chain};
     history->tasks[index] = (TfyLogTask){.tid = row->tid,
                                          .run = &history->run,
                                          .path = path,
@@ -167,13 +160,7 @@ static int take_task(void *state, const TfyStoreTask *row)
 
 static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *record)
 {
-    if (reading->found_count == reading->found_room) {
-        const size_t room = reading->found_room ? 2 * reading->found_room : 256;
-        Found *found = realloc(reading->found, room * sizeof *found);
-        if (!found) return no_memory(reading);
-        reading->found = found;
-        reading->found_room = room;
-    }
+    if (!GROW(reading->found, reading->found_room, reading->found_count + 1, 256)) return no_memory(reading);
     char *payload = malloc((size_t)record->payload_len + 1);
     if (!payload) return no_memory(reading);
     memcpy(payload, record->payload, record->payload_len);
@@ -216,7 +203,7 @@ static int walk_task(Reading *reading, uint32_t index)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
     const size_t first = reading->found_count;
-    for (int64_t lsn = task->head, above = INT64_MAX; lsn != reading->bases[index];) {
+    for (int64_t lsn = task->head, above = INT64_MAX; lsn != reading->bases[index].lsn;) {
         TfyLogRecord record;
         int code = get_own(reading, task, lsn, above, &record);
         if (!code) code = keep_record(reading, index, &record);
@@ -231,7 +218,7 @@ static int walk_task(Reading *reading, uint32_t index)
 static int check_chain(Reading *reading, uint32_t index, size_t first)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
-    uint64_t chain = reading->base_chains[index];
+    uint64_t chain = reading->bases[index].chain;
     for (size_t i = reading->found_count; i > first; i--) {
         const Found *found = &reading->found[i - 1];
         const TfyLogRecord *record = &found->record;
@@ -371,13 +358,13 @@ static int load_base(Reading *reading)
 static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t *chain)
 {
     TfyLogRecord before;
-    TfyStoreGap gap = {.chain = reading->base_chains[0]};
+    TfyStoreGap gap = {.chain = reading->bases[0].chain};
     int code = snapshot->lsn == reading->history->run.base_lsn
                    ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, snapshot->lsn, &gap)
                    : TFY_E_ABSENT;
     *chain = gap.chain;
     if (code != TFY_E_ABSENT) return code ? refuse_store(reading, code) : 0;
-    if (snapshot->prev == reading->bases[0]) return 0;
+    if (snapshot->prev == reading->bases[0].lsn) return 0;
     code = get_own(reading, &reading->history->tasks[0], snapshot->prev, snapshot->lsn, &before);
     if (!code) *chain = before.chain;
     return code;
@@ -394,8 +381,7 @@ static int take_snapshot(Reading *reading)
         code = refuse(reading, TFY_E_DATA, "record", snapshot->lsn, "was changed since it was written");
     if (!code) code = load_snapshot(reading, snapshot);
     if (code) return code;
-    reading->bases[0] = snapshot->lsn;
-    reading->base_chains[0] = snapshot->chain;
+    reading->bases[0] = (Base){snapshot->lsn, snapshot->chain};
     free((char *)snapshot->payload);
     reading->found_count--;
     return 0;
@@ -414,7 +400,7 @@ static int read_root_tail(Reading *reading)
     TfyStoreTask row;
     int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.root, &row);
     if (!code) code = take_task(reading, &row);
-    for (int64_t lsn = code ? 0 : history->tasks[0].head, above = INT64_MAX; !code && lsn != reading->bases[0];) {
+    for (int64_t lsn = code ? 0 : history->tasks[0].head, above = INT64_MAX; !code && lsn != reading->bases[0].lsn;) {
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
@@ -437,7 +423,7 @@ static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
     const TfyLogTask *task = &reading->history->tasks[index];
     const size_t first = reading->found_count;
     int64_t lsn = task->head;
-    for (int64_t above = INT64_MAX; lsn != reading->bases[index];) {
+    for (int64_t above = INT64_MAX; lsn != reading->bases[index].lsn;) {
         TfyLogRecord record;
         int code = get_own(reading, task, lsn, above, &record);
         if (code) return code;
@@ -446,10 +432,9 @@ static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
         above = lsn;
         lsn = record.prev;
     }
-    if (lsn == reading->bases[index] && reading->base_chains[index] != chain)
+    if (lsn == reading->bases[index].lsn && reading->bases[index].chain != chain)
         return refuse(reading, TFY_E_DATA, "task", task->tid, "does not fit its snapshot");
-    reading->bases[index] = lsn;
-    reading->base_chains[index] = chain;
+    reading->bases[index] = (Base){lsn, chain};
     return check_chain(reading, index, first);
 }
 
@@ -644,7 +629,6 @@ static void free_reading(Reading *reading)
     for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
     free(reading->found);
     free(reading->bases);
-    free(reading->base_chains);
 }
 
 /* Which part of a run is read. */

@@ -1,4 +1,5 @@
 /* log.c: the loop's side of the log: opening, appending, rows of runs, tasks and programs, handing over. */
+#include "base/grow.h"
 #include "log_state.h"
 
 #include <inttypes.h>
@@ -33,7 +34,6 @@ static void init_threads(TfyLog *log)
     pthread_cond_init(&log->wake, &monotonic);
     pthread_cond_init(&log->rest, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    log->queue_end = &log->queue;
     log->event_fd = log->lock_fd = -1;
 }
 
@@ -52,7 +52,7 @@ static void free_log(TfyLog *log, bool clean)
     /* The lock goes last: whoever comes next finds the store closed. */
     tfy__lock_drop(log->lock_fd);
     if (log->event_fd >= 0) close(log->event_fd);
-    free_batches(log->queue);
+    free_batches(log->queue.first);
     free_batches(log->empty);
     tfy__batch_free(log->filling);
     tfy__heads_clear(&log->heads);
@@ -93,8 +93,8 @@ static int carry_heads(TfyLog *log)
 {
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (code) return code;
-    for (size_t i = 0; !code && i < log->heads.room; i++) {
-        const TfyHead *head = &log->heads.places[i];
+    for (size_t i = 0; !code && i < log->heads.count; i++) {
+        const TfyHead *head = &log->heads.items[i];
         TfyStoreTask row;
         if (head->tid == 0)
             tfy__mark_touch(log, &log->self); /* in memory it is right; its row goes with the next mark */
@@ -220,11 +220,9 @@ static int queued(TfyLog *log, int code)
 
 static int remember_program(TfyLog *log, const uint8_t hash[16], int64_t id)
 {
-    TfyLogProgram *programs = realloc(log->programs, (log->program_count + 1) * sizeof *programs);
-    if (!programs) return TFY_E_NOMEM;
-    log->programs = programs;
-    memcpy(programs[log->program_count].hash, hash, 16);
-    programs[log->program_count++].id = id;
+    if (!GROW(log->programs, log->program_cap, log->program_count + 1, 4)) return TFY_E_NOMEM;
+    memcpy(log->programs[log->program_count].hash, hash, 16);
+    log->programs[log->program_count++].id = id;
     return 0;
 }
 

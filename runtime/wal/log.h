@@ -176,7 +176,7 @@ typedef struct TfyHistory {
     struct TfyLog
         *log; /* where a replay looks for tasks that had ended by then; borrowed, NULL: there are none to look for */
     struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
-    uint32_t move_count;
+    uint32_t move_count, move_cap;
     struct TfySavedRows *saved; /* the rows it saved (saved.h), of a run that was read whole; NULL: none */
 } TfyHistory;
 

@@ -55,7 +55,7 @@ struct TfyLog {
     TfySavedTable *saved;    /* saved tables that were written to */
     TfyBatch *filling;       /* what was appended since the last flush; never NULL on a writing log */
     TfyLogProgram *programs; /* programs known to be in the file or queued */
-    size_t program_count;
+    size_t program_count, program_cap;
 
     /* between loop and writer, under mutex */
     pthread_mutex_t mutex;
@@ -65,7 +65,7 @@ struct TfyLog {
     bool thread_started, stopping;
     bool writing;           /* somebody is committing */
     bool checkpoint_wanted; /* the thread moves the -wal file's pages when it has nothing better to do */
-    TfyBatch *queue, **queue_end;
+    TfyBatches queue;
     size_t queued_bytes;
     TfyBatch *empty;      /* blocks to use again */
     int64_t full_ms;      /* monotonic time of the last attempt that found no room */

@@ -1,4 +1,5 @@
 #include "move.h"
+#include "base/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,8 @@ static void free_move(TfyHistoryMove *move)
 
 int tfy__history_add_move(TfyHistory *history, uint32_t index, const TfyStoreProgram *from)
 {
-    TfyHistoryMove *moves = realloc(history->moves, (history->move_count + 1) * sizeof *moves);
-    if (!moves) return TFY_E_NOMEM;
-    history->moves = moves;
-    TfyHistoryMove *move = &moves[history->move_count];
+    if (!GROW(history->moves, history->move_cap, history->move_count + 1, 2)) return TFY_E_NOMEM;
+    TfyHistoryMove *move = &history->moves[history->move_count];
     *move = (TfyHistoryMove){.index = index,
                              .program = from->id,
                              .tfyc = strdup(from->tfyc),

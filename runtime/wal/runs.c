@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "log_state.h"
 
 /* ---- lists of runs ---- */
@@ -11,22 +12,16 @@ typedef struct Listing {
     TfyLog *log;
     TfyLogRun *runs;
     char **names; /* of their root workflows, where named */
-    uint32_t count, room;
+    uint32_t count, room, name_room;
     bool named;
 } Listing;
 
 static int list_run(void *state, const TfyLogRun *run)
 {
     Listing *listing = state;
-    if (listing->count == listing->room) {
-        const uint32_t room = listing->room ? 2 * listing->room : 64;
-        TfyLogRun *runs = realloc(listing->runs, room * sizeof *runs);
-        if (runs) listing->runs = runs;
-        char **names = realloc(listing->names, room * sizeof *names);
-        if (names) listing->names = names;
-        if (!runs || !names) return TFY_E_NOMEM;
-        listing->room = room;
-    }
+    if (!GROW(listing->runs, listing->room, listing->count + 1, 64) ||
+        !GROW(listing->names, listing->name_room, listing->count + 1, 64))
+        return TFY_E_NOMEM;
     listing->runs[listing->count] = *run;
     listing->names[listing->count] = NULL;
     if (listing->named) {

@@ -3,6 +3,7 @@
  * Opened with the system's VFS: a page whose sum is wrong may hold rows that are right, and each record is checked by itself. SQLite ends
  * a scan at the first page that makes no sense; behind it rows are looked up by number, one by one, until one can be read again. */
 #include "salvage.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ typedef struct Salvage {
     TfySalvaged *result;
     TfyLogRecord *records; /* all that could be read, in order; payloads owned */
     uint32_t *owners;      /* per record: its task, or NOBODY */
-    size_t count, room;
+    size_t count, room, owner_room;
     Task *tasks;
     size_t task_count, task_room;
     TfyHeads by_tid, by_spawn; /* indexes of tasks */
@@ -63,25 +64,13 @@ typedef struct Salvage {
 
 #define NOBODY UINT32_MAX
 
-/* Makes room for one more of a list that doubles. */
-static bool reserve(void **items, size_t count, size_t *room, size_t size)
-{
-    if (count < *room) return true;
-    const size_t wider = *room ? 2 * *room : 64;
-    void *moved = realloc(*items, wider * size);
-    if (!moved) return false;
-    *items = moved;
-    *room = wider;
-    return true;
-}
-
 /* ---- rows ---- */
 
 static bool keep_row(Salvage *salvage, sqlite3_stmt *row)
 {
-    size_t room = salvage->room;
-    if (!reserve((void **)&salvage->records, salvage->count, &salvage->room, sizeof *salvage->records)) return false;
-    if (!reserve((void **)&salvage->owners, salvage->count, &room, sizeof *salvage->owners)) return false;
+    if (!GROW(salvage->records, salvage->room, salvage->count + 1, 64) ||
+        !GROW(salvage->owners, salvage->owner_room, salvage->count + 1, 64))
+        return false;
     const void *payload = sqlite3_column_text(row, 8);
     const int len = sqlite3_column_bytes(row, 8);
     char *copy = malloc((size_t)len + 1);
@@ -179,7 +168,7 @@ static int read_gaps(Salvage *salvage)
                                  (uint64_t)sqlite3_column_int64(row, 2)};
         if (gap.lsn <= before) break;
         before = gap.lsn;
-        if (!reserve((void **)&salvage->gaps, salvage->gap_count, &salvage->gap_room, sizeof *salvage->gaps))
+        if (!GROW(salvage->gaps, salvage->gap_room, salvage->gap_count + 1, 64))
             code = TFY_E_NOMEM;
         else
             salvage->gaps[salvage->gap_count++] = (Gap){.row = gap};
@@ -211,8 +200,7 @@ static Gap *gap_before(const Salvage *salvage, const TfyLogRecord *record)
 
 static uint32_t new_task(Salvage *salvage, uint32_t run, const char *path, int64_t tid, int64_t born)
 {
-    if (!reserve((void **)&salvage->tasks, salvage->task_count, &salvage->task_room, sizeof *salvage->tasks))
-        return NOBODY;
+    if (!GROW(salvage->tasks, salvage->task_room, salvage->task_count + 1, 64)) return NOBODY;
     const bool root = !strchr(path, '.');
     Task *task = &salvage->tasks[salvage->task_count];
     *task = (Task){.tid = tid, .born = born, .head = root ? 0 : born, .run = run, .path = strdup(path), .begun = root};
@@ -244,7 +232,7 @@ static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
     const bool fine = read_uuid(tfy__payload_text(&payload, TFY_P_RUN), found.run.uuid) && path && !strchr(path, '.') &&
                       record->prev == 0 &&
                       tfy__chain_next(tfy__chain_seed(found.run.uuid, path), record) == record->chain;
-    if (fine && reserve((void **)&salvage->runs, salvage->run_count, &salvage->run_room, sizeof *salvage->runs)) {
+    if (fine && GROW(salvage->runs, salvage->run_room, salvage->run_count + 1, 64)) {
         salvage->runs[salvage->run_count++] = found;
         task = new_task(salvage, (uint32_t)salvage->run_count - 1, path, record->tid, record->lsn);
     }
@@ -573,11 +561,9 @@ static bool end_history(TfyHistory *history, TfyLogRecord ends[2])
                                  .payload_len = (uint32_t)strlen(texts[i])};
         ends[i].chain = root->chain = tfy__chain_next(root->chain, &ends[i]);
     }
-    TfyLogRecord *records = realloc(history->records, (history->record_count + 2) * sizeof *records);
-    uint32_t *tasks = realloc(history->record_tasks, (history->record_count + 2) * sizeof *tasks);
-    if (records) history->records = records;
-    if (tasks) history->record_tasks = tasks;
-    if (!records || !tasks) return false;
+    if (!RESIZE(history->records, history->record_count + 2) ||
+        !RESIZE(history->record_tasks, history->record_count + 2))
+        return false;
     for (int i = 0; i < 2; i++) {
         history->record_tasks[history->record_count] = 0;
         history->records[history->record_count++] = ends[i];

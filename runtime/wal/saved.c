@@ -1,5 +1,6 @@
 /* saved.c: the log's side of saved tables: what they look like, and what makes room for a row. */
 #include "saved.h"
+#include "base/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,16 +37,15 @@ void tfy__saved_free(TfySavedTable *tables)
 
 int tfy__saved_add_column(TfySavedTable *table, const char *name, const char *decl)
 {
-    TfySavedColumn *columns = realloc(table->columns, (table->count + 1) * sizeof *columns);
-    if (!columns) return TFY_E_NOMEM;
-    table->columns = columns;
-    columns[table->count] = (TfySavedColumn){strdup(name), strdup(decl)};
-    if (columns[table->count].name && columns[table->count].decl) {
+    if (!GROW(table->columns, table->cap, table->count + 1, 4)) return TFY_E_NOMEM;
+    TfySavedColumn *column = &table->columns[table->count];
+    *column = (TfySavedColumn){strdup(name), strdup(decl)};
+    if (column->name && column->decl) {
         table->count++;
         return 0;
     }
-    free(columns[table->count].name);
-    free(columns[table->count].decl);
+    free(column->name);
+    free(column->decl);
     return TFY_E_NOMEM;
 }
 
@@ -232,13 +232,8 @@ static TfyCell *copy_cells(const TfyCell *cells, uint32_t count)
 
 int tfy__saved_add_row(TfySavedRows *saved, const char *task, int64_t step, const TfyCell *cells)
 {
-    const uint32_t count = saved->row_count;
-    if ((count & (count - 1)) == 0) { /* room for a power of two */
-        TfySavedRow *rows = realloc(saved->rows, (count ? 2 * (size_t)count : 1) * sizeof *rows);
-        if (!rows) return TFY_E_NOMEM;
-        saved->rows = rows;
-    }
-    TfySavedRow *row = &saved->rows[count];
+    if (!GROW(saved->rows, saved->row_cap, saved->row_count + 1, 4)) return TFY_E_NOMEM;
+    TfySavedRow *row = &saved->rows[saved->row_count];
     *row = (TfySavedRow){.task = strdup(task), .step = step, .cells = copy_cells(cells, saved->table.count)};
     if (row->task && row->cells) {
         saved->row_count++;

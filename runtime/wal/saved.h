@@ -44,7 +44,7 @@ typedef struct TfySavedColumn {
 typedef struct TfySavedTable {
     char *name; /* owned */
     TfySavedColumn *columns;
-    uint32_t count;
+    uint32_t count, cap;
     bool made; /* it is there, or its CREATE is queued */
     struct TfySavedTable *next;
 } TfySavedTable;
@@ -62,7 +62,7 @@ typedef struct TfySavedRow {
 typedef struct TfySavedRows {
     TfySavedTable table;
     TfySavedRow *rows;
-    uint32_t row_count;
+    uint32_t row_count, row_cap;
     struct TfySavedRows *next;
 } TfySavedRows;
 

@@ -4,6 +4,7 @@
  * change places, and those that nobody needs any more, change that order. So the first walk takes the shared values out, and the second, in the
  * order of the other program, puts each at the first place that is left and counts anew. */
 #include "snapshot_map.h"
+#include "base/grow.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,13 +97,7 @@ static const char *message_type(const Mapper *m, int64_t sender)
 
 static bool keep_shared(Mapper *m, json_t *value, const char *type)
 {
-    if (m->count == m->room) {
-        const size_t room = m->room ? 2 * m->room : 64;
-        Shared *shared = realloc(m->shared, room * sizeof *shared);
-        if (!shared) return no_memory(m);
-        m->shared = shared;
-        m->room = room;
-    }
+    if (!GROW(m->shared, m->room, m->count + 1, 64)) return no_memory(m);
     m->shared[m->count++] = (Shared){json_incref(value), type, -1};
     return true;
 }

@@ -3,6 +3,7 @@
  *
  * Rows of one transaction are copied at once; commit moves a few counters, rollback drops what lies above them.
  * Rows that replace an older one wait in `changes` until the commit, as copies of their own. */
+#include "base/grow.h"
 #include "store.h"
 
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static void *at(const Rows *rows, size_t index)
 static void *add(Rows *rows)
 {
     if (rows->filled == rows->room) {
-        const size_t room = rows->room ? 2 * rows->room : 64;
-        void *items = realloc(rows->items, room * rows->item_size);
+        const size_t room = tfy__grow_cap(rows->room, rows->room + 1, 64, rows->item_size);
+        void *items = room ? tfy__grow_to(rows->items, room, rows->item_size) : NULL;
         if (!items) return NULL;
         rows->items = items;
         rows->room = room;

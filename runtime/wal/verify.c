@@ -5,6 +5,7 @@
  * or slipped in does not. That the newest records of a task are there follows from the marks, which count and add up their segments,
  * and behind the newest mark from the numbers, which are dense. */
 #include "verify.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -139,13 +140,7 @@ static int take_mark(void *state, const TfyStoreMark *mark)
         mark->gone_rows > mark->rows || mark->epoch > verifying->meta.epoch)
         return refuse(verifying, TFY_E_DATA, "the mark at record %" PRId64 " was changed since it was written",
                       mark->lsn);
-    if (verifying->mark_count == verifying->mark_room) {
-        const size_t room = verifying->mark_room ? 2 * verifying->mark_room : 256;
-        TfyStoreMark *marks = realloc(verifying->marks, room * sizeof *marks);
-        if (!marks) return TFY_E_NOMEM;
-        verifying->marks = marks;
-        verifying->mark_room = room;
-    }
+    if (!GROW(verifying->marks, verifying->mark_room, verifying->mark_count + 1, 256)) return TFY_E_NOMEM;
     verifying->marks[verifying->mark_count++] = *mark;
     verifying->found->gone += mark->gone_rows;
     return 0;

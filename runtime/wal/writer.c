@@ -75,22 +75,18 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
     return code;
 }
 
-static TfyBatch *take_queue(TfyLog *log)
+static TfyBatches take_queue(TfyLog *log)
 {
-    TfyBatch *first = log->queue;
-    log->queue = NULL;
-    log->queue_end = &log->queue;
+    const TfyBatches taken = log->queue;
+    log->queue = (TfyBatches){0};
     log->queued_bytes = 0;
-    return first;
+    return taken;
 }
 
-static void put_back(TfyLog *log, TfyBatch *first)
+static void put_back(TfyLog *log, TfyBatches *batches)
 {
-    TfyBatch *last = first;
-    for (log->queued_bytes += last->len; last->next; log->queued_bytes += last->len) last = last->next;
-    last->next = log->queue;
-    if (!log->queue) log->queue_end = &last->next;
-    log->queue = first;
+    for (const TfyBatch *batch = batches->first; batch; batch = batch->next) log->queued_bytes += batch->len;
+    LIST_PREPEND_ALL(&log->queue, batches, next);
 }
 
 static void recycle(TfyLog *log, TfyBatch *first)
@@ -111,11 +107,11 @@ static void recycle(TfyLog *log, TfyBatch *first)
 }
 
 /* What a commit of these batches came to. mutex is held. */
-static void settle(TfyLog *log, TfyBatch *first, int code)
+static void settle(TfyLog *log, TfyBatches *batches, int code)
 {
     const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
     if (paused) {
-        put_back(log, first);
+        put_back(log, batches);
         log->full_ms = now_ms(log);
         if (!was_paused)
             give_notice(log, code == TFY_STORE_HELD ? log->store->error
@@ -124,12 +120,13 @@ static void settle(TfyLog *log, TfyBatch *first, int code)
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
         tfy__guard_failed(log);
-        recycle(log, first);
+        recycle(log, batches->first);
     } else {
-        if (last_record(first)) atomic_store(&log->durable, last_record(first));
+        const int64_t last = last_record(batches->first);
+        if (last) atomic_store(&log->durable, last);
         atomic_store(&log->full, false);
         if (was_paused) give_notice(log, "the log can be written again: runs go on");
-        recycle(log, first);
+        recycle(log, batches->first);
     }
     notify(log);
     pthread_cond_broadcast(&log->rest);
@@ -165,13 +162,13 @@ static void checkpoint(TfyLog *log)
  * made at once; the loop leaves it to the thread, as its own records are safe already. */
 static void drain(TfyLog *log, bool by_thread)
 {
-    TfyBatch *first = take_queue(log);
+    TfyBatches batches = take_queue(log);
     log->writing = true;
     pthread_mutex_unlock(&log->mutex);
-    const int code = commit_batches(log, first);
+    const int code = commit_batches(log, batches.first);
     const bool due = !code && log->store->ops->checkpoint_due(log->store);
     pthread_mutex_lock(&log->mutex);
-    settle(log, first, code);
+    settle(log, &batches, code);
     if (due && by_thread) {
         pthread_mutex_unlock(&log->mutex);
         checkpoint(log);
@@ -213,7 +210,7 @@ static void *write_queued(void *state)
         if (atomic_load(&log->full)) pause_for_room(log);
         if (log->writing) {
             pthread_cond_wait(&log->rest, &log->mutex);
-        } else if (log->queue) {
+        } else if (log->queue.first) {
             drain(log, true);
             if (log->stopping && atomic_load(&log->full)) break;
         } else if (log->checkpoint_wanted) {
@@ -243,7 +240,8 @@ bool tfy__writer_round(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
     const bool paused = atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS;
-    const bool queued = log->queue && !paused && !atomic_load(&log->error), left = !queued && log->checkpoint_wanted;
+    const bool queued = log->queue.first && !paused && !atomic_load(&log->error),
+               left = !queued && log->checkpoint_wanted;
     if (queued) drain(log, true);
     if (left) catch_up_checkpoint(log);
     pthread_mutex_unlock(&log->mutex);
@@ -264,7 +262,8 @@ TfyBatch *tfy__writer_batch(TfyLog *log)
 static bool inline_is_better(const TfyLog *log, const TfyBatch *batch)
 {
     if (log->inline_only) return true;
-    return !log->writing && !log->queue && batch->one_task && batch->records <= INLINE_RECORDS && !batch->has_mark;
+    return !log->writing && !log->queue.first && batch->one_task && batch->records <= INLINE_RECORDS &&
+           !batch->has_mark;
 }
 
 /* Puts the filling batch into the queue and an empty one in its place. */
@@ -274,8 +273,7 @@ static int enqueue(TfyLog *log)
     TfyBatch *next = tfy__writer_batch(log);
     if (!next) return TFY_E_NOMEM;
     log->queued_bytes += log->filling->len;
-    *log->queue_end = log->filling;
-    log->queue_end = &log->filling->next;
+    LIST_APPEND(&log->queue, log->filling, next);
     log->filling = next;
     return 0;
 }
@@ -296,7 +294,7 @@ void tfy__writer_hand_over(TfyLog *log)
     if (enqueue(log) != 0) {
         tfy__writer_fail(log, TFY_E_NOMEM, "memory ran out");
         notify(log);
-    } else if (log->queue && !atomic_load(&log->error)) {
+    } else if (log->queue.first && !atomic_load(&log->error)) {
         if (inline_now || !ensure_thread(log)) {
             commit_inline(log);
         } else {
@@ -313,14 +311,14 @@ void tfy__writer_hand_over(TfyLog *log)
 int tfy__writer_wait(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
-    while ((log->queue || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
+    while ((log->queue.first || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
         if (log->by_hand_ms)
             drain(log, true);
         else
             pthread_cond_wait(&log->rest, &log->mutex);
     }
     int code = atomic_load(&log->error);
-    if (!code && log->queue) code = TFY_E_STATE;
+    if (!code && log->queue.first) code = TFY_E_STATE;
     pthread_mutex_unlock(&log->mutex);
     return code;
 }
@@ -336,6 +334,6 @@ void tfy__writer_stop(TfyLog *log)
     log->inline_only = true;
     /* From here on only one thread is left; what waits for room gets a last chance. */
     pthread_mutex_lock(&log->mutex);
-    if (log->queue && !atomic_load(&log->error)) drain(log, true);
+    if (log->queue.first && !atomic_load(&log->error)) drain(log, true);
     pthread_mutex_unlock(&log->mutex);
 }

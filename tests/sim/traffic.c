@@ -66,8 +66,7 @@ static int descriptor_of(TfyLoop *loop, int64_t handle)
 {
     const TfyNet *table = *tfy__module(loop, TFY_M_NET);
     if (!table) return -1;
-    const TfyDescriptor *d = table->table[(uint64_t)handle & (table->cap - 1)];
-    while (d && d->handle != handle) d = d->next;
+    const TfyDescriptor *d = TABLE_ITEM(tfy__table_find(&table->table, (uint64_t)handle), const TfyDescriptor, link);
     return d ? d->fd : -1;
 }
 
@@ -214,14 +213,15 @@ const TfyPerformer sim_sockets = {
 /* The first of a queue has tried, and is told when that may end otherwise. */
 void sim_check_waiting(TfyLoop *loop)
 {
-    const TfyNet *table = *tfy__module(loop, TFY_M_NET);
-    for (uint32_t i = 0; table && i < table->cap; i++)
-        for (const TfyDescriptor *d = table->table[i]; d; d = d->next) {
-            bool in = d->takes.first && sim_socket_ready(d->fd, false);
-            if (!d->again && (in || (d->gives.first && sim_socket_ready(d->fd, true))))
-                sim_broken("w8", "somebody waits to %s descriptor %lld, which is ready", in ? "read" : "write",
-                           (long long)d->handle);
-        }
+    const TfyNet *net = *tfy__module(loop, TFY_M_NET);
+    if (!net) return;
+    for (const TfyLink *link = tfy__table_walk(&net->table, NULL); link; link = tfy__table_walk(&net->table, link)) {
+        const TfyDescriptor *d = TABLE_ITEM(link, const TfyDescriptor, link);
+        bool in = d->takes.first && sim_socket_ready(d->fd, false);
+        if (!d->again && (in || (d->gives.first && sim_socket_ready(d->fd, true))))
+            sim_broken("w8", "somebody waits to %s descriptor %lld, which is ready", in ? "read" : "write",
+                       (long long)d->handle);
+    }
 }
 
 /* ---- d5: what the log says of it ---- */
