@@ -115,8 +115,11 @@ static bool record_cancel(Cold *cold, const char *why, bool force)
         return true;
     }
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"passages\":%u,\"why\":\"%s\"%s}", cold->task->passages, why,
-                       force ? ",\"force\":true" : "");
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_PASSAGES, cold->task->passages);
+    tfy__put_text(&out, TFY_P_WHY, why);
+    tfy__put_true(&out, TFY_P_FORCE, force);
+    tfy__put_end(&out);
     bool ok = tfy__record_append(cold, TFY_R_TASK_CANCEL, cold->log.step, 0, &out) > 0;
     tfy__buffer_free(&out);
     return ok;
@@ -212,10 +215,14 @@ void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force
         return;
     }
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"name\":\"kill\",\"force\":%s,\"why\":\"%s\",\"by\":", force ? "true" : "false", why);
-    tfy__buffer_json_string(&out, by ? by : "", by ? strlen(by) : 0);
-    bool in_slice = by == cold->log.path; /* it kills itself */
-    tfy__buffer_printf(&out, ",\"passages\":%u%s}", task->passages, in_slice ? ",\"in_slice\":true" : "");
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_NAME, "kill");
+    tfy__put_flag(&out, TFY_P_FORCE, force);
+    tfy__put_text(&out, TFY_P_WHY, why);
+    tfy__put_text(&out, TFY_P_BY, by ? by : "");
+    tfy__put_int(&out, TFY_P_PASSAGES, task->passages);
+    tfy__put_true(&out, TFY_P_IN_SLICE, by == cold->log.path); /* it kills itself */
+    tfy__put_end(&out);
     if (tfy__record_append(cold, TFY_R_SIGNAL, cold->log.step, 0, &out) > 0)
         tfy__cancel_apply(cold, NO_INDEX, force, why);
     tfy__buffer_free(&out);
@@ -241,7 +248,9 @@ bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle)
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return tfy__sched_halt(task), false;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"kill\":\"%s\"}", target ? target->log.path : "unknown");
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_KILL, target ? target->log.path : "unknown");
+    tfy__put_end(&out);
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
         tfy__history_diverge(cold, record, "it kills task %s", target ? target->log.path : "unknown");
@@ -284,7 +293,10 @@ static void scope_expired(void *arg)
     uint32_t scope = cold->run->loop->draining ? 0 : expired_scope(cold);
     if (!scope) return;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"scope\":%u,\"passages\":%u}", scope, task->passages);
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_SCOPE, scope);
+    tfy__put_int(&out, TFY_P_PASSAGES, task->passages);
+    tfy__put_end(&out);
     if (tfy__record_append(cold, TFY_R_TIMER_FIRED, cold->log.step, 0, &out) > 0)
         tfy__cancel_apply(cold, scope, false, "timeout");
     tfy__buffer_free(&out);
@@ -311,7 +323,7 @@ static bool arm_scope(Cold *cold, const TfyPoint *point, int64_t timeout_ms, con
         tfy__history_take(cold);
     } else {
         TfyBuffer out = {0};
-        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, why);
+        tfy__put_due(&out, due_ms, why);
         int64_t lsn = tfy__record_append(cold, TFY_R_TASK_YIELD, cold->log.step, point->number, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return tfy__sched_halt(task), false;

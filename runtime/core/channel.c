@@ -134,9 +134,10 @@ static Channel *asked(const Pending *pending)
 static void write_error(TfyBuffer *out, const Channel *channel, const TfyObj *error)
 {
     tfy__buffer_reset(out);
-    tfy__buffer_printf(out, "{\"obj\":\"%s\",\"error\":", channel->name);
-    tfy__error_json(out, error);
-    tfy__buffer_char(out, '}');
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_OBJ, channel->name);
+    tfy__put_error(out, error);
+    tfy__put_end(out);
 }
 
 static void raise_closed(Pending *pending)
@@ -159,10 +160,11 @@ static bool write_send(TfyBuffer *out, Pending *pending, const Channel *channel)
     if (channel->closed) {
         raise_closed(pending);
     } else {
-        tfy__buffer_printf(out, "{\"obj\":\"%s\",\"seq\":%llu,\"value\":", channel->name,
-                           (unsigned long long)channel->sent + 1);
-        tfy__encode(out, call->tool->params[1].type, call->args[1]);
-        tfy__buffer_char(out, '}');
+        tfy__put_begin(out);
+        tfy__put_text(out, TFY_P_OBJ, channel->name);
+        tfy__put_int(out, TFY_P_SEQ, (int64_t)channel->sent + 1);
+        tfy__put_value(out, TFY_P_VALUE, call->tool->params[1].type, call->args[1]);
+        tfy__put_end(out);
         if (out->depth <= TFY_JSON_DEPTH) return true;
         tfy_panic(call->task, call->site->point->line,
                   "the message nests deeper than %d levels, so it cannot be recorded", TFY_JSON_DEPTH);
@@ -182,11 +184,13 @@ static void accept(Pending *pending, Channel *channel)
 /* What a receive records now. */
 static void write_recv(TfyBuffer *out, const Channel *channel)
 {
-    tfy__buffer_printf(out, "{\"obj\":\"%s\",", channel->name);
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_OBJ, channel->name);
     if (channel->count)
-        tfy__buffer_printf(out, "\"seq\":%llu}", (unsigned long long)channel->ring[channel->head].seq);
+        tfy__put_int(out, TFY_P_SEQ, (int64_t)channel->ring[channel->head].seq);
     else
-        tfy__buffer_text(out, "\"closed\":true}");
+        tfy__put_flag(out, TFY_P_CLOSED, true);
+    tfy__put_end(out);
 }
 
 /* The answer: the message as T?, or null. False: no memory for the box around it. */
@@ -294,7 +298,9 @@ bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
     Cold *cold = cold_of(task);
     Channel *channel = channel_of(cold_of(task)->run, number);
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"obj\":\"%s\"}", channel->name);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_OBJ, channel->name);
+    tfy__put_end(&out);
     cold->log.step++;
     bool ok = tfy__record_fact(cold, TFY_R_CHANNEL_CLOSE, point->number, &out);
     tfy__buffer_free(&out);
@@ -310,25 +316,18 @@ bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
 
 static void take_error(Pending *pending, const TfyLogRecord *record)
 {
-    json_t *json = tfy__record_json(record);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
     tfy__history_take(pending->cold);
-    tfy__step_raise_recorded(pending, json_object_get(json, "error"));
+    tfy__step_raise_recorded(pending, tfy__payload_get(&payload, TFY_P_ERROR));
     pending->stage = STAGE_SETTLE;
-    json_decref(json);
-}
-
-static bool is_error(const TfyLogRecord *record)
-{
-    json_t *json = tfy__record_json(record);
-    bool is = json_object_get(json, "error") != NULL;
-    json_decref(json);
-    return is;
+    tfy__payload_close(&payload);
 }
 
 static void send_take(Pending *pending, const TfyLogRecord *record)
 {
     Channel *channel = asked(pending);
-    if (is_error(record)) {
+    if (tfy__record_failed(record)) {
         take_error(pending, record);
         return;
     }
@@ -346,7 +345,7 @@ static void send_take(Pending *pending, const TfyLogRecord *record)
 static void recv_take(Pending *pending, const TfyLogRecord *record)
 {
     Channel *channel = asked(pending);
-    if (is_error(record)) {
+    if (tfy__record_failed(record)) {
         take_error(pending, record);
         return;
     }

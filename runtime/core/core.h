@@ -29,6 +29,7 @@
 #include "value/json.h"
 #include "base/sys_memory.h"
 #include "wal/log.h"
+#include "wal/payload.h"
 
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
 #define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */
@@ -891,6 +892,7 @@ void tfy__step_free(Pending *pending);
 void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
 void tfy__step_wait_sync(Pending *pending);
 int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
+void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock; never overflows */
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
  * nobody knows how much of it is over, and a year back must not make it a year long. */
@@ -900,6 +902,7 @@ int64_t tfy__step_due(
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
 void tfy__step_arm(Pending *pending);                     /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
+void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* as the member "error" */
 int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
                            const TfyBuffer *payload); /* resets passages */
 void tfy__step_timer_fired(void *pending);            /* its timer's handler */
@@ -1019,7 +1022,6 @@ void tfy__history_hold(Pending *pending); /* go live when the cursor has reached
 void tfy__history_unhold(Run *run);       /* nobody is to go live any more */
 void tfy__history_park(Cold *cold);       /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
-json_t *tfy__record_json(const TfyLogRecord *record); /* never NULL; the caller gives it back */
 
 /* debug.c: a replay that stops at records; see debug.h */
 void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
@@ -1033,7 +1035,7 @@ int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const Tf
 
 /* fork.c: runs that began as a copy of another one's records */
 /* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are counted from. False: no memory. */
-bool tfy__fork_begin(Run *run, const json_t *begin, int64_t first);
+bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first); /* fork_of, as a payload has it; NULL: none */
 uint64_t tfy__fork_seed(const Cold *cold); /* of the task's next random number */
 
 /* snapshot.c, snapshot_restore.c and ended.c */

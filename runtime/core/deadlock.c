@@ -344,9 +344,10 @@ static int record_run(TfyLoop *loop, Run *run)
 {
     TfyBuffer graph = {0}, out = {0};
     say_run(&graph, run, false);
-    tfy__buffer_text(&out, "{\"why\":\"deadlock\",\"graph\":");
-    tfy__buffer_json_string(&out, graph.data ? graph.data : "", graph.len);
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_WHY, "deadlock");
+    tfy__put_bytes(&out, TFY_P_GRAPH, graph.data ? graph.data : "", graph.len);
+    tfy__put_end(&out);
     int64_t lsn = graph.failed || out.failed ? TFY_E_NOMEM
                                              : tfy__log_append(loop->log, &run->root->log, TFY_R_SHUTDOWN_MARKER,
                                                                run->root->log.step, 0, out.data, out.len);

@@ -11,13 +11,14 @@ static bool take_end(Cold *cold, const TfyLogEnd *end)
     TfyLoop *loop = cold->run->loop;
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     const TfyExact exact = {loop->program->errors, loop->program->error_count};
-    json_t *json = json_loads(end->payload, JSON_ALLOW_NUL, NULL), *value = json_object_get(json, "value"),
-           *error = json_object_get(json, "error");
+    const TfyLogRecord record = {.payload = end->payload, .payload_len = (uint32_t)strlen(end->payload)};
+    TfyPayload payload;
+    bool ok = tfy__payload_open(&payload, &record);
+    json_t *value = tfy__payload_get(&payload, TFY_P_VALUE), *error = tfy__payload_get(&payload, TFY_P_ERROR);
     const TfyType *result = cold->workflow->result;
     uint32_t mark = tfy_mark(&scratch);
     char text[TFY_ERROR_TEXT];
     TfyValue read = {.i = 0};
-    bool ok = json != NULL;
     cold->end_state = end->type == TFY_R_TASK_EXIT ? TFY_TASK_COMPLETED : error ? TFY_TASK_FAILED : TFY_TASK_CANCELLED;
     if (ok && cold->end_state == TFY_TASK_COMPLETED && result->kind != TFY_NOTHING) {
         ok = tfy__decode_exact(&scratch, &exact, result, value, &read, text);
@@ -29,7 +30,7 @@ static bool take_end(Cold *cold, const TfyLogEnd *end)
     }
     tfy_cut(&scratch, mark);
     tfy_drop(&scratch, tfy_take_error(&scratch));
-    json_decref(json);
+    tfy__payload_close(&payload);
     return ok;
 }
 

@@ -175,12 +175,12 @@ static void let_followers_begin(Cold *ended)
 
 static void write_with(TfyBuffer *out, Run *run, const With *with)
 {
-    if (with->priority) tfy__buffer_printf(out, ",\"priority\":%lld", (long long)with->priority);
+    if (with->priority) tfy__put_int(out, TFY_P_PRIORITY, with->priority);
     if (!with->after_count) return;
-    tfy__buffer_text(out, ",\"after\":[");
+    tfy__put(out, TFY_P_AFTER);
     for (int64_t i = 0; i < with->after_count; i++) {
         const Cold *cold = tfy__task_known(run, with->after[i].i);
-        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", cold ? cold->log.path : "?");
+        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "[", cold ? cold->log.path : "?");
     }
     tfy__buffer_char(out, ']');
 }
@@ -217,29 +217,27 @@ static bool write_path(Birth *birth, const char *parent, uint32_t number)
 /* What the program decides: the rest of the payload, the same in every replay. */
 static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
 {
-    tfy__buffer_text(out, "\"workflow\":\"");
-    tfy__buffer_text(out, birth->workflow->name); /* an identifier */
-    tfy__buffer_text(out, "\",\"args\":");
+    tfy__put_text(out, TFY_P_WORKFLOW, birth->workflow->name);
+    tfy__put(out, TFY_P_ARGS);
     tfy__encode_args(out, birth->workflow->params, birth->workflow->param_count, birth->args);
     write_with(out, run, birth->with);
-    if (birth->bond == BOND_BODY) tfy__buffer_text(out, ",\"body\":true");
-    if (birth->bond == BOND_NONE) tfy__buffer_text(out, ",\"detached\":true");
-    tfy__buffer_char(out, '}');
+    tfy__put_true(out, TFY_P_BODY, birth->bond == BOND_BODY);
+    tfy__put_true(out, TFY_P_DETACHED, birth->bond == BOND_NONE);
+    tfy__put_end(out);
 }
 
 static void take_spawn(Cold *cold, Birth *birth, const TfyLogRecord *record, const char *request)
 {
-    const char *recorded = strstr(record->payload, "\"workflow\":");
+    const char *recorded = tfy__record_tail(record, TFY_P_WORKFLOW);
     if (!recorded || strcmp(recorded, request) != 0) {
         tfy__history_diverge(cold, record, "it spawns {%s", request);
         birth->tid = TFY_E_DIVERGED;
         return;
     }
-    json_t *json = tfy__record_json(record), *full = json_object_get(json, "full");
+    const bool full = tfy__record_has(record, TFY_P_FULL);
     birth->tid = full ? TFY_E_FULL : tfy__history_born(cold->run, record->lsn);
-    birth->born = full ? json_integer_value(full) : record->lsn;
+    birth->born = full ? tfy__record_int(record, TFY_P_FULL) : record->lsn;
     birth->recorded = true;
-    json_decref(json);
 }
 
 /* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is given if it is new. */
@@ -250,18 +248,14 @@ static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
     const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
     const TfyLogRecord *record = NULL;
     TfyBuffer *out = family_payload(loop);
+    tfy__put_begin(out);
     if (full) {
-        tfy__buffer_text(out, "{\"full\":");
-        tfy__buffer_int(out, tfy__tasks_limit(loop));
-        tfy__buffer_char(out, ',');
+        tfy__put_int(out, TFY_P_FULL, tfy__tasks_limit(loop));
     } else {
-        tfy__buffer_text(out, "{\"tid\":");
-        tfy__buffer_int(out, tid);
-        tfy__buffer_text(out, ",\"path\":\"");
-        tfy__buffer_text(out, birth->path);
-        tfy__buffer_text(out, "\",");
+        tfy__put_int(out, TFY_P_TID, tid);
+        tfy__put_text(out, TFY_P_PATH, birth->path);
     }
-    const size_t request = out->len;
+    const size_t request = out->len + 1; /* behind the comma */
     write_request(out, cold->run, birth);
     birth->tid = TFY_E_NOMEM;
     if (out->depth > TFY_JSON_DEPTH) {
@@ -453,14 +447,10 @@ char *tfy__failure_sentence(const Cold *cold, const TfyObj *error)
 static void write_value(TfyTask *task, TfyBuffer *out)
 {
     const TfyWorkflow *workflow = cold_of(task)->workflow;
-    tfy__buffer_text(out, "{\"value\":");
-    if (workflow->result->kind == TFY_NOTHING) {
-        tfy__buffer_text(out, "null");
-        return;
-    }
-    tfy__encode(out, workflow->result, task->result);
+    tfy__put_value(out, TFY_P_VALUE, workflow->result, task->result);
     if (out->depth <= TFY_JSON_DEPTH) return;
     tfy__buffer_reset(out);
+    tfy__put_begin(out);
     TfyValue result = tfy_take(task);
     tfy__drop_value(task, workflow->result, result);
     tfy_panic(task, workflow->line, "the result nests deeper than %d levels, so it cannot be recorded", TFY_JSON_DEPTH);
@@ -470,15 +460,12 @@ static void write_value(TfyTask *task, TfyBuffer *out)
 /* What the last record of a task says. Answers how it ended. */
 static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
 {
+    tfy__put_begin(out);
     if (end_state_of(task) == TFY_TASK_COMPLETED) write_value(task, out);
     TfyTaskState state = end_state_of(task);
-    if (state == TFY_TASK_CANCELLED) {
-        tfy__buffer_text(out, "{\"cancelled\":true");
-    } else if (state == TFY_TASK_FAILED) {
-        tfy__buffer_text(out, "{\"error\":");
-        tfy__error_json(out, task->error);
-    }
-    tfy__buffer_text(out, "}");
+    tfy__put_true(out, TFY_P_CANCELLED, state == TFY_TASK_CANCELLED);
+    if (state == TFY_TASK_FAILED) tfy__put_error(out, task->error);
+    tfy__put_end(out);
     return state;
 }
 
@@ -514,20 +501,19 @@ static void run_finish(TfyLoop *loop, Run *run)
     if (!tfy__history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
     TfyBuffer out = {0};
     bool ok = root->end_state == TFY_TASK_COMPLETED;
-    tfy__buffer_text(&out, ok ? "{\"ok\":true" : "{\"ok\":false");
+    tfy__put_begin(&out);
+    tfy__put_flag(&out, TFY_P_OK, ok);
     if (ok && root->workflow->result->kind != TFY_NOTHING) {
         TfyBuffer value = {0};
         tfy__encode(&value, root->workflow->result, root->value);
-        tfy__buffer_text(&out, ",\"value\":");
-        tfy__buffer_add(&out, value.data, value.len);
+        tfy__put_json(&out, TFY_P_VALUE, value.data, value.len);
         run->result = value.failed ? NULL : value.data;
     } else if (root->end_state == TFY_TASK_FAILED) {
-        tfy__buffer_text(&out, ",\"error\":");
-        tfy__error_json(&out, root->failure);
-    } else if (!ok) {
-        tfy__buffer_text(&out, ",\"cancelled\":true");
+        tfy__put_error(&out, root->failure);
+    } else {
+        tfy__put_true(&out, TFY_P_CANCELLED, !ok);
     }
-    tfy__buffer_text(&out, "}");
+    tfy__put_end(&out);
     if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
     if (record)
         tfy__history_take(root);

@@ -4,9 +4,9 @@
 
 #include "core.h"
 
-bool tfy__fork_begin(Run *run, const json_t *begin, int64_t first)
+bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first)
 {
-    const json_t *forks = json_object_get(begin, "fork_of"), *fork;
+    const json_t *fork;
     size_t i;
     if (!json_array_size(forks)) return true;
     run->forks = malloc(json_array_size(forks) * sizeof *run->forks);

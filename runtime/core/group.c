@@ -116,13 +116,13 @@ static uint32_t index_of(const TfyCall *call, const Cold *body)
 static void write_verdict(TfyBuffer *out, const Pending *pending, const Verdict *verdict)
 {
     const TfyCall *call = &pending->call;
-    tfy__buffer_printf(out, "{\"group\":\"%s\"", call->tool->name);
-    if (verdict->body) tfy__buffer_printf(out, ",\"path\":\"%s\"", verdict->body->log.path);
-    if (call->tool->family == TFY_F_RACE) tfy__buffer_printf(out, ",\"index\":%u", index_of(call, verdict->body));
-    if (call->tool->family == TFY_F_ROOM) tfy__buffer_text(out, verdict->room ? ",\"value\":true" : ",\"value\":false");
-    if (verdict->failed) tfy__buffer_text(out, ",\"error\":");
-    if (verdict->failed) tfy__error_json(out, verdict->body->failure);
-    tfy__buffer_char(out, '}');
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_GROUP, call->tool->name);
+    if (verdict->body) tfy__put_text(out, TFY_P_PATH, verdict->body->log.path);
+    if (call->tool->family == TFY_F_RACE) tfy__put_int(out, TFY_P_INDEX, index_of(call, verdict->body));
+    if (call->tool->family == TFY_F_ROOM) tfy__put_flag(out, TFY_P_VALUE, verdict->room);
+    if (verdict->failed) tfy__put_error(out, verdict->body->failure);
+    tfy__put_end(out);
 }
 
 /* The values of all bodies that have one, in the order of the handles, as a list or record. */
@@ -203,9 +203,10 @@ static void settle(Pending *pending, const Verdict *verdict)
     if (ok || verdict->failed) {
         write_verdict(&out, pending, verdict);
     } else { /* no memory for the value: the log has to say that it was so */
-        tfy__buffer_printf(&out, "{\"group\":\"%s\",\"error\":", pending->call.tool->name);
-        tfy__error_json(&out, pending->call.task->error);
-        tfy__buffer_char(&out, '}');
+        tfy__put_begin(&out);
+        tfy__put_text(&out, TFY_P_GROUP, pending->call.tool->name);
+        tfy__put_error(&out, pending->call.task->error);
+        tfy__put_end(&out);
     }
     int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
@@ -247,8 +248,10 @@ static void group_take(Pending *pending, const TfyLogRecord *record)
     Verdict verdict = judge(pending);
     TfyBuffer out = {0};
     TfyValue value;
-    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error");
-    bool no_memory = error && !json_object_get(json, "path"), ok = false;
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
+    bool no_memory = error && !tfy__payload_get(&payload, TFY_P_PATH), ok = false;
     if (verdict.known) write_verdict(&out, pending, &verdict);
     if (no_memory || tfy__step_same_outcome(pending, record, out.data)) {
         tfy__history_take(pending->cold);
@@ -262,7 +265,7 @@ static void group_take(Pending *pending, const TfyLogRecord *record)
             pending->stage = STAGE_SETTLE;
     }
     tfy__buffer_free(&out);
-    json_decref(json);
+    tfy__payload_close(&payload);
 }
 
 const Inner tfy__inner_group = {

@@ -29,13 +29,10 @@ void tfy__step_join_ended(Pending *pending)
     TfyBuffer out = {0};
     bool ok = target && target != pending->cold && target->end_state == TFY_TASK_COMPLETED;
     const char *path = target ? target->log.path : "?";
-    tfy__buffer_printf(&out, "{\"path\":\"%s\",", path);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_PATH, path);
     if (ok) {
-        tfy__buffer_text(&out, "\"value\":");
-        if (call->result->kind == TFY_NOTHING)
-            tfy__buffer_text(&out, "null");
-        else
-            tfy__encode(&out, call->result, target->value);
+        tfy__put_value(&out, TFY_P_VALUE, call->result, target->value);
     } else {
         if (!target)
             tfy__step_raise_task_failed(pending, path, "unknown", "there is no such task");
@@ -44,10 +41,9 @@ void tfy__step_join_ended(Pending *pending)
         else
             tfy__step_raise_task_failed(pending, path, tfy__failure_kind(target),
                                         target->failure_text ? target->failure_text : "it was killed");
-        tfy__buffer_text(&out, "\"error\":");
-        tfy__error_json(&out, call->task->error);
+        tfy__put_error(&out, call->task->error);
     }
-    tfy__buffer_char(&out, '}');
+    tfy__put_end(&out);
     if (target) target->joined = true;
     int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
@@ -58,15 +54,16 @@ void tfy__step_join_ended(Pending *pending)
 static void take_join(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error"),
-           *plain = json_object_get(json, "value");
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    json_t *error = tfy__payload_get(&payload, TFY_P_ERROR), *plain = tfy__payload_get(&payload, TFY_P_VALUE);
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     Cold *target = join_target(pending);
-    const char *path = json_string_value(json_object_get(json, "path"));
+    const char *path = tfy__payload_text(&payload, TFY_P_PATH);
     if (!path || strcmp(path, target ? target->log.path : "?") != 0) {
         tfy__history_diverge(pending->cold, record, "it joins task %s", target ? target->log.path : "?");
-        json_decref(json);
+        tfy__payload_close(&payload);
         return;
     }
     tfy__history_take(pending->cold);
@@ -77,7 +74,7 @@ static void take_join(Pending *pending, const TfyLogRecord *record)
         tfy__step_raise_recorded(pending, error);
     else if (!ok)
         tfy__history_diverge(pending->cold, record, "the joined result is to be %s: %s", call->result->name, text);
-    json_decref(json);
+    tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok)
         tfy__step_answer(pending, value);

@@ -69,21 +69,14 @@ static bool may_have(Pending *pending, const Lock *lock)
     return !call->task->error;
 }
 
-static void write_name(TfyBuffer *out, const TfyObj *name)
-{
-    const TfyString *text = (const TfyString *)name;
-    tfy__buffer_text(out, "{\"name\":");
-    tfy__buffer_json_string(out, text->bytes, text->byte_len);
-}
-
 static void write_grant(TfyBuffer *out, const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    write_name(out, call->args[0].o);
-    tfy__buffer_printf(out, ",\"permits\":%lld", (long long)call->args[1].i);
-    if (call->task->error) tfy__buffer_text(out, ",\"error\":");
-    if (call->task->error) tfy__error_json(out, call->task->error);
-    tfy__buffer_char(out, '}');
+    tfy__put_begin(out);
+    tfy__put_string(out, TFY_P_NAME, call->args[0].o);
+    tfy__put_int(out, TFY_P_PERMITS, call->args[1].i);
+    if (call->task->error) tfy__put_error(out, call->task->error);
+    tfy__put_end(out);
 }
 
 /* It is in the log: the permit is the task's. */
@@ -168,8 +161,9 @@ static bool release(Cold *cold, Hold **link, uint32_t point)
     Hold *hold = *link;
     Lock *lock = hold->lock;
     TfyBuffer out = {0};
-    write_name(&out, lock->name);
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_string(&out, TFY_P_NAME, lock->name);
+    tfy__put_end(&out);
     bool ok = tfy__record_fact(cold, TFY_R_LOCK_RELEASED, point, &out);
     tfy__buffer_free(&out);
     if (!ok) return false;

@@ -267,12 +267,12 @@ static int open_log(TfyLoop *loop, char *error_text)
 static int record_opened(TfyLoop *loop, char *error_text)
 {
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}", (long long)tfy__log_epoch(loop->log),
-                       (long)getpid(), tfy_version());
-    int64_t lsn = out.failed
-                      ? TFY_E_NOMEM
-                      : tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, out.data, out.len);
-    tfy__buffer_free(&out);
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(loop->log));
+    tfy__put_int(&out, TFY_P_PID, getpid());
+    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, &out);
     if (lsn < 0 && lsn != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
     return lsn < 0 ? (int)lsn : 0;
 }
@@ -392,15 +392,18 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"run\":\"%s\",\"tid\":%lld,\"path\":\"1\",\"workflow\":", run->uuid,
-                       (long long)root->log.tid);
-    tfy__buffer_json_string(&out, workflow->name, strlen(workflow->name));
-    tfy__buffer_text(&out, ",\"args\":");
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_RUN, run->uuid);
+    tfy__put_int(&out, TFY_P_TID, root->log.tid);
+    tfy__put_text(&out, TFY_P_PATH, "1");
+    tfy__put_text(&out, TFY_P_WORKFLOW, workflow->name);
+    tfy__put(&out, TFY_P_ARGS);
     tfy__encode_args(&out, workflow->params, workflow->param_count, args);
-    tfy__buffer_printf(&out, ",\"seed\":\"%016llx\",\"fuel\":%d", (unsigned long long)run->seed, TFY_FUEL_SLICE);
-    if (run->max_memory) tfy__buffer_printf(&out, ",\"max_memory\":%lld", (long long)run->max_memory);
-    if (run->max_queue) tfy__buffer_printf(&out, ",\"max_queue\":%lld", (long long)run->max_queue);
-    tfy__buffer_char(&out, '}');
+    tfy__put_hex(&out, TFY_P_SEED, run->seed);
+    tfy__put_int(&out, TFY_P_FUEL, TFY_FUEL_SLICE);
+    if (run->max_memory) tfy__put_int(&out, TFY_P_MAX_MEMORY, run->max_memory);
+    if (run->max_queue) tfy__put_int(&out, TFY_P_MAX_QUEUE, run->max_queue);
+    tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
     return lsn;

@@ -38,12 +38,14 @@ static bool record_approval(Pending *pending, const char *answer, const char *by
 {
     TfyCall *call = &pending->call;
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"id\":\"%s/%lld\",\"digest\":\"%016llx\",\"answer\":", pending->cold->log.path,
-                       (long long)call->step, (unsigned long long)call->digest);
-    tfy__buffer_json_string(&out, answer, strlen(answer));
-    tfy__buffer_text(&out, ",\"by\":");
-    tfy__buffer_json_string(&out, by, strlen(by));
-    tfy__buffer_char(&out, '}');
+    char id[TFY_KEY_SIZE + 520];
+    snprintf(id, sizeof id, "%s/%lld", pending->cold->log.path, (long long)call->step);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_ID, id);
+    tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
+    tfy__put_text(&out, TFY_P_ANSWER, answer);
+    tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_end(&out);
     int64_t lsn = tfy__step_append(pending, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
@@ -136,11 +138,11 @@ static void probe_leave(Pending *pending)
 static bool record_resolved(Pending *pending, const char *how, const char *value_json, const char *by)
 {
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"how\":\"%s\",", how);
-    if (value_json) tfy__buffer_printf(&out, "\"value\":%s,", value_json);
-    tfy__buffer_text(&out, "\"by\":");
-    tfy__buffer_json_string(&out, by, strlen(by));
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_HOW, how);
+    if (value_json) tfy__put_json(&out, TFY_P_VALUE, value_json, strlen(value_json));
+    tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_end(&out);
     int64_t lsn = tfy__step_append(pending, TFY_R_RESOLVED, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
@@ -180,12 +182,16 @@ void tfy__person_in_doubt(Pending *pending)
     pending->stage = STAGE_DOUBT;
     if (!pending->doubt_recorded) {
         TfyBuffer out = {0};
-        tfy__buffer_printf(&out, "{\"tool\":\"%s\",\"key\":", call->tool->name);
-        tfy__buffer_json_string(&out, call->key, strlen(call->key));
-        tfy__buffer_printf(&out, ",\"why\":\"%s%s%s\"", pending->failure ? "" : "the process ended while ",
-                           call->tool->name, pending->failure ? " failed, and may have been done" : " ran");
-        if (pending->failure) tfy__buffer_printf(&out, ",\"error\":%s", pending->failure);
-        tfy__buffer_char(&out, '}');
+        char why[160];
+        snprintf(why, sizeof why,
+                 pending->failure ? "%.100s failed, and may have been done" : "the process ended while %.100s ran",
+                 call->tool->name);
+        tfy__put_begin(&out);
+        tfy__put_text(&out, TFY_P_TOOL, call->tool->name);
+        tfy__put_text(&out, TFY_P_KEY, call->key);
+        tfy__put_text(&out, TFY_P_WHY, why);
+        if (pending->failure) tfy__put_json(&out, TFY_P_ERROR, pending->failure, strlen(pending->failure));
+        tfy__put_end(&out);
         int64_t lsn = tfy__step_append(pending, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return;

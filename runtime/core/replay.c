@@ -15,12 +15,6 @@
 #include "wal/move.h"
 #include "wal/snapshot_map.h"
 
-json_t *tfy__record_json(const TfyLogRecord *record)
-{
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    return json ? json : json_object();
-}
-
 const TfyLogRecord *tfy__history_peek(const Cold *cold)
 {
     if (cold->next_record == NO_INDEX) return NULL;
@@ -252,16 +246,18 @@ typedef struct Arrival {
 static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_slice, Arrival *arrival)
 {
     if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return false;
-    json_t *json = tfy__record_json(record);
-    json_t *scope = json_object_get(json, "scope"), *passages = json_object_get(json, "passages");
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *scope = tfy__payload_get(&payload, TFY_P_SCOPE),
+                 *passages = tfy__payload_get(&payload, TFY_P_PASSAGES);
     bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
-                              json_is_true(json_object_get(json, "in_slice")) == in_slice);
+                              tfy__payload_flag(&payload, TFY_P_IN_SLICE) == in_slice);
     bool ours = record->type == TFY_R_SIGNAL || scope;
-    *arrival = (Arrival){.signal = json_object_get(json, "value") != NULL,
+    *arrival = (Arrival){.signal = tfy__payload_get(&payload, TFY_P_VALUE) != NULL,
                          .target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
-                         .force = json_is_true(json_object_get(json, "force")),
-                         .why = scope ? "timeout" : tfy__kill_reason(json_string_value(json_object_get(json, "why")))};
-    json_decref(json);
+                         .force = tfy__payload_flag(&payload, TFY_P_FORCE),
+                         .why = scope ? "timeout" : tfy__kill_reason(tfy__payload_text(&payload, TFY_P_WHY))};
+    tfy__payload_close(&payload);
     return ours && here;
 }
 
@@ -385,13 +381,13 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart: nothing to go on from", run->uuid);
         return TFY_E_DATA;
     }
-    json_t *json = tfy__record_json(first);
-    const char *name = json_string_value(json_object_get(json, "workflow"));
+    TfyPayload begin;
+    tfy__payload_open(&begin, first);
+    const char *name = tfy__payload_text(&begin, TFY_P_WORKFLOW);
     const TfyWorkflow *workflow = name ? tfy__workflow_by_name(loop->program, name) : NULL;
-    const char *seed = json_string_value(json_object_get(json, "seed"));
-    run->seed = seed ? strtoull(seed, NULL, 16) : 0;
-    run->max_memory = json_integer_value(json_object_get(json, "max_memory"));
-    run->max_queue = json_integer_value(json_object_get(json, "max_queue"));
+    run->seed = tfy__payload_hex(&begin, TFY_P_SEED);
+    run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
+    run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
     int code = 0;
     if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with",
@@ -400,7 +396,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     } else {
         TfyTask scratch = {.heap = &loop->heap, .loop = loop};
         TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
-        char *args = json_dumps(json_object_get(json, "args"), JSON_COMPACT | JSON_ENCODE_ANY);
+        char *args = json_dumps(tfy__payload_get(&begin, TFY_P_ARGS), JSON_COMPACT | JSON_ENCODE_ANY);
         char text[TFY_ERROR_TEXT];
         if (!values || !args)
             code = TFY_E_NOMEM;
@@ -412,7 +408,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
         } else {
             Cold *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
             if (root) tfy__history_attach(root);
-            if (root && tfy__fork_begin(run, json, root->log.born))
+            if (root && tfy__fork_begin(run, tfy__payload_get(&begin, TFY_P_FORK_OF), root->log.born))
                 tfy__history_take(root);
             else
                 code = TFY_E_NOMEM;
@@ -422,7 +418,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
         free(values);
         free(args);
     }
-    json_decref(json);
+    tfy__payload_close(&begin);
     return code;
 }
 
@@ -478,10 +474,7 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
 static bool take_late_signal(Cold *root)
 {
     const TfyLogRecord *record = tfy__history_peek(root);
-    json_t *json = tfy__record_json(record);
-    bool signal = record->type == TFY_R_SIGNAL && json_object_get(json, "value");
-    json_decref(json);
-    if (!signal) return false;
+    if (!tfy__record_is_run_signal(record)) return false;
     tfy__history_take(root);
     tfy__signal_recorded(root->run, record);
     return true;

@@ -105,9 +105,10 @@ bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table_text, const Tf
     const TfyLogRecord *recorded;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &recorded)) return false;
     TfyBuffer payload = {0};
-    tfy__buffer_printf(&payload, "{\"save\":\"%s\",\"row\":", table->bytes);
-    tfy__encode(&payload, type, tfy_of_obj(record));
-    tfy__buffer_char(&payload, '}');
+    tfy__put_begin(&payload);
+    tfy__put_string(&payload, TFY_P_SAVE, table_text);
+    tfy__put_value(&payload, TFY_P_ROW, type, tfy_of_obj(record));
+    tfy__put_end(&payload);
     bool ok = !payload.failed;
     if (!ok) {
         tfy__buffer_refused(task, &payload);

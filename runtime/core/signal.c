@@ -82,10 +82,10 @@ bool tfy__signal_remember(Run *run, const char *id)
 
 static void write_woke(TfyBuffer *out, const SignalName *name)
 {
-    const TfyString *text = (const TfyString *)name->text;
-    tfy__buffer_text(out, "{\"name\":");
-    tfy__buffer_json_string(out, text->bytes, text->byte_len);
-    tfy__buffer_printf(out, ",\"seq\":%llu}", (unsigned long long)name->first->seq);
+    tfy__put_begin(out);
+    tfy__put_string(out, TFY_P_NAME, name->text);
+    tfy__put_int(out, TFY_P_SEQ, (int64_t)name->first->seq);
+    tfy__put_end(out);
 }
 
 /* The value as the type that the site wants, or BadValue. */
@@ -210,11 +210,13 @@ static void arrived(Run *run, const char *text, size_t len, char *value, const c
 
 void tfy__signal_recorded(Run *run, const TfyLogRecord *record)
 {
-    json_t *json = tfy__record_json(record), *name = json_object_get(json, "name");
-    char *value = json_dumps(json_object_get(json, "value"), JSON_COMPACT | JSON_ENCODE_ANY);
-    arrived(run, json_string_value(name) ? json_string_value(name) : "", json_string_length(name), value,
-            json_string_value(json_object_get(json, "id")));
-    json_decref(json);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *name = tfy__payload_get(&payload, TFY_P_NAME);
+    char *value = json_dumps(tfy__payload_get(&payload, TFY_P_VALUE), JSON_COMPACT | JSON_ENCODE_ANY);
+    arrived(run, name ? json_string_value(name) : "", json_string_length(name), value,
+            tfy__payload_text(&payload, TFY_P_ID));
+    tfy__payload_close(&payload);
 }
 
 /* The value's canonical text, appended. False: it is not JSON, or cannot be recorded. */
@@ -230,15 +232,13 @@ static int64_t record_signal(Run *run, const char *name, const char *value, cons
 {
     Cold *root = run->root;
     TfyBuffer out = {0};
-    tfy__buffer_text(&out, "{\"name\":");
-    tfy__buffer_json_string(&out, name, strlen(name));
-    tfy__buffer_printf(&out, ",\"value\":%s", value);
-    if (id) tfy__buffer_text(&out, ",\"id\":");
-    if (id) tfy__buffer_json_string(&out, id, strlen(id));
-    tfy__buffer_text(&out, ",\"by\":");
-    tfy__buffer_json_string(&out, by, strlen(by));
-    if (root->task) tfy__buffer_printf(&out, ",\"passages\":%u", root->task->passages);
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_NAME, name);
+    tfy__put_json(&out, TFY_P_VALUE, value, strlen(value));
+    if (id) tfy__put_text(&out, TFY_P_ID, id);
+    tfy__put_text(&out, TFY_P_BY, by);
+    if (root->task) tfy__put_int(&out, TFY_P_PASSAGES, root->task->passages);
+    tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_SIGNAL, root->log.step, 0, &out);
     tfy__buffer_free(&out);
     return lsn;

@@ -720,7 +720,7 @@ static bool read_run(Reader *r, const json_t *json)
     if (!link_groups(r, json_object_get(json, "groups")) || !read_all(r, json, link_task, "tasks")) return false;
     restore_performers(r, json);
     if (!tfy__limit_read(run, json_object_get(json, "starts"), r->back_ms) ||
-        !tfy__fork_begin(run, json, run->history->snapshot_lsn + 1))
+        !tfy__fork_begin(run, json_object_get(json, "fork_of"), run->history->snapshot_lsn + 1))
         return no_memory(r);
     return attach(r, json);
 }

@@ -252,12 +252,18 @@ void tfy__error_json(TfyBuffer *out, const TfyObj *error)
     /* Readers of the log would not get through: people see the message, and nobody takes the fields from here. */
     out->depth = depth;
     out->len = begin;
-    tfy__buffer_text(out, "{\"error\":");
+    tfy__put_begin(out);
+    tfy__put(out, TFY_P_ERROR);
     tfy__buffer_json_string(out, error->type->name, strlen(error->type->name));
-    const TfyString *message = (const TfyString *)tfy_field(error, 0).o;
-    tfy__buffer_text(out, ",\"message\":");
-    tfy__buffer_json_string(out, message->bytes, message->byte_len);
-    tfy__buffer_printf(out, ",\"line\":%u}", error->aux);
+    tfy__put_string(out, TFY_P_MESSAGE, tfy_field(error, 0).o);
+    tfy__put_int(out, TFY_P_LINE, error->aux);
+    tfy__put_end(out);
+}
+
+void tfy__put_error(TfyBuffer *out, const TfyObj *error)
+{
+    tfy__put(out, TFY_P_ERROR);
+    tfy__error_json(out, error);
 }
 
 /* ---- records ---- */
@@ -337,9 +343,11 @@ static bool record_retry(Pending *pending)
     if (delay_ms > BACKOFF_MAX_MS) delay_ms = BACKOFF_MAX_MS;
     pending->due_ms = tfy__due_from_now(pending->call.loop, delay_ms);
     TfyBuffer out = {0};
-    tfy__buffer_printf(&out, "{\"attempt\":%u,\"error\":", pending->call.attempt);
-    tfy__error_json(&out, pending->call.task->error);
-    tfy__buffer_printf(&out, ",\"due\":%lld}", (long long)pending->due_ms);
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_ATTEMPT, pending->call.attempt);
+    tfy__put_error(&out, pending->call.task->error);
+    tfy__put_int(&out, TFY_P_DUE, pending->due_ms);
+    tfy__put_end(&out);
     int64_t lsn = tfy__step_append(pending, TFY_R_RETRY, &out);
     tfy__buffer_free(&out);
     if (!pending->backoff_only) tfy__metrics_retry(&pending->call.loop->metrics, pending->call.tool->name);

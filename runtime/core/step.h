@@ -26,7 +26,6 @@ void tfy__step_note_outcome(Pending *pending,
 /* step_begin.c */
 bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */
 bool tfy__step_is_sleep(const Pending *pending);
-int64_t tfy__step_recorded_int(const TfyLogRecord *record, const char *name); /* a member of its payload */
 
 /* step_recorded.c */
 bool tfy__step_take_recorded(Pending *pending); /* false: the history says nothing (yet), or the task was halted */

@@ -1,4 +1,5 @@
 /* step_begin.c: the beginning of an attempt: its deadline, and the record that says that it starts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "step.h"
@@ -19,40 +20,35 @@ static void answer_type(TfyBuffer *out, const TfyType *type)
     tfy__buffer_char(out, ']');
 }
 
-static void question_payload(TfyBuffer *out, const Pending *pending)
+static void put_question(TfyBuffer *out, const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    char digest[17];
-    tfy__step_digest_text(call->digest, digest);
-    const TfyString *question = (const TfyString *)call->args[0].o, *details = (const TfyString *)call->args[1].o;
-    tfy__buffer_text(out, "\"question\":");
-    tfy__buffer_json_string(out, question->bytes, question->byte_len);
-    if (details) tfy__buffer_text(out, ",\"details\":");
-    if (details) tfy__buffer_json_string(out, details->bytes, details->byte_len);
-    tfy__buffer_printf(out, ",\"id\":\"%s/%lld\",\"digest\":\"%s\",\"type\":", pending->cold->log.path,
-                       (long long)call->step, digest);
+    char id[TFY_KEY_SIZE + 520];
+    snprintf(id, sizeof id, "%s/%lld", pending->cold->log.path, (long long)call->step);
+    tfy__put_string(out, TFY_P_QUESTION, call->args[0].o);
+    if (call->args[1].o) tfy__put_string(out, TFY_P_DETAILS, call->args[1].o);
+    tfy__put_text(out, TFY_P_ID, id);
+    tfy__put_hex(out, TFY_P_DIGEST, call->digest);
+    tfy__put(out, TFY_P_TYPE);
     answer_type(out, call->result);
 }
 
 static void start_payload(TfyBuffer *out, const Pending *pending)
 {
     const TfyCall *call = &pending->call;
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",", call->tool->name);
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_TOOL, call->tool->name);
     if (is_question(call->tool)) {
-        question_payload(out, pending);
+        put_question(out, pending);
     } else if (call->tool->family == TFY_F_SIGNAL) {
-        const TfyString *name = (const TfyString *)call->args[0].o;
-        tfy__buffer_text(out, "\"name\":");
-        tfy__buffer_json_string(out, name->bytes, name->byte_len);
+        tfy__put_string(out, TFY_P_NAME, call->args[0].o);
     } else {
-        tfy__buffer_text(out, "\"args\":");
+        tfy__put(out, TFY_P_ARGS);
         tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
-        tfy__buffer_text(out, ",\"attempt\":");
-        tfy__buffer_int(out, call->attempt);
-        tfy__buffer_text(out, ",\"key\":");
-        tfy__buffer_json_string(out, call->key, strlen(call->key));
+        tfy__put_int(out, TFY_P_ATTEMPT, call->attempt);
+        tfy__put_text(out, TFY_P_KEY, call->key);
     }
-    tfy__buffer_char(out, '}');
+    tfy__put_end(out);
 }
 
 /* Once steps, so that a crash leaves a trace; and what waits for somebody outside, so that they can see it. */
@@ -67,21 +63,12 @@ bool tfy__step_is_sleep(const Pending *pending)
     return pending->call.tool->family == TFY_F_SLEEP || pending->call.tool->family == TFY_F_SLEEP_UNTIL;
 }
 
-int64_t tfy__step_recorded_int(const TfyLogRecord *record, const char *name)
+void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why)
 {
-    json_t *json = tfy__record_json(record);
-    int64_t value = json_integer_value(json_object_get(json, name));
-    json_decref(json);
-    return value;
-}
-
-static bool json_is(const TfyLogRecord *record, const char *name, const char *wanted)
-{
-    json_t *json = tfy__record_json(record);
-    const char *text = json_string_value(json_object_get(json, name));
-    bool same = text && strcmp(text, wanted) == 0;
-    json_decref(json);
-    return same;
+    tfy__put_begin(out);
+    tfy__put_int(out, TFY_P_DUE, due_ms);
+    tfy__put_text(out, TFY_P_WHY, why);
+    tfy__put_end(out);
 }
 
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
@@ -92,7 +79,7 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms)
 
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record)
 {
-    const int64_t due_ms = tfy__step_recorded_int(record, "due"), back_ms = record->ts_ms - loop->now_ms;
+    const int64_t due_ms = tfy__record_int(record, TFY_P_DUE), back_ms = record->ts_ms - loop->now_ms;
     return back_ms > 0 && !loop->replay_only && due_ms != INT64_MAX ? due_ms - back_ms : due_ms;
 }
 
@@ -104,13 +91,13 @@ static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
     if (record) {
         const bool by_clock = pending->call.site->tool->family == TFY_F_SLEEP_UNTIL;
         pending->due_ms =
-            by_clock ? tfy__step_recorded_int(record, "due") : tfy__step_recorded_due(pending->call.loop, record);
-        pending->bounded = !json_is(record, "why", "sleep");
+            by_clock ? tfy__record_int(record, TFY_P_DUE) : tfy__step_recorded_due(pending->call.loop, record);
+        pending->bounded = !tfy__record_is(record, TFY_P_WHY, "sleep");
         tfy__history_take(pending->cold);
     } else {
         if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
         TfyBuffer out = {0};
-        tfy__buffer_printf(&out, "{\"due\":%lld,\"why\":\"%s\"}", (long long)due_ms, bounded ? "timeout" : "sleep");
+        tfy__put_due(&out, due_ms, bounded ? "timeout" : "sleep");
         int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return false;

@@ -8,13 +8,9 @@
 
 static void begin_payload(TfyBuffer *out, const Pending *pending)
 {
-    char digest[17];
-    tfy__step_digest_text(pending->call.digest, digest);
-    tfy__buffer_text(out, "{\"tool\":\"");
-    tfy__buffer_text(out, pending->call.site->tool->name);
-    tfy__buffer_text(out, "\",\"digest\":\"");
-    tfy__buffer_add(out, digest, 16);
-    tfy__buffer_char(out, '"');
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_TOOL, pending->call.site->tool->name);
+    tfy__put_hex(out, TFY_P_DIGEST, pending->call.digest);
 }
 
 static Pending *pending_of(TfyCall *call)
@@ -36,14 +32,11 @@ static TfyBuffer *result_payload(Pending *pending, const TfyValue *value)
     begin_payload(out, pending);
     if (call->extra.len) tfy__buffer_add(out, call->extra.data, call->extra.len);
     if (call->extra.failed) out->failed = true;
-    if (value && !call->value_in_extra && call->result->kind != TFY_NOTHING) {
-        tfy__buffer_text(out, ",\"value\":");
-        tfy__encode(out, call->result, *value);
-    } else if (!value && !call->value_in_extra) {
-        tfy__buffer_text(out, ",\"error\":");
-        tfy__error_json(out, call->task->error);
-    }
-    tfy__buffer_char(out, '}');
+    if (value && !call->value_in_extra && call->result->kind != TFY_NOTHING)
+        tfy__put_value(out, TFY_P_VALUE, call->result, *value);
+    else if (!value && !call->value_in_extra)
+        tfy__put_error(out, call->task->error);
+    tfy__put_end(out);
     return out;
 }
 
@@ -83,7 +76,7 @@ void tfy__step_note_outcome(Pending *pending, const char *outcome)
 static void record_failure(Pending *pending, const char *outcome)
 {
     TfyCall *call = &pending->call;
-    if (outcome) tfy__buffer_printf(&call->extra, ",\"outcome\":\"%s\"", outcome);
+    if (outcome) tfy__put_text(&call->extra, TFY_P_OUTCOME, outcome);
     const TfyBuffer *payload = result_payload(pending, NULL);
     if (call->loop->rehearsal) tfy__rehearse_ended(pending, false, payload);
     if (tfy__step_append(pending, call->record_type, payload) <= 0) return;

@@ -4,12 +4,11 @@
 
 #include "step.h"
 
-static bool same_digest(const Pending *pending, json_t *json)
+static bool same_digest(const Pending *pending, const TfyPayload *payload)
 {
     char digest[17];
     tfy__step_digest_text(pending->call.digest, digest);
-    const char *recorded = json_string_value(json_object_get(json, "digest")),
-               *tool = json_string_value(json_object_get(json, "tool"));
+    const char *recorded = tfy__payload_text(payload, TFY_P_DIGEST), *tool = tfy__payload_text(payload, TFY_P_TOOL);
     return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, pending->call.site->tool->name) == 0;
 }
 
@@ -32,7 +31,7 @@ void tfy__step_diverge(Pending *pending, const TfyLogRecord *record)
 void tfy__step_raise_recorded(Pending *pending, json_t *error)
 {
     TfyTask *task = pending->call.task;
-    const char *name = json_string_value(json_object_get(error, "error"));
+    const char *name = tfy__error_kind(error);
     const TfyType *type = name ? tfy__builtin_error(name) : NULL;
     char text[TFY_ERROR_TEXT];
     TfyValue value;
@@ -43,35 +42,14 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error)
     cut_temps(task);
 }
 
-/* Steps over a text at *at, if it stands there. */
-static bool pass(const char **at, const char *text, size_t len)
-{
-    if (strncmp(*at, text, len) != 0) return false;
-    *at += len;
-    return true;
-}
-
-/* The value in a payload that is, letter by letter, what is written when this call succeeds: then nothing else needs to be read. NULL: it is not. */
-static const char *plain_value(const Pending *pending, const TfyLogRecord *record, size_t *len)
-{
-    const char *at = record->payload, *name = pending->call.site->tool->name;
-    const char *const end = at + record->payload_len;
-    char digest[17];
-    if (!pass(&at, "{\"tool\":\"", 9) || !pass(&at, name, strlen(name)) || !pass(&at, "\",\"digest\":\"", 12))
-        return NULL;
-    tfy__step_digest_text(pending->call.digest, digest);
-    if (!pass(&at, digest, 16) || !pass(&at, "\",\"value\":", 10) || end[-1] != '}') return NULL;
-    *len = (size_t)(end - 1 - at);
-    return at;
-}
-
-/* The same without a tree of JSON, where it is simple. False: it is not, or the value does not fit; who looks closer finds out. */
+/* The result, without a tree of JSON where it is simple. False: it is not, or the value does not fit; a closer look finds out. */
 static bool decode_plain(Pending *pending, const TfyLogRecord *record, TfyValue *value)
 {
     size_t len;
-    char text[TFY_ERROR_TEXT];
+    char text[TFY_ERROR_TEXT], digest[17];
     const TfyCall *call = &pending->call;
-    const char *at = plain_value(pending, record, &len);
+    tfy__step_digest_text(call->digest, digest);
+    const char *at = tfy__record_plain_value(record, call->site->tool->name, digest, &len);
     if (!at) return false;
     if (call->result->kind == TFY_INT && len < 19 && strspn(at, "0123456789") == len && len) {
         value->i = strtoll(at, NULL, 10);
@@ -92,12 +70,13 @@ static bool take_plain_result(Pending *pending, const TfyLogRecord *record)
 }
 
 /* What a model said is told with what it cost. */
-static void ghost_of_tokens(const Pending *pending, const TfyLogRecord *record, const json_t *json)
+static void ghost_of_tokens(const Pending *pending, const TfyLogRecord *record, const TfyPayload *payload)
 {
-    const json_t *in = json_object_get(json, "prompt_tokens"), *out = json_object_get(json, "completion_tokens");
-    if (record->type != TFY_R_LLM_PLAN || !pending->call.loop->replay_only || !json_is_integer(out)) return;
+    if (record->type != TFY_R_LLM_PLAN || !pending->call.loop->replay_only) return;
+    if (!tfy__payload_get(payload, TFY_P_COMPLETION_TOKENS)) return;
     tfy__activity(pending->call.task, "Tokens", "%s: %lld in, %lld out", pending->call.tool->name,
-                  (long long)json_integer_value(in), (long long)json_integer_value(out));
+                  (long long)tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
+                  (long long)tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS));
 }
 
 /* A result record: the value or the error of the attempt. */
@@ -105,23 +84,24 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
 {
     if (take_plain_result(pending, record)) return;
     TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    if (tfy__step_inner(pending) || !same_digest(pending, json)) {
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    if (tfy__step_inner(pending) || !same_digest(pending, &payload)) {
         tfy__step_diverge(pending, record);
-        json_decref(json);
+        tfy__payload_close(&payload);
         return;
     }
     tfy__history_take(pending->cold);
-    ghost_of_tokens(pending, record, json);
-    tfy__step_ghost_ends(pending, json_object_get(json, "error") ? " failed" : "");
+    json_t *error = tfy__payload_get(&payload, TFY_P_ERROR), *plain = tfy__payload_get(&payload, TFY_P_VALUE);
+    ghost_of_tokens(pending, record, &payload);
+    tfy__step_ghost_ends(pending, error ? " failed" : "");
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
-    json_t *error = json_object_get(json, "error"), *plain = json_object_get(json, "value");
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     bool ok = false;
     if (error) {
         tfy__step_raise_recorded(pending, error);
-        tfy__step_note_outcome(pending, json_string_value(json_object_get(json, "outcome")));
+        tfy__step_note_outcome(pending, tfy__payload_text(&payload, TFY_P_OUTCOME));
     } else if (!plain && performer && performer->replay) {
         ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
     } else if (call->result->kind == TFY_NOTHING) {
@@ -129,7 +109,7 @@ static void take_result(Pending *pending, const TfyLogRecord *record)
     } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
         tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
     }
-    json_decref(json);
+    tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok) {
         tfy__step_answer(pending, value);
@@ -193,15 +173,16 @@ void tfy__step_raise_task_failed(Pending *pending, const char *path, const char 
 static void take_approval(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    const char *answer = json_string_value(json_object_get(json, "answer"));
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const char *answer = json_string_value(tfy__payload_get(&payload, TFY_P_ANSWER));
     TfyValue value;
     bool ok = is_question(call->tool) && answer && tfy__person_answer_value(call->task, call->result, answer, &value);
     if (ok)
         tfy__history_take(pending->cold);
     else
         tfy__step_diverge(pending, record);
-    json_decref(json);
+    tfy__payload_close(&payload);
     if (ok) tfy__step_answer(pending, value);
 }
 
@@ -220,11 +201,13 @@ static void refuse_resolution(Pending *pending, const char *why)
 /* The step may have been done: what its attempt ended with, if it ended, stands in the record. */
 static void take_doubt(Pending *pending, const TfyLogRecord *record)
 {
-    json_t *json = tfy__record_json(record), *error = json_object_get(json, "error");
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
     tfy__step_drop_failure(pending);
     if (error) pending->failure = json_dumps(error, JSON_COMPACT);
     if (error && !pending->failure) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for an error");
-    json_decref(json);
+    tfy__payload_close(&payload);
     tfy__history_take(pending->cold);
     pending->stage = STAGE_DOUBT;
     pending->doubt_recorded = true;
@@ -233,8 +216,9 @@ static void take_doubt(Pending *pending, const TfyLogRecord *record)
 static void take_resolved(Pending *pending, const TfyLogRecord *record)
 {
     TfyCall *call = &pending->call;
-    json_t *json = tfy__record_json(record);
-    const char *how = json_string_value(json_object_get(json, "how"));
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const char *how = tfy__payload_text(&payload, TFY_P_HOW);
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     call->tool = call->site->tool;
@@ -243,7 +227,7 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
     if (how && strcmp(how, "retry") == 0) {
         tfy__step_begin_again(pending);
     } else if (how && strcmp(how, "done") == 0) {
-        json_t *plain = json_object_get(json, "value");
+        json_t *plain = tfy__payload_get(&payload, TFY_P_VALUE);
         bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
         if (ok)
             tfy__step_answer(pending, value);
@@ -253,7 +237,7 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
         tfy__person_raise_failed(pending);
         pending->stage = STAGE_SETTLE;
     }
-    json_decref(json);
+    tfy__payload_close(&payload);
 }
 
 /* Takes the next thing the history says about this step. False: it says nothing (yet), or the task was halted. */

@@ -191,13 +191,12 @@ typedef struct Saying {
 
 static void saying_payload(TfyBuffer *out, const Saying *saying)
 {
-    tfy__buffer_printf(out, "{\"to\":\"%s\",\"text\":", saying->to);
-    tfy__buffer_json_string(out, saying->text->bytes, saying->text->byte_len);
-    if (saying->level) tfy__buffer_text(out, ",\"level\":");
-    if (saying->level) tfy__buffer_json_string(out, saying->level->bytes, saying->level->byte_len);
-    if (saying->stage) tfy__buffer_text(out, ",\"stage\":");
-    if (saying->stage) tfy__buffer_json_string(out, saying->stage->bytes, saying->stage->byte_len);
-    tfy__buffer_char(out, '}');
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_TO, saying->to);
+    tfy__put_string(out, TFY_P_TEXT, &saying->text->head);
+    if (saying->level) tfy__put_string(out, TFY_P_LEVEL, &saying->level->head);
+    if (saying->stage) tfy__put_string(out, TFY_P_STAGE, &saying->stage->head);
+    tfy__put_end(out);
 }
 
 static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *saying)
@@ -278,15 +277,15 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
     const TfyLogRecord *record;
     if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
     if (record) {
-        json_t *json = tfy__record_json(record);
-        *out = json_integer_value(json_object_get(json, "now"));
-        json_decref(json);
+        *out = tfy__record_int(record, TFY_P_NOW);
         tfy__history_take(cold);
         return true;
     }
     if (!tfy__rehearse_now(task, out)) *out = task->loop->world.wall_ms(task->loop->world.state);
     TfyBuffer payload = {0};
-    tfy__buffer_printf(&payload, "{\"now\":%lld}", (long long)*out);
+    tfy__put_begin(&payload);
+    tfy__put_int(&payload, TFY_P_NOW, *out);
+    tfy__put_end(&payload);
     bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
     tfy__buffer_free(&payload);
     if (!ok) tfy__sched_halt(task);

@@ -136,9 +136,9 @@ TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point)
     if (task->state & T_HALTED || !undo) return TFY_WAIT; /* for ever */
     Cold *cold = cold_of(task);
     TfyBuffer out = {0};
-    tfy__buffer_text(&out, "{\"of\":");
-    tfy__buffer_json_string(&out, undo->point->id, strlen(undo->point->id));
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_OF, undo->point->id);
+    tfy__put_end(&out);
     cold->log.step++;
     bool ok = tfy__record_fact(cold, TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
@@ -156,9 +156,9 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
 {
     if (task->state & T_HALTED || !task->error) return false;
     TfyBuffer out = {0};
-    tfy__buffer_text(&out, "{\"error\":");
-    tfy__error_json(&out, task->error);
-    tfy__buffer_char(&out, '}');
+    tfy__put_begin(&out);
+    tfy__put_error(&out, task->error);
+    tfy__put_end(&out);
     bool ok = tfy__record_fact(cold_of(task), TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
     if (ok) tfy_drop(task, tfy_take_error(task));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tfy.h"
+#include "value/json.h"
 
 typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
 
@@ -110,6 +110,13 @@ const char *tfy__record_raw(const TfyLogRecord *record, TfyMember member, size_t
         return walk.value;
     }
     return NULL;
+}
+
+const char *tfy__record_tail(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    return raw ? raw - (members[member].comma_len - 1) : NULL; /* only what we wrote ourselves is compared: no blanks */
 }
 
 bool tfy__record_has(const TfyLogRecord *record, TfyMember member)
@@ -320,6 +327,21 @@ void tfy__put_text(TfyBuffer *out, TfyMember member, const char *text)
     tfy__put_bytes(out, member, text, strlen(text));
 }
 
+void tfy__put_string(TfyBuffer *out, TfyMember member, const TfyObj *string)
+{
+    const TfyString *text = (const TfyString *)string;
+    tfy__put_bytes(out, member, text->bytes, text->byte_len);
+}
+
+void tfy__put_value(TfyBuffer *out, TfyMember member, const TfyType *type, TfyValue value)
+{
+    tfy__put(out, member);
+    if (type->kind == TFY_NOTHING)
+        tfy__buffer_text(out, "null");
+    else
+        tfy__encode(out, type, value);
+}
+
 void tfy__put_int(TfyBuffer *out, TfyMember member, int64_t value)
 {
     tfy__put(out, member);
@@ -361,12 +383,12 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
                                  P(MAX_QUEUE), P(FORK_OF)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
-                        P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR)},
+                        P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR), P(OUTCOME)},
     [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
                           P(NAME)},
-    [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR)},
-    [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR)},
-    [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(VALUE), P(ERROR)},
+    [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
+    [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
+    [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(VALUE), P(ERROR), P(OUTCOME)},
     [TFY_R_TASK_COMPLETE] = {P(OK), P(VALUE), P(ERROR), P(CANCELLED)},
     [TFY_R_SHUTDOWN_MARKER] = {P(WHY), P(GRAPH)},
     [TFY_R_OPENED] = {P(EPOCH), P(PID), P(VERSION), P(WHY)},
@@ -388,10 +410,10 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_SIGNAL] = {P(NAME), P(VALUE), P(ID), P(BY), P(PASSAGES), P(FORCE), P(WHY), P(IN_SLICE)},
     [TFY_R_WOKE] = {P(NAME), P(SEQ)},
     [TFY_R_TASK_WAIT_IO] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY)},
-    [TFY_R_IO_READY] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR)},
+    [TFY_R_IO_READY] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
     [TFY_R_OUTPUT] = {P(TO), P(TEXT), P(LEVEL), P(STAGE)},
     [TFY_R_RETRY] = {P(ATTEMPT), P(ERROR), P(DUE)},
-    [TFY_R_IN_DOUBT] = {P(TOOL), P(KEY), P(WHY)},
+    [TFY_R_IN_DOUBT] = {P(TOOL), P(KEY), P(WHY), P(ERROR)},
     [TFY_R_RESOLVED] = {P(HOW), P(VALUE), P(BY)},
     [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},

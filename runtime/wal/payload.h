@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "../tfy.h"
 #include "record.h"
 #include "base/buffer.h"
 
@@ -62,6 +63,7 @@
     M(OCCURRENCE, "occurrence", INT)                                                                                   \
     M(OF, "of", TEXT)                                                                                                  \
     M(OK, "ok", FLAG)                                                                                                  \
+    M(OUTCOME, "outcome", TEXT)                                                                                        \
     M(PASSAGES, "passages", INT)                                                                                       \
     M(PATH, "path", TEXT)                                                                                              \
     M(PERMITS, "permits", INT)                                                                                         \
@@ -104,6 +106,8 @@ bool tfy__record_flag(const TfyLogRecord *record, TfyMember member);   /* true o
 int64_t tfy__record_int(const TfyLogRecord *record, TfyMember member); /* 0 where it is absent */
 /* The member's value as it is written in the payload, *len bytes of JSON; NULL: absent. */
 const char *tfy__record_raw(const TfyLogRecord *record, TfyMember member, size_t *len);
+/* What stands in the payload from the member's name on, to its end; NULL: absent. */
+const char *tfy__record_tail(const TfyLogRecord *record, TfyMember member);
 /* Is the member this text? Texts with escapes are compared by what they stand for. */
 bool tfy__record_is(const TfyLogRecord *record, TfyMember member, const char *text);
 /* A copy of a text, malloc'ed; NULL: absent, or no memory. */
@@ -166,6 +170,8 @@ static inline void tfy__put_end(TfyBuffer *out)
 }
 void tfy__put_text(TfyBuffer *out, TfyMember member, const char *text);
 void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t len); /* a text that may hold NUL */
+void tfy__put_string(TfyBuffer *out, TfyMember member, const TfyObj *string);        /* a TfyString */
+void tfy__put_value(TfyBuffer *out, TfyMember member, const TfyType *type, TfyValue value); /* null of TFY_NOTHING */
 void tfy__put_int(TfyBuffer *out, TfyMember member, int64_t value);
 void tfy__put_flag(TfyBuffer *out, TfyMember member, bool value);
 void tfy__put_true(TfyBuffer *out, TfyMember member, bool value);    /* nothing where it is false */

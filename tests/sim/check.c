@@ -67,12 +67,20 @@ typedef struct TellAll {
     uint32_t count, cap;
 } TellAll;
 
+json_t *sim_record_json(const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    if (!tfy__payload_open(&payload, record))
+        sim_broken("d8", "record %lld has no payload: %s", (long long)record->lsn, record->payload);
+    return payload.json;
+}
+
 static void tell(TellAll *all, const TfyHistory *history)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->type != TFY_R_OUTPUT) continue;
-        json_t *json = tfy__record_json(record);
+        json_t *json = sim_record_json(record);
         if (strcmp(text_in(json, "to"), "stdout") == 0) {
             if (all->count == all->cap) {
                 all->cap = all->cap ? all->cap * 2 : 64;
@@ -163,7 +171,7 @@ static bool has_ack(const TfyHistory *history, const SimAck *ack)
     if (ack->kind == ACK_RESOLVE) return count(history, TFY_R_RESOLVED, ack->path, ack->step) > 0;
     for (uint32_t i = 0; i < history->record_count; i++) {
         if (history->records[i].type != TFY_R_SIGNAL) continue;
-        json_t *json = tfy__record_json(&history->records[i]);
+        json_t *json = sim_record_json(&history->records[i]);
         bool found = ack->kind == ACK_KILL
                          ? strcmp(text_in(json, "name"), "kill") == 0 && strcmp(path_of(history, i), ack->path) == 0
                          : strcmp(text_in(json, "id"), ack->text) == 0;
@@ -210,7 +218,7 @@ static void check_vague(const TfyHistory *history, const char *uuid)
             if (record->type == TFY_R_STEP_START) after = NULL;
             if (record->type == TFY_R_TOOL_RESULT && !after) after = record;
         }
-        json_t *json = after ? tfy__record_json(after) : NULL;
+        json_t *json = after ? sim_record_json(after) : NULL;
         const char *outcome = text_in(json, "outcome");
         bool allowed = strcmp(outcome, "not done") == 0 || (entry->own_key && strcmp(outcome, "unknown") == 0);
         if (json && json_object_get(json, "error") && !allowed)
@@ -230,7 +238,7 @@ static void check_over(const SimRun *run, const TfyHistory *history)
     for (uint32_t i = 0; i < history->record_count; i++)
         if (history->records[i].type == TFY_R_TASK_COMPLETE) end = &history->records[i];
     if (!end) sim_broken("d2", "%s was seen to end and has no TaskComplete", run->workflow);
-    json_t *json = tfy__record_json(end), *value = json_object_get(json, "value");
+    json_t *json = sim_record_json(end), *value = json_object_get(json, "value");
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_t *seen = run->result ? json_loads(run->result, JSON_DECODE_ANY, NULL) : NULL;
     if (run->result && value && !json_equal(value, seen))
@@ -240,8 +248,22 @@ static void check_over(const SimRun *run, const TfyHistory *history)
     free(text);
 }
 
+/* d8 */
+static void check_payloads(const TfyHistory *history)
+{
+    char text[160];
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        const char *fault = tfy__payload_fault(record, text, sizeof text);
+        if (fault)
+            sim_broken("d8", "%s %lld: %s: %s", tfy__record_type_name(record->type), (long long)record->lsn, fault,
+                       record->payload);
+    }
+}
+
 static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
 {
+    check_payloads(history);
     check_acks(history, index);
     check_begun(history, run->uuid);
     check_vague(history, run->uuid);
@@ -333,10 +355,10 @@ static void check_once_each(const SimRun *run, const TfyHistory *history)
         if (record->type == TFY_R_APPROVAL && count(history, TFY_R_APPROVAL, path_of(history, i), record->step) != 1)
             sim_broken("e1", "step %lld of %s was answered twice", (long long)record->step, run->workflow);
         if (record->type != TFY_R_SIGNAL) continue;
-        json_t *json = tfy__record_json(record);
+        json_t *json = sim_record_json(record);
         for (uint32_t other = 0; other < i && text_in(json, "id")[0]; other++) {
             if (history->records[other].type != TFY_R_SIGNAL) continue;
-            json_t *earlier = tfy__record_json(&history->records[other]);
+            json_t *earlier = sim_record_json(&history->records[other]);
             if (strcmp(text_in(json, "id"), text_in(earlier, "id")) == 0)
                 sim_broken("e1", "signal %s is twice in the log", text_in(json, "id"));
             json_decref(earlier);
@@ -362,7 +384,7 @@ static void check_timer(const SimRun *run, const TfyHistory *history, uint32_t f
             history->records[i].step == end->step)
             begin = &history->records[i];
     if (!begin) sim_broken("e6", "step %lld of %s ran out of no time", (long long)end->step, run->workflow);
-    json_t *json = tfy__record_json(begin);
+    json_t *json = sim_record_json(begin);
     int64_t due_ms = json_integer_value(json_object_get(json, "due")), boot_ms = boot_before(end->ts_ms);
     json_decref(json);
     int64_t late_ms = end->ts_ms - (due_ms > boot_ms ? due_ms : boot_ms);

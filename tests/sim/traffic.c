@@ -275,7 +275,7 @@ static void check_written(const Passage *passage, const TfyLogRecord *record, co
 
 static void check_result(const Passage *passage, const TfyLogRecord *record)
 {
-    json_t *json = tfy__record_json(record);
+    json_t *json = sim_record_json(record);
     const json_t *value = json_object_get(json, "value"), *error = json_object_get(json, "error");
     const char *name = json_string_value(json_object_get(error, "error"));
     bool lost = name && strcmp(name, "Lost") == 0;
