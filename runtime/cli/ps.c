@@ -50,7 +50,11 @@ static void print_row(const TfyLogRun *run, const char *name, const char *hash, 
     char uuid[37], started[32], took[32] = "";
     tfy__uuid_text(run->uuid, uuid);
     tfy__db_time(run->started_ms, started);
-    if (run->ended_ms) snprintf(took, sizeof took, "%.1f s", (double)(run->ended_ms - run->started_ms) / 1000);
+    const int64_t took_ms = run->ended_ms - run->started_ms;
+    if (run->ended_ms && took_ms < 0)
+        snprintf(took, sizeof took, "?"); /* the clock was set back meanwhile: nobody knows */
+    else if (run->ended_ms)
+        snprintf(took, sizeof took, "%.1f s", (double)took_ms / 1000);
     printf("%-36s  %-9s  %-19s  %9s  %-12s  %s\n", uuid, tfy__db_run_state(run, held), started, took, hash, name);
 }
 

@@ -22,7 +22,8 @@ static double seconds_of(const TfyLogRecord *record, const json_t *payload, int6
 {
     const json_t *ms = json_object_get(payload, "ms"); /* models tell it themselves */
     if (json_is_integer(ms)) return (double)json_integer_value(ms) / 1000;
-    return since_ms ? (double)(record->ts_ms - since_ms) / 1000 : 0;
+    /* A clock that was set back meanwhile makes no time negative. */
+    return since_ms && record->ts_ms > since_ms ? (double)(record->ts_ms - since_ms) / 1000 : 0;
 }
 
 static int how_ended(const json_t *payload)

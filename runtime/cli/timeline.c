@@ -119,9 +119,9 @@ static void classify(const Timeline *timeline, const TfyLogRecord *record, const
 
 static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *record, int64_t due_ms)
 {
-    Span span = {.task = task, .kind = SLEEPS, .from_ms = record->ts_ms, .to_ms = due_ms, .step = record->step};
+    Span span = {.task = task, .kind = SLEEPS, .from_ms = timeline->end_ms, .to_ms = due_ms, .step = record->step};
     set_label(&span, "backoff", "");
-    if (due_ms > record->ts_ms) add(timeline, &span);
+    if (due_ms > timeline->end_ms) add(timeline, &span);
 }
 
 static void begin_child(Timeline *timeline, const TfyLogRecord *record)
@@ -135,7 +135,7 @@ static void begin_child(Timeline *timeline, const TfyLogRecord *record)
             high = middle;
     }
     if (low < timeline->history->task_count && timeline->history->tasks[low].born == record->lsn)
-        timeline->readings[low].since_ms = record->ts_ms;
+        timeline->readings[low].since_ms = timeline->end_ms;
 }
 
 /* Arrivals lie in a task's chain without saying anything of it. */
@@ -144,19 +144,21 @@ static bool is_arrival(const TfyLogRecord *record)
     return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
 }
 
+/* Where the clock was set back, the time stands still until it is reached again: records are in the order in which things happened. */
 static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
 {
     Reading *reading = &timeline->readings[task];
     json_t *payload = tfy__db_payload(record);
-    Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = record->ts_ms, .step = record->step};
     if (record->ts_ms > timeline->end_ms) timeline->end_ms = record->ts_ms;
+    const int64_t now_ms = timeline->end_ms;
+    Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = now_ms, .step = record->step};
     if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
     if (!is_arrival(record)) {
         if (reading->since_ms) classify(timeline, record, payload, reading, &span);
         /* What took no time is worth a bar only when it is more than running. */
         bool shown = span.to_ms > span.from_ms || span.kind != RUNS || span.failed;
         if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
-        reading->since_ms = record->ts_ms;
+        reading->since_ms = now_ms;
     }
     if (record->type == TFY_R_RETRY) {
         int64_t due_ms = json_integer_value(json_object_get(payload, "due"));

@@ -45,28 +45,8 @@ run tfy replay last
 check "... and it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
 
 # An older tfy recorded such a result; it decides nothing. The log is written here as that one wrote it: exported, changed, its chain made anew.
-cat >forge.py <<'END'
-import calendar, glob, json, sys, time
-sys.path.insert(0, sys.argv[1])
-from read_log import chain_of, xxh3
-path = glob.glob('old/*.run')[0]
-run = json.load(open(path))
-lines = open(path[:-3] + 'wal').read().replace('"value":"by hand"', '"value":5').splitlines(True)
-chain = xxh3(b'1', xxh3(bytes.fromhex(run['run'].replace('-', ''))))
-kinds = {'InstructionStart': 1, 'StepStart': 3, 'Output': 28, 'InDoubt': 30, 'Resolved': 31}
-for text in lines:
-    line = json.loads(text)
-    seconds, ms = line['ts'][:-1].split('.')
-    ts = calendar.timegm(time.strptime(seconds, '%Y-%m-%dT%H:%M:%S')) * 1000 + int(ms)
-    payload = '{' + text.rstrip().split('"point":%d,' % line['point'], 1)[1]
-    chain = chain_of(chain, {'step': line['step'], 'ts': ts, 'point': line['point'], 'v': 1,
-                             'type': kinds[line['type']], 'payload': payload.encode()})
-run['tasks'][0]['chain'] = '%016x' % chain
-open(path[:-3] + 'wal', 'w').writelines(lines)
-json.dump(run, open(path, 'w'))
-END
 tfy adopt --db kept.db --force 2>check.out
-tfy resolve last "$step" --done '"by hand"' --db kept.db 2>check.out && tfy wal export last -o old --db kept.db >check.out && PYTHONDONTWRITEBYTECODE=1 python3 forge.py "$here" >made 2>&1
+tfy resolve last "$step" --done '"by hand"' --db kept.db 2>check.out && tfy wal export last -o old --db kept.db >check.out && python3 "$here/forge.py" old/*.run '"value":"by hand"' '"value":5' >made 2>&1
 run tfy wal import old/*.run --db old.db
 check "a log that an older tfy wrote can be read" ended 0
 run tfy resume last --db old.db

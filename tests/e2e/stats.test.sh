@@ -147,3 +147,30 @@ tfy signal last go '""' 2>/dev/null
 run tfy resume last
 run tfy timeline last
 check "after a resume: one timeline" sh -c '[ "$(grep -c "    section" out)" = 4 ] && grep -q "signal go :done" out'
+
+# The clock was set back by a day while a run went on. Nothing took less than no time.
+cat >night.tfy <<'END'
+workflow main() {
+    print("evening")
+    yield sleep(5ms)
+    print("morning")
+}
+END
+rm -rf .tfy
+run tfy run night.tfy
+lsn=$(sqlite3 .tfy/runs.db "select max(lsn) from history where type='Output'")
+tfy wal export last -o night >check.out && python3 "$here/forge.py" night/*.run evening evening "$lsn" -86400000 >check.out 2>&1
+run tfy wal import night/*.run --db night.db
+check "a run whose clock was set back" ended 0
+run tfy ps --db night.db
+check "ps does not know how long it took" grep -q "completed  .*  ?  " out
+check "... and shows no negative time" sh -c '! grep -q -- " -[0-9]" out'
+for format in mermaid svg; do
+    run tfy timeline last --format $format --db night.db
+    check "its timeline as $format has no negative time" sh -c '[ -s out ] && ! grep -qE -- "[\" ]-[0-9]" out'
+done
+run tfy timeline last --json --db night.db
+check "... nor has it as JSON" python3 -c 'import json
+for span in json.load(open("out")): assert span["from"] <= span["to"], span'
+run tfy stats last --db night.db
+check "... nor have its figures" sh -c '[ -s out ] && ! grep -q -- " -[0-9]" out'
