@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "base/buffer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -579,18 +582,111 @@ static int make_entry(const TfyCompile *what, const Toolchain *tools, const char
     return status == EXIT_DONE ? make_executable(what, tools, dir, c_file, program) : status;
 }
 
-/* Makes the entry aside and renames it into place. Losing that race is fine: the winner's entry is equal. */
-static int fill_cache(const TfyCompile *what, const Toolchain *tools, const char *entry, const char *stem)
+/* ---- whole entries ---- */
+
+#define SUM_NAME      ".sum" /* beside the executable: the hash of its bytes, as it was made */
+#define SUM_SIZE      33
+#define LEFT_OVER_SEC 60 /* a directory aside is locked by its maker this soon after it was made */
+
+static bool sum_of(const char *path, char sum[SUM_SIZE])
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) return false;
+    XXH3_128bits_reset(state);
+    const bool read = hash_file(state, path);
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    snprintf(sum, SUM_SIZE, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    return read;
+}
+
+/* An executable that a power cut or the disk has damaged would fail in any way, and again each time: what is not as it was made is not used. */
+static bool is_whole(const char *entry, const char *stem)
+{
+    char program[PATH_MAX], path[PATH_MAX], sum[SUM_SIZE], kept[SUM_SIZE] = "";
+    if (!join_path(program, entry, stem) || !join_path(path, entry, SUM_NAME) || access(program, X_OK) != 0)
+        return false;
+    FILE *file = fopen(path, "re");
+    const bool read = file && fread(kept, 1, SUM_SIZE - 1, file) == SUM_SIZE - 1;
+    if (file) fclose(file);
+    return read && sum_of(program, sum) && strcmp(sum, kept) == 0;
+}
+
+static bool sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0) close(fd);
+    return synced;
+}
+
+/* Notes the sum, and has all of it on the disk, before the directory gets its name. */
+static bool seal_entry(const char *dir, const char *stem)
+{
+    char program[PATH_MAX], path[PATH_MAX], sum[SUM_SIZE];
+    return join_path(program, dir, stem) && join_path(path, dir, SUM_NAME) && sum_of(program, sum) &&
+           write_file(path, sum) && sync_path(program) && sync_path(path) && sync_path(dir);
+}
+
+/* A name that mkdtemp made beside an entry: 32 digits, a dot, six characters. */
+static bool is_aside(const char *name)
+{
+    return strlen(name) == 39 && strspn(name, "0123456789abcdef") == 32 && name[32] == '.';
+}
+
+/* What compilations that were killed have left. Its maker locks a directory as long as it lives. */
+static void remove_left_over(const char *cache)
+{
+    char path[PATH_MAX];
+    DIR *dir = opendir(cache);
+    for (struct dirent *one; dir && (one = readdir(dir));) {
+        struct stat st;
+        if (!is_aside(one->d_name) || !join_path(path, cache, one->d_name)) continue;
+        const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) continue;
+        const bool old = fstat(fd, &st) == 0 && time(NULL) - st.st_mtime > LEFT_OVER_SEC;
+        if (old && flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+        close(fd);
+    }
+    if (dir) closedir(dir);
+}
+
+/* Gives the directory its name. Losing that race is fine: the winner's entry is equal. Only one process at a time takes a damaged entry away, so
+ * that it takes none that another one has just made. */
+static bool place_entry(const char *aside, const char *entry, const char *stem, const char *cache)
+{
+    const int lock = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+        if (lock >= 0) close(lock);
+        return false;
+    }
+    bool placed = is_whole(entry, stem);
+    if (!placed) {
+        remove_tree(entry);
+        placed = rename(aside, entry) == 0 && fsync(lock) == 0;
+    }
+    const int reason = errno;
+    close(lock);
+    errno = reason;
+    return placed;
+}
+
+/* Makes the entry aside and renames it into place. */
+static int fill_cache(const TfyCompile *what, const Toolchain *tools, const char *cache, const char *entry,
+                      const char *stem)
 {
     char aside[PATH_MAX];
+    remove_left_over(cache);
     if (snprintf(aside, sizeof aside, "%s.XXXXXX", entry) >= PATH_MAX || !mkdtemp(aside)) {
         return tfy__fail(EXIT_MISSING, "cannot write to the cache beside %s: %s", entry, strerror(errno));
     }
+    const int lock = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock >= 0) (void)!flock(lock, LOCK_EX | LOCK_NB);
     int status = make_entry(what, tools, aside, stem);
-    if (status == EXIT_DONE && rename(aside, entry) != 0 && errno != EEXIST && errno != ENOTEMPTY) {
+    if (status == EXIT_DONE && !(seal_entry(aside, stem) && place_entry(aside, entry, stem, cache)))
         status = tfy__fail(EXIT_MISSING, "cannot write to the cache: %s: %s", entry, strerror(errno));
-    }
     remove_tree(aside);
+    if (lock >= 0) close(lock);
     return status;
 }
 
@@ -630,7 +726,7 @@ int tfy__compile(const TfyCompile *what, char **program)
         return tfy__fail(EXIT_MISSING, "no directory can be written for compiled programs; set XDG_CACHE_HOME");
     if (!join_path(entry, cache, key) || !join_path(path, entry, stem))
         return tfy__fail(EXIT_MISSING, "the path of the cache is too long");
-    if (access(path, X_OK) != 0) status = fill_cache(what, &tools, entry, stem);
+    if (!is_whole(entry, stem)) status = fill_cache(what, &tools, cache, entry, stem);
     if (status == EXIT_DONE && what->output) status = copy_program(path, what->output);
     if (status != EXIT_DONE) return status;
     *program = strdup(what->output ? what->output : path);

@@ -2,7 +2,8 @@
  *
  * What was compiled lies in a cache ($XDG_CACHE_HOME/tfy, else ~/.cache/tfy, else .tfy/cache), one directory per key. The key is a hash of
  * everything that decides the result: every file of the program, extern C files and the headers they include by name, tfyc, tfy.h, the library, the C compiler and its flags. An entry is made
- * aside and renamed into place whole, so a reader never sees half of one and two builders cannot disturb each other. */
+ * aside, synced, and renamed into place whole, so a reader never sees half of one and two builders cannot disturb each other. Each start compares the
+ * executable with the hash that was noted when it was made, and makes a damaged one again. */
 #ifndef TFY_CLI_COMPILE_H
 #define TFY_CLI_COMPILE_H
 

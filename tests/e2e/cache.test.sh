@@ -55,6 +55,56 @@ check "two builders at once do not disturb each other" printed_exactly 2
 check "... and both ran" grep -qx 2 a.out
 check "nothing half-done is left in the cache" [ "$(find cache/tfy -name '*.??????' | wc -l)" = 0 ]
 
+# A damaged program is made again, and what was killed leaves nothing.
+program=$(echo cache/tfy/*/one)
+damaged_and_made_again()
+{
+    "$@" || return 1
+    run tfy run one.tfy
+    printed_exactly 2 && [ ! -s err ]
+}
+flip() { printf '\377\377\377\377' | dd of="$program" bs=1 seek="$1" conv=notrunc 2>check.out; }
+check "a changed byte in a cached program: it is made again" damaged_and_made_again flip 20000
+check "... also in its first page" damaged_and_made_again flip 0
+check "one that was cut" damaged_and_made_again truncate -s 5000 "$program"
+check "one that is empty" damaged_and_made_again truncate -s 0 "$program"
+check "one whose hash is missing" damaged_and_made_again rm "$(dirname "$program")/.sum"
+flip 20000
+for i in 1 2 3 4; do
+    { tfy run one.tfy --db "at once $i.db" >"once.$i" 2>&1 || echo failed >>"once.$i"; } &
+done
+wait
+check "four that find it damaged at once do not disturb each other" [ "$(cat once.?)" = "$(printf '2\n2\n2\n2')" ]
+
+printf '#!/bin/sh\ntouch "%s/compiling"\nexec sleep 60\n' "$PWD" >slow-cc
+chmod +x slow-cc
+left() { find cache/tfy -mindepth 1 -maxdepth 1 -name '*.??????' | wc -l; }
+compile_slowly()
+{
+    rm -f compiling
+    CC="$PWD/slow-cc" setsid "$build/tfy" run one.tfy >slow.out 2>&1 &
+    slow=$!
+    within 20 test -e compiling
+}
+compile_slowly
+kill -KILL "-$slow"
+wait "$slow" 2>/dev/null
+check "a compilation that is killed leaves its directory" [ "$(left)" = 1 ]
+printf 'workflow main() -> int { return 3 }\n' >one.tfy
+run tfy run one.tfy
+check "... which may still be another's for a minute" [ "$(left)" = 1 ]
+find cache/tfy -name '*.??????' -exec touch -d '2 minutes ago' {} +
+compile_slowly
+find cache/tfy -name '*.??????' -exec touch -d '2 minutes ago' {} +
+printf 'workflow main() -> int { return 4 }\n' >one.tfy
+run tfy run one.tfy
+check "... and is removed then; one that is at work is not" [ "$(left)" = 1 ]
+kill -KILL "-$slow"
+wait "$slow" 2>/dev/null
+printf 'workflow main() -> int { return 5 }\n' >one.tfy
+run tfy run one.tfy
+check "... until it is killed, too" [ "$(left)" = 0 ]
+
 if [ "$(id -u)" != 0 ]; then
     mkdir locked && chmod 500 locked
     run env XDG_CACHE_HOME="$PWD/locked" HOME=/nonexistent tfy run one.tfy
