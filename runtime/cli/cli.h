@@ -176,6 +176,7 @@ int tfy__cmd_resume(int argc, char **argv);
 int tfy__cmd_replay(int argc, char **argv);
 int tfy__cmd_diff(int argc, char **argv);
 int tfy__cmd_output(int argc, char **argv);
+int tfy__cmd_result(int argc, char **argv);
 int tfy__cmd_approve(int argc, char **argv);
 int tfy__cmd_deny(int argc, char **argv);
 int tfy__cmd_kill(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "cli/db.h"
+#include "cli/result.h"
 #include "tfy.h"
 #include "wal/log.h"
 
@@ -168,6 +169,11 @@ static int continue_as(const TfyArgs *args, const char *command)
     tfy__log_close(log, false);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
+    if (strcmp(command, "resume") == 0 && history->run.state >= TFY_TASK_COMPLETED) { /* needs no program any more */
+        status = tfy__result_again(history);
+        tfy__history_free(history);
+        return status;
+    }
     const char *other = args->option[OPT_PROGRAM] ? args->option[OPT_PROGRAM] : args->option[OPT_WITH];
     if (other) {
         int from = first_extra(args);

@@ -519,27 +519,30 @@ static void print_head(const json_t *report)
     }
 }
 
-void tfy__inspect_waits(const json_t *task, bool stopped)
+void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
 {
+    FILE *file = to;
     const char *waits = text_of(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
-        printf("    waits for an answer: %s\n", text_of(task, "question"));
+        fprintf(file, "    waits for an answer: %s\n", text_of(task, "question"));
     else if (strcmp(waits, "signal") == 0)
-        printf("    waits for signal %s%s\n", text_of(task, "signal"),
-               json_object_get(task, "has_come") ? ", which has come" : "");
+        fprintf(file, "    waits for signal %s%s\n", text_of(task, "signal"),
+                json_object_get(task, "has_come") ? ", which has come" : "");
     else if (strcmp(waits, "resolve") == 0)
-        printf("    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"), text_of(task, "key"));
+        fprintf(file, "    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"),
+                text_of(task, "key"));
     else if (strcmp(waits, "result") == 0)
-        printf(stopped ? "    had begun %s; resuming finds out what became of it\n"
-                       : "    waits for the result of %s\n",
-               text_of(task, "tool"));
+        fprintf(file,
+                stopped ? "    had begun %s; resuming finds out what became of it\n"
+                        : "    waits for the result of %s\n",
+                text_of(task, "tool"));
     else if (strcmp(waits, "time") == 0)
-        printf("    waits until %s\n", text_of(task, "due"));
+        fprintf(file, "    waits until %s\n", text_of(task, "due"));
     else if (strcmp(waits, "backoff") == 0)
-        printf("    tries again at %s\n", text_of(task, "due"));
+        fprintf(file, "    tries again at %s\n", text_of(task, "due"));
     if (json_object_get(task, "error"))
-        printf("    %s: %s\n", text_of(json_object_get(task, "error"), "error"),
-               text_of(json_object_get(task, "error"), "message"));
+        fprintf(file, "    %s: %s\n", text_of(json_object_get(task, "error"), "error"),
+                text_of(json_object_get(task, "error"), "message"));
 }
 
 static void print_text(const json_t *report)
@@ -558,7 +561,7 @@ static void print_text(const json_t *report)
             print_line(item);
             printf(": %s\n", text_of(item, "source"));
         }
-        tfy__inspect_waits(item, strcmp(text_of(report, "state"), "stopped") == 0);
+        tfy__inspect_waits(stdout, item, strcmp(text_of(report, "state"), "stopped") == 0);
     }
     if (json_array_size(next)) printf("next\n");
     json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));

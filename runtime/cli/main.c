@@ -28,6 +28,7 @@ static const Entry ENTRIES[] = {
     {"replay", tfy__cmd_replay},
     {"diff", tfy__cmd_diff},
     {"output", tfy__cmd_output},
+    {"result", tfy__cmd_result},
     {"watch", tfy__cmd_watch},
     {"stats", tfy__cmd_stats},
     {"timeline", tfy__cmd_timeline},

@@ -126,6 +126,7 @@ static const TfyCommandInfo COMMANDS[] = {
     {"tasks", "RUN", "the tasks of a run, who joined whom, and which failures went where",
      BIT(OPT_DB) | BIT(OPT_FORMAT) | BIT(OPT_JSON), 0, 1},
     {"output", "RUN", "everything a run ever printed", BIT(OPT_DB) | BIT(OPT_JSON), 0, 1},
+    {"result", "RUN", "print what a run came to, or what it waits for", BIT(OPT_DB), 0, 1},
     {"approve", "RUN [TEXT]", "answer a question that a run asks, with yes unless told otherwise",
      ANSWERING | BIT(OPT_YES) | BIT(OPT_NO) | BIT(OPT_ANSWER), 1, 2},
     {"deny", "RUN", "answer a question that a run asks with no", ANSWERING, 1, 1},

@@ -7,6 +7,7 @@
 #include "cli/debugger.h"
 #include "cli/owner.h"
 #include "cli/params.h"
+#include "cli/result.h"
 #include "cli/tests.h"
 #include "cli/worktree.h"
 #include "core/effect.h"
@@ -434,15 +435,6 @@ static int read_history(const char *db_path, const char *run, bool tail, TfyHist
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
-static int already_ended(const TfyHistory *history, const char *run)
-{
-    bool done = history->run.state == TFY_TASK_COMPLETED;
-    return tfy__fail(done ? EXIT_DONE : EXIT_RUN_FAILED, "run %s has already ended: it %s", run,
-                     done                                       ? "completed"
-                     : history->run.state == TFY_TASK_CANCELLED ? "was cancelled"
-                                                                : "failed");
-}
-
 /* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
 static int explain_worktree(const Session *session, const TfyHistory *tail, const char *run)
 {
@@ -469,7 +461,7 @@ static int resume_one(Session *session, const char *name)
     int64_t root = history->run.root;
     snprintf(session->workflow, sizeof session->workflow, "%s", history->workflow ? history->workflow : "the run");
     if (history->run.state >= TFY_TASK_COMPLETED) {
-        status = already_ended(history, run);
+        status = tfy__result_again(history);
         tfy__history_free(history);
         return status;
     }
