@@ -158,7 +158,7 @@ workflow main() {
 END
 rm -rf .tfy
 run tfy run night.tfy
-lsn=$(sqlite3 .tfy/runs.db "select max(lsn) from history where type='Output'")
+lsn=$(sqlite3 .tfy/runs.db "select max(lsn) from history where type='TimerFired'")
 tfy wal export last -o night >check.out && python3 "$here/forge.py" night/*.run evening evening "$lsn" -86400000 >check.out 2>&1
 run tfy wal import night/*.run --db night.db
 check "a run whose clock was set back" ended 0
