@@ -1016,7 +1016,7 @@ TfyWorld *tfy_world_virtual(int64_t wall_ms, uint64_t seed);
 void tfy_world_free(TfyWorld *world);
 
 typedef struct TfyOptions {
-    const char *db_path;   /* NULL: a log in memory */
+    const char *db_path;   /* links in it are followed; "" and ":memory:" name no file; NULL: a log in memory */
     bool forget;           /* … that keeps nothing and cannot be read back: to measure what tasks alone cost */
     const TfyWorld *world; /* NULL: the real world */
     const char *root;      /* working root for files, canvas and exec; NULL: the current directory */

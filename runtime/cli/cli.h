@@ -115,6 +115,7 @@ typedef struct TfyArgs {
     int param_count;     /* pairs */
     const char **dirs;   /* of -I, in order; malloc'ed array */
     int dir_count;
+    char *db; /* of a command that takes --db: the database's name, links followed (wal/place.h); malloc'ed */
 } TfyArgs;
 
 /* Takes apart argv[1..] of the command named by argv[0] ("inspect", "wal export"). Answers -1 to go on, or the status to exit with after a
@@ -137,8 +138,10 @@ bool tfy__command_takes(const TfyCommandInfo *command, int option);
 typedef const char *(*TfyCandidate)(const void *state, int index); /* NULL ends the list */
 const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *state);
 
-/* --db, else $TFY_DB, else ./.tfy/runs.db. */
+/* --db, else $TFY_DB, else ./.tfy/runs.db; links followed, so that whatever stands beside the database is found by this name. */
 const char *tfy__db_path(const TfyArgs *args);
+/* Sets args->db. Answers -1 to go on, or the status to exit with after a message. */
+int tfy__db_resolve(TfyArgs *args);
 
 /* Prints "NAME: sentence" on stderr and answers the status. */
 int tfy__fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

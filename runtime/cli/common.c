@@ -1,8 +1,9 @@
 /* common.c: messages, exit statuses and standard files, shared by all commands. */
+#include "base/buffer.h"
 #include "cli/cli.h"
 #include "observe/line.h"
 #include "tfy.h"
-#include "base/buffer.h"
+#include "wal/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,9 +119,18 @@ static const char *default_db(void)
     return from_environment && *from_environment ? from_environment : ".tfy/runs.db";
 }
 
+int tfy__db_resolve(TfyArgs *args)
+{
+    char path[TFY_PLACE_BYTES], error[TFY_ERROR_TEXT];
+    const int code = tfy__place_resolve(args->option[OPT_DB] ? args->option[OPT_DB] : default_db(), path, error);
+    if (code) return tfy__fail(tfy__exit_status(code), "%s; give the name of a file with --db", error);
+    args->db = strdup(path);
+    return args->db ? -1 : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
 const char *tfy__db_path(const TfyArgs *args)
 {
-    return args->option[OPT_DB] ? args->option[OPT_DB] : default_db();
+    return args->db ? args->db : default_db(); /* --help is all that is read */
 }
 
 /* Appends a word as a shell reads it back. */
@@ -140,7 +150,8 @@ static size_t quote(char *out, size_t size, size_t len, const char *word)
 const char *tfy__tfy_command(const char *db_path)
 {
     static char text[4 * 4096 + 16];
-    if (strcmp(db_path, default_db()) == 0) return "tfy";
+    char usual[TFY_PLACE_BYTES];
+    if (tfy__place_resolve(default_db(), usual, NULL) == 0 && strcmp(db_path, usual) == 0) return "tfy";
     size_t len = (size_t)snprintf(text, sizeof text, "tfy --db ");
     len = quote(text, sizeof text - 1, len, db_path);
     text[len] = '\0';

@@ -404,7 +404,10 @@ int tfy__args_parse(int argc, char **argv, TfyArgs *args)
     if (!args->words || !args->params || !args->dirs) return tfy__fail(EXIT_BUG, "memory ran out");
     Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
     if (!read_words(&reader)) return reader.status;
-    if (!args->option[OPT_HELP]) return check_words(args);
+    if (!args->option[OPT_HELP]) {
+        const int status = check_words(args);
+        return status < 0 && tfy__command_takes(args->command, OPT_DB) ? tfy__db_resolve(args) : status;
+    }
     if (is_run(args->command)) return -1; /* the program prints its workflow's own usage */
     tfy__command_usage(args->command, stdout);
     return tfy__flush_stdout(EXIT_DONE);
@@ -415,5 +418,7 @@ void tfy__args_free(TfyArgs *args)
     free(args->words);
     free(args->params);
     free(args->dirs);
+    free(args->db);
     args->words = args->params = args->dirs = NULL;
+    args->db = NULL;
 }

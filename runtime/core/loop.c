@@ -243,10 +243,10 @@ static int open_log(TfyLoop *loop, char *error_text)
     if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
     int code = tfy__log_open(&loop->log, &log_options, error_text);
     if (code < 0) return code;
-    if (options->db_path) {
-        size_t len = strlen(options->db_path) + 5;
-        if (!(loop->lock_path = malloc(len))) return TFY_E_NOMEM;
-        snprintf(loop->lock_path, len, "%s-tfy", options->db_path);
+    const char *path = tfy__log_path(loop->log);
+    if (path && asprintf(&loop->lock_path, "%s-tfy", path) < 0) {
+        loop->lock_path = NULL;
+        return TFY_E_NOMEM;
     }
     int fd = tfy__log_event_fd(loop->log);
     const int64_t watch = fd >= 0 ? tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) : 0;
@@ -257,7 +257,7 @@ static int open_log(TfyLoop *loop, char *error_text)
     }
     if (loop->lock_path && loop->world.await_former && loop->world.await_former(loop->lock_path, 10000) < 0) {
         snprintf(error_text, TFY_ERROR_TEXT,
-                 "processes that the former owner of %s started are still being stopped; try again", options->db_path);
+                 "processes that the former owner of %s started are still being stopped; try again", path);
         return TFY_E_HELD;
     }
     return 0;

@@ -416,7 +416,7 @@ static void watch(Watcher *watcher)
 /* Takes byte 1 of the lock file and keeps it until this process ends. */
 static int take_lock(Watcher *watcher, const char *lock_path)
 {
-    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), error = 0;
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), error = 0;
     if (fd < 0) return errno;
     for (int waited_ms = 0; waited_ms < LOCK_WAIT_MS && runtime_lives(watcher); waited_ms += 10) {
         struct flock lock = watcher_byte();
@@ -484,7 +484,7 @@ int tfy__watcher_start(const char *lock_path, pid_t *pid)
 
 int tfy__watcher_wait_old(const char *lock_path, int timeout_ms)
 {
-    int fd = open(lock_path, O_RDWR | O_CLOEXEC), answer = TFY_E_HELD;
+    int fd = open(lock_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC), answer = TFY_E_HELD;
     if (fd < 0) return errno == ENOENT ? TFY_OK : TFY_E_IO;
     for (int64_t end_ms = clock_ms() + timeout_ms;;) {
         struct flock lock = watcher_byte();

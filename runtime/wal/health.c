@@ -49,7 +49,7 @@ static void find_reader(const char *path, TfyHealth *health)
     char name[4096];
     uint32_t frames = 0, marks[SHM_MARKS], oldest = UINT32_MAX;
     if (snprintf(name, sizeof name, "%s-shm", path) >= (int)sizeof name) return;
-    const int fd = open(name, O_RDWR | O_CLOEXEC);
+    const int fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
     if (pread(fd, &frames, sizeof frames, SHM_FRAMES_AT) == sizeof frames &&
         pread(fd, marks, sizeof marks, SHM_MARKS_AT) == sizeof marks) {

@@ -128,7 +128,7 @@ int tfy__lock_take(const char *db_path, char *error_text)
             "on; give a name on a local disk with --db",
             db_path);
     }
-    const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be opened (%s); check the directory", name,
                                strerror(errno));
@@ -153,7 +153,7 @@ bool tfy__lock_held(const char *db_path, char *owner, size_t size)
     char name[4096];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
     if (snprintf(name, sizeof name, "%s-tfy", db_path) >= (int)sizeof name) return false;
-    const int fd = open(name, O_RDWR | O_CLOEXEC);
+    const int fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return false;
     const bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (held) read_owner(fd, owner, size);

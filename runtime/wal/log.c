@@ -12,6 +12,7 @@
 
 #include "kill_point.h"
 #include "lock.h"
+#include "place.h"
 
 enum { WAL_PAGES = 65536, MARK_EVERY = 16384, PAYLOAD_MAX = 900 << 20 };
 
@@ -49,7 +50,8 @@ static void free_batches(TfyBatch *batch)
 static void free_log(TfyLog *log, bool clean)
 {
     if (log->store) log->store->ops->close(log->store, clean);
-    /* The lock goes last: whoever comes next finds the store closed. */
+    /* The locks go last: whoever comes next finds the store closed. */
+    tfy__hold_drop(log->hold, !log->read_only);
     tfy__lock_drop(log->lock_fd);
     if (log->event_fd >= 0) close(log->event_fd);
     free_batches(log->queue.first);
@@ -66,25 +68,39 @@ static void free_log(TfyLog *log, bool clean)
     free(log);
 }
 
+/* First look, then lock: beside a file that is not ours nothing is left behind. */
+static int lock_store(TfyLog *log, bool existing, char *error_text)
+{
+    const int found = tfy__store_identify(log->path, error_text);
+    if (found && found != TFY_E_ABSENT) return found;
+    if (!log->read_only && (!found || !existing)) {
+        log->lock_fd = tfy__lock_take(log->path, error_text);
+        if (log->lock_fd < 0) return log->lock_fd;
+    }
+    return found ? 0 : tfy__hold_take(log->path, !log->read_only, &log->hold, error_text);
+}
+
 static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_text)
 {
     if (!log->path) {
         const int code = tfy__store_open_memory(&log->store);
         return code ? tfy__log_refuse(error_text, code, "no memory for a log") : 0;
     }
-    TfyStoreMode mode = TFY_STORE_READ;
-    if (!log->read_only) {
-        /* First look, then lock: beside a file that is not ours nothing is left behind. */
-        mode = options->existing ? TFY_STORE_WRITE : TFY_STORE_CREATE;
-        const int code = tfy__store_identify(log->path, error_text);
-        if (code && code != TFY_E_ABSENT) return code;
-        if (!code || mode == TFY_STORE_CREATE) {
-            log->lock_fd = tfy__lock_take(log->path, error_text);
-            if (log->lock_fd < 0) return log->lock_fd;
-        }
-    }
-    const int code = tfy__guard_before(log, error_text);
-    return code ? code : tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
+    const TfyStoreMode mode = log->read_only ? TFY_STORE_READ : options->existing ? TFY_STORE_WRITE : TFY_STORE_CREATE;
+    int code = lock_store(log, options->existing, error_text);
+    if (!code) code = tfy__guard_before(log, error_text);
+    if (!code) code = tfy__store_open_sqlite(&log->store, log->path, mode, error_text);
+    if (!code && !log->hold) code = tfy__hold_take(log->path, !log->read_only, &log->hold, error_text);
+    return code;
+}
+
+static int set_path(TfyLog *log, const char *name, char *error_text)
+{
+    char path[TFY_PLACE_BYTES];
+    const int code = tfy__place_resolve(name, path, error_text);
+    if (code) return code;
+    log->path = strdup(path);
+    return log->path ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
 }
 
 /* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then would hide their records.
@@ -146,8 +162,8 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     log->clock_state = options->clock_state;
     log->by_hand_ms = options->by_hand_ms;
     log->mark_every = options->mark_every ? options->mark_every : MARK_EVERY;
-    if (options->path) log->path = strdup(options->path);
-    int code = options->path && !log->path ? TFY_E_NOMEM : open_store(log, options, error_text);
+    int code = options->path ? set_path(log, options->path, error_text) : 0;
+    if (!code) code = open_store(log, options, error_text);
     if (!code) {
         log->store->fault = options->fault;
         log->store->fault_state = options->fault_state;
@@ -186,6 +202,11 @@ int tfy__log_close_saying(TfyLog *log, bool clean, char *error_text)
     if (code && error_text) tfy__log_error_text(log, error_text);
     free_log(log, clean && !code);
     return code;
+}
+
+const char *tfy__log_path(const TfyLog *log)
+{
+    return log->path;
 }
 
 int64_t tfy__log_epoch(const TfyLog *log)

@@ -78,6 +78,7 @@ int tfy__log_close(TfyLog *log, bool clean);
 /* The same; when something could not be written, now or before, error_text (TFY_ERROR_TEXT bytes) says so and how far the log is safe. */
 int tfy__log_close_saying(TfyLog *log, bool clean, char *error_text);
 
+const char *tfy__log_path(const TfyLog *log);    /* of the file, links followed (place.h); NULL: in memory */
 int64_t tfy__log_epoch(const TfyLog *log);       /* of this opening */
 const uint8_t *tfy__log_uuid(const TfyLog *log); /* 16 bytes: the database's id */
 TfyLogTask *tfy__log_self(TfyLog *log);          /* tid 0, for Opened and ShutdownMarker */

@@ -18,6 +18,7 @@
 
 #include "batch.h"
 #include "heads.h"
+#include "hold.h"
 #include "log.h"
 #include "store.h"
 #include "wal_file.h"
@@ -31,8 +32,9 @@ typedef struct TfyLogProgram {
 struct TfyLog {
     /* as opened */
     TfyStore *store;
-    char *path;  /* NULL: in memory */
-    int lock_fd; /* the writer lock; -1: none */
+    char *path;    /* NULL: in memory; resolved (place.h) */
+    int lock_fd;   /* the writer lock; -1: none */
+    TfyHold *hold; /* the main file, by whatever name; NULL: there was none yet */
     bool read_only, inline_only, adopts;
     bool forgets;                       /* records are numbered and no more: nobody can read or check them */
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */

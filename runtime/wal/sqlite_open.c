@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "place.h"
 #include "schema.h"
 
 enum { HEADER_BYTES = 100 };
@@ -84,6 +85,8 @@ static int check_pages(const char *path, const uint8_t header[HEADER_BYTES], cha
 int tfy__store_identify(const char *path, char *error_text)
 {
     struct stat status;
+    const int misplaced = tfy__place_check(path, error_text);
+    if (misplaced) return misplaced;
     if (stat(path, &status) != 0) {
         if (errno == ENOENT || errno == ENOTDIR) return TFY_E_ABSENT;
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be looked at (%s); check its name and permissions",

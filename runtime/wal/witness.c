@@ -88,7 +88,7 @@ int tfy__witness_read_of(const char *db_path, TfyWitness *witness)
     char name[4096];
     *witness = (TfyWitness){0};
     if (snprintf(name, sizeof name, "%s-tfy", db_path) >= (int)sizeof name) return TFY_E_ABSENT;
-    const int fd = open(name, O_RDONLY | O_CLOEXEC);
+    const int fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? TFY_E_ABSENT : TFY_E_IO;
     const int code = tfy__witness_read(fd, witness);
     close(fd);
