@@ -41,7 +41,7 @@ static void free_question(Question *question)
 
 static void show(const TfyAsker *asker)
 {
-    if (asker->first) fprintf(stderr, "%s\n(%s) > ", asker->first->text, asker->first->answers);
+    if (asker->first) tfy__say_text("%s\n(%s) > ", asker->first->text, asker->first->answers);
 }
 
 static void next_question(TfyAsker *asker)
@@ -77,7 +77,7 @@ static void take_line(TfyAsker *asker)
     int code = tfy__arrive_approval(asker->loop, question->run, question->task, question->step,
                                     in_full(question, typed), "terminal", error);
     if (code == TFY_E_INVALID) {
-        fprintf(stderr, "%s\n(%s) > ", error, question->answers);
+        tfy__say_text("%s\n(%s) > ", error, question->answers);
         return;
     }
     if (code != TFY_OK) tfy__say("%s", error); /* somebody else was faster, or the task is gone */
@@ -114,8 +114,8 @@ static void on_input(void *arg, uint32_t events)
         if (got <= 0) {
             stop_reading(asker);
             if (asker->first)
-                fprintf(stderr, "\nanswer with: %s approve %s %s\n", asker->command, asker->first->run,
-                        asker->first->free_text ? "TEXT" : "--yes or --no");
+                tfy__say_text("\nanswer with: %s approve %s %s\n", asker->command, asker->first->run,
+                              asker->first->free_text ? "TEXT" : "--yes or --no");
             return;
         }
         typed_bytes(asker, bytes, (size_t)got);
@@ -178,7 +178,7 @@ static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
     if (tfy__says_json())
         tfy__say("%s; answer with:%s", text ? text : asked->question, command + 1);
     else
-        fprintf(stderr, "%s\n%s\n", text ? text : asked->question, command);
+        tfy__say_text("%s\n%s\n", text ? text : asked->question, command);
     tfy__buffer_free(&out);
     free(text);
 }
@@ -196,7 +196,7 @@ static void print_doubt(const TfyAsker *asker, const TfyQuestion *asked)
     if (!text.failed && !command.failed && tfy__says_json())
         tfy__say("%s:%s", text.data, command.data + 1);
     else if (!text.failed && !command.failed)
-        fprintf(stderr, "%s%s:\n%s\n", tfy__ask_open(asker) ? "\n" : "", text.data, command.data);
+        tfy__say_text("%s%s:\n%s\n", tfy__ask_open(asker) ? "\n" : "", text.data, command.data);
     tfy__buffer_free(&text);
     tfy__buffer_free(&command);
 }

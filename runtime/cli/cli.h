@@ -148,6 +148,10 @@ int tfy__fail(int status, const char *format, ...) __attribute__((format(printf,
 void tfy__say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tfy__say_json(bool json); /* messages become log lines in JSON, until told otherwise */
 bool tfy__says_json(void);
+struct TfyLoop;
+void tfy__say_through(
+    struct TfyLoop *loop); /* from now on messages leave with its output and never block; NULL: directly */
+void tfy__say_text(const char *format, ...) __attribute__((format(printf, 1, 2))); /* as it is */
 /* What messages begin with: "tfy", or a compiled program's own name. */
 void tfy__set_program_name(const char *name);
 const char *tfy__program_name(void);

@@ -1,6 +1,7 @@
 /* common.c: messages, exit statuses and standard files, shared by all commands. */
 #include "base/buffer.h"
 #include "cli/cli.h"
+#include "core/loop.h"
 #include "observe/line.h"
 #include "tfy.h"
 #include "wal/place.h"
@@ -34,6 +35,27 @@ void tfy__say_json(bool json)
     say_json = json;
 }
 
+static TfyLoop *through;
+
+void tfy__say_through(TfyLoop *loop)
+{
+    through = loop;
+}
+
+void tfy__say_text(const char *format, ...)
+{
+    TfyBuffer text = {0};
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(&text, format, args);
+    va_end(args);
+    if (!text.failed && through)
+        tfy__out_text(through, STDERR_FILENO, text.data, text.len);
+    else if (!text.failed)
+        fwrite(text.data, 1, text.len, stderr);
+    tfy__buffer_free(&text);
+}
+
 static void say_line(TfyLevel level, const char *format, va_list args)
 {
     TfyBuffer message = {0}, out = {0};
@@ -45,7 +67,7 @@ static void say_line(TfyLevel level, const char *format, va_list args)
                                     .target = TFY_TARGET_RUN,
                                     .message = message.data ? message.data : "",
                                     .message_len = message.len});
-    if (!out.failed) fputs(out.data, stderr);
+    if (!out.failed) tfy__say_text("%s", out.data);
     tfy__buffer_free(&message);
     tfy__buffer_free(&out);
 }
@@ -57,9 +79,10 @@ static void say(TfyLevel level, const char *format, va_list args)
         say_line(level, format, args);
         return;
     }
-    fprintf(stderr, "%s: ", program_name);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    TfyBuffer text = {0};
+    tfy__buffer_vprintf(&text, format, args);
+    tfy__say_text("%s: %s\n", program_name, text.failed ? format : text.data ? text.data : "");
+    tfy__buffer_free(&text);
 }
 
 void tfy__say(const char *format, ...)

@@ -100,7 +100,7 @@ static void print_drain(void *state, const char *calls, int64_t grace_ms)
 static void print_event(void *state, const char *json, size_t len)
 {
     (void)state;
-    fprintf(stderr, "%.*s\n", (int)len, json);
+    tfy__say_text("%.*s\n", (int)len, json);
 }
 
 /* From here on the messages of this program are log lines like the others. */
@@ -200,6 +200,7 @@ static int open_session(Session *session)
         session->loop = NULL;
         return tfy__fail(tfy__exit_status(code), "%s", error);
     }
+    tfy__say_through(session->loop);
     tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
     session->asker = tfy__ask_start(session->loop, terminal, session->command);
@@ -208,12 +209,23 @@ static int open_session(Session *session)
     return EXIT_DONE;
 }
 
+/* A signal came while nobody read what the run had printed. */
+static int report_unread(const Session *session)
+{
+    return tfy__fail(
+        EXIT_INTERRUPTED,
+        "interrupted before standard output was read; the run has ended, '%s output last' shows what it printed",
+        session->command);
+}
+
 static int close_session(Session *session, int status)
 {
     tfy__ask_stop(session->asker);
     tfy__owner_stop(session->owner);
     if (session->loop) {
         const long long safe = tfy__log_durable(tfy__loop_log(session->loop));
+        if (tfy__out_finish(session->loop) == EINTR && status == EXIT_DONE) status = report_unread(session);
+        tfy__say_through(NULL);
         int code = tfy_close(session->loop);
         if (code != TFY_OK && status == EXIT_DONE)
             status = tfy__fail(tfy__exit_status(code),
@@ -239,8 +251,12 @@ static int report_result(Session *session, int64_t tid)
     const char *result = tfy_task_result(session->loop, tid);
     if (!result) return EXIT_DONE;
     if (!session->stdout_open) return tfy__fail(EXIT_LOG, "standard output is closed; the result is in the log");
-    puts(result);
-    return tfy__flush_stdout(EXIT_DONE);
+    tfy__out_text(session->loop, STDOUT_FILENO, result, strlen(result));
+    tfy__out_text(session->loop, STDOUT_FILENO, "\n", 1);
+    const int reason = tfy__out_finish(session->loop);
+    if (!reason) return EXIT_DONE;
+    if (reason == EINTR) return report_unread(session);
+    return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(reason));
 }
 
 /* Lines that begin with "  tfy " are commands to type; with another database they name it. */
@@ -253,8 +269,8 @@ static void print_commands(const char *text, const char *command)
             tfy__say("%s%.*s", is_command ? command : "", (int)(is_command ? len - 5 : len),
                      is_command ? text + 5 : text);
         else
-            fprintf(stderr, "%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
-                    (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
+            tfy__say_text("%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
+                          (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
         text += text[len] ? len + 1 : len;
     }
 }
@@ -262,15 +278,15 @@ static void print_commands(const char *text, const char *command)
 static void print_deadlock(Session *session)
 {
     const char *graph = tfy_deadlock(session->loop);
-    if (graph) fputs(graph, stderr);
+    if (graph) tfy__say_text("%s", graph);
 }
 
 static int report_deadlock(Session *session, const char *run)
 {
     tfy__say("deadlock: nothing can ever run again");
     print_deadlock(session);
-    fprintf(stderr, "end one of the tasks, then go on:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
-            strcmp(run, "--all") == 0 ? "RUN" : run, session->command, run);
+    tfy__say_text("end one of the tasks, then go on:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
+                  strcmp(run, "--all") == 0 ? "RUN" : run, session->command, run);
     return EXIT_WAITING;
 }
 
@@ -315,7 +331,7 @@ static int report_interrupted(Session *session, const char *run)
 /* Why the loop stopped before its runs had ended. */
 static int report_stop(Session *session, int code, const char *run)
 {
-    if (tfy__ask_open(session->asker)) fputc('\n', stderr);
+    if (tfy__ask_open(session->asker)) tfy__say_text("\n");
     char error[TFY_ERROR_TEXT];
     const char *why = tfy__failure(session->loop);
     if (!*why) {

@@ -185,6 +185,7 @@ static void tell(const Cold *cold, const TfyPoint *point, const char *stage, con
     const TfyLoop *loop = cold->run->loop;
     if (loop->options.on_event || loop->pal) tell_event(cold, point, stage, message, NULL, NULL);
     tell_line(cold, point, stage, message);
+    if (cold->task) tfy__out_charge(cold->task, 2);
 }
 
 void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, const char *level, const char *text,

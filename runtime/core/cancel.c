@@ -207,6 +207,7 @@ bool tfy__cancel_deliver(TfyTask *task)
 
 void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force)
 {
+    tfy__out_release(cold->run->loop); /* those that are not meant wait again */
     TfyTask *task = cold->task;
     if (!task || cold->end_state || (cold->cancelled && !force) || (cold->kill && (cold->kill_force || !force))) return;
     if (!tfy__history_live(cold)) { /* the arrival may stand in its history */

@@ -51,6 +51,7 @@ enum {
     T_FREE = 1 << 13,      /* slot is free */
     T_FOLLOWING =
         1 << 14, /* its run replays: when ready it is parked, and run when the history's cursor stands at its record */
+    T_MUFFLED = 1 << 16,  /* it has printed more than anybody reads: it waits before it runs again */
     T_ANSWERED = 1 << 15, /* task->result or task->error is an answer that no frame has taken yet */
 };
 
@@ -686,7 +687,14 @@ struct TfyLoop {
     uint32_t in_flight; /* calls a performer has */
 
     Outgoing *out_first, *out_last;
+    int stdout_error; /* errno of what ended it; 0: it is fine */
+    size_t out_bytes; /* of text for stdout and stderr among them */
     bool stdout_closed;
+    struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
+    bool outlet_known[3];
+    uint64_t left_out; /* messages and events that nobody read and that were dropped; not told yet */
+    uint32_t *muffled; /* slots of tasks that wait for their output to be read, in order */
+    uint32_t muffled_count, muffled_cap;
 
     Injection *injections;
     struct TfyRehearsal *rehearsal; /* somebody watches: rehearse.h; else NULL */
@@ -988,6 +996,11 @@ void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const Tf
 int64_t tfy__out_lsn(const TfyLoop *loop); /* what must be durable before something that is known now may leave */
 void tfy__out_flush(TfyLoop *loop);        /* everything that is durable */
 void tfy__out_free(TfyLoop *loop);
+void tfy__out_charge(TfyTask *task, int fd); /* it has printed there: it waits when too much is queued */
+bool tfy__out_holds(TfyTask *task);          /* a muffled task: true: it was set aside */
+void tfy__out_release(TfyLoop *loop);        /* those that were set aside may look again */
+int tfy__out_await(TfyLoop *loop);           /* what is in the outlets is read, see tfy__out_finish */
+void tfy__out_look(TfyLoop *loop);           /* a write has failed, or there is room again */
 
 /* activity.c */
 const char *tfy__state_name(TfyTaskState state);

@@ -31,6 +31,7 @@ static void on_wake(void *arg, uint32_t events)
     uint64_t count;
     (void)events;
     (void)!read(loop->wake_fd, &count, sizeof count);
+    tfy__out_look(loop);
 }
 
 /* Made when the loop blocks for the first time: most loops of tests and benches never do. */

@@ -530,7 +530,7 @@ static int poll_events(TfyLoop *loop, bool block)
     int64_t timeout_ns = poll_timeout(loop, block);
     if (timeout_ns) tfy__wake_open(loop);
     if (loop->interrupted && !loop->draining) timeout_ns = 0; /* asked before there was anything to wake it with */
-    if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0)) return 0;
+    if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
     for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
@@ -574,7 +574,7 @@ static int turn(TfyLoop *loop, bool block)
 static bool idle(const TfyLoop *loop)
 {
     return !ready(loop) && !loop->work_first && !loop->in_flight && !loop->out_first && !loop->sync_first &&
-           all_durable(loop);
+           !loop->muffled_count && all_durable(loop);
 }
 
 static int write_shutdown(TfyLoop *loop)
@@ -827,6 +827,7 @@ int tfy_close(TfyLoop *loop)
     if (loop->poller) close_modules(loop);
     if (loop->log && !code) code = tfy__log_sync(loop->log);
     if (!code) tfy__out_flush(loop);
+    tfy__out_await(loop);
     tfy__out_free(loop);
     tfy__pal_close(loop);
     tfy__metrics_free(&loop->metrics);

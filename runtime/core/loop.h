@@ -91,6 +91,13 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run, const char *task, char fi
 /* The figures of this process in Prometheus' text format (observe/metrics.h). They may leave as a snapshot does. */
 void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn);
 
+/* Text of the process itself, on stdout (1) or stderr (2), behind what tasks have printed; it never blocks. On stderr it is dropped, and counted,
+ * when far too much is queued already. */
+void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len);
+/* Waits until everything was read, as a blocking write would. A drain ends that: then only for as long as somebody reads. 0, or the errno of
+ * what could not be written to stdout; EINTR: a signal came and nobody read the rest. */
+int tfy__out_finish(TfyLoop *loop);
+
 /* What made tfy_run fail, one sentence; "" when nothing did. */
 const char *tfy__failure(TfyLoop *loop);
 

@@ -76,6 +76,7 @@ static bool others_first(const TfyTask *task)
 static bool prepare(TfyTask *task)
 {
     if (task->state & T_HALTED) return false;
+    if (task->state & T_MUFFLED && tfy__out_holds(task)) return false;
     if (task->state & T_REPLAYING) tfy__history_async(task);
     if (task->state & T_HALTED) return false;
     if (others_first(task)) {
@@ -101,7 +102,7 @@ static bool prepare(TfyTask *task)
     return true;
 }
 
-#define T_SLOW (T_CANCEL | T_RETURNING | T_REPLAYING | T_HALTED | T_ANSWERED)
+#define T_SLOW (T_CANCEL | T_MUFFLED | T_RETURNING | T_REPLAYING | T_HALTED | T_ANSWERED)
 
 /* A task that gets every answer at once would never let others run: after so many it queues again. */
 #define ANSWERS_AT_ONCE 64

@@ -6,11 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "core.h"
+#include "outlet.h"
 #include "rehearse.h"
+
+#define LAST_READ_MS 1000 /* how long a reader may pause once a signal has come */
 
 /* ---- the queue ---- */
 
@@ -28,6 +32,7 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     copy[len] = '\0';
     *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
     out->to = to;
+    if (to == OUT_STDOUT || to == OUT_STDERR) loop->out_bytes += len;
     if (loop->out_last)
         loop->out_last->next = out;
     else
@@ -56,6 +61,7 @@ static bool is_passing(int fd)
 static void output_ends(TfyLoop *loop)
 {
     const char *reason = strerror(errno);
+    loop->stdout_error = errno;
     if (errno != EPIPE)
         tfy__report_text(loop, "standard output cannot be written (%s); 'tfy output' shows what the run prints\n",
                          reason);
@@ -74,6 +80,139 @@ static void write_all(TfyLoop *loop, int fd, const char *text, size_t len)
         text += n;
         len -= (size_t)n;
     }
+}
+
+/* ---- outlets ---- */
+
+static bool same_file(int a, int b)
+{
+    struct stat one, other;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Regular files take what they get; worlds of tests have no threads. */
+static TfyOutlet *outlet_of(TfyLoop *loop, int fd)
+{
+    const int other = fd == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+    struct stat st;
+    if (loop->outlet_known[fd]) return loop->outlets[fd];
+    loop->outlet_known[fd] = true;
+    if (loop->options.world || fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || !tfy__wake_open(loop)) return NULL;
+    loop->outlets[fd] =
+        loop->outlets[other] && same_file(fd, other) ? loop->outlets[other] : tfy__outlet_open(loop->wake_fd);
+    return loop->outlets[fd];
+}
+
+static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyOutlet *outlet = outlet_of(loop, fd);
+    if (!outlet || !tfy__outlet_put(outlet, fd, text, len)) write_all(loop, fd, text, len);
+}
+
+void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyOutlet *outlet = outlet_of(loop, fd);
+    if (fd != STDERR_FILENO || !outlet || tfy__outlet_held(outlet) < TFY_OUTLET_SPARE)
+        let_out(loop, fd, text, len);
+    else if (!loop->left_out++)
+        tfy__outlet_want(outlet, TFY_OUTLET_FULL / 2);
+}
+
+static bool is_full(const TfyLoop *loop, int fd)
+{
+    return loop->outlets[fd] && !tfy__outlet_error(loop->outlets[fd], fd) &&
+           loop->out_bytes + tfy__outlet_held(loop->outlets[fd]) > TFY_OUTLET_FULL;
+}
+
+void tfy__out_charge(TfyTask *task, int fd)
+{
+    if (is_full(task->loop, fd)) task->state |= T_MUFFLED;
+}
+
+static bool set_aside(TfyLoop *loop, TfyTask *task)
+{
+    if (loop->muffled_count == loop->muffled_cap) {
+        const uint32_t cap = loop->muffled_cap ? 2 * loop->muffled_cap : 64;
+        uint32_t *slots = realloc(loop->muffled, cap * sizeof *slots);
+        if (!slots) return false;
+        loop->muffled = slots;
+        loop->muffled_cap = cap;
+    }
+    loop->muffled[loop->muffled_count++] = slot_of(loop, task);
+    return true;
+}
+
+/* A kill lets it run: it has its cleanup to do, and nobody need read the rest for that. */
+bool tfy__out_holds(TfyTask *task)
+{
+    TfyLoop *loop = task->loop;
+    const int fd = is_full(loop, STDOUT_FILENO) ? STDOUT_FILENO : STDERR_FILENO;
+    const bool waits = !(task->state & (T_CANCEL | T_REPLAYING)) && is_full(loop, fd);
+    task->state &= ~(uint32_t)T_MUFFLED;
+    if (!waits || tfy__outlet_want(loop->outlets[fd], TFY_OUTLET_FULL / 2) || !set_aside(loop, task)) return false;
+    task->state |= T_QUEUED | T_MUFFLED;
+    set_state(task, TFY_TASK_READY);
+    return true;
+}
+
+void tfy__out_release(TfyLoop *loop)
+{
+    const uint32_t count = loop->muffled_count;
+    loop->muffled_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        TfyTask *task = task_at(loop, loop->muffled[i]);
+        task->state &= ~(uint32_t)T_QUEUED;
+        tfy__ready_push(loop, task);
+    }
+}
+
+static void tell_left_out(TfyLoop *loop)
+{
+    if (!loop->left_out || tfy__outlet_held(loop->outlets[STDERR_FILENO]) > TFY_OUTLET_FULL) return;
+    tfy__report_text(loop, "%llu messages were left out here, since nobody read them\n",
+                     (unsigned long long)loop->left_out);
+    loop->left_out = 0;
+}
+
+void tfy__out_look(TfyLoop *loop)
+{
+    const int reason =
+        loop->outlets[STDOUT_FILENO] ? tfy__outlet_error(loop->outlets[STDOUT_FILENO], STDOUT_FILENO) : 0;
+    errno = reason;
+    if (reason && !loop->stdout_closed) output_ends(loop);
+    tell_left_out(loop);
+    tfy__out_release(loop);
+}
+
+/* Waits for one outlet; after a signal for as long as it is read. */
+static void await_outlet(TfyLoop *loop, TfyOutlet *outlet)
+{
+    size_t before = SIZE_MAX;
+    while (!tfy__outlet_want(outlet, 0)) {
+        const size_t held = tfy__outlet_held(outlet);
+        struct pollfd woken = {.fd = loop->wake_fd, .events = POLLIN};
+        uint64_t count;
+        if (loop->interrupted && (held == before || loop->interrupted > 1)) return;
+        before = loop->interrupted ? held : SIZE_MAX;
+        if (poll(&woken, 1, loop->interrupted ? LAST_READ_MS : -1) > 0)
+            (void)!read(loop->wake_fd, &count, sizeof count);
+    }
+}
+
+int tfy__out_await(TfyLoop *loop)
+{
+    TfyOutlet *const out = loop->outlets[STDOUT_FILENO], *const err = loop->outlets[STDERR_FILENO];
+    if (out) await_outlet(loop, out);
+    if (out) tfy__out_look(loop);
+    if (err) await_outlet(loop, err);
+    if (out && !loop->stdout_error && tfy__outlet_held(out)) return EINTR;
+    return loop->stdout_error;
+}
+
+int tfy__out_finish(TfyLoop *loop)
+{
+    if (loop->log && !loop->failure && tfy__log_sync(loop->log) >= 0) tfy__out_flush(loop);
+    return tfy__out_await(loop);
 }
 
 /* Whoever listens in the process hears it first; then it is kept for subscribers. */
@@ -103,10 +242,10 @@ static void out_one(TfyLoop *loop, Outgoing *out)
         if (options->on_output)
             options->on_output(options->state, out->text, out->len);
         else if (!options->quiet && !loop->stdout_closed)
-            write_all(loop, STDOUT_FILENO, out->text, out->len);
+            let_out(loop, STDOUT_FILENO, out->text, out->len);
         break;
     case OUT_STDERR:
-        if (!options->quiet) write_all(loop, STDERR_FILENO, out->text, out->len);
+        if (!options->quiet) let_out(loop, STDERR_FILENO, out->text, out->len);
         break;
     case OUT_EVENT: publish(loop, out); break;
     case OUT_LET_GO: let_go(loop, out->text, out->arg, true); break;
@@ -124,6 +263,7 @@ void tfy__out_flush(TfyLoop *loop)
         loop->out_first = out->next;
         if (!loop->out_first) loop->out_last = NULL;
         published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
+        if (out->to == OUT_STDOUT || out->to == OUT_STDERR) loop->out_bytes -= out->len;
         out_one(loop, out);
         free(out->text);
         free(out);
@@ -140,6 +280,11 @@ void tfy__out_free(TfyLoop *loop)
         free(out);
     }
     loop->out_last = NULL;
+    for (int fd = STDERR_FILENO; fd >= STDOUT_FILENO; fd--) {
+        if (loop->outlets[fd] != loop->outlets[fd - 1]) tfy__outlet_close(loop->outlets[fd]);
+        loop->outlets[fd] = NULL;
+    }
+    free(loop->muffled);
 }
 
 int64_t tfy__out_lsn(const TfyLoop *loop)
@@ -208,6 +353,7 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
     } else if (strcmp(saying->to, "log") == 0) {
         const char *level = saying->level ? saying->level->bytes : "info";
         tfy__line_say(task, point, level, text->bytes, text->byte_len);
+        tfy__out_charge(task, STDERR_FILENO);
         tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
     } else {
         if (loop->options.quiet && !loop->options.on_output) return; /* nobody hears it */
@@ -215,6 +361,7 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');
         if (!line.failed) tfy__out_push(loop, OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
+        tfy__out_charge(task, STDOUT_FILENO);
         tfy__buffer_free(&line);
     }
 }
