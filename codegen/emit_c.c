@@ -3,7 +3,7 @@
 
 #include "emit.h"
 
-static const char head[] = "#include \"tfy.h\"\n"
+static const char head[] = "#include \"tfy_program.h\"\n"
                            "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
                            "#define S(N) ((TfyObj *)&tfyg_s##N)\n"
                            "#define CASE(TYPE, NAME) ((TfyObj *)&tfyg_case_##TYPE##_##NAME)\n";

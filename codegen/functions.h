@@ -10,7 +10,7 @@
  *   RECORDS  as CHECKS, or false without an error: the task was halted (a divergence, a failed log)
  *   DRAWS    as RECORDS; what it gives is on the release stack
  *
- * What comes first: NONE of them, the TASK, or the task and the source LINE. Their prototypes are in tfy.h. */
+ * What comes first: NONE of them, the TASK, or the task and the source LINE. Their prototypes are in tfy_program.h. */
 #ifndef CODEGEN_FUNCTIONS_H
 #define CODEGEN_FUNCTIONS_H
 

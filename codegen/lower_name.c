@@ -14,7 +14,7 @@ static bool is_temp_like(const char *name)
     return strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-/* Words that mean something to C, to tfy.h's own includes or to the text around a routine. */
+/* Words that mean something to C, to tfy_program.h's own includes or to the text around a routine. */
 static bool is_reserved(const char *name)
 {
     static const char *const words[] = {

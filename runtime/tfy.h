@@ -1,16 +1,13 @@
-/* tfy.h: the one public header of the runtime. Generated C includes nothing else; programs that embed the runtime or bring extern
- * tools include it too.
+/* tfy.h: the runtime as a program of your own sees it: open a database, submit runs, answer questions, and give
+ * workflows tools, effects and scheduling policies that are C functions. C files behind extern tools include it, too.
+ * What compiled workflows are made of is in tfy_program.h, which generated C includes.
  *
- * Three parts: values (what a .tfy program computes with), tasks and frames (how a compiled workflow stops and goes on), and the
- * embedding API (open, submit, run, answer, close).
+ * Values. Every value is one 8-byte word: a scalar, or a reference to an immutable, counted object. Functions that make
+ * an object return it borrowed: it is valid until the call of your function has returned. Arguments are borrowed, too.
+ * Objects belong to the thread of their loop; a program with several loops uses each of them from its own thread.
  *
- * Ownership of values. Every value is one 8-byte word: a scalar, or a reference to an immutable, counted object. Functions that make
- * an object return it *borrowed*: a release stack (TfyHeap.temps) holds the reference until the statement's end cuts the stack. Whoever
- * stores the object keeps it with tfy_keep and gives it back with tfy_drop. Arguments are always borrowed. Objects belong to the
- * thread of their loop.
- *
- * Panics. What can panic takes the source line and answers false (or NULL) after setting task->error; generated code then jumps to the
- * landing label of its place. There is no longjmp, and no operation is half done after a panic. */
+ * Errors. Functions of a loop answer 0 or a negative TFY_E_… code. Functions that take a task answer false or NULL
+ * after a panic, which is then pending in the task: return false at once. */
 #ifndef TFY_H
 #define TFY_H
 
@@ -18,42 +15,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What gcc and clang know by name; a plain C11 compiler (tcc) gets it spelled out. */
-#ifdef __GNUC__
-#define TFY__IS_FINITE(X) __builtin_isfinite(X)
-#define TFY__ABS(X)       __builtin_fabs(X)
-#define TFY__RARELY(X)    __builtin_expect(X, 0)
-#define TFY__TRAP()       __builtin_trap()
-#define TFY__NEVER()      __builtin_unreachable()
-#else
-#include <math.h>
-#include <stdlib.h>
-#define TFY__IS_FINITE(X) isfinite(X)
-#define TFY__ABS(X)       fabs(X)
-#define TFY__RARELY(X)    (X)
-#define TFY__TRAP()       abort()
-#define TFY__NEVER()      ((void)0)
-#endif
-
 /* ---- error codes of the C API: 0 is success, all others negative ---- */
 enum {
     TFY_OK = 0,
-    TFY_E_NOMEM = -1,    /* memory ran out */
-    TFY_E_INVALID = -2,  /* a wrong argument, or a value that does not fit its type */
-    TFY_E_IO = -3,       /* the log could not be written or read: the process should end with exit status 74 */
-    TFY_E_HELD = -4,     /* another process owns the database: exit status 75 */
-    TFY_E_DATA = -5,     /* the database is not ours, damaged or of a newer version: exit status 65 */
+    TFY_E_NOMEM = -1, /* memory ran out */
+    /* a wrong argument, or a value that does not fit its type */
+    TFY_E_INVALID = -2,
+    /* the log could not be written or read: the process should end with exit status 74 */
+    TFY_E_IO = -3,
+    TFY_E_HELD = -4, /* another process owns the database: exit status 75 */
+    /* the database is not ours, damaged or of a newer version: exit status 65 */
+    TFY_E_DATA = -5,
     TFY_E_ABSENT = -6,   /* no such run, task, workflow, tool: exit status 69 */
     TFY_E_DIVERGED = -7, /* the program does not do what the log says it did */
     TFY_E_STATE = -8,    /* not possible now */
-    TFY_E_DEADLOCK = -9, /* tasks are left, and nothing can ever move one of them: exit status 75 */
-    TFY_E_FULL = -10,    /* a limit of TfyOptions is reached */
+    /* tasks are left, and nothing can ever move one of them: exit status 75 */
+    TFY_E_DEADLOCK = -9,
+    TFY_E_FULL = -10, /* a limit of TfyOptions is reached */
 };
 
 /* ---- types ---- */
 
 typedef struct TfyType TfyType;
-typedef struct TfyTask TfyTask;
+typedef struct TfyTask TfyTask; /* what a tool or effect is called for; opaque here */
+/* a compiled program: tfyg_program in the C that tfyc wrote */
+typedef struct TfyProgram TfyProgram;
 typedef struct TfyObj TfyObj;
 typedef struct TfyLoop TfyLoop;
 
@@ -61,7 +47,8 @@ typedef union TfyValue {
     int64_t i; /* int; duration and time in milliseconds; task handles */
     double f;
     bool b;
-    TfyObj *o; /* everything else; NULL is null where the type is optional */
+    /* everything else; NULL is null where the type is optional */
+    TfyObj *o;
 } TfyValue;
 
 typedef enum TfyKind {
@@ -72,8 +59,10 @@ typedef enum TfyKind {
     TFY_DURATION, /* milliseconds */
     TFY_TIME,     /* milliseconds since 1970-01-01T00:00:00Z */
     TFY_TASK,     /* a task's number, unique in its database */
-    TFY_CHANNEL,  /* a channel's number, unique in its run; elem: what it carries */
-    TFY_HANDLE,   /* a listener's or stream's number; it says in which opening of the database it was made */
+    /* a channel's number, unique in its run; elem: what it carries */
+    TFY_CHANNEL,
+    /* a listener's or stream's number; it says in which opening of the database it was made */
+    TFY_HANDLE,
     TFY_STRING,
     TFY_BYTES,
     TFY_JSON, /* canonical JSON text in a string object */
@@ -82,9 +71,11 @@ typedef enum TfyKind {
     TFY_OPTIONAL, /* NULL, the object itself, or a box around a scalar */
     TFY_RECORD,
     TFY_ENUM,
-    TFY_ERROR,     /* a record whose field 0 is the message; aux is the source line that raised it */
-    TFY_ANY_ERROR, /* static type of `catch e`; objects carry their own error type */
-    TFY_BOX,       /* the heap type of an optional scalar */
+    /* a record whose field 0 is the message; aux is the source line that raised it */
+    TFY_ERROR,
+    /* static type of `catch e`; objects carry their own error type */
+    TFY_ANY_ERROR,
+    TFY_BOX, /* the heap type of an optional scalar */
 } TfyKind;
 
 /* A parameter, or a field of a record, error or enum case. */
@@ -98,10 +89,12 @@ typedef struct TfyCase {
     const char *name;
     const TfyField *fields;
     uint32_t field_count;
-    TfyObj *bare; /* the immortal value of a case without fields; NULL when it has some */
+    /* the immortal value of a case without fields; NULL when it has some */
+    TfyObj *bare;
 } TfyCase;
 
-/* Describes one type. Static data in the runtime or in generated code; encode, decode, print, compare, release and JSON Schema walk it. */
+/* Describes one type. Static data in the runtime or in generated code; encode, decode, print, compare, release and
+ * JSON Schema walk it. */
 struct TfyType {
     uint8_t kind;           /* TfyKind */
     bool scalar;            /* the word is the value; nothing to release */
@@ -117,12 +110,12 @@ struct TfyType {
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
     tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error,
     tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
-/* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int, headers: map<string, string>,
- * body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and Match {text: string, start: int, end: int, groups:
- * list<string?>} */
+/* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int,
+ * headers: map<string, string>, body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and
+ * Match {text: string, start: int, end: int, groups: list<string?>} */
 extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_match;
-/* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed {task: string,
- * kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
+/* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed
+ * {task: string, kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
     tfy_type_bad_value, tfy_type_lost, tfy_type_denied, tfy_type_panic, tfy_type_cancelled;
 
@@ -131,7 +124,8 @@ extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed
 /* The head of every heap object: 16 bytes, then the body of its kind. */
 struct TfyObj {
     uint32_t refs; /* TFY_IMMORTAL: static data, never counted, never freed */
-    uint32_t aux;  /* enum: case index; error: source line; otherwise the kind's own use */
+    /* enum: case index; error: source line; otherwise the kind's own use */
+    uint32_t aux;
     const TfyType *type;
 };
 #define TFY_IMMORTAL UINT32_MAX
@@ -140,10 +134,12 @@ struct TfyObj {
 typedef struct TfyString {
     TfyObj head;
     uint32_t byte_len;
-    uint32_t len;     /* code points; bytes: = byte_len */
-    uint32_t cap;     /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
-    uint32_t secrets; /* stretches that stand for a secret; where they lie stands behind the text (value/string.c) */
-    char bytes[];     /* valid UTF-8 for strings, then a NUL */
+    uint32_t len; /* code points; bytes: = byte_len */
+    /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
+    uint32_t cap;
+    /* stretches that stand for a secret; where they lie stands behind the text (value/string.c) */
+    uint32_t secrets;
+    char bytes[]; /* valid UTF-8 for strings, then a NUL */
 } TfyString;
 
 typedef struct TfyList {
@@ -158,186 +154,7 @@ typedef struct TfyRecord {
     TfyValue fields[];
 } TfyRecord;
 
-/* One hash map with insertion order; its layout is value/map.c's affair. */
-
-/* The memory of one loop: every object comes from here. */
-typedef struct TfyHeap {
-    TfyObj **temps; /* the release stack; owned references */
-    uint32_t temp_count, temp_cap;
-    uint32_t fn_depth; /* nesting of fn calls; at most TFY_FN_DEPTH */
-    int64_t fn_fuel;   /* what the fn called from a workflow may still spend; filled when it is entered */
-    bool fn_spent;     /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
-    void *(*alloc)(void *state, void *old, size_t old_size,
-                   size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
-    void *alloc_state;
-    struct TfyRegexCache *regexes;              /* compiled patterns, made when first needed; value/regex.c's affair */
-    void (*free_regexes)(struct TfyHeap *heap); /* by pointer: a program without patterns carries no pcre2 */
-    size_t in_use;                              /* bytes in live objects */
-    size_t limit;                               /* 0 = none; beyond it an allocation panics its task */
-    size_t block_limit;                         /* 0 = none; a single block beyond it likewise */
-    int64_t objects;                            /* live objects: leaks show in tests */
-    bool ran_out;                               /* the system had no block to give: the loop ends with this turn */
-} TfyHeap;
-#define TFY_FN_DEPTH   1000
-#define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
-
-void tfy__free_object(TfyHeap *heap, TfyObj *object); /* refs reached 0; iterative, any depth */
-void tfy__cut(TfyHeap *heap, uint32_t mark);
-bool tfy__temp_slow(TfyTask *task, TfyObj *object);
-
-/* ---- tasks and frames ---- */
-
-/* What a compiled workflow answers to the step loop. */
-typedef enum TfyStatus {
-    TFY_RETURN, /* the frame is done: task->error, or task->result (owned) */
-    TFY_CALL,   /* a frame was pushed; run it */
-    TFY_YIELD,  /* plain yield: behind the others in the ready queue */
-    TFY_SPENT,  /* fuel ran out at a loop head: the same, but not the program's wish */
-    TFY_WAIT,   /* an effect is under way; the loop wakes the task */
-    TFY_AGAIN,  /* the answer is already there: go on with the same frame */
-    TFY_STOP,   /* the task was halted (divergence, failed log): nothing more runs in it */
-} TfyStatus;
-
-typedef enum TfyPointKind {
-    TFY_POINT_YIELD,  /* plain yield */
-    TFY_POINT_FUEL,   /* a loop head */
-    TFY_POINT_CALL,   /* a nested workflow */
-    TFY_POINT_EFFECT, /* a tool, prompt or built-in that suspends */
-    TFY_POINT_UNDO,   /* an undo block runs */
-    TFY_POINT_MARK,   /* a recorded effect that does not suspend: print, now, spawn …; never a resume point */
-} TfyPointKind;
-
-/* One slot that holds a value while a task stands at a point. */
-typedef struct TfyLive {
-    uint32_t slot; /* index of the 8-byte slot behind the frame header */
-    const TfyType *type;
-    const char *name; /* the variable, or NULL for what the compiler made */
-} TfyLive;
-
-/* A place in the source where something is recorded or a task can stop. */
-typedef struct TfyPoint {
-    const char *id;      /* stable: the label, else workflow/kind/callee/ordinal */
-    uint32_t number;     /* dense in the program, from 1; what the log stores */
-    uint32_t line;       /* source line, counted over all files of the program */
-    uint8_t kind;        /* TfyPointKind */
-    const TfyLive *live; /* slots live while stopped here */
-    uint32_t live_count;
-} TfyPoint;
-
-typedef struct TfyWorkflow TfyWorkflow;
-
-/* The head of a frame; slots of 8 bytes follow. Frames lie on their task's own stack, which may move: no pointer to a frame survives a
- * call that pushes. At pc 0 the parameters stand in the first slots, in order. */
-typedef struct TfyFrame {
-    const TfyWorkflow *workflow;
-    uint32_t prev;     /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
-    uint32_t pc;       /* 0: not begun; n: stopped at resume point n of its workflow */
-    uint32_t scope;    /* runtime: number of the call within its task; names the frame in records */
-    uint32_t children; /* runtime: first live child task spawned by this frame, a reference */
-    uint16_t mask;     /* above 0 while a finally runs: cancellation is held */
-    uint16_t flags;    /* runtime */
-    uint32_t depth;    /* runtime: frames up to this one */
-    uint64_t timer;    /* runtime: deadline of this call, a timer handle; 0 = none */
-} TfyFrame;
-#define TFY_NO_FRAME UINT32_MAX
-
-struct TfyWorkflow {
-    const char *name;
-    TfyStatus (*run)(TfyTask *task, void *frame);
-    uint32_t frame_size; /* bytes, header included; a multiple of 8 */
-    const TfyField *params;
-    uint32_t param_count;
-    const TfyType *result;
-    const TfyPoint *const *resume; /* resume[pc - 1]: the point of each pc */
-    uint32_t resume_count;
-    uint32_t line;
-    const char *doc; /* the doc comment or NULL */
-    uint32_t number; /* its place among the program's routines */
-};
-
-/* The part of a task that generated code touches. A plain yield reads the first cache line and writes the second, where the task's first
- * frame follows: of a million tasks that take turns only half the memory has to be written back. */
-struct TfyTask {
-    uint32_t top;    /* offset of the running frame on the stack */
-    uint32_t state;  /* runtime: TfyTaskState and flags */
-    TfyObj *error;   /* what is being raised, owned; NULL: nothing */
-    TfyValue result; /* the answer of the last effect or call, owned */
-    TfyHeap *heap;
-    char *stack;
-    TfyLoop *loop;
-    void *cold;      /* runtime */
-    uint32_t scopes; /* runtime: calls and deadlines so far: numbers them */
-    uint32_t room;   /* runtime: bytes of the stack within which calls and returns need no second thought; 0: they do */
-    int32_t fuel;    /* what this slice may still spend; charged by loops and by size in built-ins */
-    uint32_t passages; /* runtime: points passed since the task's last record */
-};
-_Static_assert(offsetof(struct TfyTask, fuel) == 64, "what changes all the time stands in the second cache line");
-
-/* ---- inline value helpers ---- */
-
-static inline TfyObj *tfy_keep(TfyObj *object)
-{
-    if (object && object->refs != TFY_IMMORTAL) object->refs++;
-    return object;
-}
-
-static inline void tfy_drop(TfyTask *task, TfyObj *object)
-{
-    if (object && object->refs != TFY_IMMORTAL && --object->refs == 0) tfy__free_object(task->heap, object);
-}
-
-/* Hands an owned reference to the release stack; answers the object, or NULL after a panic (then the reference is given back). */
-static inline TfyObj *tfy_temp(TfyTask *task, TfyObj *object)
-{
-    TfyHeap *heap = task->heap;
-    if (!object || object->refs == TFY_IMMORTAL) return object;
-    if (heap->temp_count == heap->temp_cap) return tfy__temp_slow(task, object) ? object : NULL;
-    heap->temps[heap->temp_count++] = object;
-    return object;
-}
-
-/* Where the release stack stands; and giving back all above a mark. Workflows cut to 0 at a statement's end, fns to their entry mark. */
-static inline uint32_t tfy_mark(const TfyTask *task)
-{
-    return task->heap->temp_count;
-}
-
-static inline void tfy_cut(TfyTask *task, uint32_t mark)
-{
-    if (task->heap->temp_count > mark) tfy__cut(task->heap, mark);
-}
-
-/* Stores a borrowed object in an owning place and gives back what was there. */
-static inline void tfy_set(TfyTask *task, TfyObj **place, TfyObj *object)
-{
-    TfyObj *old = *place;
-    *place = tfy_keep(object);
-    tfy_drop(task, old);
-}
-
-/* Gives back an owning place and empties it. */
-static inline void tfy_clear(TfyTask *task, TfyObj **place)
-{
-    TfyObj *old = *place;
-    *place = NULL;
-    tfy_drop(task, old);
-}
-
-static inline TfyValue tfy_field(const TfyObj *record, uint32_t index)
-{
-    return ((const TfyRecord *)record)->fields[index];
-}
-
-static inline uint32_t tfy_tag(const TfyObj *enum_value)
-{
-    return enum_value->aux;
-}
-
-/* The scalar inside a box (an optional scalar that was tested). */
-static inline TfyValue tfy_unbox(const TfyObj *box)
-{
-    return ((const TfyRecord *)box)->fields[0];
-}
+/* ---- values, read and made ---- */
 
 static inline TfyValue tfy_of_int(int64_t i)
 {
@@ -357,190 +174,21 @@ static inline TfyValue tfy_of_obj(TfyObj *o)
 {
     return (TfyValue){.o = o};
 }
-
-/* ---- panics and errors ---- */
-
-/* Raises a panic: `catch` does not see it. Always false. A pending error is kept and the new one dropped. */
-bool tfy_panic(TfyTask *task, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
-bool tfy__overflow(TfyTask *task, uint32_t line);
-bool tfy__div_zero(TfyTask *task, uint32_t line);
-bool tfy__not_finite(TfyTask *task, uint32_t line);
-bool tfy__out_of_memory(TfyTask *task); /* the heap had no block, or what is wanted is too much for anybody */
-bool tfy__starved(TfyTask *task);       /* the system had no memory: the process ends with this turn, as if killed */
-
-/* Raises an error of a type with its fields (message first; borrowed). Always false. */
-bool tfy_fail(TfyTask *task, const TfyType *error, uint32_t line, const TfyValue *fields);
-/* Raises an error value again (`fail e`); its line stays. Always false. */
-bool tfy_fail_with(TfyTask *task, TfyObj *error);
-/* `assert e`: panics with the text when ok is false. */
-bool tfy_assert(TfyTask *task, uint32_t line, bool ok, const char *text);
-
-/* The same for a comparison: the panic tells both values too. */
-bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, const TfyType *left_type, TfyValue left,
-                       const TfyType *right_type, TfyValue right);
-
-/* Can the pending error be caught at all (not a panic, not a cancellation)? Without one (a halted task) the answers below are all no. */
-static inline bool tfy_catchable(const TfyTask *task)
+static inline TfyValue tfy_field(const TfyObj *record, uint32_t index)
 {
-    return task->error && task->error->type != &tfy_type_panic && task->error->type != &tfy_type_cancelled;
+    return ((const TfyRecord *)record)->fields[index];
 }
-static inline bool tfy_error_is(const TfyTask *task, const TfyType *type)
+static inline uint32_t tfy_tag(const TfyObj *enum_value)
 {
-    return task->error && task->error->type == type;
+    return enum_value->aux;
 }
-/* Is the pending error one that `else V` replaces (catchable and not Denied)? */
-static inline bool tfy_replaceable(const TfyTask *task)
+/* The scalar in an optional that is not NULL. */
+static inline TfyValue tfy_unbox(const TfyObj *box)
 {
-    return tfy_catchable(task) && task->error->type != &tfy_type_denied;
+    return ((const TfyRecord *)box)->fields[0];
 }
-/* Is the pending error one that `retry` answers: ToolError, Timeout, BadValue, or a declared error of a workflow? */
-bool tfy_retriable(const TfyTask *task);
-/* Takes the pending error; the caller owns it. */
-static inline TfyObj *tfy_take_error(TfyTask *task)
-{
-    TfyObj *error = task->error;
-    task->error = NULL;
-    return error;
-}
-/* Puts a taken error back (the end of a finally). Takes the reference. */
-static inline void tfy_put_error(TfyTask *task, TfyObj *error)
-{
-    if (task->error) { /* a failure inside the finally replaces what was pending */
-        tfy_drop(task, error);
-        return;
-    }
-    task->error = error;
-}
-
-/* ---- arithmetic ---- */
-
-/* *out is the result modulo 2^64; true: it does not fit. */
-#ifdef __GNUC__
-#define tfy__add_overflows(A, B, OUT) __builtin_add_overflow(A, B, OUT)
-#define tfy__sub_overflows(A, B, OUT) __builtin_sub_overflow(A, B, OUT)
-#define tfy__mul_overflows(A, B, OUT) __builtin_mul_overflow(A, B, OUT)
-#else
-static inline bool tfy__add_overflows(int64_t a, int64_t b, int64_t *out)
-{
-    *out = (int64_t)((uint64_t)a + (uint64_t)b);
-    return b < 0 ? *out > a : *out < a;
-}
-static inline bool tfy__sub_overflows(int64_t a, int64_t b, int64_t *out)
-{
-    *out = (int64_t)((uint64_t)a - (uint64_t)b);
-    return b < 0 ? *out < a : *out > a;
-}
-static inline bool tfy__mul_overflows(int64_t a, int64_t b, int64_t *out)
-{
-    *out = (int64_t)((uint64_t)a * (uint64_t)b);
-    return a != 0 && ((a == -1 && b == INT64_MIN) || *out / a != b);
-}
-#endif
-
-static inline bool tfy_int_add(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
-{
-    return !tfy__add_overflows(a, b, out) || tfy__overflow(t, line);
-}
-static inline bool tfy_int_sub(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
-{
-    return !tfy__sub_overflows(a, b, out) || tfy__overflow(t, line);
-}
-static inline bool tfy_int_mul(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
-{
-    return !tfy__mul_overflows(a, b, out) || tfy__overflow(t, line);
-}
-static inline bool tfy_int_div(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
-{
-    if (b == 0) return tfy__div_zero(t, line);
-    if (a == INT64_MIN && b == -1) return tfy__overflow(t, line);
-    *out = a / b;
-    return true;
-}
-static inline bool tfy_int_mod(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
-{
-    if (b == 0) return tfy__div_zero(t, line);
-    *out = b == -1 ? 0 : a % b;
-    return true;
-}
-static inline bool tfy_int_neg(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
-{
-    return tfy_int_sub(t, line, 0, a, out);
-}
-static inline bool tfy__finite(TfyTask *t, uint32_t line, double value, double *out)
-{
-    *out = value;
-    return TFY__IS_FINITE(value) || tfy__not_finite(t, line);
-}
-static inline bool tfy_float_add(TfyTask *t, uint32_t line, double a, double b, double *out)
-{
-    return tfy__finite(t, line, a + b, out);
-}
-static inline bool tfy_float_sub(TfyTask *t, uint32_t line, double a, double b, double *out)
-{
-    return tfy__finite(t, line, a - b, out);
-}
-static inline bool tfy_float_mul(TfyTask *t, uint32_t line, double a, double b, double *out)
-{
-    return tfy__finite(t, line, a * b, out);
-}
-static inline bool tfy_float_div(TfyTask *t, uint32_t line, double a, double b, double *out)
-{
-    if (b == 0) return tfy__div_zero(t, line);
-    return tfy__finite(t, line, a / b, out);
-}
-bool tfy_float_mod(TfyTask *task, uint32_t line, double a, double b, double *out);
-bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out); /* truncates; panics out of range */
-bool tfy_float_rounded(TfyTask *task, uint32_t line, double value, int direction,
-                       int64_t *out); /* -1 down, 1 up, 0 to the nearest, halves away from 0 */
-bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out);           /* panics below 0 */
-TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals); /* a fixed number of them */
-static inline double tfy_float_abs(double a)
-{
-    return TFY__ABS(a);
-}
-static inline double tfy_float_min(double a, double b)
-{
-    return b < a ? b : a;
-}
-static inline double tfy_float_max(double a, double b)
-{
-    return b > a ? b : a;
-}
-static inline bool tfy_int_abs(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
-{
-    *out = a;
-    return a >= 0 || tfy_int_neg(t, line, a, out);
-}
-static inline int64_t tfy_int_min(int64_t a, int64_t b)
-{
-    return b < a ? b : a;
-}
-static inline int64_t tfy_int_max(int64_t a, int64_t b)
-{
-    return b > a ? b : a;
-}
-int64_t
-tfy_time_part(int64_t ms,
-              int part); /* in UTC: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second, 6 weekday from Monday, 1 to 7 */
-static inline double tfy_duration_seconds(int64_t ms)
-{
-    return (double)ms / 1000;
-}
-
-/* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
-
-bool tfy_equal(const TfyType *type, TfyValue a, TfyValue b);  /* structural; maps ignore order */
-int tfy_compare(const TfyType *type, TfyValue a, TfyValue b); /* int, float, string, time, duration: <0, 0, >0 */
-TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value); /* as `${…}` and to_string print it */
-
-TfyObj *tfy_box(TfyTask *task, const TfyType *optional, TfyValue scalar); /* a scalar as T? */
 
 TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len); /* invalid UTF-8 becomes U+FFFD */
-TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
-/* A text that stands for a secret: it reads "secret:NAME" everywhere, and performers put the value in when they do the work. */
-TfyObj *tfy_secret(TfyTask *task, TfyObj *name);
-bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place,
-                       TfyObj *part); /* s += part; in place when nobody else holds it */
 static inline int64_t tfy_string_len(const TfyObj *s)
 {
     return ((const TfyString *)s)->len;
@@ -549,34 +197,6 @@ static inline int64_t tfy_string_byte_len(const TfyObj *s)
 {
     return ((const TfyString *)s)->byte_len;
 }
-TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
-TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
-TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
-TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s);
-TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s);
-TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s); /* list<string>; a last empty line is left out; "\r\n" too */
-bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
-bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part);
-bool tfy_string_ends_with(const TfyObj *s, const TfyObj *part);
-bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj *part, TfyObj **out); /* int? */
-TfyObj *tfy_string_chars(TfyTask *task, TfyObj *s); /* a string for each code point */
-TfyObj *tfy_string_split(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *separator,
-                         int64_t parts); /* at most so many; the last one holds the rest */
-TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old, TfyObj *with); /* everywhere */
-TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times);
-TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
-                       bool at_start);                         /* with NULL: blanks */
-TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
-/* Regular expressions. A wrong pattern and one that takes too many steps panic. */
-bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
-bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
-TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
-                                TfyObj *pattern); /* list<Match> */
-TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern,
-                                   TfyObj *with); /* all; $0 to $99 are groups, $$ is a $ */
-TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);
-bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s,
-               TfyObj **out); /* text as int?, float?, time?, duration? or json?; null when it is none */
 
 TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items);
 static inline int64_t tfy_list_len(const TfyObj *list)
@@ -587,455 +207,130 @@ static inline TfyValue tfy_list_item(const TfyObj *list, int64_t index) /* the c
 {
     return ((const TfyList *)list)->items[index];
 }
-bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
 bool tfy_list_get(TfyTask *task, const TfyType *optional, TfyObj *list, int64_t index, TfyObj **out); /* T? */
-bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place,
-                   TfyValue item); /* xs = xs.push(x), in place if possible */
-bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);             /* xs = xs.concat(ys) */
-bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item); /* xs = xs.set(i, x) */
-TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item); /* xs.push(x) as a value */
-TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
-TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
-TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
-TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
-bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
-TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item); /* before index */
-TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index);
-bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out);                    /* T? */
-bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out); /* int? */
-bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign,
-                      TfyObj **out);                                          /* min -1, max 1: T? */
-bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /* int, float, duration */
-TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
-TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
-TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
-/* A list under construction, for at most len items; adding one keeps it. tfy_list_fitted: the same without room to spare. */
-TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
-void tfy_list_add(TfyObj *list, TfyValue item);
-TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list);
-TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys); /* map of lists */
-TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);
-TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list); /* list<T?> to list<T>: nulls left out */
 
 TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values);
 int64_t tfy_map_len(const TfyObj *map);
 TfyValue tfy_map_key_at(const TfyObj *map, int64_t position); /* by insertion order; the caller knows it is inside */
 TfyValue tfy_map_value_at(const TfyObj *map, int64_t position);
-bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out); /* panics when absent */
 bool tfy_map_get(TfyTask *task, const TfyType *optional, TfyObj *map, TfyValue key, TfyObj **out); /* V? */
-bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value);      /* m = m.set(k, v) */
-TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
-bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
-TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
-TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
-TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
-TfyObj *tfy_map_with_values(TfyTask *task, const TfyType *type, TfyObj *map, TfyObj *values); /* in order */
-TfyObj *tfy_map_only(TfyTask *task, TfyObj *map, TfyObj *keys); /* the entries of these keys, which are in the map */
-TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
 
+TfyObj *tfy_record_of(TfyTask *task, const TfyType *type,
+                      const TfyValue *fields); /* record or error: type->field_count values */
+TfyObj *tfy_enum_of(TfyTask *task, const TfyType *type, uint32_t case_index, const TfyValue *fields);
+TfyObj *tfy_box(TfyTask *task, const TfyType *optional, TfyValue scalar); /* a scalar as T? */
+
+bool tfy_equal(const TfyType *type, TfyValue a, TfyValue b);  /* structural; maps ignore order */
+int tfy_compare(const TfyType *type, TfyValue a, TfyValue b); /* int, float, string, time, duration: <0, 0, >0 */
+TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value); /* as `${…}` and to_string print it */
+TfyObj *tfy_to_json(TfyTask *task, uint32_t line, const TfyType *type, TfyValue value);
 bool tfy_json_get(TfyTask *task, uint32_t line, TfyObj *json, TfyObj *path,
                   TfyObj **out); /* json?; JSON's null is null */
 bool tfy_json_decode(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *json, TfyObj *path,
                      TfyValue *out);       /* path may be NULL; fails with BadValue */
 TfyObj *tfy_json_kind(const TfyObj *json); /* "object", "list", "string", "number", "bool", "null" */
-TfyObj *tfy_to_json(TfyTask *task, uint32_t line, const TfyType *type, TfyValue value);
 
-TfyObj *tfy_record_of(TfyTask *task, const TfyType *type,
-                      const TfyValue *fields); /* record or error: type->field_count values */
-TfyObj *tfy_enum_of(TfyTask *task, const TfyType *type, uint32_t case_index, const TfyValue *fields);
+/* ---- tools and effects written in C ---- */
 
-/* Walking the left side of an assignment: each makes the object in *place the sole owner's (copying it when it is shared) and answers
- * where its part lies; valid until the next call that allocates. NULL after a panic. */
-TfyValue *tfy_own_field(TfyTask *task, TfyObj **place, uint32_t index);
-TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index);
-TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key,
-                        bool insert); /* insert: an absent key is added with a zero word */
-
-/* ---- fuel ---- */
-
-#define TFY_FUEL_SLICE 10000
-/* At a loop head: one unit; true when the slice is spent (a workflow then stops with TFY_SPENT, a fn asks tfy_fn_fuel). */
-static inline bool tfy_spend(TfyTask *task)
-{
-    return --task->fuel < 0;
-}
-static inline void tfy_charge(TfyTask *task, uint64_t size) /* built-ins charge a unit per 64 bytes or items moved */
-{
-    task->fuel -= size > 64 ? (size > (1u << 24) ? 1 << 18 : (int32_t)(size >> 6)) : 0;
-}
-bool tfy_fn_fuel(TfyTask *task,
-                 uint32_t line); /* refills the slice from the fn's budget; false: panic, the fn ran too long */
-bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
-/* One turn of an inline function; false: panic, it ran too long. */
-static inline bool tfy_inline_turn(TfyTask *task, uint32_t line)
-{
-    return !tfy_spend(task) || tfy_fn_fuel(task, line);
-}
-static inline void tfy_fn_leave(TfyTask *task)
-{
-    TfyHeap *heap = task->heap;
-    if (--heap->fn_depth == 0 && heap->fn_spent) {
-        heap->fn_spent = false;
-        task->fuel = 0;
-    }
-}
-
-/* ---- effects, as generated code asks for them ---- */
-
-typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
-
-typedef enum TfyFamily { /* which performer does the work */
-                         TFY_F_SLEEP,
-                         TFY_F_SLEEP_UNTIL,
-                         TFY_F_JOIN,
-                         TFY_F_APPROVE,
-                         TFY_F_EXEC,
-                         TFY_F_EXTERN,
-                         TFY_F_READ_FILE,
-                         TFY_F_WRITE_FILE,
-                         TFY_F_PREVIEW,
-                         TFY_F_APPLY,
-                         TFY_F_COMMIT,
-                         TFY_F_HTTP,
-                         TFY_F_LLM,
-                         TFY_F_PROMPT,
-                         TFY_F_ASK,
-                         TFY_F_SIGNAL,
-                         TFY_F_LISTEN,
-                         TFY_F_ACCEPT,
-                         TFY_F_CONNECT,
-                         TFY_F_STDIN,
-                         TFY_F_READABLE,
-                         TFY_F_WRITABLE,
-                         TFY_F_READ,
-                         TFY_F_READ_LINE,
-                         TFY_F_WRITE,
-                         TFY_F_ADDRESS,
-                         TFY_F_SEND,
-                         TFY_F_RECV,
-                         TFY_F_LOCK,
-                         TFY_F_PARALLEL,
-                         TFY_F_RACE,
-                         TFY_F_ROOM,
-                         TFY_F_ABANDON,
-                         TFY_F_COUNT
-} TfyFamily;
-
-/* What a `yield` can ask for: a built-in effect, a tool or a prompt. Static data. */
-typedef struct TfyTool {
-    const char *name; /* "run_tests", "exec" */
-    uint8_t family;   /* TfyFamily */
-    uint8_t repeat;   /* TfyRepeat */
-    const TfyField *params;
-    uint32_t param_count;
-    const TfyType *result; /* TFY_NOTHING's descriptor when it gives no value */
-    const char *doc;
-    /* exec tools: the argv (list<string>) from the arguments. http tools: the request line in pieces, text and values in turn. prompts: the
-     * texts. Borrowed results, false after a panic. */
-    bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). http tools: input is the body, env are
-     * the headers. NULL function: not given. */
-    bool (*input)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    bool (*env)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
-    bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
-    bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
-    int64_t asks;         /* prompts: further attempts when the answer does not decode */
-    uint32_t limit, rate; /* uses at a time in a process, and within rate_ms; 0: any number */
-    int64_t rate_ms;
-    /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was called. */
-    bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    const struct TfyTool *probe; /* once tools: the tool that says whether a step was done */
-} TfyTool;
-
-/* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects.
- * sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), http(method, url, headers?, body?), read_file(path),
- * write_file(path, text), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?, system?), ask(question),
- * signal(name). listen(address), accept(listener), connect(address), stdin(), readable(handle), writable(stream), read(stream, most?),
- * read_line(stream, longest?), write(stream, text), address(handle). lock(name, permits) also serves semaphore(name, n); what it grants is given back with tfy_unlock. send and recv have no
- * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
-extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
-    tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
-    tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
-    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
-    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
-
-/* What waits for the bodies of parallel and race. The first argument is the list of handles that tfy_branch made (NULL: none).
- *   parallel(handles)      all have ended well: a record or list of their values in order (bodies without a value have no place in it;
- *                          TFY_NOTHING: none has). As soon as one failed, in the order of the log: its own error.
- *   race(handles)          the first to end: case i of the enum with its value, or its own error
- *   room(handles, limit)   true once fewer than limit of them run; false as soon as one has failed
- *   abandon(handles)       cancels those that still run; answers when all have ended. Generated code holds cancellation meanwhile.
- * Each leaves one JoinResult. */
-extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_effect_abandon;
-
-/* Who does the work of a family's effects in the real world (core/effect.h). A program names those that it uses, so that it is linked with
- * nothing else: without http and models there is no libcurl in it. */
-typedef struct TfyPerformer TfyPerformer;
-extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
-    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_llm,                  /* llm also performs prompts */
-    tfy__perform_net;                  /* everything about descriptors */
-extern const TfyType tfy_type_handles; /* list of tasks */
-
-/* One place that asks for an effect. Static data. */
-typedef struct TfySite {
-    const TfyPoint *point;
-    const TfyTool *tool;
-    const TfyType *result; /* what this place wants: the tool's result, join's T, approve's enum */
-} TfySite;
-
-/* The policies written at a yield; NULL pointer: none. */
-typedef struct TfyPolicy {
-    int64_t retry;      /* further attempts */
-    int64_t backoff_ms; /* before the first further attempt; doubles, capped at 60 s; 0: at once */
-    int64_t timeout_ms; /* of one attempt; TFY_NEVER: none */
-    TfyObj *key;        /* string or NULL: the key given in the source */
-} TfyPolicy;
-#define TFY_NEVER INT64_MAX
-
-/* Asks for an effect. The frame's pc must already name the resume point. Answers TFY_WAIT, TFY_AGAIN or TFY_STOP; at the resume point
- * task->error or task->result (owned) is the answer. Arguments are borrowed and kept as long as needed. */
-TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy);
-
-/* Takes the answer; the caller owns it. */
-static inline TfyValue tfy_take(TfyTask *task)
-{
-    TfyValue value = task->result;
-    task->result.o = NULL;
-    return value;
-}
-/* Throws the answer of an object type away. */
-void tfy_discard(TfyTask *task, const TfyType *type);
-
-/* Pushes a frame for a nested workflow and answers its slots, zeroed; the caller stores the (kept) arguments in the first of them and
- * answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where records name the call.
- * NULL after a panic (too deep, no memory): then arguments are still the caller's. The caller's pc must be set before. */
-TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
-
-/* The same for a call without a bound and with at most two arguments, which are owned and go over to the callee (0: it has fewer); the workflow
- * returns what this answers. After a panic that is TFY_AGAIN: the caller goes on at its point and meets task->error there. */
-TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second);
-enum { TFY_CALL_ARGS = 2 };
-
-/* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
-static inline void *tfy_frame(const TfyTask *task)
-{
-    return task->stack + task->top;
-}
-
-/* Between two attempts of a nested workflow (`retry N backoff D`): records the attempt, waits the backoff. pc must be set. The pending
- * error is consumed. attempt counts from 1. */
-TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms);
-
-/* Effects that do not suspend. false: task->error is set or the task is halted. */
-bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out);
-/* A task that neither delays the end of the frame that spawned it nor is cancelled with it. */
-bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                        int64_t *out);
-/* `spawn f() with (priority: P, after: [a, b])`: the child begins when the tasks of the handles have ended, however they did. */
-/* The same, when nobody takes the handle: nothing is kept of a task that has ended well. */
-bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
-bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
-bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                    int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out);
-/* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list at *handles
- * (NULL: begins one). What it leaves on its undo list at a normal end goes to the parent's frame. */
-bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                TfyObj **handles);
-bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
-/* A channel with room for `capacity` messages (at least 1, else a panic); it lives as long as its run. Nothing is recorded: its number
- * follows from the program. */
-bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out);
-bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t channel); /* closing twice is fine */
-/* Closes a listener or stream once everything recorded so far is durable; for the program it is closed at once. One that is closed or lost
- * already is fine. Nothing is recorded. */
-bool tfy_close_descriptor(TfyTask *task, int64_t handle);
-/* Gives one permit of a lock or semaphore back; the task holds one. */
-bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name);
-/* `with deadline(d)`: from here to tfy_deadline_end the running frame has so long; when the time is up, a cancellation with this scope as
- * its target is delivered. *out: the scope's number. tfy_deadline_end is called on every way out; when the pending error is that
- * cancellation, it becomes Timeout. */
-bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_t *out);
-void tfy_deadline_end(TfyTask *task, uint32_t line, int64_t scope);
-bool tfy_self(TfyTask *task, TfyObj **out); /* borrowed */
-bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out);
-bool tfy_random(TfyTask *task, double *out);
-bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to,
-                    int64_t *out); /* both included; panics if from > to */
-bool tfy_uuid(TfyTask *task, TfyObj **out);
-bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
-bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
-bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
-/* A row of the application's table, in the commit of its record. type: of the record. */
-bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table, const TfyType *type, TfyObj *record);
-
-/* ---- undo ----
- *
- * A task keeps a list of undo entries; each belongs to a frame. An entry is a compiled workflow (the block behind `undo`) with its captures
- * as arguments; when the block sees the step's own answer, that is its last parameter, an optional, null until tfy_undo_done.
- *   - tfy_undo_push before the step's point, in the same slice. Arguments are kept.
- *   - tfy_undo_done with the answer once it is there (borrowed; an object of the optional type, scalars boxed).
- *   - tfy_undo_failed when the step raised an error: drops the entry if the step definitely was not done: any error but Timeout and
- *     cancellation, and those too when a once step had no StepStart. An attempt before a retry that is unknown keeps it.
- *   - tfy_undo_height: how many entries the running frame has. Blocks note it at their beginning.
- *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL (TFY_WAIT: halted;
- *     TFY_AGAIN: the block could not begin, and task->error says why).
- *     The frame's pc must be set; it comes back at its resume point. The pending error must have been taken before, and
- *     cancellation held (frame->mask).
- *   - tfy_undo_lost at that resume point when the block failed: records the failure and forgets it. The rest run.
- * A frame that ends normally drops its entries; a body of parallel or race hands them to its parent's frame. A killed --force task
- * drops them all. */
-bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args);
-void tfy_undo_done(TfyTask *task, TfyObj *answer);
-void tfy_undo_failed(TfyTask *task);
-int64_t tfy_undo_height(const TfyTask *task);
-TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point);
-bool tfy_undo_lost(TfyTask *task, const TfyPoint *point);
-
-/* ---- tests ----
- *
- * A mock stands for a tool or an effect, or for a workflow (exactly one of the two is given). pattern has a letter per parameter: '_' takes
- * any value, '=' one that equals the argument. type and answer: what it gives; fails: answer is an error that is raised instead. */
-bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
-              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails);
-/* How often it was called so far in this test. */
-bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out);
-bool tfy_output(TfyTask *task, TfyObj **out); /* what was printed so far: lines, no newline behind the last */
-
-/* For tools and effects written in C: the call fails with ToolError. Always false. tfy_tool_fail says that it was certainly not done. What may
- * have been done says tfy_tool_unknown: a `once` step is then asked about (its probe, else a person) and never silently done again. */
+/* For tools and effects written in C: the call fails with ToolError. Always false. tfy_tool_fail says that it was
+ * certainly not done. What may have been done says tfy_tool_unknown: a `once` step is then asked about (its probe,
+ * else a person) and never silently done again. */
 bool tfy_tool_fail(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool tfy_tool_unknown(TfyTask *task, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Test builds (-DTFY_POISON): a slot that died holds this. */
-#define TFY_POISON_WORD 0xdededededededede
+/* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used
+ * in order. A tool that has been given one answer this way is never performed for real on this loop. */
+int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
 
-/* ---- what generated code is made of ---- */
+/* Performs a tool, or a built-in effect such as "exec", by a C function of the embedding program instead: called on
+ * the loop's thread with the arguments (borrowed, in declaration order); true: *out is the result, borrowed; false:
+ * tfy_tool_fail or tfy_tool_unknown was called (after a panic, such as a result that could not be made, the call
+ * counts as unknown). What is recorded, retried and timed stays the scheduler's affair. The last registration of a
+ * name counts; call NULL takes it back. Answers given with tfy_inject come first. 0, or TFY_E_NOMEM. */
+typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);
+int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
 
-#define TFY__UNUSED __attribute__((unused))
+/* Inside an effect like that or an extern tool: the step waits until a descriptor can be read or written (or its
+ * other side has ended), and everybody else goes on meanwhile. Return what this answers. When the time has come,
+ * `ready` is called on the loop's thread and ends the step as the tool itself would: true and *out, false after
+ * tfy_tool_fail, or it waits again. When the step is cancelled or its time is up, stop(state) is called instead
+ * (NULL: nothing is to be done). The descriptor stays the caller's. */
+enum { TFY_WAIT_READ = 1, TFY_WAIT_WRITE = 2 };
+typedef bool (*TfyReady)(void *state, TfyTask *task, TfyValue *out);
+bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state);
 
-/* A string literal: the layout of TfyString with a sized array. */
-#define TFY__LITERAL(NAME, BYTES, POINTS, TEXT)                                                                        \
-    static TFY__UNUSED const struct {                                                                                  \
-        TfyObj head;                                                                                                   \
-        uint32_t byte_len, len, cap, secrets;                                                                          \
-        char bytes[(BYTES) + 1];                                                                                       \
-    } NAME = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}
+/* ---- who runs next ---- */
 
-/* Did what a frame waited for raise an error? Mostly not. */
-static inline bool tfy__raised(const TfyTask *task)
-{
-    return TFY__RARELY(task->error != NULL);
-}
+/* A task that has become ready, as a policy sees it. */
+typedef struct TfyReadyTask {
+    uint32_t slot;    /* names it until it has been popped */
+    int32_t priority; /* of `spawn f() with (priority: N)`; 0 */
+    /* tasks that wait for its end: by join, or `with (after: …)` */
+    uint32_t awaited;
+    int64_t tid;
+    uint64_t seq; /* in the order of becoming ready, ascending */
+} TfyReadyTask;
 
-/* A frame's pc is always one of its points. */
-#ifdef TFY_POISON
-#define TFY__NO_POINT TFY__TRAP()
-#else
-#define TFY__NO_POINT TFY__NEVER()
-#endif
+/* A policy: a queue of ready tasks. It decides only in which order live tasks go on; what a run does is recorded and
+ * replayed the same under every policy. Whoever wants nobody to starve lets tasks age. */
+typedef struct TfyScheduling {
+    const char *name;
+    void *(*open)(void);                                  /* NULL: no memory */
+    bool (*push)(void *queue, const TfyReadyTask *ready); /* false: no memory; the loop stops */
+    uint32_t (*pop)(void *queue);                         /* a slot; called only while there is one */
+    void (*close)(void *queue);
+} TfyScheduling;
 
-/* What a part of a long workflow answers when another part goes on. */
-#define TFY__GO ((TfyStatus)-1)
-
-/* Gives back the slots that a map of the frame marks with 'o'. */
-static inline void tfy__release(TfyTask *task, void *frame, const char *map)
-{
-    TfyValue *slots = (TfyValue *)((TfyFrame *)frame + 1);
-    for (uint32_t slot = 0; map[slot]; slot++)
-        if (map[slot] == 'o') tfy_clear(task, &slots[slot].o);
-}
-
-/* Test builds: when a frame goes on, every slot that is not live at its point holds a pattern (scalars), or an object that breaks whoever
- * looks into it but may be given back (map: 'o'). A dead object slot must be empty; if it is not, something was never given back. */
-#ifdef TFY_POISON
-static inline void tfy__poison(void *place, const char *map)
-{
-    static const TfyObj dead = {TFY_IMMORTAL, 0, NULL};
-    TfyFrame *frame = place;
-    TfyValue *slots = (TfyValue *)(frame + 1);
-    const TfyPoint *point = frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
-    for (uint32_t slot = 0, live = 0; point && map[slot]; slot++) {
-        if (live < point->live_count && point->live[live].slot == slot) {
-            live++;
-            continue;
-        }
-        if (map[slot] == 'o' && slots[slot].o && slots[slot].o->type) TFY__TRAP();
-        slots[slot] = map[slot] == 'o' ? tfy_of_obj((TfyObj *)&dead) : tfy_of_int((int64_t)TFY_POISON_WORD);
-    }
-}
-#else
-#define tfy__poison(PLACE, MAP) (void)0
-#endif
-
-/* ---- a compiled program ---- */
-
-/* One file of a program. Lines are counted over all files in order, so that a line number says in which one it lies. */
-typedef struct TfyModule {
-    const char *file;    /* as messages name it */
-    uint32_t first_line; /* the number of its first line */
-} TfyModule;
-
-typedef struct TfyProgram {
-    const char *name;   /* the main file's name */
-    const char *source; /* text of all its modules, as stored in the log */
-    const char *layout; /* JSON: points and frames, as stored in the log */
-    uint64_t hash[2];   /* XXH3-128 of the source and the compiler's version */
-    const char *tfyc;   /* the compiler's version */
-    const TfyWorkflow *const *workflows;
-    uint32_t workflow_count;
-    const TfyTool *const *tools; /* tools and prompts it declares */
-    uint32_t tool_count;
-    const TfyPoint *const *points; /* points[n - 1] has number n */
-    uint32_t point_count;
-    uint32_t main;                   /* index of the workflow that runs by default; UINT32_MAX: none */
-    const TfyModule *modules;        /* of a program of several files: all of them, the main one first */
-    uint32_t module_count;           /* 0: it is one file */
-    const TfyWorkflow *const *tests; /* compiled with --tests: its tests; a test's name is its workflow's */
-    uint32_t test_count;
-    /* What snapshots name things by; all NULL: the program can have none. */
-    const TfyWorkflow *const
-        *routines; /* workflows, blocks behind undo, bodies of parallel and race, tests: as in the layout */
-    uint32_t routine_count;
-    const TfySite *const *sites;  /* sites[n - 1]: what point n asks for; NULL: nothing */
-    const TfyType *const *errors; /* the errors it declares */
-    uint32_t error_count;
-    const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: no effect needs one */
-    bool debug; /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
-} TfyProgram;
+/* From now on this policy decides; what is ready goes over to it. NULL: fifo. The table must outlive the loop. 0, or
+ * TFY_E_NOMEM. */
+int tfy_register_policy(TfyLoop *loop, const TfyScheduling *policy);
 
 /* ---- embedding ---- */
 
-typedef struct TfyWorld TfyWorld; /* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
+/* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
+typedef struct TfyWorld TfyWorld;
 
-/* A world for tests: time begins at wall_ms and moves only by jumping to the next deadline, random numbers follow from the seed, and
- * effects are not performed but answered with tfy_inject (extern tools are called). NULL: no memory. Free it after tfy_close. */
+/* A world for tests: time begins at wall_ms and moves only by jumping to the next deadline, random numbers follow
+ * from the seed, and effects are not performed but answered with tfy_inject (extern tools are called). NULL: no
+ * memory. Free it after tfy_close. */
 TfyWorld *tfy_world_virtual(int64_t wall_ms, uint64_t seed);
 void tfy_world_free(TfyWorld *world);
 
 typedef struct TfyOptions {
-    const char *db_path;   /* links in it are followed; "" and ":memory:" name no file; NULL: a log in memory */
-    bool forget;           /* … that keeps nothing and cannot be read back: to measure what tasks alone cost */
+    /* links in it are followed; "" and ":memory:" name no file; NULL: a log in memory */
+    const char *db_path;
+    /* … that keeps nothing and cannot be read back: to measure what tasks alone cost */
+    bool forget;
     const TfyWorld *world; /* NULL: the real world */
-    const char *root;      /* working root for files, canvas and exec; NULL: the current directory */
-    const char *llm;       /* NULL: from the environment; "cassette:FILE", "record:FILE" */
-    const char *
-        secrets; /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
-    bool approve_all; /* --yes: every approval is answered yes, and says so in the log */
-    bool wait_people; /* tfy_run waits for people too, instead of returning when only they can move what is left */
-    bool log_json;    /* log lines are JSON objects, and the runtime's own are among them, from info on */
-    const char
-        *log_level;     /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
-    const char *policy; /* who of the ready tasks runs next: "fifo" (also NULL), "priority", "deps" */
-    /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender of a signal. */
-    uint32_t max_tasks;      /* alive at once in this process */
-    uint32_t max_queue;      /* room of a channel; signals that a run keeps until a task takes them */
-    int64_t park_after_ms;   /* a run whose tasks all wait longer than that leaves memory; 0: a minute */
-    uint32_t snapshot_every; /* records of a run from one snapshot to the next; 0: as many as is good */
-    size_t max_memory;       /* bytes of one task: its stack and all values it refers to */
-    bool quiet;              /* print effects write nothing to stdout (they are recorded all the same) */
+    /* working root for files, canvas and exec; NULL: the current directory */
+    const char *root;
+    /* NULL: from the environment; "cassette:FILE", "record:FILE" */
+    const char *llm;
+    /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */
+    const char *secrets;
+    /* --yes: every approval is answered yes, and says so in the log */
+    bool approve_all;
+    /* tfy_run waits for people too, instead of returning when only they can move what is left */
+    bool wait_people;
+    /* log lines are JSON objects, and the runtime's own are among them, from info on */
+    bool log_json;
+    /* "info", or "warn,effect=debug": what is logged; NULL: what the program says, from info on */
+    const char *log_level;
+    /* who of the ready tasks runs next: "fifo" (also NULL), "priority", "deps" */
+    const char *policy;
+    /* Limits; 0: none. What would go beyond one fails alone: the spawn, the task that grew, the channel, the sender
+     * of a signal. */
+    uint32_t max_tasks; /* alive at once in this process */
+    /* room of a channel; signals that a run keeps until a task takes them */
+    uint32_t max_queue;
+    /* a run whose tasks all wait longer than that leaves memory; 0: a minute */
+    int64_t park_after_ms;
+    /* records of a run from one snapshot to the next; 0: as many as is good */
+    uint32_t snapshot_every;
+    /* bytes of one task: its stack and all values it refers to */
+    size_t max_memory;
+    /* print effects write nothing to stdout (they are recorded all the same) */
+    bool quiet;
     void (*on_event)(void *state, const char *json, size_t len);  /* PAL events, one JSON object each; NULL: none */
     void (*on_output)(void *state, const char *text, size_t len); /* instead of stdout; NULL: stdout */
     void *state;                                                  /* for the two above */
@@ -1059,86 +354,49 @@ typedef enum TfyTaskState {
     TFY_TASK_UNKNOWN = 15,
 } TfyTaskState;
 
-/* Opens a database (creating it) for one program. On failure *loop is NULL and error_text (TFY_ERROR_TEXT bytes, may be NULL) has one
- * sentence for people. */
+/* Opens a database (creating it) for one program. On failure *loop is NULL and error_text (TFY_ERROR_TEXT bytes, may
+ * be NULL) has one sentence for people. */
 int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 #define TFY_ERROR_TEXT 512
 
-/* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid gets its root task. Durable when the loop next syncs. */
+/* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid gets its root task. Durable when the loop
+ * next syncs. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
 
-/* Takes up an unfinished run of this program with its recorded answers; tfy_run then goes on live. run: its uuid, the beginning of one, or
- * "last". *tid gets its root task. TFY_E_ABSENT: there is none; TFY_E_STATE: it has ended, or began with another program. */
+/* Takes up an unfinished run of this program with its recorded answers; tfy_run then goes on live. run: its uuid,
+ * the beginning of one, or "last". *tid gets its root task. TFY_E_ABSENT: there is none; TFY_E_STATE: it has ended,
+ * or began with another program. */
 int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text);
 int tfy_resume_all(TfyLoop *loop, char *error_text); /* every unfinished run of this program */
 
-/* Until every run ended, or only people and signals can move what is left: 0. TFY_E_DEADLOCK: not even they can, tfy_deadlock says why. Else
- * another TFY_E_…. */
+/* Until every run ended, or only people and signals can move what is left: 0. TFY_E_DEADLOCK: not even they can,
+ * tfy_deadlock says why. Else another TFY_E_…. */
 int tfy_run(TfyLoop *loop);
-/* Asks the loop to stop, from any thread's signal handler too. Nothing starts any more; tools under way have grace_ms to finish, and their results
- * are recorded; then tfy_run returns TFY_E_STATE, as tfy_step does, which answers 1 until then. What is left is closed by tfy_close and can be
- * resumed. Sleeps, questions and signals are not waited for. Asked a second time, it stops at once. */
+/* Asks the loop to stop, from any thread's signal handler too. Nothing starts any more; tools under way have
+ * grace_ms to finish, and their results are recorded; then tfy_run returns TFY_E_STATE, as tfy_step does, which
+ * answers 1 until then. What is left is closed by tfy_close and can be resumed. Sleeps, questions and signals are
+ * not waited for. Asked a second time, it stops at once. */
 void tfy_drain(TfyLoop *loop, int64_t grace_ms);
-/* Who waits for whom in the runs whose tasks can only wait for each other, one task a line with its workflow and source line, and a circle
- * if there is one; NULL: there is no such run. Owned by the loop until the next call or tfy_close. */
+/* Who waits for whom in the runs whose tasks can only wait for each other, one task a line with its workflow and
+ * source line, and a circle if there is one; NULL: there is no such run. Owned by the loop until the next call or
+ * tfy_close. */
 const char *tfy_deadlock(TfyLoop *loop);
-int tfy_step(TfyLoop *loop);            /* one turn, never blocks: 1 something happened, 0 idle, negative error */
-int tfy_step_until_idle(TfyLoop *loop); /* turns until idle; a virtual clock jumps to the next deadline */
+/* one turn, never blocks: 1 something happened, 0 idle, negative error */
+int tfy_step(TfyLoop *loop);
+/* turns until idle; a virtual clock jumps to the next deadline */
+int tfy_step_until_idle(TfyLoop *loop);
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
 /* The root task's result as JSON (owned by the loop until close), or NULL; and the error text of a task that failed. */
 const char *tfy_task_result(TfyLoop *loop, int64_t tid);
 const char *tfy_task_error(TfyLoop *loop, int64_t tid);
 const char *tfy_run_id(TfyLoop *loop, int64_t tid); /* uuid of a root task's run (36 characters), or NULL */
 
-/* Answers the next call of a tool: result_json, or a ToolError when error_text is given. Repeated: answers are used in order. A tool
- * that has been given one answer this way is never performed for real on this loop. */
-int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const char *error_text);
-
-/* Performs a tool, or a built-in effect such as "exec", by a C function of the embedding program instead: called on the loop's thread with
- * the arguments (borrowed, in declaration order); true: *out is the result, borrowed; false: tfy_tool_fail or tfy_tool_unknown was called
- * (after a panic, such as a result that could not be made, the call counts as unknown). What is recorded,
- * retried and timed stays the scheduler's affair. The last registration of a name counts; call NULL takes it back. Answers given with
- * tfy_inject come first. 0, or TFY_E_NOMEM. */
-typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);
-int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
-
-/* Inside an effect like that or an extern tool: the step waits until a descriptor can be read or written (or its other side has ended), and
- * everybody else goes on meanwhile. Return what this answers. When the time has come, `ready` is called on the loop's thread and ends the
- * step as the tool itself would: true and *out, false after tfy_tool_fail, or it waits again. When the step is cancelled or its time is up,
- * stop(state) is called instead (NULL: nothing is to be done). The descriptor stays the caller's. */
-enum { TFY_WAIT_READ = 1, TFY_WAIT_WRITE = 2 };
-typedef bool (*TfyReady)(void *state, TfyTask *task, TfyValue *out);
-bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state);
-
-/* ---- who runs next ---- */
-
-/* A task that has become ready, as a policy sees it. */
-typedef struct TfyReadyTask {
-    uint32_t slot;    /* names it until it has been popped */
-    int32_t priority; /* of `spawn f() with (priority: N)`; 0 */
-    uint32_t awaited; /* tasks that wait for its end: by join, or `with (after: …)` */
-    int64_t tid;
-    uint64_t seq; /* in the order of becoming ready, ascending */
-} TfyReadyTask;
-
-/* A policy: a queue of ready tasks. It decides only in which order live tasks go on; what a run does is recorded and replayed the same
- * under every policy. Whoever wants nobody to starve lets tasks age. */
-typedef struct TfyScheduling {
-    const char *name;
-    void *(*open)(void);                                  /* NULL: no memory */
-    bool (*push)(void *queue, const TfyReadyTask *ready); /* false: no memory; the loop stops */
-    uint32_t (*pop)(void *queue);                         /* a slot; called only while there is one */
-    void (*close)(void *queue);
-} TfyScheduling;
-
-/* From now on this policy decides; what is ready goes over to it. NULL: fifo. The table must outlive the loop. 0, or TFY_E_NOMEM. */
-int tfy_register_policy(TfyLoop *loop, const TfyScheduling *policy);
-
-int tfy_approve(TfyLoop *loop, int64_t tid,
-                const char *answer); /* "yes", "no", an enum case, or the text; TFY_E_STATE: nothing is asked */
+/* Answers a task's question: "yes", "no", an enum case, or the text. TFY_E_STATE: nothing is asked. */
+int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer);
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
-/* Sends a signal to a run (tid: any of its tasks): the first task that waits for that name takes it, else it is kept. value_json may be NULL:
- * null. TFY_E_INVALID: not JSON; TFY_E_STATE: the run has ended. Durable when the loop next syncs. */
+/* Sends a signal to a run (tid: any of its tasks): the first task that waits for that name takes it, else it is
+ * kept. value_json may be NULL: null. TFY_E_INVALID: not JSON; TFY_E_STATE: the run has ended. Durable when the loop
+ * next syncs. */
 int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json);
 int tfy_close(TfyLoop *loop);
 

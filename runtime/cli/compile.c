@@ -23,7 +23,7 @@
 /* Where the parts stand that a compilation needs. */
 typedef struct Toolchain {
     char tfyc[PATH_MAX];    /* the compiler of .tfy files */
-    char include[PATH_MAX]; /* directory of tfy.h */
+    char include[PATH_MAX]; /* directory of tfy.h and tfy_program.h */
     char library[PATH_MAX]; /* libtfy.a */
     char cc[PATH_MAX];      /* the C compiler */
     const char *flags;      /* $CFLAGS or "" */
@@ -75,7 +75,7 @@ static bool find_tfyc(char out[PATH_MAX])
     return find_in_path("tfyc", out);
 }
 
-/* The library and its header stand in the build tree (around this executable) or in the installed prefix. */
+/* The library and its headers stand in the build tree (around this executable) or in the installed prefix. */
 static bool find_library(Toolchain *tools)
 {
     static const char *const PLACES[][2] = {{".", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
@@ -83,7 +83,7 @@ static bool find_library(Toolchain *tools)
     if (!own_dir(dir)) return false;
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
         if (join_path(tools->include, dir, PLACES[i][0]) && join_path(tools->library, dir, PLACES[i][1]) &&
-            join_path(header, tools->include, "tfy.h") && access(header, R_OK) == 0 &&
+            join_path(header, tools->include, "tfy_program.h") && access(header, R_OK) == 0 &&
             access(tools->library, R_OK) == 0)
             return true;
     }
@@ -110,7 +110,7 @@ static int find_parts(Toolchain *tools)
     tools->flags = flags ? flags : "";
     if (!find_tfyc(tools->tfyc)) return no_tfyc();
     if (!find_library(tools)) {
-        return tfy__fail(EXIT_MISSING, "libtfy.a and tfy.h are not found beside this program; build or install them");
+        return tfy__fail(EXIT_MISSING, "libtfy.a, tfy.h and tfy_program.h are not found beside this program; build or install them");
     }
     if (!find_cc(tools->cc)) {
         return tfy__fail(
@@ -373,14 +373,15 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
 static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33])
 {
     XXH3_state_t *state = XXH3_createState();
-    char header[PATH_MAX + 8];
+    char header[PATH_MAX + 16], program_header[PATH_MAX + 16];
     if (!state) return tfy__fail(EXIT_BUG, "memory ran out");
     XXH3_128bits_reset(state);
     int status = hash_program(state, what, tools);
     const char *bad = status == EXIT_DONE ? hash_extras(state, what) : NULL;
     snprintf(header, sizeof header, "%s/tfy.h", tools->include);
-    const char *parts[] = {tools->tfyc, tools->library, header};
-    for (size_t i = 0; i < 3 && !bad; i++) {
+    snprintf(program_header, sizeof program_header, "%s/tfy_program.h", tools->include);
+    const char *parts[] = {tools->tfyc, tools->library, header, program_header};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !bad; i++) {
         if (!hash_file(state, parts[i])) bad = parts[i];
     }
     for (int i = 0; i < CC_FLAG_COUNT; i++) hash_text(state, CC_FLAGS[i]);

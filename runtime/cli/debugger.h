@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 #include "wal/log.h"
 

@@ -6,7 +6,7 @@
 #define TFY_CLI_PARAMS_H
 
 #include "cli/cli.h"
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 
 /* Appends the JSON object. False after a message that names the parameter: unknown, missing, given twice, or of the wrong type. */

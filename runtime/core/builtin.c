@@ -1,5 +1,5 @@
 /* builtin.c: the effects the language brings, as the tables generated code refers to. */
-#include "tfy.h"
+#include "tfy_program.h"
 
 static const TfyType optional_env = {
     .kind = TFY_OPTIONAL, .name = "map<string, string>?", .elem = &tfy_type_map_string_string};

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 #include "base/sys_memory.h"
 

@@ -3,7 +3,7 @@
 #define CORE_LOOP_H
 
 #include "observe/pal.h"
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 #include "wal/log.h"
 

@@ -13,7 +13,7 @@
 #ifndef CORE_REHEARSE_H
 #define CORE_REHEARSE_H
 
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 
 struct Pending;

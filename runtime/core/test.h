@@ -6,7 +6,7 @@
 #ifndef CORE_TEST_H
 #define CORE_TEST_H
 
-#include "tfy.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 
 #define TFY_TEST_TIME_MS INT64_C(1767225600000) /* 2026-01-01T00:00:00Z */

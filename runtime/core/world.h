@@ -5,7 +5,7 @@
 #ifndef CORE_WORLD_H
 #define CORE_WORLD_H
 
-#include "tfy.h"
+#include "tfy_program.h"
 
 /* What the poller reports for one descriptor. */
 enum {

@@ -6,7 +6,7 @@
     tfy locals               the frames of the task that runs here, innermost first, with their variables
     tfy tasks                every task of the process: path, workflow, state, place, what it waits for
 
-Everything is read from the debug information of tfy.h and the runtime, and from the program's own tables; nothing is called in the
+Everything is read from the debug information of tfy_program.h and the runtime, and from the program's own tables; nothing is called in the
 program. `tfy build --debug` keeps every variable to the end of its scope, in a place of its own.
 """
 import re

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "../tfy.h"
+#include "../tfy_program.h"
 
 typedef struct TfyTypeBook TfyTypeBook;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tfy.h"
+#include "../tfy_program.h"
 #include "compat_state.h"
 
 /* False: no memory. */

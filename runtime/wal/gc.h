@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "../tfy.h"
+#include "../tfy_program.h"
 #include "log.h"
 
 /* Whether a run, read from its newest snapshot on, could go on from there alone. False: no, and why (TFY_ERROR_TEXT bytes) says what is in

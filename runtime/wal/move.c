@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "../tfy.h"
+#include "../tfy_program.h"
 #include "compat.h"
 #include "store.h"
 #include "payload.h"

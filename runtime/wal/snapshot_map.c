@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tfy.h"
+#include "../tfy_program.h"
 #include "compat_state.h"
 
 /* A value that several places refer to. */

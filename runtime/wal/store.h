@@ -14,7 +14,7 @@
 #include "log.h"
 #include "saved.h"
 #include "page_vfs.h"
-#include "../tfy.h"
+#include "../tfy_program.h"
 
 #define TFY_STORE_FULL (-100) /* no room: nothing of the transaction happened, and it may be tried again */
 #define TFY_STORE_HELD (-101) /* the same, for a reader keeps the -wal file from being emptied; `error` names it */

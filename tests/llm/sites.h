@@ -2,7 +2,7 @@
 #ifndef TESTS_LLM_SITES_H
 #define TESTS_LLM_SITES_H
 
-#include "tfy.h"
+#include "tfy_program.h"
 
 #include <string.h>
 

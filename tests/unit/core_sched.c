@@ -12,7 +12,7 @@
 
 #include "core/loop.h"
 #include "core/world.h"
-#include "tfy.h"
+#include "tfy_program.h"
 #include "value/heap.h"
 #include "value/json.h"
 

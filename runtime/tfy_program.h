@@ -1,0 +1,849 @@
+/* tfy_program.h: what compiled workflows are made of. Generated C includes it, and so does the runtime itself; programs
+ * that embed the runtime need only tfy.h.
+ *
+ * Ownership. A release stack (TfyHeap.temps) holds the reference of an object that a function made until the end of the
+ * statement cuts the stack. To store the object is to keep it with tfy_keep and to release it later with tfy_drop.
+ *
+ * Panics. What can panic takes the source line and answers false (or NULL) after setting task->error; generated code
+ * then jumps to the landing label of its place. There is no longjmp, and no operation is half done after a panic. */
+#ifndef TFY_PROGRAM_H
+#define TFY_PROGRAM_H
+
+#include "tfy.h"
+
+/* What gcc and clang know by name; a plain C11 compiler (tcc) gets it spelled out. */
+#ifdef __GNUC__
+#define TFY__IS_FINITE(X) __builtin_isfinite(X)
+#define TFY__ABS(X)       __builtin_fabs(X)
+#define TFY__RARELY(X)    __builtin_expect(X, 0)
+#define TFY__TRAP()       __builtin_trap()
+#define TFY__NEVER()      __builtin_unreachable()
+#else
+#include <math.h>
+#include <stdlib.h>
+#define TFY__IS_FINITE(X) isfinite(X)
+#define TFY__ABS(X)       fabs(X)
+#define TFY__RARELY(X)    (X)
+#define TFY__TRAP()       abort()
+#define TFY__NEVER()      ((void)0)
+#endif
+
+/* The memory of one loop: every object comes from here. */
+typedef struct TfyHeap {
+    TfyObj **temps; /* the release stack; owned references */
+    uint32_t temp_count, temp_cap;
+    uint32_t fn_depth; /* nesting of fn calls; at most TFY_FN_DEPTH */
+    /* what the fn called from a workflow may still spend; filled when it is entered */
+    int64_t fn_fuel;
+    /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
+    bool fn_spent;
+    void *(*alloc)(void *state, void *old, size_t old_size,
+                   size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
+    void *alloc_state;
+    /* compiled patterns, made when first needed; value/regex.c's affair */
+    struct TfyRegexCache *regexes;
+    /* by pointer: a program without patterns carries no pcre2 */
+    void (*free_regexes)(struct TfyHeap *heap);
+    size_t in_use;      /* bytes in live objects */
+    size_t limit;       /* 0 = none; beyond it an allocation panics its task */
+    size_t block_limit; /* 0 = none; a single block beyond it likewise */
+    int64_t objects;    /* live objects: leaks show in tests */
+    /* the system had no block to give: the loop ends with this turn */
+    bool ran_out;
+} TfyHeap;
+#define TFY_FN_DEPTH   1000
+#define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
+
+void tfy__free_object(TfyHeap *heap, TfyObj *object); /* refs reached 0; iterative, any depth */
+void tfy__cut(TfyHeap *heap, uint32_t mark);
+bool tfy__temp_slow(TfyTask *task, TfyObj *object);
+
+/* ---- tasks and frames ---- */
+
+/* What a compiled workflow answers to the step loop. */
+typedef enum TfyStatus {
+    /* the frame is done: task->error, or task->result (owned) */
+    TFY_RETURN,
+    TFY_CALL,  /* a frame was pushed; run it */
+    TFY_YIELD, /* plain yield: behind the others in the ready queue */
+    /* fuel ran out at a loop head: the same, but not the program's wish */
+    TFY_SPENT,
+    TFY_WAIT,  /* an effect is under way; the loop wakes the task */
+    TFY_AGAIN, /* the answer is already there: go on with the same frame */
+    /* the task was halted (divergence, failed log): nothing more runs in it */
+    TFY_STOP,
+} TfyStatus;
+
+typedef enum TfyPointKind {
+    TFY_POINT_YIELD,  /* plain yield */
+    TFY_POINT_FUEL,   /* a loop head */
+    TFY_POINT_CALL,   /* a nested workflow */
+    TFY_POINT_EFFECT, /* a tool, prompt or built-in that suspends */
+    TFY_POINT_UNDO,   /* an undo block runs */
+    /* a recorded effect that does not suspend: print, now, spawn …; never a resume point */
+    TFY_POINT_MARK,
+} TfyPointKind;
+
+/* One slot that holds a value while a task stands at a point. */
+typedef struct TfyLive {
+    uint32_t slot; /* index of the 8-byte slot behind the frame header */
+    const TfyType *type;
+    const char *name; /* the variable, or NULL for what the compiler made */
+} TfyLive;
+
+/* A place in the source where something is recorded or a task can stop. */
+typedef struct TfyPoint {
+    const char *id;      /* stable: the label, else workflow/kind/callee/ordinal */
+    uint32_t number;     /* dense in the program, from 1; what the log stores */
+    uint32_t line;       /* source line, counted over all files of the program */
+    uint8_t kind;        /* TfyPointKind */
+    const TfyLive *live; /* slots live while stopped here */
+    uint32_t live_count;
+} TfyPoint;
+
+typedef struct TfyWorkflow TfyWorkflow;
+
+/* The head of a frame; slots of 8 bytes follow. Frames lie on their task's own stack, which may move: no pointer to
+ * a frame survives a call that pushes. At pc 0 the parameters stand in the first slots, in order. */
+typedef struct TfyFrame {
+    const TfyWorkflow *workflow;
+    /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
+    uint32_t prev;
+    /* 0: not begun; n: stopped at resume point n of its workflow */
+    uint32_t pc;
+    /* runtime: number of the call within its task; names the frame in records */
+    uint32_t scope;
+    /* runtime: first live child task spawned by this frame, a reference */
+    uint32_t children;
+    uint16_t mask;  /* above 0 while a finally runs: cancellation is held */
+    uint16_t flags; /* runtime */
+    uint32_t depth; /* runtime: frames up to this one */
+    /* runtime: deadline of this call, a timer handle; 0 = none */
+    uint64_t timer;
+} TfyFrame;
+#define TFY_NO_FRAME UINT32_MAX
+
+struct TfyWorkflow {
+    const char *name;
+    TfyStatus (*run)(TfyTask *task, void *frame);
+    uint32_t frame_size; /* bytes, header included; a multiple of 8 */
+    const TfyField *params;
+    uint32_t param_count;
+    const TfyType *result;
+    const TfyPoint *const *resume; /* resume[pc - 1]: the point of each pc */
+    uint32_t resume_count;
+    uint32_t line;
+    const char *doc; /* the doc comment or NULL */
+    uint32_t number; /* its place among the program's routines */
+};
+
+/* The part of a task that generated code touches. A plain yield reads the first cache line and writes the second,
+ * where the task's first frame follows: of a million tasks that take turns only half the memory has to be written
+ * back. */
+struct TfyTask {
+    uint32_t top;    /* offset of the running frame on the stack */
+    uint32_t state;  /* runtime: TfyTaskState and flags */
+    TfyObj *error;   /* what is being raised, owned; NULL: nothing */
+    TfyValue result; /* the answer of the last effect or call, owned */
+    TfyHeap *heap;
+    char *stack;
+    TfyLoop *loop;
+    void *cold;      /* runtime */
+    uint32_t scopes; /* runtime: calls and deadlines so far: numbers them */
+    /* runtime: bytes of the stack within which calls and returns need no second thought; 0: they do */
+    uint32_t room;
+    /* what this slice may still spend; charged by loops and by size in built-ins */
+    int32_t fuel;
+    uint32_t passages; /* runtime: points passed since the task's last record */
+};
+_Static_assert(offsetof(struct TfyTask, fuel) == 64, "what changes all the time stands in the second cache line");
+
+/* ---- inline value helpers ---- */
+
+static inline TfyObj *tfy_keep(TfyObj *object)
+{
+    if (object && object->refs != TFY_IMMORTAL) object->refs++;
+    return object;
+}
+
+static inline void tfy_drop(TfyTask *task, TfyObj *object)
+{
+    if (object && object->refs != TFY_IMMORTAL && --object->refs == 0) tfy__free_object(task->heap, object);
+}
+
+/* Hands an owned reference to the release stack; answers the object, or NULL after a panic (then the reference is
+ * given back). */
+static inline TfyObj *tfy_temp(TfyTask *task, TfyObj *object)
+{
+    TfyHeap *heap = task->heap;
+    if (!object || object->refs == TFY_IMMORTAL) return object;
+    if (heap->temp_count == heap->temp_cap) return tfy__temp_slow(task, object) ? object : NULL;
+    heap->temps[heap->temp_count++] = object;
+    return object;
+}
+
+/* Where the release stack stands; and giving back all above a mark. Workflows cut to 0 at a statement's end, fns to
+ * their entry mark. */
+static inline uint32_t tfy_mark(const TfyTask *task)
+{
+    return task->heap->temp_count;
+}
+
+static inline void tfy_cut(TfyTask *task, uint32_t mark)
+{
+    if (task->heap->temp_count > mark) tfy__cut(task->heap, mark);
+}
+
+/* Stores a borrowed object in an owning place and gives back what was there. */
+static inline void tfy_set(TfyTask *task, TfyObj **place, TfyObj *object)
+{
+    TfyObj *old = *place;
+    *place = tfy_keep(object);
+    tfy_drop(task, old);
+}
+
+/* Gives back an owning place and empties it. */
+static inline void tfy_clear(TfyTask *task, TfyObj **place)
+{
+    TfyObj *old = *place;
+    *place = NULL;
+    tfy_drop(task, old);
+}
+
+/* ---- panics and errors ---- */
+
+/* Raises a panic: `catch` does not see it. Always false. A pending error is kept and the new one dropped. */
+bool tfy_panic(TfyTask *task, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool tfy__overflow(TfyTask *task, uint32_t line);
+bool tfy__div_zero(TfyTask *task, uint32_t line);
+bool tfy__not_finite(TfyTask *task, uint32_t line);
+/* the heap had no block, or what is wanted is too much for anybody */
+bool tfy__out_of_memory(TfyTask *task);
+/* the system had no memory: the process ends with this turn, as if killed */
+bool tfy__starved(TfyTask *task);
+
+/* Raises an error of a type with its fields (message first; borrowed). Always false. */
+bool tfy_fail(TfyTask *task, const TfyType *error, uint32_t line, const TfyValue *fields);
+/* Raises an error value again (`fail e`); its line stays. Always false. */
+bool tfy_fail_with(TfyTask *task, TfyObj *error);
+/* `assert e`: panics with the text when ok is false. */
+bool tfy_assert(TfyTask *task, uint32_t line, bool ok, const char *text);
+
+/* The same for a comparison: the panic tells both values too. */
+bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, const TfyType *left_type, TfyValue left,
+                       const TfyType *right_type, TfyValue right);
+
+/* Can the pending error be caught at all (not a panic, not a cancellation)? Without one (a halted task) the answers
+ * below are all no. */
+static inline bool tfy_catchable(const TfyTask *task)
+{
+    return task->error && task->error->type != &tfy_type_panic && task->error->type != &tfy_type_cancelled;
+}
+static inline bool tfy_error_is(const TfyTask *task, const TfyType *type)
+{
+    return task->error && task->error->type == type;
+}
+/* Is the pending error one that `else V` replaces (catchable and not Denied)? */
+static inline bool tfy_replaceable(const TfyTask *task)
+{
+    return tfy_catchable(task) && task->error->type != &tfy_type_denied;
+}
+/* Is the pending error one that `retry` answers: ToolError, Timeout, BadValue, or a declared error of a workflow? */
+bool tfy_retriable(const TfyTask *task);
+/* Takes the pending error; the caller owns it. */
+static inline TfyObj *tfy_take_error(TfyTask *task)
+{
+    TfyObj *error = task->error;
+    task->error = NULL;
+    return error;
+}
+/* Puts a taken error back (the end of a finally). Takes the reference. */
+static inline void tfy_put_error(TfyTask *task, TfyObj *error)
+{
+    if (task->error) { /* a failure inside the finally replaces what was pending */
+        tfy_drop(task, error);
+        return;
+    }
+    task->error = error;
+}
+
+/* ---- arithmetic ---- */
+
+/* *out is the result modulo 2^64; true: it does not fit. */
+#ifdef __GNUC__
+#define tfy__add_overflows(A, B, OUT) __builtin_add_overflow(A, B, OUT)
+#define tfy__sub_overflows(A, B, OUT) __builtin_sub_overflow(A, B, OUT)
+#define tfy__mul_overflows(A, B, OUT) __builtin_mul_overflow(A, B, OUT)
+#else
+static inline bool tfy__add_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a + (uint64_t)b);
+    return b < 0 ? *out > a : *out < a;
+}
+static inline bool tfy__sub_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a - (uint64_t)b);
+    return b < 0 ? *out < a : *out > a;
+}
+static inline bool tfy__mul_overflows(int64_t a, int64_t b, int64_t *out)
+{
+    *out = (int64_t)((uint64_t)a * (uint64_t)b);
+    return a != 0 && ((a == -1 && b == INT64_MIN) || *out / a != b);
+}
+#endif
+
+static inline bool tfy_int_add(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !tfy__add_overflows(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_sub(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !tfy__sub_overflows(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_mul(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    return !tfy__mul_overflows(a, b, out) || tfy__overflow(t, line);
+}
+static inline bool tfy_int_div(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    if (a == INT64_MIN && b == -1) return tfy__overflow(t, line);
+    *out = a / b;
+    return true;
+}
+static inline bool tfy_int_mod(TfyTask *t, uint32_t line, int64_t a, int64_t b, int64_t *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    *out = b == -1 ? 0 : a % b;
+    return true;
+}
+static inline bool tfy_int_neg(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
+{
+    return tfy_int_sub(t, line, 0, a, out);
+}
+static inline bool tfy__finite(TfyTask *t, uint32_t line, double value, double *out)
+{
+    *out = value;
+    return TFY__IS_FINITE(value) || tfy__not_finite(t, line);
+}
+static inline bool tfy_float_add(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a + b, out);
+}
+static inline bool tfy_float_sub(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a - b, out);
+}
+static inline bool tfy_float_mul(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    return tfy__finite(t, line, a * b, out);
+}
+static inline bool tfy_float_div(TfyTask *t, uint32_t line, double a, double b, double *out)
+{
+    if (b == 0) return tfy__div_zero(t, line);
+    return tfy__finite(t, line, a / b, out);
+}
+bool tfy_float_mod(TfyTask *task, uint32_t line, double a, double b, double *out);
+bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out); /* truncates; panics out of range */
+bool tfy_float_rounded(TfyTask *task, uint32_t line, double value, int direction,
+                       int64_t *out); /* -1 down, 1 up, 0 to the nearest, halves away from 0 */
+bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out);           /* panics below 0 */
+TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals); /* a fixed number of them */
+static inline double tfy_float_abs(double a)
+{
+    return TFY__ABS(a);
+}
+static inline double tfy_float_min(double a, double b)
+{
+    return b < a ? b : a;
+}
+static inline double tfy_float_max(double a, double b)
+{
+    return b > a ? b : a;
+}
+static inline bool tfy_int_abs(TfyTask *t, uint32_t line, int64_t a, int64_t *out)
+{
+    *out = a;
+    return a >= 0 || tfy_int_neg(t, line, a, out);
+}
+static inline int64_t tfy_int_min(int64_t a, int64_t b)
+{
+    return b < a ? b : a;
+}
+static inline int64_t tfy_int_max(int64_t a, int64_t b)
+{
+    return b > a ? b : a;
+}
+int64_t tfy_time_part(int64_t ms,
+                      /* in UTC: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second, 6 weekday from Monday, 1 to 7 */
+                      int part);
+static inline double tfy_duration_seconds(int64_t ms)
+{
+    return (double)ms / 1000;
+}
+
+/* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
+
+TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
+/* A text that stands for a secret: it reads "secret:NAME" everywhere, and performers put the value in when they do
+ * the work. */
+TfyObj *tfy_secret(TfyTask *task, TfyObj *name);
+bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place,
+                       TfyObj *part); /* s += part; in place when nobody else holds it */
+TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
+TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
+TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s);
+/* list<string>; a last empty line is left out; "\r\n" too */
+TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s);
+bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
+bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_ends_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj *part, TfyObj **out); /* int? */
+TfyObj *tfy_string_chars(TfyTask *task, TfyObj *s); /* a string for each code point */
+TfyObj *tfy_string_split(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *separator,
+                         int64_t parts); /* at most so many; the last one holds the rest */
+TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old, TfyObj *with); /* everywhere */
+TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times);
+TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
+                       bool at_start);                         /* with NULL: blanks */
+TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
+/* Regular expressions. A wrong pattern and one that takes too many steps panic. */
+bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
+bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
+TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
+                                TfyObj *pattern); /* list<Match> */
+TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern,
+                                   TfyObj *with); /* all; $0 to $99 are groups, $$ is a $ */
+TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);
+bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s,
+               /* text as int?, float?, time?, duration? or json?; null when it is none */
+               TfyObj **out);
+
+bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
+bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place,
+                   TfyValue item); /* xs = xs.push(x), in place if possible */
+bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);             /* xs = xs.concat(ys) */
+bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item); /* xs = xs.set(i, x) */
+TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item); /* xs.push(x) as a value */
+TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
+TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
+TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
+TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
+bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
+TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item); /* before index */
+TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index);
+bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out);                    /* T? */
+bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out); /* int? */
+bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign,
+                      TfyObj **out);                                          /* min -1, max 1: T? */
+bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /* int, float, duration */
+TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
+TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
+TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
+/* A list under construction, for at most len items; adding one keeps it. tfy_list_fitted: the same without room to
+ * spare. */
+TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
+void tfy_list_add(TfyObj *list, TfyValue item);
+TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list);
+TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys); /* map of lists */
+TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);
+TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list); /* list<T?> to list<T>: nulls left out */
+
+bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out);      /* panics when absent */
+bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value); /* m = m.set(k, v) */
+TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
+bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
+TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
+TfyObj *tfy_map_with_values(TfyTask *task, const TfyType *type, TfyObj *map, TfyObj *values); /* in order */
+TfyObj *tfy_map_only(TfyTask *task, TfyObj *map, TfyObj *keys); /* the entries of these keys, which are in the map */
+TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
+
+/* Walking the left side of an assignment: each makes the object in *place the sole owner's (copying it when it is
+ * shared) and answers where its part lies; valid until the next call that allocates. NULL after a panic. */
+TfyValue *tfy_own_field(TfyTask *task, TfyObj **place, uint32_t index);
+TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index);
+TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key,
+                        bool insert); /* insert: an absent key is added with a zero word */
+
+/* ---- fuel ---- */
+
+#define TFY_FUEL_SLICE 10000
+/* At a loop head: one unit; true when the slice is spent (a workflow then stops with TFY_SPENT, a fn asks
+ * tfy_fn_fuel). */
+static inline bool tfy_spend(TfyTask *task)
+{
+    return --task->fuel < 0;
+}
+static inline void tfy_charge(TfyTask *task, uint64_t size) /* built-ins charge a unit per 64 bytes or items moved */
+{
+    task->fuel -= size > 64 ? (size > (1u << 24) ? 1 << 18 : (int32_t)(size >> 6)) : 0;
+}
+bool tfy_fn_fuel(TfyTask *task,
+                 /* refills the slice from the fn's budget; false: panic, the fn ran too long */
+                 uint32_t line);
+bool tfy_fn_enter(TfyTask *task, uint32_t line); /* false: panic, nested too deep */
+/* One turn of an inline function; false: panic, it ran too long. */
+static inline bool tfy_inline_turn(TfyTask *task, uint32_t line)
+{
+    return !tfy_spend(task) || tfy_fn_fuel(task, line);
+}
+static inline void tfy_fn_leave(TfyTask *task)
+{
+    TfyHeap *heap = task->heap;
+    if (--heap->fn_depth == 0 && heap->fn_spent) {
+        heap->fn_spent = false;
+        task->fuel = 0;
+    }
+}
+
+/* ---- effects, as generated code asks for them ---- */
+
+typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
+
+typedef enum TfyFamily { /* which performer does the work */
+                         TFY_F_SLEEP,
+                         TFY_F_SLEEP_UNTIL,
+                         TFY_F_JOIN,
+                         TFY_F_APPROVE,
+                         TFY_F_EXEC,
+                         TFY_F_EXTERN,
+                         TFY_F_READ_FILE,
+                         TFY_F_WRITE_FILE,
+                         TFY_F_PREVIEW,
+                         TFY_F_APPLY,
+                         TFY_F_COMMIT,
+                         TFY_F_HTTP,
+                         TFY_F_LLM,
+                         TFY_F_PROMPT,
+                         TFY_F_ASK,
+                         TFY_F_SIGNAL,
+                         TFY_F_LISTEN,
+                         TFY_F_ACCEPT,
+                         TFY_F_CONNECT,
+                         TFY_F_STDIN,
+                         TFY_F_READABLE,
+                         TFY_F_WRITABLE,
+                         TFY_F_READ,
+                         TFY_F_READ_LINE,
+                         TFY_F_WRITE,
+                         TFY_F_ADDRESS,
+                         TFY_F_SEND,
+                         TFY_F_RECV,
+                         TFY_F_LOCK,
+                         TFY_F_PARALLEL,
+                         TFY_F_RACE,
+                         TFY_F_ROOM,
+                         TFY_F_ABANDON,
+                         TFY_F_COUNT
+} TfyFamily;
+
+/* What a `yield` can ask for: a built-in effect, a tool or a prompt. Static data. */
+typedef struct TfyTool {
+    const char *name; /* "run_tests", "exec" */
+    uint8_t family;   /* TfyFamily */
+    uint8_t repeat;   /* TfyRepeat */
+    const TfyField *params;
+    uint32_t param_count;
+    const TfyType *result; /* TFY_NOTHING's descriptor when it gives no value */
+    const char *doc;
+    /* exec tools: the argv (list<string>) from the arguments. http tools: the request line in pieces, text and
+     * values in turn. prompts: the texts. Borrowed results, false after a panic. */
+    bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). http tools:
+     * input is the body, env are the headers. NULL function: not given. */
+    bool (*input)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*env)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
+    bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
+    bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
+    /* prompts: further attempts when the answer does not decode */
+    int64_t asks;
+    /* uses at a time in a process, and within rate_ms; 0: any number */
+    uint32_t limit, rate;
+    int64_t rate_ms;
+    /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was
+     * called. */
+    bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    const struct TfyTool *probe; /* once tools: the tool that says whether a step was done */
+} TfyTool;
+
+/* The built-in ones. Arguments: see docs; optional arguments that are absent are NULL objects. sleep(ms),
+ * sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?), http(method, url,
+ * headers?, body?), read_file(path), write_file(path, text), preview(path, new_text), apply(patch), commit(message),
+ * llm(prompt, model?, system?), ask(question), signal(name). listen(address), accept(listener), connect(address),
+ * stdin(), readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream,
+ * text), address(handle). lock(name, permits) also serves semaphore(name, n); what it grants is given back with
+ * tfy_unlock. send and recv have no tool here: generated code makes one per type of message, {channel, value} and
+ * {channel}. */
+extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
+    tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
+    tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
+    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
+    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
+
+/* What waits for the bodies of parallel and race. The first argument is the list of handles that tfy_branch made (NULL:
+ * none).
+ *   parallel(handles)     all have ended well: a record or list of their values in order (bodies without a value have
+ *                         no place in it; TFY_NOTHING: none has). As soon as one failed, in the order of the log: its
+ *                         own error.
+ *   race(handles)         the first to end: case i of the enum with its value, or its own error
+ *   room(handles, limit)  true once fewer than limit of them run; false as soon as one has failed
+ *   abandon(handles)      cancels those that still run; answers when all have ended. Generated code holds cancellation
+ *                         meanwhile.
+ * Each leaves one JoinResult. */
+extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_effect_abandon;
+
+/* Who does the work of a family's effects in the real world (core/effect.h). A program names those that it uses, so
+ * that it is linked with nothing else: without http and models there is no libcurl in it. */
+typedef struct TfyPerformer TfyPerformer;
+extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
+    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
+    tfy__perform_llm,                  /* llm also performs prompts */
+    tfy__perform_net;                  /* everything about descriptors */
+extern const TfyType tfy_type_handles; /* list of tasks */
+
+/* One place that asks for an effect. Static data. */
+typedef struct TfySite {
+    const TfyPoint *point;
+    const TfyTool *tool;
+    /* what this place wants: the tool's result, join's T, approve's enum */
+    const TfyType *result;
+} TfySite;
+
+/* The policies written at a yield; NULL pointer: none. */
+typedef struct TfyPolicy {
+    int64_t retry; /* further attempts */
+    /* before the first further attempt; doubles, capped at 60 s; 0: at once */
+    int64_t backoff_ms;
+    int64_t timeout_ms; /* of one attempt; TFY_NEVER: none */
+    TfyObj *key;        /* string or NULL: the key given in the source */
+} TfyPolicy;
+#define TFY_NEVER INT64_MAX
+
+/* Asks for an effect. The frame's pc must already name the resume point. Answers TFY_WAIT, TFY_AGAIN or TFY_STOP; at
+ * the resume point task->error or task->result (owned) is the answer. Arguments are borrowed and kept as long as
+ * needed. */
+TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy);
+
+/* Takes the answer; the caller owns it. */
+static inline TfyValue tfy_take(TfyTask *task)
+{
+    TfyValue value = task->result;
+    task->result.o = NULL;
+    return value;
+}
+/* Throws the answer of an object type away. */
+void tfy_discard(TfyTask *task, const TfyType *type);
+
+/* Pushes a frame for a nested workflow and answers its slots, zeroed; the caller stores the (kept) arguments in the
+ * first of them and answers TFY_CALL at once. timeout_ms bounds the call (TFY_NEVER: no). point is recorded where
+ * records name the call. NULL after a panic (too deep, no memory): then arguments are still the caller's. The
+ * caller's pc must be set before. */
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
+
+/* The same for a call without a bound and with at most two arguments, which are owned and go over to the callee (0:
+ * it has fewer); the workflow returns what this answers. After a panic that is TFY_AGAIN: the caller goes on at its
+ * point and meets task->error there. */
+TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second);
+enum { TFY_CALL_ARGS = 2 };
+
+/* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
+static inline void *tfy_frame(const TfyTask *task)
+{
+    return task->stack + task->top;
+}
+
+/* Between two attempts of a nested workflow (`retry N backoff D`): records the attempt, waits the backoff. pc must
+ * be set. The pending error is consumed. attempt counts from 1. */
+TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms);
+
+/* Effects that do not suspend. false: task->error is set or the task is halted. */
+bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out);
+/* A task that neither delays the end of the frame that spawned it nor is cancelled with it. */
+bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                        int64_t *out);
+/* `spawn f() with (priority: P, after: [a, b])`: the child begins when the tasks of the handles have ended, however
+ * they did. */
+/* The same, when nobody takes the handle: nothing is kept of a task that has ended well. */
+bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
+bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
+bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                    int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out);
+/* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list
+ * at *handles (NULL: begins one). What it leaves on its undo list at a normal end goes to the parent's frame. */
+bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                TfyObj **handles);
+bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
+/* A channel with room for `capacity` messages (at least 1, else a panic); it lives as long as its run. Nothing is
+ * recorded: its number follows from the program. */
+bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out);
+bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t channel); /* closing twice is fine */
+/* Closes a listener or stream once everything recorded so far is durable; for the program it is closed at once. One
+ * that is closed or lost already is fine. Nothing is recorded. */
+bool tfy_close_descriptor(TfyTask *task, int64_t handle);
+/* Gives one permit of a lock or semaphore back; the task holds one. */
+bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name);
+/* `with deadline(d)`: from here to tfy_deadline_end the running frame has so long; when the time is up, a
+ * cancellation with this scope as its target is delivered. *out: the scope's number. tfy_deadline_end is called on
+ * every way out; when the pending error is that cancellation, it becomes Timeout. */
+bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_t *out);
+void tfy_deadline_end(TfyTask *task, uint32_t line, int64_t scope);
+bool tfy_self(TfyTask *task, TfyObj **out); /* borrowed */
+bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out);
+bool tfy_random(TfyTask *task, double *out);
+bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to,
+                    int64_t *out); /* both included; panics if from > to */
+bool tfy_uuid(TfyTask *task, TfyObj **out);
+bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
+bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
+bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
+/* A row of the application's table, in the commit of its record. type: of the record. */
+bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table, const TfyType *type, TfyObj *record);
+
+/* ---- undo ----
+ *
+ * A task keeps a list of undo entries; each belongs to a frame. An entry is a compiled workflow (the block behind
+ * `undo`) with its captures as arguments; when the block sees the step's own answer, that is its last parameter, an
+ * optional, null until tfy_undo_done.
+ *   - tfy_undo_push before the step's point, in the same slice. Arguments are kept.
+ *   - tfy_undo_done with the answer once it is there (borrowed; an object of the optional type, scalars boxed).
+ *   - tfy_undo_failed when the step raised an error: drops the entry if the step definitely was not done: any error but
+ *     Timeout and cancellation, and those too when a once step had no StepStart. An attempt before a retry that is
+ *     unknown keeps it.
+ *   - tfy_undo_height: how many entries the running frame has. Blocks note it at their beginning.
+ *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL
+ *     (TFY_WAIT: halted; TFY_AGAIN: the block could not begin, and task->error says why). The frame's pc must be set;
+ *     it comes back at its resume point. The pending error must have been taken before, and cancellation held
+ *     (frame->mask).
+ *   - tfy_undo_lost at that resume point when the block failed: records the failure and forgets it. The rest run.
+ * A frame that ends normally drops its entries; a body of parallel or race hands them to its parent's frame. A
+ * killed --force task drops them all. */
+bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args);
+void tfy_undo_done(TfyTask *task, TfyObj *answer);
+void tfy_undo_failed(TfyTask *task);
+int64_t tfy_undo_height(const TfyTask *task);
+TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point);
+bool tfy_undo_lost(TfyTask *task, const TfyPoint *point);
+
+/* ---- tests ----
+ *
+ * A mock stands for a tool or an effect, or for a workflow (exactly one of the two is given). pattern has a letter
+ * per parameter: '_' takes any value, '=' one that equals the argument. type and answer: what it gives; fails:
+ * answer is an error that is raised instead. */
+bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
+              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails);
+/* How often it was called so far in this test. */
+bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out);
+/* what was printed so far: lines, no newline behind the last */
+bool tfy_output(TfyTask *task, TfyObj **out);
+
+/* Test builds (-DTFY_POISON): a slot that died holds this. */
+#define TFY_POISON_WORD 0xdededededededede
+
+/* ---- what generated code is made of ---- */
+
+#define TFY__UNUSED __attribute__((unused))
+
+/* A string literal: the layout of TfyString with a sized array. */
+#define TFY__LITERAL(NAME, BYTES, POINTS, TEXT)                                                                        \
+    static TFY__UNUSED const struct {                                                                                  \
+        TfyObj head;                                                                                                   \
+        uint32_t byte_len, len, cap, secrets;                                                                          \
+        char bytes[(BYTES) + 1];                                                                                       \
+    } NAME = {{TFY_IMMORTAL, 0, &tfy_type_string}, BYTES, POINTS, BYTES, 0, TEXT}
+
+/* Did what a frame waited for raise an error? Mostly not. */
+static inline bool tfy__raised(const TfyTask *task)
+{
+    return TFY__RARELY(task->error != NULL);
+}
+
+/* A frame's pc is always one of its points. */
+#ifdef TFY_POISON
+#define TFY__NO_POINT TFY__TRAP()
+#else
+#define TFY__NO_POINT TFY__NEVER()
+#endif
+
+/* What a part of a long workflow answers when another part goes on. */
+#define TFY__GO ((TfyStatus)-1)
+
+/* Gives back the slots that a map of the frame marks with 'o'. */
+static inline void tfy__release(TfyTask *task, void *frame, const char *map)
+{
+    TfyValue *slots = (TfyValue *)((TfyFrame *)frame + 1);
+    for (uint32_t slot = 0; map[slot]; slot++)
+        if (map[slot] == 'o') tfy_clear(task, &slots[slot].o);
+}
+
+/* Test builds: when a frame goes on, every slot that is not live at its point holds a pattern (scalars), or an
+ * object that breaks whoever looks into it but may be given back (map: 'o'). A dead object slot must be empty; if it
+ * is not, something was never given back. */
+#ifdef TFY_POISON
+static inline void tfy__poison(void *place, const char *map)
+{
+    static const TfyObj dead = {TFY_IMMORTAL, 0, NULL};
+    TfyFrame *frame = place;
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    const TfyPoint *point = frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
+    for (uint32_t slot = 0, live = 0; point && map[slot]; slot++) {
+        if (live < point->live_count && point->live[live].slot == slot) {
+            live++;
+            continue;
+        }
+        if (map[slot] == 'o' && slots[slot].o && slots[slot].o->type) TFY__TRAP();
+        slots[slot] = map[slot] == 'o' ? tfy_of_obj((TfyObj *)&dead) : tfy_of_int((int64_t)TFY_POISON_WORD);
+    }
+}
+#else
+#define tfy__poison(PLACE, MAP) (void)0
+#endif
+
+/* ---- a compiled program ---- */
+
+/* One file of a program. Lines are counted over all files in order, so that a line number says in which one it lies. */
+typedef struct TfyModule {
+    const char *file;    /* as messages name it */
+    uint32_t first_line; /* the number of its first line */
+} TfyModule;
+
+struct TfyProgram {
+    const char *name;   /* the main file's name */
+    const char *source; /* text of all its modules, as stored in the log */
+    const char *layout; /* JSON: points and frames, as stored in the log */
+    uint64_t hash[2];   /* XXH3-128 of the source and the compiler's version */
+    const char *tfyc;   /* the compiler's version */
+    const TfyWorkflow *const *workflows;
+    uint32_t workflow_count;
+    const TfyTool *const *tools; /* tools and prompts it declares */
+    uint32_t tool_count;
+    const TfyPoint *const *points; /* points[n - 1] has number n */
+    uint32_t point_count;
+    /* index of the workflow that runs by default; UINT32_MAX: none */
+    uint32_t main;
+    /* of a program of several files: all of them, the main one first */
+    const TfyModule *modules;
+    uint32_t module_count; /* 0: it is one file */
+    /* compiled with --tests: its tests; a test's name is its workflow's */
+    const TfyWorkflow *const *tests;
+    uint32_t test_count;
+    /* What snapshots name things by; all NULL: the program can have none. */
+    const TfyWorkflow *const
+        /* workflows, blocks behind undo, bodies of parallel and race, tests: as in the layout */
+        *routines;
+    uint32_t routine_count;
+    const TfySite *const *sites;  /* sites[n - 1]: what point n asks for; NULL: nothing */
+    const TfyType *const *errors; /* the errors it declares */
+    uint32_t error_count;
+    /* by family, TFY_F_COUNT places; NULL: no effect needs one */
+    const TfyPerformer *const *performers;
+    /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
+    bool debug;
+};
+
+#endif
