@@ -161,8 +161,11 @@ const char *tfy__tfy_command(const char *db_path);
 /* The exit status that a TFY_E_… code asks for. */
 int tfy__exit_status(int code);
 
-/* Makes sure that descriptors 0 to 2 are open, so that no database lands on them, and ignores SIGPIPE. Answers whether stdout was open. */
+/* Makes sure that descriptors 0 to 2 are open, so that no database lands on them, and ignores SIGPIPE and SIGXFSZ. Answers whether stdout was open. */
 bool tfy__standard_files(void);
+
+/* EXIT_DONE; or, with a sentence, the status to end with: there are too few descriptors for a database, the loop and one tool. */
+int tfy__enough_files(void);
 
 /* Flushes stdout; EXIT_LOG with a message when it could not be written (a full disk, a closed pipe), else status. */
 int tfy__flush_stdout(int status);

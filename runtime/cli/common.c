@@ -13,8 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#define FILES_MIN 32 /* a database, the loop, the watcher, and what one tool takes while it starts */
 
 static const char *program_name = "tfy";
 
@@ -190,7 +193,19 @@ bool tfy__standard_files(void)
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and for the log like a full disk */
     return stdout_open;
+}
+
+int tfy__enough_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES_MIN) return EXIT_DONE;
+    const bool hard = files.rlim_max < FILES_MIN;
+    return tfy__fail(EXIT_MISSING,
+                     "RLIMIT_NOFILE allows this process %llu open files, and it needs %d: type 'ulimit -n 1024'%s, "
+                     "then start it again",
+                     (unsigned long long)files.rlim_cur, FILES_MIN, hard ? " in a shell that was not limited" : "");
 }
 
 int tfy__flush_stdout(int status)

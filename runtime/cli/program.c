@@ -618,6 +618,8 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
         printf("%s (tfyc %s, runtime %s)\n", program->name, program->tfyc, tfy_version());
         return tfy__flush_stdout(EXIT_DONE);
     }
+    const int files = tfy__enough_files();
+    if (files) return files;
     const char *command = command_of(argc, argv);
     /* The arguments from the command's own word on; a program that simply runs lends its first word to it. */
     int skip = command ? 1 : 0;

@@ -566,6 +566,8 @@ struct Pending {
     bool unanswered;     /* … but never will answer: it is not in flight (rehearse.h) */
     bool probing;        /* the performer has its probe */
     bool doubt_recorded; /* InDoubt is in the log */
+    bool waits_room;     /* in_call, but there was no room to begin: it stands in the loop's queue for room … */
+    bool waited_room;    /* … or has, in this call */
     bool unknown;        /* an earlier attempt of this once step may have done it */
     bool backoff_only;   /* tfy_backoff: not an effect */
     bool held;           /* stands in run->held */
@@ -589,6 +591,7 @@ struct Pending {
     Pending *sync_next; /* each queue has its own link */
     Pending *work_next;
     Pending *held_next;
+    Pending *room_next;
     FdWait *fd_wait;                  /* the tool waits for a descriptor of its own; NULL: it does not */
     WaitQueue *queue;                 /* where it waits for something inside its run; NULL: nowhere */
     Pending *queue_prev, *queue_next; /* neighbours there; next: also the free list */
@@ -684,7 +687,10 @@ struct TfyLoop {
     Pending *sync_first, *sync_last; /* ascending sync_lsn */
     Pending *work_first, *work_last; /* to advance in the next turn */
     Pending *free_pending;
-    uint32_t in_flight; /* calls a performer has */
+    uint32_t in_flight;              /* calls a performer has */
+    Pending *room_first, *room_last; /* of them those that wait for room (room.c) */
+    uint64_t room_timer;             /* when they are tried again; 0: none wait */
+    bool room_told;                  /* people know that steps wait for room */
 
     Outgoing *out_first, *out_last;
     int stdout_error; /* errno of what ended it; 0: it is fine */

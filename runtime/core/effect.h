@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "base/room.h"
 #include "tfy_program.h"
 #include "base/buffer.h"
 #include "base/sys_memory.h"
@@ -79,6 +80,10 @@ void tfy__call_panicked(TfyCall *call);
 
 /* The system had no memory for it. Of that nothing is recorded: the process ends with this turn, as if killed. */
 void tfy__call_starved(TfyCall *call);
+
+/* The process, or the machine, has no room for it now (error: an errno value), and nothing has begun that cannot begin again. Of that nothing is
+ * recorded: the step waits, and start() is called again. */
+void tfy__call_no_room(TfyCall *call, int error);
 
 /* ---- services of the loop for performers ---- */
 

@@ -172,6 +172,11 @@ void tfy__step_stop_call(Pending *pending)
     if (!pending->in_call) return;
     TfyCall *call = &pending->call;
     tfy__step_left_call(pending);
+    if (pending->waits_room) {
+        tfy__room_leave(pending);
+        if (!call->loop->room_first) call->loop->room_told = false;
+        return;
+    }
     if (pending->fd_wait) {
         tfy__wait_fd_stop(pending);
         return;

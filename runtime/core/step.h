@@ -23,6 +23,11 @@ void tfy__step_denied(Pending *pending); /* … the probe says that it was not d
 void tfy__step_note_outcome(Pending *pending,
                             const char *outcome); /* of a failed attempt, as its record has it; may be NULL */
 
+/* room.c */
+void tfy__room_tell(const Pending *pending, int error); /* steps wait for room; said once */
+void tfy__room_leave(Pending *pending);                 /* it waits for room, and shall not any more */
+void tfy__room_made(Pending *pending); /* its call has ended: what it held may be what others wait for */
+
 /* step_begin.c */
 bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */
 bool tfy__step_is_sleep(const Pending *pending);
@@ -52,7 +57,8 @@ bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const 
 /* step_live.c */
 bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobody outside learns anything */
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
-void tfy__step_go_live(Pending *pending);                          /* STAGE_OUTCOME with nothing recorded */
+void tfy__step_start_work(Pending *pending); /* in_call: its performer begins, perhaps not for the first time */
+void tfy__step_go_live(Pending *pending);    /* STAGE_OUTCOME with nothing recorded */
 /* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what was told then. */
 void tfy__step_ghost_begins(Pending *pending);
 void tfy__step_ghost_ends(const Pending *pending, const char *how);

@@ -21,6 +21,7 @@ static Pending *pending_of(TfyCall *call)
 static void leave_call(Pending *pending)
 {
     tfy__step_left_call(pending);
+    if (pending->waited_room || pending->call.loop->room_first) tfy__room_made(pending);
     tfy__timers_del(&pending->call.loop->timers, pending->timer);
     pending->timer = 0;
 }

@@ -156,26 +156,35 @@ static bool registered(Pending *pending)
     return false;
 }
 
+void tfy__step_start_work(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    const TfyPerformer *performer = loop->performers[call->tool->family];
+    tfy__buffer_reset(&call->extra);
+    call->outcome = TFY_UNKNOWN;
+    call->state = NULL;
+    if (injected(pending) || registered(pending)) return;
+    if (performer) {
+        performer->start(call);
+        return;
+    }
+    call->outcome = TFY_NOT_DONE;
+    tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
+}
+
 static void start_call(Pending *pending)
 {
     TfyCall *call = &pending->call;
     TfyLoop *loop = call->loop;
     pending->stage = STAGE_RUN;
     pending->in_call = true;
-    call->outcome = TFY_UNKNOWN;
     loop->in_flight++;
     pending->begun_ns = loop->now_ns;
     if (!pending->probing) tfy__step_arm(pending);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     if (loop->rehearsal && tfy__rehearse_call(pending)) return;
-    if (injected(pending) || registered(pending)) return;
-    const TfyPerformer *performer = loop->performers[call->tool->family];
-    if (performer) {
-        performer->start(call);
-    } else {
-        call->outcome = TFY_NOT_DONE;
-        tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
-    }
+    tfy__step_start_work(pending);
 }
 
 bool tfy__step_is_synced(const TfyLoop *loop)

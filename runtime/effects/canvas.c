@@ -163,7 +163,9 @@ static void on_git_end(void *arg, const TfyProcessEnd *end)
     job->process = NULL;
     tfy__timer_del(job->call->loop, job->timer);
     job->timer = 0;
-    if (end->error) {
+    if (end->no_room) {
+        tfy__call_no_room(tfy__canvas_leave(job), end->error);
+    } else if (end->error) {
         tfy__canvas_error(job, end->error, "%s%s", end->message, end->error == ENOENT ? "; the canvas needs git" : "");
     } else {
         job->next(job, end);
@@ -194,6 +196,10 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
                            .output_cap = DIFF_CAP};
     job->next = next;
     job->process = tfy__process_start(loop, &spec, on_git_end, job);
+    if (!job->process && tfy__is_no_room(errno)) {
+        tfy__call_no_room(tfy__canvas_leave(job), errno);
+        return;
+    }
     if (!job->process) {
         tfy__canvas_error(job, errno, "cannot start git: %s", strerror(errno));
         return;

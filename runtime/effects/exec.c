@@ -100,7 +100,9 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     if (tfy__secrets_mask(&job->secrets, end->message, strlen(end->message), true, &message))
         snprintf(end->message, sizeof end->message, "%.*s", (int)message.len, message.data ? message.data : "");
     free_job(job);
-    if (end->error) {
+    if (end->no_room) {
+        tfy__call_no_room(call, end->error);
+    } else if (end->error) {
         if (end->error > 0) call->outcome = TFY_NOT_DONE; /* it could not be started */
         tfy__call_tool_error(call, end->error, "%s", end->message);
     } else if (call->result == &tfy_type_exec_result) {
@@ -124,7 +126,7 @@ static const char *text_for(Job *job, const TfyObj *string, const char *what, in
     TfyCall *call = job->call;
     const char *text = tfy__secrets_fill(&job->secrets, call->loop, string, &len);
     if (!text) {
-        tfy__call_tool_error(call, ENOENT, "%s", job->secrets.error);
+        tfy__secrets_fail(call, &job->secrets);
     } else if (memchr(text, 0, len)) {
         tfy__call_tool_error(call, EINVAL, "%s %lld of '%s' has a NUL byte in it", what, (long long)index,
                              call->tool->name);
@@ -214,7 +216,7 @@ static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
 {
     if (!input) return true;
     spec->input = tfy__secrets_fill(&job->secrets, job->call->loop, input, &spec->input_len);
-    if (!spec->input) tfy__call_tool_error(job->call, ENOENT, "%s", job->secrets.error);
+    if (!spec->input) tfy__secrets_fail(job->call, &job->secrets);
     return spec->input;
 }
 
@@ -237,7 +239,9 @@ static bool start_job(Job *job, const TfyValue args[])
         if (job->process) {
             call->state = job;
             call->outcome = TFY_UNKNOWN;
-        } else
+        } else if (tfy__is_no_room(errno))
+            tfy__call_no_room(call, errno);
+        else
             tfy__call_tool_error(call, errno, "cannot start '%s': %s", call->tool->name, strerror(errno));
         close(cwd_fd);
     }

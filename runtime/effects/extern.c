@@ -20,7 +20,7 @@ static bool fill_args(TfyCall *call, TfySecrets *secrets, TfyValue *filled)
         if (bytes)
             tfy__call_panicked(call);
         else
-            tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
+            tfy__secrets_fail(call, secrets);
         return false;
     }
     return true;

@@ -87,7 +87,7 @@ static const char *explain(int error)
     case EISDIR: return "it is a directory";
     case ENOTDIR: return "a part of the path is not a directory";
     case ENOTSUP: return "it is not a regular file";
-    case EFBIG: return "it is larger than 16 MiB";
+    case EFBIG: return "it is larger than 16 MiB, or than this process may write (ulimit -f)";
     default: return strerror(error);
     }
 }
@@ -100,7 +100,9 @@ bool tfy__root_is_gone(TfyLoop *loop)
 
 void tfy__file_error(TfyCall *call, const char *verb, const char *path, int error)
 {
-    if (tfy__root_is_gone(call->loop)) {
+    if (tfy__is_no_room(error)) {
+        tfy__call_no_room(call, error);
+    } else if (tfy__root_is_gone(call->loop)) {
         tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path,
                              tfy__root(call->loop));
     } else {
@@ -181,12 +183,14 @@ static void begin(TfyCall *call, const char *verb, FileJob wanted)
     if (job) job->call = call;
     if (job) job->root_fd = tfy__root_fd(call->loop);
     if (job) job->job.drop = job_drop;
-    if (job && (job->path = tfy__sys_strdup(path)) && tfy__pool_add(call->loop, &job->job) == 0) {
+    const int code = job && (job->path = tfy__sys_strdup(path)) ? tfy__pool_add(call->loop, &job->job) : TFY_E_NOMEM;
+    const int error = code == TFY_E_STATE ? errno : ENOMEM;
+    if (code == 0) {
         call->state = job;
         return;
     }
     if (job) job_drop(&job->job);
-    tfy__file_error(call, verb, shown(call), ENOMEM);
+    tfy__call_no_room(call, error);
 }
 
 static void read_work(TfyJob *job)
@@ -213,7 +217,7 @@ static void read_done(TfyJob *job)
         tfy__call_done(call, tfy_of_obj(text));
     } else {
         tfy_drop(task, tfy_take_error(task));
-        tfy__file_error(call, "read", shown(call), ENOMEM);
+        tfy__call_tool_error(call, ENOMEM, "cannot read '%s': %s", shown(call), strerror(ENOMEM));
     }
     tfy__buffer_free(&content);
     if (heap->temp_count > mark) tfy__cut(heap, mark);

@@ -94,7 +94,7 @@ static bool fail_memory(const Request *request)
 static const char *text_of(Request *request, const TfyObj *string, size_t *len)
 {
     const char *text = tfy__secrets_fill(&request->secrets, request->call->loop, string, len);
-    if (!text) tfy__call_tool_error(request->call, ENOENT, "%s", request->secrets.error);
+    if (!text) tfy__secrets_fail(request->call, &request->secrets);
     return text;
 }
 
@@ -486,6 +486,7 @@ static void on_end(void *arg, CURLcode result)
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
     long status = 0;
+    int no_room;
     bool answered = true;
     curl_easy_getinfo(request->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     call->state = NULL;
@@ -493,6 +494,9 @@ static void on_end(void *arg, CURLcode result)
         fail_memory(request);
     else if (result == CURLE_OK || request->cut)
         answered = give_answer(call, request, status);
+    else if ((no_room = tfy__http_no_room(&request->transfer)) ||
+             (is_pure(call) && (no_room = request->transfer.no_room))) /* … where a redirect led */
+        tfy__call_no_room(call, no_room);
     else
         answered = fail_transfer(call, request, result, status);
     if (!answered) tfy__output_panicked(call);

@@ -6,9 +6,11 @@
  * - Ends are handed on outside curl's callbacks only, because whoever gets one may start or stop a transfer at once. */
 #include "effects/http_client.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/world.h"
 
@@ -187,9 +189,29 @@ static int set_timer(CURLM *multi, long timeout_ms, void *arg)
 
 /* ---- the public verbs ---- */
 
+/* A socket for curl, which would not say why there is none. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    TfyTransfer *transfer = arg;
+    (void)purpose;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd < 0 && tfy__is_no_room(errno)) transfer->no_room = errno;
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+int tfy__http_no_room(const TfyTransfer *transfer)
+{
+    curl_off_t ready_us = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+    return ready_us > 0 ? 0 : transfer->no_room ? transfer->no_room : tfy__room_for_descriptor();
+}
+
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer)
 {
+    transfer->no_room = 0;
     curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+    curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
     transfer->active = curl_multi_add_handle(http->multi, transfer->easy) == CURLM_OK;
     return transfer->active;
 }

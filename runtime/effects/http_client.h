@@ -15,6 +15,7 @@ typedef struct TfyHttp TfyHttp; /* one per performer and loop */
 typedef struct TfyTransfer {
     CURL *easy;  /* CURLOPT_PRIVATE is the client's */
     bool active; /* curl works on it */
+    int no_room; /* the error with which a socket was refused for want of room; 0: none was */
     void (*ended)(void *arg,
                   CURLcode result); /* on the loop's thread, never inside tfy__http_start; may start it again */
     void *arg;
@@ -24,6 +25,8 @@ TfyHttp *tfy__http_new(TfyLoop *loop); /* NULL: no memory */
 void tfy__http_free(TfyHttp *http);    /* no transfer is active; NULL is fine */
 
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer); /* false: no memory */
+/* In `ended`, after a failure: 0, or the error for which there was no room while nothing had been sent yet. */
+int tfy__http_no_room(const TfyTransfer *transfer);
 void tfy__http_stop(TfyHttp *http,
                     TfyTransfer *transfer); /* `ended` is not called any more; one that is not active is fine */
 

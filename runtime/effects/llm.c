@@ -308,6 +308,16 @@ static void take_reply(Asking *asking, const TfyLlmReply *reply)
                              strerror(why));
 }
 
+/* What could not be opened or sent for want of room is no answer. */
+static void fail(TfyCall *call, int64_t code, const char *error)
+{
+    const int no_room = code == ENOMEM || code == EMFILE || code == ENFILE ? (int)code : tfy__room_for_descriptor();
+    if (no_room)
+        tfy__call_no_room(call, no_room);
+    else
+        tfy__call_tool_error(call, code, "%s", error);
+}
+
 static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
 {
     Asking *asking = arg;
@@ -318,7 +328,7 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
         return;
     }
     free_asking(asking);
-    tfy__call_tool_error(call, code, "%s", error);
+    fail(call, code, error);
 }
 
 /* ---- the sources ---- */
@@ -344,7 +354,7 @@ static void ask_endpoint(Asking *asking)
     }
     if (asking->ask) return;
     free_asking(asking);
-    tfy__call_tool_error(call, code, "%s", error);
+    fail(call, code, error);
 }
 
 /* The beginning of what the program asked, on one line. */
@@ -413,7 +423,7 @@ static void start(TfyCall *call)
     call->outcome =
         TFY_NOT_DONE; /* and stays so: a question, however it ends, leaves nothing behind that could be undone */
     if (status != TFY_OK) {
-        tfy__call_tool_error(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, "%s", error);
+        fail(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, error);
         return;
     }
     Llm *llm = find_llm(call->loop);

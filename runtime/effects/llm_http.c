@@ -257,8 +257,11 @@ static void fail_status(TfyLlmAsk *ask, long status)
 static void fail_transport(TfyLlmAsk *ask, CURLcode result)
 {
     long os_error = 0;
+    const int no_room = tfy__http_no_room(&ask->transfer);
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_OS_ERRNO, &os_error);
-    if (ask->too_big)
+    if (no_room)
+        fail(ask, no_room, "there is no room to ask the model's endpoint %s: %s", ask->url, strerror(no_room));
+    else if (ask->too_big)
         fail(ask, EFBIG, "the answer of the model's endpoint %s is longer than %zu bytes", ask->url,
              ask->http->limits->body_max);
     else if (ask->answer.failed)

@@ -51,6 +51,10 @@ static const char *kind_word(const TfyDescriptor *d)
 
 static void fail(TfyCall *call, int error)
 {
+    if (tfy__is_no_room(error) && call->outcome == TFY_NOT_DONE) { /* nothing has left or come yet */
+        tfy__call_no_room(call, error);
+        return;
+    }
     tfy__call_tool_error(call, error, "cannot %s: %s", call->tool->name, tfy__net_explain(error));
 }
 

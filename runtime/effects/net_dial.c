@@ -57,6 +57,10 @@ static void dial_fail(Dial *dial, int64_t code, const char *why)
 {
     TfyCall *call = dial->call;
     dial_free(dial);
+    if (tfy__is_no_room((int)code)) {
+        tfy__call_no_room(call, (int)code);
+        return;
+    }
     tfy__call_tool_error(call, code, "cannot %s %s: %s",
                          call->tool->family == TFY_F_LISTEN ? "listen at" : "connect to",
                          ((const TfyString *)call->args[0].o)->bytes, why);
@@ -206,10 +210,11 @@ static int listen_local(int fd, const struct sockaddr_un *address)
     const struct sockaddr *at = (const struct sockaddr *)address;
     int failed = bind(fd, at, sizeof *address);
     if (failed && errno == EADDRINUSE) {
-        if (is_left_over(address) && unlink(address->sun_path) == 0)
+        const int no_room = tfy__room_for_descriptor(); /* is_left_over needs one */
+        if (!no_room && is_left_over(address) && unlink(address->sun_path) == 0)
             failed = bind(fd, at, sizeof *address);
         else
-            errno = EADDRINUSE;
+            errno = no_room ? no_room : EADDRINUSE;
     }
     return failed || listen(fd, BACKLOG) < 0 ? -errno : 0;
 }
@@ -270,6 +275,12 @@ static const char *explain_lookup(int code, int error)
 /* The addresses are there, or it is known that there are none. */
 static void looked_up(Dial *dial, int code, int error, struct addrinfo *list)
 {
+    const int no_room =
+        code ? tfy__room_for_descriptor() : 0; /* a lookup that finds none may say that there is no such name */
+    if (no_room) {
+        dial_fail(dial, no_room, strerror(no_room));
+        return;
+    }
     if (code) {
         dial_fail(dial, code == EAI_SYSTEM ? error : ENOENT, explain_lookup(code, error));
         return;
@@ -298,12 +309,16 @@ static void look_up_elsewhere(Dial *dial)
         memcpy(lookup->host, dial->address.host, sizeof lookup->host);
         memcpy(lookup->port, dial->address.port, sizeof lookup->port);
     }
-    if (lookup && tfy__pool_add(dial->net->loop, &lookup->job) == 0) {
+    const int code = lookup ? tfy__pool_add(dial->net->loop, &lookup->job) : TFY_E_NOMEM;
+    const int error = code == TFY_E_STATE ? errno : ENOMEM;
+    if (code == 0) {
         dial->lookup = lookup;
         return;
     }
+    TfyCall *call = dial->call;
     free(lookup);
-    dial_fail(dial, ENOMEM, strerror(ENOMEM));
+    dial_free(dial);
+    tfy__call_no_room(call, error);
 }
 
 /* IPv6 first where all addresses are meant: such a socket serves both. */

@@ -137,6 +137,7 @@ static Pool *pool_of(TfyLoop *loop)
     Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL);
     if (*place) return *place;
     Pool *pool = tfy__sys_calloc(1, sizeof *pool);
+    errno = 0; /* of our own memory the loop hears otherwise */
     if (!pool) return NULL;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
@@ -144,20 +145,20 @@ static Pool *pool_of(TfyLoop *loop)
     pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pool->watch = pool->event_fd < 0 ? -1 : tfy__watch_add(loop, pool->event_fd, TFY_FD_READ, on_finished, pool);
     if (pool->watch >= 0) return *place = pool;
+    const int error = pool->event_fd < 0 ? errno : ENOMEM;
     pool_free(pool);
+    errno = error;
     return NULL;
 }
 
 int tfy__pool_add(TfyLoop *loop, TfyJob *job)
 {
     Pool *pool = pool_of(loop);
-    if (!pool) return TFY_E_NOMEM;
-    int code = 0;
+    if (!pool) return errno ? TFY_E_STATE : TFY_E_NOMEM;
+    int code = 0, error = 0;
     pthread_mutex_lock(&pool->mutex);
-    if (pool->backlog >= pool->idle && pool->threads < TFY_POOL_THREADS && start_thread(pool) != 0 && !pool->threads) {
-        tfy__sys_refused(); /* pthread_create says EAGAIN for want of memory too */
-        code = TFY_E_NOMEM;
-    }
+    if (pool->backlog >= pool->idle && pool->threads < TFY_POOL_THREADS) error = start_thread(pool);
+    if (error && !pool->threads) code = TFY_E_STATE;
     if (!code) {
         job->state = TFY_JOB_QUEUED;
         job->dropped = false;
@@ -166,6 +167,7 @@ int tfy__pool_add(TfyLoop *loop, TfyJob *job)
         pthread_cond_signal(&pool->wake);
     }
     pthread_mutex_unlock(&pool->mutex);
+    errno = error;
     return code;
 }
 

@@ -27,7 +27,7 @@ struct TfyJob {
     TfyJob *next;
 };
 
-/* 0, or a negative code: then the job is still the caller's. */
+/* 0, or a negative code, and then the job is still the caller's: TFY_E_NOMEM, or TFY_E_STATE: there is no room for a thread, errno says why. */
 int tfy__pool_add(TfyLoop *loop, TfyJob *job);
 void tfy__pool_let_go(TfyLoop *loop, TfyJob *job); /* its done() has not been called */
 void tfy__pool_settle(

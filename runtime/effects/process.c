@@ -188,6 +188,7 @@ static void fail(TfyProcess *process, int error)
     const char *name = process->name;
     bool is_path = strchr(name, '/');
     end->error = error;
+    end->no_room = tfy__is_no_room(error) || error == EAGAIN;
     if (error == ENOENT && !is_path) {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': not found in PATH", name);
     } else if (error == ENOENT) {

@@ -34,6 +34,7 @@ typedef struct TfyProcessSpec {
 /* How it ended; borrowed for the call of the handler. */
 typedef struct TfyProcessEnd {
     int error;             /* 0: it ran; an errno value: it could not be started; -1: the watcher was killed */
+    bool no_room;          /* … for want of descriptors, processes or memory: it can be tried again later */
     char message[256];     /* when error is not 0: one sentence */
     int code;              /* exit code, or 128 + signal */
     int signal;            /* 0, or the signal that ended it */

@@ -14,14 +14,16 @@
 
 /* ---- finding ---- */
 
-/* The value behind NAME= in the file, malloc'ed; NULL: not there, or *problem says why nobody can tell. */
-static char *find_in_file(const char *path, const char *name, char *problem)
+/* The value behind NAME= in the file, malloc'ed; NULL: not there, or *problem says why nobody can tell; *no_room: an error that
+ * says nothing about the file. */
+static char *find_in_file(const char *path, const char *name, char *problem, int *no_room)
 {
     char *line = NULL, *value = NULL;
     size_t cap = 0, name_len = strlen(name);
     struct stat st;
     FILE *file = fopen(path, "re");
     if (!file || fstat(fileno(file), &st) != 0) {
+        *no_room = !file && tfy__is_no_room(errno) ? errno : 0;
         snprintf(problem, TFY_ERROR_TEXT, "cannot read the file of secrets %s: %s", path, strerror(errno));
     } else if (st.st_mode & 077 && S_ISREG(st.st_mode)) {
         snprintf(problem, TFY_ERROR_TEXT, "the file of secrets %s can be read by others; chmod 600 it", path);
@@ -45,7 +47,8 @@ static char *find_value(TfySecrets *secrets, const char *name)
     char variable[96];
     const char *path = tfy__secrets_option(secrets->loop);
     secrets->error[0] = '\0';
-    char *value = path ? find_in_file(path, name, secrets->error) : NULL;
+    secrets->no_room = 0;
+    char *value = path ? find_in_file(path, name, secrets->error, &secrets->no_room) : NULL;
     if (value || secrets->error[0]) return value;
     snprintf(variable, sizeof variable, "TFY_SECRET_%s", name);
     const char *plain = getenv(variable);
@@ -118,6 +121,7 @@ const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *
     if (!text->secrets) return text->bytes;
     secrets->loop = loop;
     secrets->error[0] = '\0';
+    secrets->no_room = 0;
     char *made = make_text(secrets, text, len);
     if (made && keep_text(secrets, made, *len)) return made;
     if (!secrets->error[0]) snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");

@@ -10,6 +10,8 @@
 #ifndef EFFECTS_SECRET_H
 #define EFFECTS_SECRET_H
 
+#include <errno.h>
+
 #include "core/effect.h"
 
 #define TFY_SECRETS_MAX 16 /* different ones in one call */
@@ -35,12 +37,22 @@ typedef struct TfySecrets {
     int count;
     TfySecretText *texts; /* filled ones */
     int text_count, text_cap;
-    char error[TFY_ERROR_TEXT]; /* why the last fill failed */
+    char error[TFY_ERROR_TEXT]; /* why the last fill failed … */
+    int no_room;                /* … and 0, or the error for which its file could not be opened now */
 } TfySecrets;
 
 /* The text with its secrets put in: the string's own bytes when it has none, else the set's. *len gets the bytes; NUL-terminated.
  * NULL: secrets->error says which secret is missing. */
 const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *string, size_t *len);
+
+/* Fails the call for which a fill has failed; where there was no room for the file, the call waits. */
+static inline void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets)
+{
+    if (secrets->no_room)
+        tfy__call_no_room(call, secrets->no_room);
+    else
+        tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
+}
 
 /* A copy of the text in which every value is replaced by "[secret:NAME]"; cut: the text was cut off, so a value's beginning at its end goes
  * too. False: nothing was found, out is empty. */

@@ -155,6 +155,7 @@ struct TfyStore {
     void *fault_state;
     char error[300];    /* what went wrong last, for messages */
     char notice[300];   /* what people should know although nothing went wrong yet; whoever tells them empties it */
+    bool limited;       /* TFY_STORE_FULL: it is this process whose files may not grow, not the disk that is full */
     uint32_t wal_limit; /* pages that the -wal file may have; beyond, begin answers TFY_STORE_HELD */
 };
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "schema.h"
 
@@ -63,6 +65,22 @@ static SqliteStore *inside(TfyStore *store)
     return (SqliteStore *)store;
 }
 
+static bool is_as_large(const char *name, rlim_t limit)
+{
+    struct stat info;
+    return name && stat(name, &info) == 0 && (rlim_t)info.st_size >= limit;
+}
+
+/* The database or its -wal file is as large as a file of this process may be (RLIMIT_FSIZE; SIGXFSZ is ignored). SQLite takes nothing but ENOSPC for a full
+ * disk and does not keep errno; but it writes as much as fits. */
+static bool is_at_limit(sqlite3 *db)
+{
+    struct rlimit size;
+    const char *name = sqlite3_db_filename(db, "main");
+    if (!name || getrlimit(RLIMIT_FSIZE, &size) < 0 || size.rlim_cur == RLIM_INFINITY) return false;
+    return is_as_large(name, size.rlim_cur) || is_as_large(sqlite3_filename_wal(name), size.rlim_cur);
+}
+
 /* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure
  * of the disk. */
 int tfy__sqlite_answer(SqliteStore *store, int code)
@@ -75,7 +93,8 @@ int tfy__sqlite_answer(SqliteStore *store, int code)
                  (long long)tfy__page_vfs_damaged(store->db));
         return TFY_E_DATA;
     }
-    /* The -shm file could not grow: nothing of the transaction was written, so it is a lack of room like any other. */
+    store->base.limited = extended == SQLITE_IOERR_WRITE && is_at_limit(store->db);
+    if (store->base.limited) return TFY_STORE_FULL;
     if ((code & 255) == SQLITE_FULL || extended == SQLITE_IOERR_SHMSIZE) return TFY_STORE_FULL;
     switch (code & 255) {
     case SQLITE_NOMEM: return TFY_E_NOMEM;

@@ -106,6 +106,14 @@ static void recycle(TfyLog *log, TfyBatch *first)
     }
 }
 
+static const char *why_paused(const TfyStore *store, int code)
+{
+    if (code == TFY_STORE_HELD) return store->error;
+    return store->limited ? "the log may not grow (RLIMIT_FSIZE): runs pause, and go on when a prlimit --fsize on this "
+                            "process lets it"
+                          : "the disk is full: runs pause, and go on when there is room";
+}
+
 /* What a commit of these batches came to. mutex is held. */
 static void settle(TfyLog *log, TfyBatches *batches, int code)
 {
@@ -113,9 +121,7 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
     if (paused) {
         put_back(log, batches);
         log->full_ms = now_ms(log);
-        if (!was_paused)
-            give_notice(log, code == TFY_STORE_HELD ? log->store->error
-                                                    : "the disk is full: runs pause, and go on when there is room");
+        if (!was_paused) give_notice(log, why_paused(log->store, code));
         atomic_store(&log->full, true);
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");

@@ -19,14 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { KINDS = 5 };
-static const char *const names[KINDS] = {"malloc", "write", "pwrite", "sync", "open"};
-enum { MALLOC, WRITE, PWRITE, SYNC, OPEN };
+enum { KINDS = 6 };
+static const char *const names[KINDS] = {"malloc", "write", "pwrite", "sync", "open", "files"};
+enum { MALLOC, WRITE, PWRITE, SYNC, OPEN, FILES }; /* FILES: there is no descriptor for what is opened or made */
 
 static atomic_long calls[KINDS];
 static int wanted = -1; /* a kind; -1: none */
@@ -188,7 +191,7 @@ int fdatasync(int fd)
 static int open_with(int dir, const char *path, int flags, va_list args)
 {
     const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
-    return fails(OPEN, EIO) ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
+    return fails(OPEN, EIO) || fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
 }
 
 #define OPENS(dir_)                                                                                                    \
@@ -216,4 +219,34 @@ int openat(int dir, const char *path, int flags, ...)
 int openat64(int dir, const char *path, int flags, ...)
 {
     OPENS(dir);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_pipe2, ends, flags);
+}
+
+int memfd_create(const char *name, unsigned flags)
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_memfd_create, name, flags);
+}
+
+int eventfd(unsigned count, int flags)
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_eventfd2, count, flags);
+}
+
+int socketpair(int domain, int type, int protocol, int ends[2])
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_socketpair, domain, type, protocol, ends);
+}
+
+int socket(int domain, int type, int protocol)
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
+{
+    return fails(FILES, EMFILE) ? -1 : (int)syscall(SYS_accept4, fd, address, len, flags);
 }

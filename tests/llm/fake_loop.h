@@ -193,6 +193,11 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     va_end(args);
 }
 
+void tfy__call_no_room(TfyCall *call, int error)
+{
+    tfy__call_tool_error(call, error, "no room");
+}
+
 void tfy__call_panicked(TfyCall *call)
 {
     FakeCall *fake = fake_of(call->task);

@@ -203,6 +203,11 @@ void tfy__call_starved(TfyCall *call)
     tfy__call_tool_error(call, ENOMEM, "memory ran out");
 }
 
+void tfy__call_no_room(TfyCall *call, int error)
+{
+    tfy__call_tool_error(call, error, "no room");
+}
+
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
 {
     Job *job = (Job *)call;
