@@ -32,6 +32,8 @@ enum {
     /* tasks are left, and nothing can ever move one of them: exit status 75 */
     TFY_E_DEADLOCK = -9,
     TFY_E_FULL = -10, /* a limit of TfyOptions is reached */
+    /* the process that watches over tools was killed, which is as if this one had been: exit status 70 */
+    TFY_E_LOST = -11,
 };
 
 /* ---- types ---- */

@@ -341,6 +341,7 @@ static int report_stop(Session *session, int code, const char *run)
     switch (code) {
     case TFY_E_STATE: return report_interrupted(session, run);
     case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; go on with: %s resume %s", why, session->command, run);
+    case TFY_E_LOST: return tfy__fail(EXIT_BUG, "%s; go on with: %s resume %s", why, session->command, run);
     case TFY_E_DEADLOCK: return report_deadlock(session, run);
     default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
     }

@@ -1094,7 +1094,6 @@ bool tfy__loop_starved(TfyLoop *loop);
 
 /* The code of a call that failed. For want of memory nobody may have written a sentence: then this does. */
 int tfy__explained(int code, char *error_text);
-void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__loop_fail_log(TfyLoop *loop,
                         int code); /* the log took no record: its own sentence, with how far it is safe */
 void tfy__loop_clock(TfyLoop *loop);

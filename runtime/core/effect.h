@@ -87,6 +87,10 @@ void tfy__call_no_room(TfyCall *call, int error);
 
 /* ---- services of the loop for performers ---- */
 
+/* The loop cannot go on: it stops with this turn, and tfy_run and its like answer the code. After TFY_E_LOST and TFY_E_NOMEM nothing of this
+ * turn is recorded, as if the process had been killed. The first call counts. */
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative code. */
 typedef void (*TfyFdHandler)(void *arg, uint32_t events);
 /* With TFY_FD_ONCE among the events (world.h), what was reported is not reported again before tfy__watch_arm asks for it; ask when a call

@@ -31,8 +31,10 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
     va_end(args);
-    /* Who stops for want of memory may stop between two records that belong together: none of this turn is written, as after a kill. */
-    if (code == TFY_E_NOMEM && loop->log) tfy__log_give_up(loop->log, "memory ran out");
+    /* A stop for want of memory may come between two records that belong together: none of this turn is written, as after a kill. Nor is
+     * anything that a timer or a task made of a step whose tool nobody watches any more. */
+    if ((code == TFY_E_NOMEM || code == TFY_E_LOST) && loop->log)
+        tfy__log_give_up(loop->log, code == TFY_E_NOMEM ? "memory ran out" : loop->failure_text);
 }
 
 void tfy__loop_fail_log(TfyLoop *loop, int code)

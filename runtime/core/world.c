@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "effect.h"
-#include "effects/watcher.h"
+#include "effects/former.h"
 
 static int64_t clock_ns(clockid_t id)
 {
@@ -54,7 +54,7 @@ const TfyWorld tfy__world_real = {
     .wall_late_ms = real_wall_late,
     .random = real_random,
     .poller = &tfy__poller_epoll,
-    .await_former = tfy__watcher_wait_old,
+    .await_former = tfy__former_end,
 #ifdef TFY_POISON
     .folds = true,
 #endif

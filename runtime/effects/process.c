@@ -2,16 +2,18 @@
  *
  * Life of a process:
  *
- *   waiting ──SPAWN──▶ asked ──STARTED──▶ running ──EXITED, outputs at their end or LINGER over──▶ handler, FORGET
- *      ▲                 └──────abort──────┴──▶ dying ──GONE──▶ freed
- *      └ too many at once, the socket is full, or an aborted process of the same key still dies
+ *   waiting ──SPAWN──▶ asked ──STARTED──▶ running ──EXITED, outputs at their end or LINGER over──▶ handler ──failed──▶ left ──GONE──▶ freed
+ *      ▲                 └──────abort──────┴──▶ dying ──GONE──▶ freed                                                   │
+ *      │                                          ▲───────────────────── the next process of the same key ──────────────┘
+ *      └ too many at once, the socket is full, or a process of the same key still dies
  *
- * A watcher that was killed ends everything asked, running or dying; those that wait get a new one. */
+ * A watcher that died takes the process with it: nobody knows any more what became of the tools under way, so nothing is said about them. */
 #include "effects/process.h"
 #include "base/list.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +21,12 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/world.h"
+#include "effects/former.h"
 #include "effects/watcher.h"
 #include "base/utf8.h"
 
@@ -31,10 +35,17 @@
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define NS_PER_MS      INT64_C(1000000)
 #define SOCKET_NS      (2 * NS_PER_MS) /* pause while the socket to the watcher is full */
+#define LEAVE_MS       10000           /* how long a dead watcher's tools are waited for */
 
 extern char **environ;
 
-typedef enum State { WAITING, ASKED, RUNNING, DYING } State;
+typedef enum State {
+    WAITING,
+    ASKED,
+    RUNNING,
+    LEFT, /* it has failed, its handler was called, and something that it started may still live */
+    DYING,
+} State;
 
 typedef struct Pool Pool;
 
@@ -55,9 +66,8 @@ struct TfyProcess {
     void *arg;
     State state;
     uint32_t id; /* the watcher's name for it */
-    pid_t pid;   /* 0 until it started */
     bool exited;
-    bool lost;       /* its watcher was killed */
+    bool gone;       /* and so has everything it started */
     uint64_t linger; /* timer: end of the wait for outputs that stay open; 0: none */
     size_t output_cap;
     char *name; /* argv[0], for messages */
@@ -73,19 +83,29 @@ struct TfyProcess {
 
 struct Pool {
     TfyLoop *loop;
-    int socket;    /* to the watcher; -1: there is none */
+    int socket;    /* to the watcher and its stubs; -1: there is none */
     int64_t watch; /* of the socket */
     pid_t watcher;
-    uint64_t nonce; /* with the id: a mark no other process of the machine has */
+    int end; /* a descriptor of the watcher's process: readable when that has died */
+    int64_t end_watch;
+    bool lost;     /* the watcher has died, and the loop stops */
+    uint64_t mark; /* what tools are marked with: no others of this machine have it (former.h) */
     uint32_t last_id;
     uint32_t at_once; /* processes asked or running */
     uint32_t waiting; /* processes not asked for yet */
     TfyProcess *first, *last;
     uint64_t begin;     /* timer: look after requests and processes that wait; 0: none */
-    TfyBuffer requests; /* KILL and FORGET messages that did not fit into the socket yet */
+    TfyBuffer requests; /* KILL messages that did not fit into the socket yet */
 };
 
 /* ---- the pool ---- */
+
+static bool draw_mark(uint64_t *mark)
+{
+    if (getrandom(mark, sizeof *mark, 0) != sizeof *mark) return false;
+    *mark |= 1; /* 0 is not a mark */
+    return true;
+}
 
 static Pool *pool_of(TfyLoop *loop)
 {
@@ -94,8 +114,9 @@ static Pool *pool_of(TfyLoop *loop)
     *place = tfy__sys_calloc(1, sizeof **place);
     if (!*place) return NULL;
     **place = (Pool){.loop = loop, .socket = -1};
-    if (getrandom(&(*place)->nonce, sizeof(*place)->nonce, GRND_NONBLOCK) < 0) (*place)->nonce = (uint64_t)getpid();
-    return *place;
+    if (draw_mark(&(*place)->mark)) return *place;
+    free(*place);
+    return *place = NULL;
 }
 
 static void link_process(Pool *pool, TfyProcess *process)
@@ -137,25 +158,38 @@ static void drop_start(TfyProcess *process)
     process->cwd_fd = -1;
 }
 
-/* Lets go of everything but the struct itself, and takes it off the list. */
-static void release_process(TfyProcess *process)
+/* Lets go of everything but the struct itself and what the handler gets. */
+static void quiet_process(TfyProcess *process)
 {
     if (process->state == ASKED || process->state == RUNNING) process->pool->at_once--;
     if (process->state == WAITING) process->pool->waiting--;
     close_stream(&process->streams[0]);
     close_stream(&process->streams[1]);
     if (process->linger) tfy__timer_del(process->pool->loop, process->linger);
+    process->linger = 0;
     drop_start(process);
-    unlink_process(process);
+}
+
+static void free_outputs(TfyProcess *process)
+{
+    tfy__buffer_free(&process->end.out);
+    tfy__buffer_free(&process->end.err);
 }
 
 static void free_process(TfyProcess *process)
 {
-    tfy__buffer_free(&process->end.out);
-    tfy__buffer_free(&process->end.err);
+    free_outputs(process);
     free(process->name);
     free(process->key);
     free(process);
+}
+
+/* Takes it off the list and frees it. */
+static void remove_process(TfyProcess *process)
+{
+    quiet_process(process);
+    unlink_process(process);
+    free_process(process);
 }
 
 static void on_begin(void *arg);
@@ -172,13 +206,20 @@ static void begin_soon(Pool *pool)
     tend_in(pool, 0);
 }
 
-/* The one way a process that was not aborted ends. It has left the pool before the handler runs. */
+/* The one way a process that was not aborted ends. What a tool leaves running lives on, but not beside another attempt of a step that failed:
+ * so it is remembered. */
 static void finish(TfyProcess *process)
 {
     Pool *pool = process->pool;
-    release_process(process);
+    const bool left = process->exited && process->end.code && !process->gone;
+    quiet_process(process);
+    process->state = LEFT; /* the handler may start the next process of this key */
+    if (!left) unlink_process(process);
     process->handler(process->arg, &process->end);
-    free_process(process);
+    if (left)
+        free_outputs(process);
+    else
+        free_process(process);
     begin_soon(pool);
 }
 
@@ -238,12 +279,6 @@ static bool outputs_ended(const TfyProcess *process)
     return process->streams[0].fd < 0 && process->streams[1].fd < 0;
 }
 
-static void complete(TfyProcess *process)
-{
-    request(process, TFY_W_FORGET);
-    finish(process);
-}
-
 static void keep_output(Stream *stream, const char *bytes, size_t len)
 {
     size_t room = stream->process->output_cap - stream->kept->len;
@@ -279,7 +314,7 @@ static void read_some(Stream *stream)
 {
     TfyProcess *process = stream->process;
     if (stream->fd >= 0) read_stream(stream);
-    if (process->exited && outputs_ended(process)) complete(process);
+    if (process->exited && outputs_ended(process)) finish(process);
 }
 
 static void read_again(void *arg)
@@ -303,7 +338,7 @@ static void on_linger(void *arg)
         if (process->streams[i].fd >= 0) read_stream(&process->streams[i]);
         close_stream(&process->streams[i]);
     }
-    complete(process);
+    finish(process);
 }
 
 /* ---- reports of the watcher ---- */
@@ -318,7 +353,7 @@ static void note_end(TfyProcess *process, int status)
         if (process->streams[i].fd >= 0) read_stream(&process->streams[i]);
     }
     if (outputs_ended(process)) {
-        complete(process);
+        finish(process);
         return;
     }
     process->linger = tfy__timer_add(loop, tfy__now_ns(loop) + TFY_PROCESS_LINGER_MS * NS_PER_MS, on_linger, process);
@@ -328,60 +363,44 @@ static void on_report(Pool *pool, const TfyWatcherReport *report)
 {
     TfyProcess *process = find_process(pool, report->id);
     if (!process) return;
-    if (process->state == DYING) {
-        if (report->kind == TFY_W_STARTED) process->pid = report->pid;
-        if (report->kind != TFY_W_GONE) return;
-        release_process(process);
-        free_process(process);
+    if (report->kind == TFY_W_GONE && process->state != RUNNING) {
+        remove_process(process);
         begin_soon(pool);
+    } else if (report->kind == TFY_W_GONE) {
+        process->gone = true;
+    } else if (process->state == DYING) {
+        return;
     } else if (report->kind == TFY_W_STARTED && report->value) {
         fail(process, report->value);
     } else if (report->kind == TFY_W_STARTED) {
         process->state = RUNNING;
-        process->pid = report->pid;
     } else if (report->kind == TFY_W_EXITED) {
         note_end(process, report->value);
     }
 }
 
-/* ---- the watcher's own end ---- */
+/* ---- the watcher ---- */
 
-static void close_watcher(Pool *pool, bool kill_it)
+static void stop_watching(Pool *pool)
 {
+    if (pool->lost) return;
     tfy__watch_del(pool->loop, pool->watch);
-    close(pool->socket); /* a living watcher now ends everything, then itself */
-    pool->socket = -1;
-    tfy__buffer_reset(&pool->requests);
-    if (kill_it) kill(pool->watcher, SIGKILL);
-    while (waitpid(pool->watcher, NULL, 0) < 0 && errno == EINTR) {}
+    tfy__watch_del(pool->loop, pool->end_watch);
 }
 
-static TfyProcess *first_lost(Pool *pool)
-{
-    TfyProcess *process = pool->first;
-    while (process && !process->lost) process = process->next;
-    return process;
-}
-
-/* Its children died with it; what those had started gets its end here. */
+/* The stubs see it too, and end their tools; nothing of what they still say counts. */
 static void on_watcher_death(Pool *pool)
 {
-    close_watcher(pool, true);
-    for (TfyProcess *process = pool->first; process; process = process->next) {
-        if (process->pid) kill(-process->pid, SIGKILL);
-        process->lost = process->state != WAITING;
-    }
-    for (TfyProcess *process; (process = first_lost(pool));) {
-        process->end.error = -1;
-        snprintf(process->end.message, sizeof process->end.message, "the process watcher was killed");
-        if (process->handler) {
-            finish(process);
-        } else {
-            release_process(process);
-            free_process(process);
-        }
-    }
-    begin_soon(pool);
+    stop_watching(pool);
+    pool->lost = true;
+    tfy__loop_fail(pool->loop, TFY_E_LOST, "the process that watches over the tools (pid %ld) was killed",
+                   (long)pool->watcher);
+}
+
+static void on_end(void *arg, uint32_t events)
+{
+    (void)events;
+    on_watcher_death(arg);
 }
 
 static void on_socket(void *arg, uint32_t events)
@@ -389,33 +408,67 @@ static void on_socket(void *arg, uint32_t events)
     Pool *pool = arg;
     TfyWatcherReport report;
     ssize_t len;
-    while (pool->socket >= 0 && (len = recv(pool->socket, &report, sizeof report, 0)) != -1) {
-        if (len == 0) {
-            on_watcher_death(pool);
-            return;
-        }
-        on_report(pool, &report);
-    }
-    if (pool->socket >= 0 && errno != EAGAIN && errno != EINTR) {
+    (void)events;
+    while ((len = recv(pool->socket, &report, sizeof report, 0)) > 0) on_report(pool, &report);
+    if (len == 0 || (errno != EAGAIN && errno != EINTR))
         on_watcher_death(pool);
-        return;
-    }
-    begin_soon(pool);
+    else
+        begin_soon(pool);
+}
+
+/* Answers 0 or an errno value. */
+static int watch_watcher(Pool *pool)
+{
+    pool->end = (int)syscall(SYS_pidfd_open, pool->watcher, 0);
+    if (pool->end < 0) return errno;
+    pool->watch = tfy__watch_add(pool->loop, pool->socket, TFY_FD_READ, on_socket, pool);
+    if (pool->watch < 0) return ENOMEM;
+    pool->end_watch = tfy__watch_add(pool->loop, pool->end, TFY_FD_READ, on_end, pool);
+    if (pool->end_watch >= 0) return 0;
+    tfy__watch_del(pool->loop, pool->watch);
+    return ENOMEM;
+}
+
+/* A living watcher ends everything, then itself, when the socket closes. One that a tool has stopped must go on first. */
+static void await_watcher(Pool *pool)
+{
+    kill(pool->watcher, SIGCONT);
+    while (waitpid(pool->watcher, NULL, 0) < 0 && errno == EINTR) {}
 }
 
 /* 0 or an errno value. */
 static int open_watcher(Pool *pool)
 {
     if (pool->socket >= 0) return 0;
-    int socket = tfy__watcher_start(tfy__lock_path(pool->loop), &pool->watcher);
+    const int socket = tfy__watcher_start(tfy__lock_path(pool->loop), pool->mark, &pool->watcher);
     if (socket < 0) return -socket;
     pool->socket = socket;
-    pool->watch = tfy__watch_add(pool->loop, socket, TFY_FD_READ, on_socket, pool);
-    if (pool->watch >= 0) return 0;
+    const int error = watch_watcher(pool);
+    if (!error) return 0;
+    if (pool->end >= 0) close(pool->end);
     close(socket);
     pool->socket = -1;
-    waitpid(pool->watcher, NULL, 0);
-    return ENOMEM;
+    await_watcher(pool);
+    return error;
+}
+
+/* Nobody is left when the last end of the socket is closed, but what was started by a stub that was killed, too. */
+static void await_lost_tools(Pool *pool)
+{
+    TfyWatcherReport report;
+    struct pollfd end = {.fd = pool->socket, .events = POLLIN};
+    const char *lock_path = tfy__lock_path(pool->loop);
+    while (poll(&end, 1, LEAVE_MS) > 0 && recv(pool->socket, &report, sizeof report, 0) > 0) continue;
+    if (lock_path) tfy__former_end(lock_path, LEAVE_MS);
+}
+
+static void close_watcher(Pool *pool)
+{
+    stop_watching(pool);
+    if (pool->lost) await_lost_tools(pool);
+    close(pool->end);
+    close(pool->socket);
+    await_watcher(pool);
 }
 
 /* ---- starting ---- */
@@ -472,31 +525,13 @@ static int open_fds(TfyProcess *process, int *fds)
     return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
 }
 
-static int send_spawn(TfyProcess *process, const int *fds)
-{
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(TFY_W_FD_COUNT * sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {.iov_base = &process->request, .iov_len = sizeof process->request};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(TFY_W_FD_COUNT * sizeof(int));
-    memcpy(CMSG_DATA(head), fds, TFY_W_FD_COUNT * sizeof(int));
-    return sendmsg(process->pool->socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
-}
-
 /* Asks the watcher for it. 0, EAGAIN when the socket is full (nothing has changed), or the errno value of what went wrong. */
 static int launch(TfyProcess *process)
 {
     int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
     if (!error) error = open_fds(process, fds);
-    if (!error) error = send_spawn(process, fds);
-    if (error == EPIPE || error == ECONNRESET)
-        error = EAGAIN; /* the watcher is dead; on_socket will say so and begin anew */
+    if (!error) error = tfy__watcher_send(process->pool->socket, &process->request, fds);
+    if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead, which is heard of soon */
     if (error) {
         close_stream(&process->streams[0]);
         close_stream(&process->streams[1]);
@@ -517,7 +552,7 @@ static bool is_blocked(const TfyProcess *process)
 
 static TfyProcess *next_waiting(Pool *pool)
 {
-    if (pool->at_once >= TFY_PROCESS_AT_ONCE) return NULL;
+    if (pool->lost || pool->at_once >= TFY_PROCESS_AT_ONCE) return NULL;
     TfyProcess *process = pool->first;
     while (process && (process->state != WAITING || is_blocked(process))) process = process->next;
     return process;
@@ -573,13 +608,14 @@ static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
 /* What every tool is told by us, whatever the caller gives. */
 static bool is_ours(const char *entry)
 {
-    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, "TFY_PROCESS=", 12) == 0;
+    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, TFY_MARK_VARIABLE, strlen(TFY_MARK_VARIABLE)) == 0;
 }
 
 static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
 {
     TfyWatcherRequest *wanted = &process->request;
-    tfy__buffer_printf(&process->blob, "TFY_PROCESS=%016llx-%u", (unsigned long long)process->pool->nonce, process->id);
+    tfy__buffer_printf(&process->blob, TFY_MARK_VARIABLE "%016llx-%u", (unsigned long long)process->pool->mark,
+                       process->id);
     add_string(&process->blob, &wanted->envc, "");
     tfy__buffer_text(&process->blob, "TFY_KEY=");
     add_string(&process->blob, &wanted->envc, spec->key);
@@ -657,8 +693,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     if (!error && !(process->name && process->key && copy_input(process, spec))) error = ENOMEM;
     if (!error) error = fill_request(process, spec);
     if (!error) return process;
-    release_process(process);
-    free_process(process);
+    remove_process(process);
     errno = error;
     return NULL;
 }
@@ -671,6 +706,16 @@ static void on_begin(void *arg)
     start_waiting(pool);
 }
 
+/* What a failed attempt left running must not work beside the next one. */
+static void end_left(Pool *pool, const char *key)
+{
+    for (TfyProcess *process = pool->first; process; process = process->next) {
+        if (process->state != LEFT || strcmp(process->key, key) != 0) continue;
+        process->state = DYING;
+        request(process, TFY_W_KILL);
+    }
+}
+
 TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyProcessHandler handler, void *arg)
 {
     Pool *pool = pool_of(loop);
@@ -678,6 +723,7 @@ TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyPro
     if (!process) return NULL;
     process->handler = handler;
     process->arg = arg;
+    end_left(pool, spec->key);
     begin_soon(pool);
     return process;
 }
@@ -685,18 +731,14 @@ TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyPro
 void tfy__process_abort(TfyProcess *process)
 {
     Pool *pool = process->pool;
-    if (process->state == WAITING) {
-        release_process(process);
-        free_process(process);
+    if (process->state == WAITING || process->gone) {
+        remove_process(process);
+        begin_soon(pool);
         return;
     }
-    if (process->linger) tfy__timer_del(pool->loop, process->linger);
-    process->linger = 0;
-    close_stream(&process->streams[0]);
-    close_stream(&process->streams[1]);
+    quiet_process(process);
     process->state = DYING;
     process->handler = NULL;
-    pool->at_once--;
     request(process, TFY_W_KILL);
 }
 
@@ -705,12 +747,8 @@ void tfy__process_close(TfyLoop *loop)
     Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS), *pool = *place;
     if (!pool) return;
     if (pool->begin) tfy__timer_del(loop, pool->begin);
-    if (pool->socket >= 0) close_watcher(pool, false);
-    while (pool->first) {
-        TfyProcess *process = pool->first;
-        release_process(process);
-        free_process(process);
-    }
+    if (pool->socket >= 0) close_watcher(pool);
+    while (pool->first) remove_process(pool->first);
     tfy__buffer_free(&pool->requests);
     free(pool);
     *place = NULL;

@@ -1,17 +1,16 @@
-/* watcher.c: the process that starts tools, reports their ends, and leaves nothing of them behind.
+/* watcher.c: the process that starts stubs, tells them when to end, and leaves nothing of them behind.
  *
  * Everything below `watch` runs in the forked helper: system calls and memory of its own only. It has no way to tell people anything;
  * what goes wrong goes back as an errno value in a report. Blocking on the socket is fine here: the runtime always drains it. */
 #include "effects/watcher.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,193 +20,105 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tfy.h"
+#include "effects/former.h"
+#include "effects/proc.h"
+#include "effects/stub.h"
 
 #define CHILDREN_MAX 4096
-#define ENVIRON_MAX  ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
-#define TICK_MS      50                /* how often dying groups are looked at */
-#define FAREWELL_MS  500  /* SIGTERM to SIGKILL when the runtime died: time for git and its like to remove lock files */
 #define LOCK_WAIT_MS 1000 /* how long the watcher of an earlier owner may take to leave */
-#define SIGNAL_LAST  64
-#define WATCHER_FD   3 /* where the socket lies in the watcher; 0 to 2 are /dev/null */
+#define KEPT_MAX                                                                                                       \
+    16 /* stubs that wait for the next tool when theirs has gone, since a fork costs as much as a small tool */
+#define ORPHANS_MS 5 /* how often what a killed stub left is killed: what dies may have had children */
 
+/* Where the socket to the runtime and the mark's file are in the watcher; 0 to 2 are /dev/null. */
+enum { WATCHER_FD = 3, MARK_FD };
+
+/* A stub that has not ended. */
 typedef struct Child {
-    uint32_t id;      /* the runtime's number; 0: a free place */
-    pid_t pid;        /* of the tool, and of its group */
-    bool exited;      /* the tool was reaped; its group may live on */
-    bool killing;     /* the runtime asked for its end */
-    int64_t kill_ms;  /* when SIGTERM becomes SIGKILL */
-    char *blob;       /* the mapped strings of its request */
-    size_t blob_len;  /* bytes */
-    const char *mark; /* "TFY_PROCESS=…" in blob: what its descendants have in their environment */
+    pid_t pid;   /* 0: a free place */
+    uint32_t id; /* the runtime's number of its tool; 0: it waits for one */
+    int socket; /* where a stub that is kept says that its tool has gone, and gets the next one; -1: it ends with its tool */
 } Child;
 
 typedef struct Watcher {
     int socket;  /* to the runtime */
     int signals; /* signalfd for SIGCHLD */
+    int lock_fd; /* the lock file; -1: there is none */
     int error;   /* why nothing can be started (no lock), or 0 */
+    bool bereft; /* a stub did not end by itself: nobody knows what became of its tool */
     pid_t self;
-    Child *children; /* CHILDREN_MAX places */
-    uint32_t used;   /* places ever used; all above are free */
-    char *environ;   /* ENVIRON_MAX bytes of scratch */
+    Child *children;         /* CHILDREN_MAX places … */
+    _Atomic uint8_t *orders; /* … and the byte of each that its stub reads, in memory that both see */
+    uint32_t used;           /* places ever used; all above are free */
+    uint32_t kept;           /* those with a socket */
 } Watcher;
-
-/* What a tool needs between vfork and exec; lives in the watcher's frame. */
-typedef struct Launch {
-    char **candidates, **argv, **env; /* NULL-terminated */
-    const int *fds;                   /* TFY_W_FD_COUNT */
-    pid_t watcher;
-    volatile int error; /* set by the child when it could not become the tool */
-} Launch;
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static struct flock watcher_byte(void)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = TFY_LOCK_WATCHER_BYTE, .l_len = 1};
-}
 
 static void pause_ms(int ms)
 {
     poll(NULL, 0, ms);
 }
 
-/* ---- looking at processes ---- */
-
-typedef void Visit(Watcher *watcher, pid_t pid, void *arg);
-
-static void each_process(Watcher *watcher, Visit *visit, void *arg)
-{
-    _Alignas(struct dirent64) char room[8192];
-    int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0) return;
-    for (ssize_t len; (len = getdents64(dir, room, sizeof room)) > 0;) {
-        for (ssize_t at = 0; at < len;) {
-            struct dirent64 *entry = (struct dirent64 *)(room + at);
-            at += entry->d_reclen;
-            if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') visit(watcher, atoi(entry->d_name), arg);
-        }
-    }
-    close(dir);
-}
-
-/* Reads /proc/PID/NAME; answers the bytes read, 0 when there is nothing to be had. */
-static size_t read_proc(pid_t pid, const char *name, char *room, size_t cap)
-{
-    char path[48] = "/proc/", digits[16];
-    size_t at = sizeof digits, len = 0;
-    digits[--at] = 0;
-    for (unsigned rest = (unsigned)pid; rest; rest /= 10) digits[--at] = (char)('0' + rest % 10);
-    strcat(strcat(strcat(path, digits + at), "/"), name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    for (ssize_t n; len < cap && (n = read(fd, room + len, cap - len)) > 0;) len += (size_t)n;
-    close(fd);
-    return len;
-}
-
-static pid_t parent_of(pid_t pid)
-{
-    char stat[512];
-    size_t len = read_proc(pid, "stat", stat, sizeof stat - 1);
-    stat[len] = 0;
-    char *end = strrchr(stat, ')'); /* the name before it may hold anything */
-    return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
-}
-
-static bool has_mark(Watcher *watcher, pid_t pid, const char *mark)
-{
-    size_t len = read_proc(pid, "environ", watcher->environ, ENVIRON_MAX), want = strlen(mark) + 1;
-    for (const char *at = watcher->environ, *end = at + len; at < end;) {
-        size_t left = (size_t)(end - at);
-        if (left >= want && memcmp(at, mark, want) == 0) return true;
-        const char *nul = memchr(at, 0, left);
-        if (!nul) return false;
-        at = nul + 1;
-    }
-    return false;
-}
-
-typedef struct Hunt {
-    const char *mark; /* whose environment has it */
-    int signal;       /* is sent this; 0: only counted */
-    uint32_t found;
-} Hunt;
-
-static void hunt_marked(Watcher *watcher, pid_t pid, void *arg)
-{
-    Hunt *hunt = arg;
-    if (pid == watcher->self || !has_mark(watcher, pid, hunt->mark)) return;
-    if (kill(pid, hunt->signal) == 0) hunt->found++;
-}
-
-/* Sends a signal (0: none) to the tool, its group, and whoever left the group but carries the mark. Is anybody left? */
-static bool signal_family(Watcher *watcher, const Child *child, int number)
-{
-    bool left = kill(-child->pid, number) == 0;
-    if (!child->exited && kill(child->pid, number) == 0) left = true;
-    Hunt hunt = {.mark = child->mark, .signal = number};
-    each_process(watcher, hunt_marked, &hunt);
-    return left || hunt.found;
-}
-
 /* ---- the table and the reports ---- */
 
+/* The stub of a tool; id 0: one that waits for a tool. */
 static Child *find_child(Watcher *watcher, uint32_t id)
 {
     for (uint32_t i = 0; i < watcher->used; i++) {
-        if (watcher->children[i].id == id) return &watcher->children[i];
+        if (watcher->children[i].pid && watcher->children[i].id == id) return &watcher->children[i];
     }
     return NULL;
 }
 
 static Child *free_place(Watcher *watcher)
 {
-    Child *place = find_child(watcher, 0);
-    if (!place && watcher->used < CHILDREN_MAX) place = &watcher->children[watcher->used++];
-    return place;
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        if (!watcher->children[i].pid) return &watcher->children[i];
+    }
+    return watcher->used < CHILDREN_MAX ? &watcher->children[watcher->used++] : NULL;
 }
 
-static void drop_child(Child *child)
+static void report(Watcher *watcher, uint32_t kind, uint32_t id, int value)
 {
-    munmap(child->blob, child->blob_len);
-    memset(child, 0, sizeof *child);
-}
-
-static void report(Watcher *watcher, uint32_t kind, uint32_t id, int value, pid_t pid)
-{
-    TfyWatcherReport message = {.kind = kind, .id = id, .value = value, .pid = pid};
+    TfyWatcherReport message = {.kind = kind, .id = id, .value = value};
     send(watcher->socket, &message, sizeof message, MSG_NOSIGNAL); /* a dead runtime is noticed by the poll */
 }
 
-static void note_exit(Watcher *watcher, pid_t pid, int status)
+/* Nothing is left of a stub's tool. */
+static void note_gone(Watcher *watcher, Child *child)
+{
+    if (child->id) report(watcher, TFY_W_GONE, child->id, 0);
+    child->id = 0;
+}
+
+/* A stub that ended in order says with that, too, that nothing of its tool is left. */
+static void note_end(Watcher *watcher, pid_t pid, int status)
 {
     for (uint32_t i = 0; i < watcher->used; i++) {
         Child *child = &watcher->children[i];
-        if (!child->id || child->pid != pid || child->exited) continue;
-        child->exited = true;
-        report(watcher, TFY_W_EXITED, child->id, status, pid);
+        if (child->pid != pid) continue;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            note_gone(watcher, child);
+        else
+            watcher->bereft = true;
+        if (child->socket >= 0) close(child->socket);
+        watcher->kept -= child->socket >= 0;
+        *child = (Child){.pid = 0};
         return;
     }
 }
 
-/* Reaps whoever ended, orphans included. False: there is no child at all. */
+/* Reaps whatever ended, orphans of a killed stub included. False: there is no child at all. */
 static bool reap(Watcher *watcher)
 {
     struct signalfd_siginfo info;
     while (read(watcher->signals, &info, sizeof info) > 0) {}
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) note_exit(watcher, pid, status);
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) note_end(watcher, pid, status);
     return pid == 0;
 }
 
-/* ---- starting a tool ---- */
+/* ---- requests ---- */
 
 static bool runtime_lives(Watcher *watcher)
 {
@@ -215,126 +126,257 @@ static bool runtime_lives(Watcher *watcher)
     return poll(&socket, 1, 0) >= 0 && !(socket.revents & (POLLHUP | POLLERR));
 }
 
-static void reset_signals(void)
+/* In a new stub: the sockets of the others are not its own, so that they see the watcher's death. */
+static void close_sockets(const Watcher *watcher)
 {
-    struct sigaction fresh = {.sa_handler = SIG_DFL};
-    for (int number = 1; number <= SIGNAL_LAST; number++) sigaction(number, &fresh, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        if (watcher->children[i].pid && watcher->children[i].socket >= 0) close(watcher->children[i].socket);
+    }
 }
 
-/* In the vforked child, on the watcher's memory: touches nothing but launch->error. */
-__attribute__((noreturn)) static void become_tool(Launch *launch)
+static _Atomic uint8_t *order_of(Watcher *watcher, const Child *child)
 {
-    int error = ENOENT;
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launch->watcher) _exit(127);
-    if (fchdir(launch->fds[TFY_W_FD_CWD]) < 0) goto failed;
-    if (dup2(launch->fds[TFY_W_FD_STDIN], 0) < 0 || dup2(launch->fds[TFY_W_FD_STDOUT], 1) < 0) goto failed;
-    if (dup2(launch->fds[TFY_W_FD_STDERR], 2) < 0 || close_range(3, ~0U, 0) < 0) goto failed;
-    reset_signals();
-    for (char **path = launch->candidates; *path; path++) {
-        execve(*path, launch->argv, launch->env);
-        if (errno == ENOENT || errno == ENOTDIR) continue; /* not here: the next directory of the PATH */
-        if (errno != EACCES) goto failed;
-        error =
-            EACCES; /* found but forbidden: tells more than "not found", unless a later directory has one that runs */
-    }
-    errno = error;
-failed:
-    launch->error = errno;
-    _exit(127);
+    return &watcher->orders[child - watcher->children];
 }
 
-/* The next count strings of the blob as a NULL-terminated array; answers where the array ends. */
-static char **take_strings(char **array, uint32_t count, char **at)
+/* Answers 0 or an errno value. */
+static int fork_stub(Watcher *watcher, const TfyWatcherRequest *request, const int *fds, Child *child)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        *array++ = *at;
-        *at += strlen(*at) + 1;
+    int pair[2] = {-1, -1};
+    if (watcher->kept < KEPT_MAX && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return errno;
+    const TfyStub stub = {.socket = watcher->socket,
+                          .work = pair[1],
+                          .mark_file = MARK_FD,
+                          .watcher = watcher->self,
+                          .order = order_of(watcher, child)};
+    atomic_store(order_of(watcher, child), TFY_STUB_GO_ON);
+    const pid_t pid = _Fork();
+    if (pid == 0) {
+        close_sockets(watcher);
+        if (pair[0] >= 0) close(pair[0]);
+        tfy__stub_run(&stub, request, fds);
     }
-    *array++ = NULL;
-    return array;
+    const int error = pid < 0 ? errno : 0;
+    if (pair[1] >= 0) close(pair[1]);
+    if (error && pair[0] >= 0) close(pair[0]);
+    if (error) return error;
+    watcher->kept += pair[0] >= 0;
+    *child = (Child){.pid = pid, .id = request->id, .socket = pair[0]};
+    return 0;
 }
 
-static pid_t launch_tool(Launch *launch)
+/* Answers 0 or an errno value. */
+static int start_stub(Watcher *watcher, const TfyWatcherRequest *request, const int *fds)
 {
-    pid_t pid = vfork();
-    if (pid == 0) become_tool(launch);
-    if (pid < 0) {
-        launch->error = errno;
-    } else if (launch->error) {
-        waitpid(pid, NULL, 0);
+    Child *idle = find_child(watcher, 0), *child;
+    if (idle) {
+        atomic_store(order_of(watcher, idle), TFY_STUB_GO_ON);
+        idle->id = request->id;
+        if (tfy__watcher_send(idle->socket, request, fds) == 0) return 0;
+        idle->id = 0;
     }
-    return pid;
-}
-
-/* Answers 0 or an errno value. The child keeps the mapped blob. */
-static int start_tool(Watcher *watcher, const TfyWatcherRequest *request, const int *fds, Child *child)
-{
-    size_t pointers = ((size_t)request->candidates + request->argc + request->envc + 3) * sizeof(char *);
-    char *blob = mmap(NULL, request->blob_len, PROT_READ, MAP_PRIVATE, fds[TFY_W_FD_BLOB], 0);
-    if (blob == MAP_FAILED) return errno;
-    char **arrays = mmap(NULL, pointers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at = blob;
-    if (arrays == MAP_FAILED) {
-        munmap(blob, request->blob_len);
-        return ENOMEM;
-    }
-    Launch launch = {.fds = fds, .watcher = watcher->self, .candidates = arrays};
-    launch.argv = take_strings(launch.candidates, request->candidates, &at);
-    launch.env = take_strings(launch.argv, request->argc, &at);
-    take_strings(launch.env, request->envc, &at);
-    pid_t pid = launch_tool(&launch);
-    *child = (Child){.id = request->id, .pid = pid, .blob = blob, .blob_len = request->blob_len, .mark = launch.env[0]};
-    munmap(arrays, pointers);
-    if (launch.error) drop_child(child);
-    return launch.error;
+    child = free_place(watcher);
+    return child ? fork_stub(watcher, request, fds, child) : EAGAIN;
 }
 
 static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, const int *fds, uint32_t fd_count)
 {
     int error = watcher->error;
-    Child *child = free_place(watcher);
     if (!error && fd_count != TFY_W_FD_COUNT)
         error = EMFILE; /* the kernel dropped some: our table of descriptors is full */
-    if (!error && !child) error = EAGAIN;
     /* Our lock is held, so a new owner waits for us; a runtime that died since it asked has none of its tools started. */
     if (!error && !runtime_lives(watcher)) return;
-    if (!error) error = start_tool(watcher, request, fds, child);
-    report(watcher, TFY_W_STARTED, request->id, error, error ? 0 : child->pid);
+    if (!error) error = start_stub(watcher, request, fds);
+    if (error) report(watcher, TFY_W_STARTED, request->id, error);
+}
+
+/* A stub that a tool has stopped goes on. */
+static void give_order(Watcher *watcher, const Child *child, uint8_t order)
+{
+    atomic_store(order_of(watcher, child), order);
+    kill(child->pid, TFY_STUB_NUDGE);
+    kill(child->pid, SIGCONT);
 }
 
 static void serve_kill(Watcher *watcher, uint32_t id)
 {
-    Child *child = find_child(watcher, id);
-    if (!child) {
-        report(watcher, TFY_W_GONE, id, 0, 0);
-        return;
-    }
-    if (child->killing) return;
-    child->killing = true;
-    child->kill_ms = clock_ms() + TFY_WATCHER_TERM_MS;
-    signal_family(watcher, child, SIGTERM);
-    signal_family(watcher, child, SIGCONT); /* a stopped tool hears SIGTERM only when it goes on */
+    const Child *child = find_child(watcher, id);
+    if (child)
+        give_order(watcher, child, TFY_STUB_END);
+    else
+        report(watcher, TFY_W_GONE, id, 0);
 }
 
 /* ---- the loop ---- */
 
-/* Receives one request with its descriptors. False: the runtime is gone. */
-static bool receive(Watcher *watcher, TfyWatcherRequest *request, int *fds, uint32_t *fd_count)
+static bool serve(Watcher *watcher)
 {
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(TFY_W_FD_COUNT * sizeof(int))];
-    } control;
+    TfyWatcherRequest request;
+    int fds[TFY_W_FD_COUNT];
+    uint32_t fd_count;
+    if (!tfy__watcher_receive(watcher->socket, &request, fds, &fd_count)) return false;
+    if (request.kind == TFY_W_SPAWN) serve_spawn(watcher, &request, fds, fd_count);
+    if (request.kind == TFY_W_KILL) serve_kill(watcher, request.id);
+    for (uint32_t i = 0; i < fd_count; i++) close(fds[i]);
+    return true;
+}
+
+/* A test for tfy__proc_signal: what a killed stub left below us, and not what the other stubs still look after. */
+static bool is_orphan(pid_t pid, void *arg)
+{
+    Watcher *watcher = arg;
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        Child *child = &watcher->children[i];
+        if (child->pid && (child->pid == pid || tfy__proc_descends(pid, &child->pid))) return false;
+    }
+    return tfy__proc_descends(pid, &watcher->self);
+}
+
+/* The owner is gone, or what it would hear is not to be relied on. The stubs end what is theirs; each that has ended leaves nothing. */
+static void end_everybody(Watcher *watcher)
+{
+    static const int last[] = {SIGKILL, 0};
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        Child *child = &watcher->children[i];
+        if (!child->pid) continue;
+        give_order(watcher, child, TFY_STUB_FAREWELL);
+        if (child->socket >= 0) shutdown(child->socket, SHUT_RDWR); /* it waits for no further tool */
+    }
+    while (reap(watcher)) {
+        struct pollfd ended = {.fd = watcher->signals, .events = POLLIN};
+        if (watcher->bereft) tfy__proc_signal(last, is_orphan, watcher);
+        poll(&ended, 1, watcher->bereft ? ORPHANS_MS : -1);
+    }
+    if (watcher->lock_fd >= 0 && !watcher->error) tfy__former_note(watcher->lock_fd, 0);
+}
+
+/* What to poll: the signals, the runtime, and the stubs that are kept and have a tool; whose is which place's number. How many. */
+static nfds_t gather(Watcher *watcher, struct pollfd *fds, uint32_t *whose)
+{
+    nfds_t count = 0;
+    fds[count++] = (struct pollfd){.fd = watcher->signals, .events = POLLIN};
+    fds[count++] = (struct pollfd){.fd = watcher->socket, .events = POLLIN};
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        const Child *child = &watcher->children[i];
+        if (!child->pid || !child->id || child->socket < 0) continue;
+        whose[count] = i;
+        fds[count++] = (struct pollfd){.fd = child->socket, .events = POLLIN};
+    }
+    return count;
+}
+
+static void watch(Watcher *watcher)
+{
+    char word;
+    struct pollfd fds[2 + KEPT_MAX];
+    uint32_t whose[2 + KEPT_MAX];
+    while (!watcher->bereft) {
+        const nfds_t count = gather(watcher, fds, whose);
+        poll(fds, count, -1);
+        for (nfds_t i = 2; i < count; i++) {
+            if (fds[i].revents && recv(fds[i].fd, &word, 1, MSG_DONTWAIT) == 1)
+                note_gone(watcher, &watcher->children[whose[i]]);
+        }
+        if (fds[0].revents) reap(watcher);
+        if (fds[1].revents && !serve(watcher)) break;
+    }
+    end_everybody(watcher);
+}
+
+/* Takes byte 1 of the lock file, which this process and its stubs keep until they end, and notes the mark of what will be started. */
+static int take_lock(Watcher *watcher, const char *lock_path, uint64_t mark)
+{
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), error = 0;
+    if (fd < 0) return errno;
+    watcher->lock_fd = fd;
+    for (int waited_ms = 0; waited_ms < LOCK_WAIT_MS && runtime_lives(watcher); waited_ms += 10) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = TFY_LOCK_WATCHER_BYTE, .l_len = 1};
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return tfy__former_note(fd, mark);
+        error = errno;
+        pause_ms(10);
+    }
+    return error ? error : EAGAIN;
+}
+
+/* Puts a descriptor where it belongs, out of the way of the other one. */
+static void place(int *fd, int at, int *other)
+{
+    if (*other == at) *other = fcntl(*other, F_DUPFD, MARK_FD + 1);
+    if (*fd != at) dup2(*fd, at);
+    *fd = at;
+}
+
+/* Makes the forked copy of the runtime its own process: own session, no descriptors but the socket and the mark. */
+static void detach(int socket, int mark_file)
+{
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what a killed stub leaves */
+    prctl(PR_SET_NAME, "tfy-watcher");
+    place(&socket, WATCHER_FD, &mark_file);
+    place(&mark_file, MARK_FD, &socket);
+    close_range(MARK_FD + 1, ~0U, 0);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < WATCHER_FD; fd++) dup2(null, fd);
+    if (null > MARK_FD) close(null);
+}
+
+static void *own_memory(size_t size, int shared)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, shared | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) _exit(1);
+    return memory;
+}
+
+__attribute__((noreturn)) static void be_watcher(int socket, int mark_file, const char *lock_path, uint64_t mark)
+{
+    sigset_t child;
+    detach(socket, mark_file);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap without telling */
+    Watcher watcher = {.socket = WATCHER_FD, .lock_fd = -1, .self = getpid()};
+    watcher.signals = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
+    watcher.children = own_memory(CHILDREN_MAX * sizeof(Child), MAP_PRIVATE);
+    watcher.orders = own_memory(CHILDREN_MAX, MAP_SHARED);
+    if (lock_path) watcher.error = take_lock(&watcher, lock_path, mark);
+    if (chdir("/") < 0) _exit(1); /* nobody's directory is kept busy */
+    watch(&watcher);
+    _exit(0);
+}
+
+/* ---- messages ---- */
+
+typedef union Control {
+    struct cmsghdr align;
+    char room[CMSG_SPACE(TFY_W_FD_COUNT * sizeof(int))];
+} Control;
+
+int tfy__watcher_send(int socket, const TfyWatcherRequest *request, const int *fds)
+{
+    Control control = {.room = {0}};
+    struct iovec part = {.iov_base = (void *)request, .iov_len = sizeof *request};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fds) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(TFY_W_FD_COUNT * sizeof(int));
+        memcpy(CMSG_DATA(head), fds, TFY_W_FD_COUNT * sizeof(int));
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+bool tfy__watcher_receive(int socket, TfyWatcherRequest *request, int *fds, uint32_t *fd_count)
+{
+    Control control;
     struct iovec part = {.iov_base = request, .iov_len = sizeof *request};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     memset(request, 0, sizeof *request);
     *fd_count = 0;
-    if (recvmsg(watcher->socket, &message, MSG_CMSG_CLOEXEC) <= 0) return false;
+    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return false;
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head && head->cmsg_type == SCM_RIGHTS) {
         *fd_count = (uint32_t)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
@@ -343,156 +385,29 @@ static bool receive(Watcher *watcher, TfyWatcherRequest *request, int *fds, uint
     return true;
 }
 
-static bool serve(Watcher *watcher)
-{
-    TfyWatcherRequest request;
-    int fds[TFY_W_FD_COUNT];
-    uint32_t fd_count;
-    if (!receive(watcher, &request, fds, &fd_count)) return false;
-    Child *child = request.kind == TFY_W_FORGET ? find_child(watcher, request.id) : NULL;
-    if (request.kind == TFY_W_SPAWN) serve_spawn(watcher, &request, fds, fd_count);
-    if (request.kind == TFY_W_KILL) serve_kill(watcher, request.id);
-    if (child) drop_child(child);
-    for (uint32_t i = 0; i < fd_count; i++) close(fds[i]);
-    return true;
-}
+/* ---- the start ---- */
 
-/* Looks after the families that were told to end. Answers whether some have not. */
-static bool tend_dying(Watcher *watcher)
+static int fork_watcher(const int pair[2], int mark_file, const char *lock_path, uint64_t mark, pid_t *pid)
 {
-    bool dying = false;
-    for (uint32_t i = 0; i < watcher->used; i++) {
-        Child *child = &watcher->children[i];
-        if (!child->id || !child->killing) continue;
-        if (signal_family(watcher, child, clock_ms() >= child->kill_ms ? SIGKILL : 0)) {
-            dying = true;
-            continue;
-        }
-        report(watcher, TFY_W_GONE, child->id, 0, 0);
-        drop_child(child);
-    }
-    return dying;
-}
-
-static void kill_own_child(Watcher *watcher, pid_t pid, void *arg)
-{
-    if (parent_of(pid) == watcher->self) kill(pid, *(int *)arg);
-}
-
-static void signal_everybody(Watcher *watcher, int number)
-{
-    for (uint32_t i = 0; i < watcher->used; i++) {
-        if (watcher->children[i].id) kill(-watcher->children[i].pid, number);
-    }
-    each_process(watcher, kill_own_child, &number);
-}
-
-/* The runtime is gone. Whoever dies hands his children to us, so killing our children until there are none reaches every descendant. */
-static void end_everybody(Watcher *watcher)
-{
-    int64_t grace_ms = clock_ms() + FAREWELL_MS;
-    signal_everybody(watcher, SIGTERM);
-    while (reap(watcher)) {
-        struct pollfd ended = {.fd = watcher->signals, .events = POLLIN};
-        bool patient = clock_ms() < grace_ms;
-        if (!patient) signal_everybody(watcher, SIGKILL);
-        poll(&ended, 1, patient ? 10 : 5);
-    }
-}
-
-static void watch(Watcher *watcher)
-{
-    bool dying = false;
-    for (;;) {
-        struct pollfd fds[2] = {{.fd = watcher->signals, .events = POLLIN}, {.fd = watcher->socket, .events = POLLIN}};
-        poll(fds, 2, dying ? TICK_MS : -1);
-        if (fds[0].revents) reap(watcher);
-        if (fds[1].revents && !serve(watcher)) break;
-        dying = tend_dying(watcher);
-    }
-    end_everybody(watcher);
-}
-
-/* Takes byte 1 of the lock file and keeps it until this process ends. */
-static int take_lock(Watcher *watcher, const char *lock_path)
-{
-    int fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), error = 0;
-    if (fd < 0) return errno;
-    for (int waited_ms = 0; waited_ms < LOCK_WAIT_MS && runtime_lives(watcher); waited_ms += 10) {
-        struct flock lock = watcher_byte();
-        if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return 0;
-        error = errno;
-        pause_ms(10);
-    }
-    return error ? error : EAGAIN;
-}
-
-/* Makes the forked copy of the runtime its own process: own session, no descriptors but the socket. */
-static void detach(int socket)
-{
-    setsid();
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_NAME, "tfy-watcher");
-    dup2(socket, WATCHER_FD);
-    close_range(WATCHER_FD + 1, ~0U, 0);
-    int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < WATCHER_FD; fd++) dup2(null, fd);
-    if (null > WATCHER_FD) close(null);
-}
-
-static void *own_memory(size_t size)
-{
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) _exit(1);
-    return memory;
-}
-
-__attribute__((noreturn)) static void be_watcher(int socket, const char *lock_path)
-{
-    sigset_t child;
-    detach(socket);
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap without telling */
-    Watcher watcher = {.socket = WATCHER_FD, .self = getpid()};
-    watcher.signals = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
-    watcher.children = own_memory(CHILDREN_MAX * sizeof(Child));
-    watcher.environ = own_memory(ENVIRON_MAX);
-    if (lock_path) watcher.error = take_lock(&watcher, lock_path);
-    if (chdir("/") < 0) _exit(1); /* nobody's directory is kept busy */
-    watch(&watcher);
-    _exit(0);
-}
-
-int tfy__watcher_start(const char *lock_path, pid_t *pid)
-{
-    int pair[2], error = 0;
     sigset_t all, before;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return -errno;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the runtime ever runs in the watcher */
     *pid = fork();
-    if (*pid == 0) be_watcher(pair[1], lock_path);
-    if (*pid < 0) error = -errno;
+    if (*pid == 0) be_watcher(pair[1], mark_file, lock_path, mark);
+    const int error = *pid < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    close(pair[1]);
-    if (!error && fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) error = -errno;
-    if (!error) return pair[0];
-    close(pair[0]);
     return error;
 }
 
-int tfy__watcher_wait_old(const char *lock_path, int timeout_ms)
+int tfy__watcher_start(const char *lock_path, uint64_t mark, pid_t *pid)
 {
-    int fd = open(lock_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC), answer = TFY_E_HELD;
-    if (fd < 0) return errno == ENOENT ? TFY_OK : TFY_E_IO;
-    for (int64_t end_ms = clock_ms() + timeout_ms;;) {
-        struct flock lock = watcher_byte();
-        if (fcntl(fd, F_OFD_GETLK, &lock) < 0) answer = TFY_E_IO;
-        if (lock.l_type == F_UNLCK) answer = TFY_OK;
-        if (answer != TFY_E_HELD || clock_ms() >= end_ms) break;
-        pause_ms(10);
-    }
-    close(fd);
-    return answer;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return -errno;
+    const int mark_file = tfy__former_mark_file(mark);
+    int error = mark_file < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? errno : 0;
+    if (!error) error = fork_watcher(pair, mark_file, lock_path, mark, pid);
+    close(pair[1]);
+    if (mark_file >= 0) close(mark_file);
+    if (error) close(pair[0]);
+    return error ? -error : pair[0];
 }

@@ -1,7 +1,7 @@
 /* lock.h: the writer lock. One process writes a database: it holds a lock on byte 0 of "<db>-tfy" for as long as
  * it has it open, and the kernel lets go of it however the process ends. The lock belongs to the open descriptor,
  * so two openings in one process exclude each other too. The file begins with a line that says who holds it; behind it
- * stands the witness (witness.h). A lock on byte 1 is for the watcher of exec children. */
+ * stands the witness (witness.h). A lock on byte 1 is for the watcher of tools and its stubs. */
 #ifndef WAL_LOCK_H
 #define WAL_LOCK_H
 

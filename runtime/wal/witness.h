@@ -11,6 +11,7 @@
  * The file, 1,152 bytes, little endian:
  *
  *      0   the owner's line, "pid 123 (name)\n", and zeros         for who finds the file locked
+ *    256   the mark of the owner's tools, or zeros                for the next owner (effects/former.h)
  *    512   slot 0 \  written in turns, so that a torn write leaves the one before it
  *   1024   slot 1 /
  *

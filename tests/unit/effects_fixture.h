@@ -53,6 +53,7 @@ struct TfyLoop {
     int root_fd;
     char lock_path[300];
     char report[8192]; /* what was last said on stderr */
+    int failure;       /* what the loop was stopped with */
     bool no_lock;
     char mark[32]; /* a number of seconds that no other test on this machine sleeps */
     TfyHeap heap;
@@ -161,6 +162,15 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
 const char *tfy__run_uuid(TfyTask *task)
 {
     return "0190b0c2-1234-7abc-8def-0123456789ab";
+}
+
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
+{
+    va_list args;
+    loop->failure = code;
+    va_start(args, format);
+    vsnprintf(loop->report, sizeof loop->report, format, args);
+    va_end(args);
 }
 
 void **tfy__module(TfyLoop *loop, int module)

@@ -1,8 +1,8 @@
 /* effects_process.c: tools as people meet them: well-behaved, endless, deaf to SIGTERM, with children of their own, killed with us. */
 #include "effects_fixture.h"
 
+#include "effects/former.h"
 #include "effects/process.h"
-#include "effects/watcher.h"
 
 static int open_loop(void **state)
 {
@@ -193,7 +193,7 @@ static void keeps_descriptors_and_terminal_from_tools(void **state)
     int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
     Job *job = sh(loop, "ls /proc/self/fd | tr '\\n' ' '; (: </dev/tty) 2>/dev/null && echo terminal; trap");
     await(loop, job, 5000);
-    assert_string_equal(out_of(job), "0 1 2 3 "); /* 3 is the directory that ls reads */
+    assert_string_equal(out_of(job), "0 1 2 3 59 "); /* 3 is the directory that ls reads, 59 the mark */
     close(leak);
     job_free(job);
 }
@@ -388,7 +388,7 @@ static void many_at_once(void **state)
         assert_int_equal(code_of(jobs[i]), 5);
         job_free(jobs[i]);
     }
-    assert_true(open_descriptors() <= before + 1); /* the watcher's socket */
+    assert_true(open_descriptors() <= before + 2); /* the watcher's socket and process */
 }
 
 /* ---- results of other types ---- */
@@ -464,10 +464,13 @@ static void an_exit_code_is_an_error(void **state)
 
 /* ---- deaths around it ---- */
 
-static pid_t find_watcher(void)
+/* Kills the children of a process that are called so; how many. Their numbers are known to be theirs: nobody reaps them meanwhile. */
+static int kill_children(pid_t parent, const char *name)
 {
-    pid_t found = 0;
+    int killed = 0;
+    char wanted[40];
     DIR *proc = opendir("/proc");
+    snprintf(wanted, sizeof wanted, "(%s)", name);
     for (struct dirent *entry; (entry = readdir(proc));) {
         char path[300], text[512] = "";
         snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
@@ -477,32 +480,102 @@ static pid_t find_watcher(void)
         fclose(file);
         text[len] = 0;
         char *end = strrchr(text, ')');
-        if (end && strstr(text, "(tfy-watcher)") && atoi(end + 4) == getpid()) found = atoi(entry->d_name);
+        if (!end || !strstr(text, wanted) || atoi(end + 4) != parent) continue;
+        killed += kill(atoi(entry->d_name), SIGKILL) == 0;
     }
     closedir(proc);
-    return found;
+    return killed;
 }
 
-static void a_killed_watcher_is_noticed(void **state)
+static pid_t find_child(pid_t parent, const char *name)
+{
+    char path[64], word[64];
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *list = fopen(path, "r");
+    while (list && fscanf(list, "%d", &pid) == 1) {
+        snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        FILE *comm = fopen(path, "r");
+        bool is_it = comm && fscanf(comm, "%63s", word) == 1 && strcmp(word, name) == 0;
+        if (comm) fclose(comm);
+        if (is_it) break;
+        pid = 0;
+    }
+    if (list) fclose(list);
+    return pid;
+}
+
+/* Works on outside of its tool's group, session, environment and parents, and does not hear SIGTERM. */
+#define ESCAPED "(env -i setsid sh -c \"trap '' TERM; exec sleep @\" >/dev/null 2>&1 </dev/null &) ; "
+
+static void await_count(TfyLoop *loop, int count)
+{
+    int64_t end_ns = clock_ns() + INT64_C(10000000000);
+    while (count_processes(loop->mark) < count && clock_ns() < end_ns) run_for(loop, 20);
+    assert_int_equal(count_processes(loop->mark), count);
+}
+
+static void abort_ends_what_escaped(void **state)
 {
     TfyLoop *loop = *state;
-    Job *job = sh(loop, "sleep @ & sleep @; true");
-    Job *dying = sh(loop, "trap '' TERM; while :; do sleep 0.05; : @; done");
-    run_for(loop, 300);
-    tfy__perform_exec.abort(&dying->call);
-    pid_t watcher = find_watcher();
-    assert_true(watcher > 0);
-    assert_int_equal(kill(watcher, SIGKILL), 0);
-    await(loop, job, 2000);
-    assert_int_equal(job->code, -1);
-    assert_string_equal(job->message, "the process watcher was killed");
-    assert_true(await_none(loop->mark, 1000) >= 0);
-    Job *next = sh(loop, "echo fresh");
-    await(loop, next, 2000);
-    assert_string_equal(out_of(next), "fresh\n");
+    Job *other = sh(loop, ESCAPED "exit 0"), *job = sh(loop, ESCAPED ESCAPED "exec sleep @");
+    await(loop, other, 5000);
+    await_count(loop, 4);
+    tfy__perform_exec.abort(&job->call);
+    Job *again = sh(loop, "ps ax | grep -c '[s]leep @'");
+    await(loop, again, 10000);
+    assert_string_equal(out_of(again), "1\n"); /* what the tool that ended well has left, and nothing of the other */
     job_free(job);
+    job_free(other);
+    job_free(again);
+}
+
+static void a_failed_attempt_leaves_nothing_to_the_next(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *failed = sh(loop, ESCAPED "exit 1");
+    await(loop, failed, 5000);
+    await_count(loop, 1);
+    Job *again = sh(loop, "ps ax | grep -c '[s]leep @'; true");
+    await(loop, again, 10000);
+    assert_string_equal(out_of(again), "0\n");
+    job_free(failed);
+    job_free(again);
+}
+
+/* The watcher is killed, or the stub of a tool: no outcome is reported, the loop stops, and nothing is left when it is closed. */
+static void check_loss(TfyLoop *loop, bool stub)
+{
+    Job *job = sh(loop, "sleep @ & sleep @; true"), *escaped = sh(loop, ESCAPED "exec sleep @");
+    await_count(loop, 5);
+    Job *dying = sh(loop, "trap '' TERM; while :; do sleep 0.05; : @; done");
+    run_for(loop, 100);
+    tfy__perform_exec.abort(&dying->call);
+    const pid_t watcher = find_child(getpid(), "tfy-watcher");
+    assert_true(watcher > 0);
+    assert_int_equal(kill(stub ? find_child(watcher, "tfy-stub") : watcher, SIGKILL), 0);
+    for (int64_t end_ns = clock_ns() + INT64_C(10000000000); !loop->failure && clock_ns() < end_ns;) turn(loop);
+    assert_int_equal(loop->failure, TFY_E_LOST);
+    assert_non_null(strstr(loop->report, "the process that watches over the tools"));
+    run_for(loop, 700);
+    assert_false(job->done || job->failed || escaped->done || escaped->failed);
+    tfy__perform_exec.abort(&job->call);
+    tfy__perform_exec.abort(&escaped->call);
+    tfy__process_close(loop);
+    assert_int_equal(count_processes(loop->mark), 0);
+    job_free(job);
+    job_free(escaped);
     job_free(dying);
-    job_free(next);
+}
+
+static void a_killed_watcher_is_not_an_outcome(void **state)
+{
+    check_loss(*state, false);
+}
+
+static void a_killed_stub_is_not_an_outcome(void **state)
+{
+    check_loss(*state, true);
 }
 
 /* A process that is the runtime: starts tools of every bad habit, says so, and waits to be killed. */
@@ -519,7 +592,9 @@ static pid_t fork_runtime(const TfyLoop *like)
         sh(loop, "sleep @ & trap '' TERM; while :; do sleep 0.05; : @; done");
         sh(loop, "setsid sh -c \"trap '' TERM; sleep @; sleep @\" & exit 0");
         sh(loop, "(setsid sleep @ &) ; sleep @; true");
-        run_for(loop, 500);
+        sh(loop, ESCAPED "exec sleep @");
+        sh(loop, ESCAPED "exit 0");
+        run_for(loop, 1000);
         remove_tree(loop->root);
         if (write(ready[1], "r", 1) != 1) _exit(1);
         for (;;) pause();
@@ -530,23 +605,99 @@ static pid_t fork_runtime(const TfyLoop *like)
     return pid;
 }
 
+static void kill_and_reap(pid_t runtime)
+{
+    kill(runtime, SIGKILL);
+    waitpid(runtime, NULL, 0);
+}
+
 static void nothing_survives_the_runtime(void **state)
 {
     TfyLoop *loop = *state;
     pid_t runtime = fork_runtime(loop);
-    assert_true(count_processes(loop->mark) >= 5);
-    assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 50), TFY_E_HELD);
-    kill(runtime, SIGKILL);
-    waitpid(runtime, NULL, 0);
-    int64_t begin_ns = clock_ns();
-    assert_int_equal(tfy__watcher_wait_old(loop->lock_path, 2000), TFY_OK);
-    assert_true(clock_ns() - begin_ns < 1000000000);
+    assert_true(count_processes(loop->mark) >= 8);
+    assert_int_equal(tfy__former_end(loop->lock_path, 50), TFY_E_HELD);
+    kill_and_reap(runtime);
+    assert_int_equal(tfy__former_end(loop->lock_path, 10000), TFY_OK);
     assert_int_equal(count_processes(loop->mark), 0); /* the lock goes last */
+}
+
+/* Stopped first, so that none of those that are killed sees the others die. */
+static void nothing_survives_runtime_and_watcher(void **state)
+{
+    TfyLoop *loop = *state;
+    pid_t runtime = fork_runtime(loop), watcher = find_child(runtime, "tfy-watcher");
+    assert_true(watcher > 0);
+    kill(watcher, SIGSTOP);
+    kill_and_reap(runtime);
+    assert_true(count_processes(loop->mark) >= 8);
+    kill(watcher, SIGKILL);
+    assert_int_equal(tfy__former_end(loop->lock_path, 10000), TFY_OK);
+    assert_int_equal(count_processes(loop->mark), 0);
+}
+
+static void what_is_marked_is_found_when_all_are_killed(void **state)
+{
+    TfyLoop *loop = *state;
+    pid_t runtime = fork_runtime(loop), watcher = find_child(runtime, "tfy-watcher");
+    assert_true(watcher > 0);
+    kill(watcher, SIGSTOP);
+    kill_and_reap(runtime);
+    assert_true(kill_children(watcher, "tfy-stub") >= 5);
+    kill(watcher, SIGKILL);
+    assert_true(count_processes(loop->mark) >= 3); /* its tools died with the stubs, what they left did not */
+    assert_int_equal(tfy__former_end(loop->lock_path, 10000), TFY_OK);
+    assert_int_equal(count_processes(loop->mark), 0);
+    assert_int_equal(tfy__former_end(loop->lock_path, 0), TFY_OK);
+}
+
+/* A process with nothing but this in its environment. */
+static pid_t fork_sleeper(TfyLoop *loop, const char *variable)
+{
+    pid_t pid = fork();
+    if (pid == 0) execle("/bin/sleep", "sleep", loop->mark, NULL, (char *const[]){(char *)variable, NULL});
+    return pid;
+}
+
+static void the_environment_is_a_mark_too(void **state)
+{
+    int status;
+    TfyLoop *loop = *state;
+    pid_t ours = fork_sleeper(loop, "TFY_PROCESS=000000000000abcd-1"), other = fork_sleeper(loop, "TFY_PROCESS=abcd-1");
+    int fd = open(loop->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    await_count(loop, 2);
+    assert_int_equal(tfy__former_note(fd, 0xabcd), 0);
+    assert_int_equal(tfy__former_end(loop->lock_path, 10000), TFY_OK);
+    assert_int_equal(waitpid(ours, &status, WNOHANG), ours);
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+    assert_int_equal(waitpid(other, &status, WNOHANG), 0);
+    kill(other, SIGKILL);
+    waitpid(other, &status, 0);
+    close(fd);
+}
+
+/* A mark in a lock file that was copied is that of another database's owner, who may live. */
+static void a_copied_mark_says_nothing(void **state)
+{
+    TfyLoop *loop = *state;
+    Job *job = sh(loop, "exec sleep @");
+    char command[1000], copy[320];
+    await_count(loop, 1);
+    snprintf(copy, sizeof copy, "%s-copy", loop->lock_path);
+    snprintf(command, sizeof command, "cp '%s' '%s'", loop->lock_path, copy);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(tfy__former_end(copy, 10000), TFY_OK);
+    run_for(loop, 100);
+    assert_false(job->done || job->failed);
+    assert_int_equal(count_processes(loop->mark), 1);
+    unlink(copy);
+    tfy__perform_exec.abort(&job->call);
+    job_free(job);
 }
 
 static void no_lock_file_is_no_watcher(void **state)
 {
-    assert_int_equal(tfy__watcher_wait_old("/tmp/tfy-there-is-none", 0), TFY_OK);
+    assert_int_equal(tfy__former_end("/tmp/tfy-there-is-none", 0), TFY_OK);
 }
 
 static void works_without_a_lock(void **state)
@@ -601,8 +752,15 @@ int main(void)
         TEST(decodes_results),
         TEST(refuses_results_that_do_not_fit),
         TEST(an_exit_code_is_an_error),
-        TEST(a_killed_watcher_is_noticed),
+        TEST(abort_ends_what_escaped),
+        TEST(a_failed_attempt_leaves_nothing_to_the_next),
+        TEST(a_killed_watcher_is_not_an_outcome),
+        TEST(a_killed_stub_is_not_an_outcome),
         TEST(nothing_survives_the_runtime),
+        TEST(nothing_survives_runtime_and_watcher),
+        TEST(what_is_marked_is_found_when_all_are_killed),
+        TEST(the_environment_is_a_mark_too),
+        TEST(a_copied_mark_says_nothing),
         TEST(no_lock_file_is_no_watcher),
         TEST(works_without_a_lock),
         TEST(a_root_that_is_gone_is_said),

@@ -1,0 +1,221 @@
+/* stub.c: see stub.h. */
+#include "effects/stub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "effects/former.h"
+#include "effects/proc.h"
+
+#define SIGNAL_LAST 64
+#define KILL_MS     5 /* how often SIGKILL is repeated: what dies may have had children */
+
+/* What a tool needs between vfork and exec; stands in the stub's frame. */
+typedef struct Launch {
+    char **candidates, **argv, **env; /* NULL-terminated */
+    const int *fds;                   /* TFY_W_FD_COUNT */
+    int mark_file;
+    pid_t stub;
+    volatile int error; /* set by the child when it could not become the tool */
+} Launch;
+
+/* The tool from its start to the end of its last descendant. */
+typedef struct Work {
+    const TfyStub *stub;
+    uint32_t id; /* the runtime's number */
+    pid_t self, tool;
+    uint8_t order;   /* the newest that was obeyed */
+    int64_t kill_ms; /* when SIGTERM becomes SIGKILL; valid once there was an order */
+} Work;
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void report(const Work *work, uint32_t kind, int value)
+{
+    TfyWatcherReport message = {.kind = kind, .id = work->id, .value = value};
+    send(work->stub->socket, &message, sizeof message, MSG_NOSIGNAL); /* a dead runtime is noticed by the watcher */
+}
+
+/* ---- starting ---- */
+
+static void reset_signals(void)
+{
+    struct sigaction fresh = {.sa_handler = SIG_DFL};
+    for (int number = 1; number <= SIGNAL_LAST; number++) sigaction(number, &fresh, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The tool's table of descriptors. The mark's place may be above the limit of this process; then it is the first that is free. */
+static bool set_descriptors(const Launch *launch)
+{
+    if (dup2(launch->fds[TFY_W_FD_STDIN], 0) < 0 || dup2(launch->fds[TFY_W_FD_STDOUT], 1) < 0) return false;
+    if (dup2(launch->fds[TFY_W_FD_STDERR], 2) < 0) return false;
+    if (launch->mark_file != TFY_MARK_FD && dup2(launch->mark_file, TFY_MARK_FD) >= 0)
+        return close_range(3, TFY_MARK_FD - 1, 0) == 0 && close_range(TFY_MARK_FD + 1, ~0U, 0) == 0;
+    return dup2(launch->mark_file, 3) == 3 && close_range(4, ~0U, 0) == 0;
+}
+
+/* In the vforked child, on the stub's memory: touches nothing but launch->error. */
+__attribute__((noreturn)) static void become_tool(Launch *launch)
+{
+    int error = ENOENT;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launch->stub) _exit(127);
+    if (fchdir(launch->fds[TFY_W_FD_CWD]) < 0 || !set_descriptors(launch)) goto failed;
+    reset_signals();
+    for (char **path = launch->candidates; *path; path++) {
+        execve(*path, launch->argv, launch->env);
+        if (errno == ENOENT || errno == ENOTDIR) continue; /* not here: the next directory of the PATH */
+        if (errno != EACCES) goto failed;
+        error = EACCES; /* tells more than "not found", unless a later directory has one that runs */
+    }
+    errno = error;
+failed:
+    launch->error = errno;
+    _exit(127);
+}
+
+/* The next count strings of the blob as a NULL-terminated array; answers where the array ends. */
+static char **take_strings(char **array, uint32_t count, char **at)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        *array++ = *at;
+        *at += strlen(*at) + 1;
+    }
+    *array++ = NULL;
+    return array;
+}
+
+static pid_t launch_tool(Launch *launch)
+{
+    const pid_t pid = vfork();
+    if (pid == 0) become_tool(launch);
+    if (pid < 0) {
+        launch->error = errno;
+    } else if (launch->error) {
+        waitpid(pid, NULL, 0);
+    }
+    return pid;
+}
+
+/* 0 or an errno value. */
+static int start_tool(Work *work, const TfyWatcherRequest *request, const int *fds)
+{
+    const size_t pointers = ((size_t)request->candidates + request->argc + request->envc + 3) * sizeof(char *);
+    char *blob = mmap(NULL, request->blob_len, PROT_READ, MAP_PRIVATE, fds[TFY_W_FD_BLOB], 0), *at = blob;
+    if (blob == MAP_FAILED) return errno;
+    char **arrays = mmap(NULL, pointers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (arrays == MAP_FAILED) return errno;
+    Launch launch = {.fds = fds, .mark_file = work->stub->mark_file, .stub = work->self, .candidates = arrays};
+    launch.argv = take_strings(launch.candidates, request->candidates, &at);
+    launch.env = take_strings(launch.argv, request->argc, &at);
+    take_strings(launch.env, request->envc, &at);
+    work->tool = launch_tool(&launch);
+    munmap(arrays, pointers);
+    munmap(blob, request->blob_len);
+    return launch.error;
+}
+
+/* ---- ending ---- */
+
+static void signal_descendants(Work *work, const int *signals)
+{
+    tfy__proc_signal(signals, tfy__proc_descends, &work->self);
+}
+
+/* Whether there is a new order. Without its watcher a stub takes leave by itself. */
+static bool take_order(Work *work)
+{
+    const uint8_t order = getppid() == work->stub->watcher ? atomic_load(work->stub->order) : TFY_STUB_FAREWELL;
+    if (order <= work->order) return false;
+    work->order = order;
+    return true;
+}
+
+static void obey(Work *work)
+{
+    static const int term[] = {SIGTERM, SIGCONT, 0}, last[] = {SIGKILL, 0}; /* a stopped tool must hear SIGTERM */
+    if (take_order(work)) {
+        work->kill_ms = clock_ms() + (work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS);
+        signal_descendants(work, term);
+    } else if (work->order && clock_ms() >= work->kill_ms) {
+        signal_descendants(work, last);
+    }
+}
+
+/* Reaps every child that has ended. False: there is none any more, and so nothing at all of the tool. */
+static bool reap(Work *work)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == work->tool && work->order != TFY_STUB_FAREWELL) report(work, TFY_W_EXITED, status);
+    }
+    return pid == 0;
+}
+
+/* Until a child ends, the watcher nudges, or it is time for SIGKILL. */
+static void await_news(const Work *work)
+{
+    sigset_t news;
+    sigemptyset(&news);
+    sigaddset(&news, SIGCHLD);
+    sigaddset(&news, TFY_STUB_NUDGE);
+    const int64_t left_ms = work->kill_ms - clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
+    const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    sigtimedwait(&news, NULL, work->order ? &limit : NULL);
+}
+
+/* One tool, from its start until nothing of it is left. */
+static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, const int *fds, uint32_t fd_count)
+{
+    Work work = {.stub = stub, .id = request->id, .self = getpid()};
+    int error = fd_count == TFY_W_FD_COUNT ? 0 : EMFILE; /* the kernel dropped some: our table of descriptors is full */
+    const bool wanted = !take_order(&work);
+    if (wanted && !error) error = start_tool(&work, request, fds);
+    for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
+    if (!wanted) return;                                   /* its end came first, or that of the watcher */
+    report(&work, TFY_W_STARTED, error);
+    while (!error && reap(&work)) {
+        obey(&work);
+        await_news(&work);
+    }
+}
+
+/* Says that nothing is left, and waits for another tool. False: there is none. */
+static bool next_tool(const TfyStub *stub, TfyWatcherRequest *request, int *fds, uint32_t *fd_count)
+{
+    if (stub->work < 0 || send(stub->work, "", 1, MSG_NOSIGNAL) != 1) return false;
+    return tfy__watcher_receive(stub->work, request, fds, fd_count);
+}
+
+void tfy__stub_run(const TfyStub *stub, const TfyWatcherRequest *first, const int *first_fds)
+{
+    TfyWatcherRequest request = *first;
+    int fds[TFY_W_FD_COUNT];
+    uint32_t fd_count = TFY_W_FD_COUNT;
+    memcpy(fds, first_fds, sizeof fds);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, TFY_STUB_NUDGE);
+    prctl(PR_SET_NAME, "tfy-stub");
+    do serve_tool(stub, &request, fds, fd_count);
+    while (next_tool(stub, &request, fds, &fd_count));
+    _exit(0);
+}
