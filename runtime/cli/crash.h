@@ -56,6 +56,8 @@ typedef struct Outcome {
 
 /* Where processes are killed: what TFY_TEST_KILL says, or what a tracer is told. */
 typedef struct Kill {
+    const char *
+        whom; /* NULL: the process; "both": and its watcher; "all": and the stubs; "watcher": that alone (effects/watcher.h) */
     const char *kind; /* "before", "after", "checkpoint", "point", or a place the tracer knows; NULL: nowhere */
     const char *const *tracer; /* words before the program's own, NULL-terminated: it kills it; or NULL */
     bool in_line;              /* commits on the loop's own thread */
@@ -86,6 +88,7 @@ typedef struct Command {
     const char *words[WORDS_MAX];
     int count;
     const char *kill;  /* value of TFY_TEST_KILL, or NULL */
+    const char *whom;  /* with a kill that stops it: who is killed then (Kill); or NULL */
     bool in_line;      /* TFY_TEST_INLINE=1 */
     bool rehearsed;    /* TFY_TEST_REHEARSE: dir */
     bool traced;       /* a tracer is in the way: leak checks are off */
@@ -98,7 +101,8 @@ typedef struct Command {
 
 void crash_command_add(Command *command, const char *word);
 void crash_command_add_all(Command *command, const char *const *words);
-/* Runs it in dir/root, with the database dir/runs.db, and waits at most a minute. Its exit status, 128 + signal, or -1 when it had to be stopped. */
+/* Runs it in dir/root, with the database dir/runs.db, and waits at most a minute. Its exit status, 128 + signal, or -1 when it had to be stopped.
+ * When its watcher alone was killed and it ended with 70 for that, this counts as SIGKILL. */
 int crash_command_run(const Command *command, const char *dir);
 /* Waits until no process that descends from this one is left; false after 5 s, then it ends them. */
 bool crash_processes_gone(void);

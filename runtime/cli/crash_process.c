@@ -15,7 +15,7 @@
 #include "base/grow.h"
 #include "cli/crash.h"
 
-enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2, READ_ROOM = 4096 };
+enum { COMMAND_MS = 60000, GONE_MS = 5000, LOOK_MS = 2, READ_ROOM = 4096, CHILDREN_MAX = 256, STATUS_LOST = 70 };
 
 void crash_die(const char *format, ...)
 {
@@ -113,6 +113,55 @@ static int await(pid_t pid, long long kill_us, int signal)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* The children of a process that are called so, as the kernel lists them; how many. */
+static int children_of(pid_t parent, const char *name, pid_t *children)
+{
+    char path[64], word[32];
+    int count = 0, pid;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *list = fopen(path, "re");
+    while (list && count < CHILDREN_MAX && fscanf(list, "%d", &pid) == 1) {
+        snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        FILE *comm = fopen(path, "re");
+        if (comm && fscanf(comm, "%31s", word) == 1 && strcmp(word, name) == 0) children[count++] = pid;
+        if (comm) fclose(comm);
+    }
+    if (list) fclose(list);
+    return count;
+}
+
+/* A stopped process, and of those that watch over its tools whom the trial means. Everybody who is to die is stopped first, so that none sees
+ * another's death. A process that has no watcher yet is killed alone. */
+static void kill_family(pid_t pid, const char *whom)
+{
+    pid_t watcher, stubs[CHILDREN_MAX];
+    const bool watched = children_of(pid, "tfy-watcher", &watcher) == 1;
+    if (watched) kill(watcher, SIGSTOP);
+    const int count = watched && strcmp(whom, "all") == 0 ? children_of(watcher, "tfy-stub", stubs) : 0;
+    const bool alone = watched && strcmp(whom, "watcher") == 0;
+    kill(pid, alone ? SIGCONT : SIGKILL);
+    for (int i = 0; i < count; i++) kill(stubs[i], SIGKILL);
+    if (watched) kill(watcher, SIGKILL);
+}
+
+/* Waits for a process that will stop, and kills whom the trial means. Its status as of `await`. */
+static int await_stopped(pid_t pid, const char *whom)
+{
+    int status = 0, waited_ms = 0;
+    pid_t got;
+    bool stopped = false;
+    while ((got = waitpid(pid, &status, WUNTRACED | WNOHANG)) == 0 || (got == pid && WIFSTOPPED(status))) {
+        if (got == pid) kill_family(pid, whom);
+        stopped = stopped || got == pid;
+        if (waited_ms >= COMMAND_MS) kill(pid, SIGKILL);
+        poll(NULL, 0, LOOK_MS);
+        waited_ms += LOOK_MS;
+    }
+    if (waited_ms > COMMAND_MS) return -1;
+    if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    return stopped && WEXITSTATUS(status) == STATUS_LOST ? 128 + SIGKILL : WEXITSTATUS(status);
+}
+
 int crash_command_run(const Command *command, const char *dir)
 {
     fflush(NULL);
@@ -123,6 +172,7 @@ int crash_command_run(const Command *command, const char *dir)
         execvp(command->words[0], (char *const *)command->words);
         _exit(127);
     }
+    if (command->whom) return await_stopped(pid, command->whom);
     return await(pid, command->kill_us, command->signal);
 }
 

@@ -116,7 +116,8 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     } else if (kill && kill->after_us) {
         command.kill_us = kill->after_us;
     } else if (kill && kill->kind && kill->count) {
-        command.kill = point = crash_text("%s:%d", kill->kind, kill->count);
+        command.whom = kill->whom;
+        command.kill = point = crash_text("%s%s:%d", kill->whom ? "stop-" : "", kill->kind, kill->count);
     } else if (kill && kill->kind) {
         command.kill = point = crash_text("%s:%s/counts", kill->kind, trial->dir);
     }

@@ -13,6 +13,7 @@ bool tfy__kill_armed;
 static atomic_long passed[TFY_KILL_PLACES];
 static int wanted = -1; /* a TfyKillPlace, whose … */
 static long wanted_count;
+static int wanted_signal = SIGKILL;
 static char *count_file; /* … or where the counts go */
 
 static void write_counts(void)
@@ -28,6 +29,10 @@ void tfy__kill_arm(void)
 {
     const char *text = getenv("TFY_TEST_KILL"), *colon = text ? strchr(text, ':') : NULL;
     if (!colon || tfy__kill_armed) return;
+    if (strncmp(text, "stop-", 5) == 0) {
+        wanted_signal = SIGSTOP;
+        text += 5;
+    }
     const size_t len = (size_t)(colon - text);
     for (int i = 0; i < TFY_KILL_PLACES; i++) {
         if (strlen(tfy__kill_names[i]) == len && memcmp(text, tfy__kill_names[i], len) == 0) wanted = i;
@@ -41,7 +46,7 @@ void tfy__kill_arm(void)
 
 void tfy__kill_reached(TfyKillPlace place)
 {
-    if (atomic_fetch_add(&passed[place], 1) + 1 == wanted_count && (int)place == wanted) raise(SIGKILL);
+    if (atomic_fetch_add(&passed[place], 1) + 1 == wanted_count && (int)place == wanted) raise(wanted_signal);
 }
 
 bool tfy__kill_inline(void)

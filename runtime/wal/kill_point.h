@@ -10,6 +10,7 @@
  *   TFY_TEST_KILL=checkpoint:N  before the N-th checkpoint
  *   TFY_TEST_KILL=point:N       when a task has stopped for the N-th time
  *   TFY_TEST_KILL=count:FILE    nowhere; at its end the process writes how often it came to each: "before N" and so on, a line each
+ *   TFY_TEST_KILL=stop-PLACE:N  SIGSTOP instead, so that somebody outside can kill its helpers together with it, or without it
  *   TFY_TEST_INLINE=1           no writer thread: a tracer that follows one thread then sees the commits too */
 #ifndef WAL_KILL_POINT_H
 #define WAL_KILL_POINT_H

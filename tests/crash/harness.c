@@ -4,8 +4,10 @@
  *                 [--call-killer K] [--every N] [--dense] [--random N] [--shard I/M] [--loose] [--verbose] [--again OPTION]… [-- ARGUMENTS of run]
  *
  * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), double (a second kill while the run is
- * taken up), drain (SIGTERM, SIGINT or SIGHUP at some moment, and in the resume again), mouth (stdout is closed or full in the process that is killed); with call_killer.c also call (system calls, before they begin and when they are done) and resume (those of a process that takes
- * the run up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard splits the
+ * taken up), drain (SIGTERM, SIGINT or SIGHUP at some moment, and in the resume again), mouth (stdout is closed or full in the process that is
+ * killed), family (stops of a task, and commits: the watcher of the tools is killed too, or with its stubs, or alone); with call_killer.c also
+ * call (system calls, before they begin and when they are done) and resume (those of a process that takes the run up). --every takes each
+ * N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard splits the
  * places between processes. The last line says how many trials passed and failed. */
 #include <fcntl.h>
 #include <getopt.h>
@@ -64,8 +66,9 @@ static void note(const Work *work, const char *id, Verdict verdict)
 
 static Verdict attempt(Work *work, const Kill *first, const Kill *second)
 {
-    char *id = crash_text("%s%s%s%s:%d", first->in_line ? "inline:" : "", first->mouth ? first->mouth : "",
-                          first->mouth ? ":" : "", first->kind, first->count);
+    const char *before = first->mouth ? first->mouth : first->whom;
+    char *id = crash_text("%s%s%s%s:%d", first->in_line ? "inline:" : "", before ? before : "", before ? ":" : "",
+                          first->kind, first->count);
     if (second) {
         char *both = crash_text("%s+%s:%d", id, second->kind, second->count);
         free(id);
@@ -85,12 +88,12 @@ static Verdict attempt(Work *work, const Kill *first, const Kill *second)
     return verdict;
 }
 
-/* Every place of one kind, until the program ends before it is killed. */
-static void all_places(Work *work, const char *kind)
+/* Every place of one kind, until the program ends before it is killed. whom: as in Kill. */
+static void all_places(Work *work, const char *whom, const char *kind)
 {
     for (int count = 1; count < COUNT_MAX; count++) {
         if ((count - 1) % work->every != 0 || work->place++ % work->shards != work->shard) continue;
-        if (attempt(work, &(Kill){.kind = kind, .count = count}, NULL) == UNREACHED) return;
+        if (attempt(work, &(Kill){.whom = whom, .kind = kind, .count = count}, NULL) == UNREACHED) return;
     }
 }
 
@@ -206,11 +209,17 @@ static bool wanted(const Work *work, const char *kind)
 static void go_through(Work *work)
 {
     if (wanted(work, "commit")) {
-        all_places(work, "before");
-        all_places(work, "after");
-        all_places(work, "checkpoint");
+        all_places(work, NULL, "before");
+        all_places(work, NULL, "after");
+        all_places(work, NULL, "checkpoint");
     }
-    if (wanted(work, "point")) all_places(work, "point");
+    if (wanted(work, "point")) all_places(work, NULL, "point");
+    if (wanted(work, "family")) {
+        all_places(work, "both", "point");
+        all_places(work, "all", "point");
+        all_places(work, "watcher", "point");
+        all_places(work, "watcher", "after");
+    }
     if (wanted(work, "double")) {
         doubles(work, "before", "before");
         doubles(work, "after", "point");

@@ -74,6 +74,13 @@ crash_team()
         --effects "touch ledger; cut -f 1,3- ledger" "$@" --
 }
 
+# The tools' work is done by what they leave behind, which only its descent ties to them.
+crash_orphans()
+{
+    compiled orphans "$root/tests/crash/orphans.tfy" || return 0
+    crash orphans --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" "$@" --
+}
+
 crash_code_agent()
 {
     agent=$root/examples/code_agent

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in three programs; after each the
+# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in four programs; after each the
 # run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -13,6 +13,7 @@ if [ "${2:-}" = quick ]; then
     crash_ledger --every 10 --kinds commit,point,double,drain,mouth
     crash_team --every 16 --kinds commit,point,double,drain,mouth
     crash_code_agent --every 12 --kinds commit,point,double,drain,mouth
+    crash_orphans --every 6 --kinds family
 else
     crash_ledger --kinds commit,point
     crash_ledger --kinds call,resume,double,drain,mouth --every 3
@@ -22,6 +23,8 @@ else
     crash_code_agent --kinds commit,point
     crash_code_agent --kinds double,drain,mouth --every 6
     crash_code_agent --kinds call,resume --every 20
+    crash_orphans --kinds family --every 2
+    crash_orphans --kinds commit,double --every 8
 fi
 [ "$failed" = 0 ] || trap - EXIT # what a failed trial left stays to be looked at
 echo "$passed passed, $failed failed"
