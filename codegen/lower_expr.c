@@ -512,7 +512,7 @@ static Val *lower_call_expr(Lower *l, const Expr *e)
         return lower_effect_now(l, e, NULL);
     case CALL_CALLS:
     case CALL_OUTPUT: return lower_test_call(l, e);
-    default: machine_bug("a call that stands only under yield");
+    default: machine_bug("a call that is allowed only under yield");
     }
 }
 

@@ -160,7 +160,7 @@ static int compile_bundle(Compilation *c, const Source *source)
     const char *problem = NULL;
     Module *module = module_load_bundle(&c->sources, source->text, source->len, &c->arena, &c->diags, &problem);
     if (!module) {
-        fprintf(stderr, "tfyc: '%s' is no stored program: %s\n", source->name, problem);
+        fprintf(stderr, "tfyc: '%s' is not a stored program: %s\n", source->name, problem);
         return EXIT_BAD_PROGRAM;
     }
     c->emit.source_name = module->file;

@@ -313,7 +313,7 @@ static void resolve_signature(Check *c, Decl *decl)
     if (decl->kind != DECL_WORKFLOW) return;
     register_workflow(c, decl);
     if (decl->full_name && strcmp(decl->full_name, "main") == 0)
-        refuse_handles(c, decl->params, decl->result, decl->type, "the workflow a run begins with");
+        refuse_handles(c, decl->params, decl->result, decl->type, "the workflow a run starts with");
 }
 
 static bool has_signature(const Decl *decl)

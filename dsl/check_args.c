@@ -79,7 +79,7 @@ static void report_form(Check *c, Binder *b, const Arg *arg)
         Diag *diag = diag_error(c->diags, arg->value->span, "a record is built by name");
         diag_hint(c->diags, diag, "write %s(%s: …)", slots->owner, slots->items[0].name);
     } else if (slots->rule == SLOTS_ERROR && b->at == 1) {
-        Diag *diag = diag_error(c->diags, arg->value->span, "only an error's message stands without a name");
+        Diag *diag = diag_error(c->diags, arg->value->span, "only an error's message is given without a name");
         if (slots->count > 1) diag_hint(c->diags, diag, "write %s: …", slots->items[1].name);
     } else {
         diag_error(c->diags, arg->value->span, "too many arguments: %s takes %u", slots->owner, slots->count);

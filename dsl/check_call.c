@@ -159,7 +159,7 @@ static bool check_with_mode(Check *c, const Expr *e, CallMode mode, const char *
     if (mode == MODE_WITH) {
         diag = diag_error(c->diags, e->span, "'with' takes lock, semaphore or deadline, not '%s'", name);
     } else {
-        diag = diag_error(c->diags, e->span, "'%s' holds for a block, so it stands behind 'with'", name);
+        diag = diag_error(c->diags, e->span, "'%s' holds for a block, so it is written after 'with'", name);
         diag_hint(c->diags, diag, "write with %s(…) { … }", name);
     }
     return false;
@@ -183,7 +183,7 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
                           : builtin->id == BI_SAVE      ? "writes a row that stays"
                                                         : "brings a value from outside";
         Diag *diag = diag_error(c->diags, e->span, "'%s' %s; write 'yield %s(…)'", name, why, name);
-        diag_hint(c->diags, diag, "yield stands first in a statement: let x = yield %s(…)", name);
+        diag_hint(c->diags, diag, "yield comes first in a statement: let x = yield %s(…)", name);
         return false;
     }
     if (!wants_yield && mode == MODE_YIELD) {
@@ -309,8 +309,8 @@ static const Type *approve_with(Check *c, const Expr *e, const Type *type)
 {
     for (uint32_t i = 0; i < type->case_count; i++)
         if (!type->cases[i].field_count) return type;
-    Diag *diag =
-        diag_error(c->diags, e->span, "nobody can answer this with a case of %s: all of them carry values", type->name);
+    Diag *diag = diag_error(c->diags, e->span,
+                            "a person cannot answer this with a case of %s: all of them carry values", type->name);
     if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
     return c->core->bad;
 }
@@ -327,7 +327,7 @@ static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin
         return c->core->bad;
     }
     Diag *diag = channel ? diag_error(c->diags, e->span, "the type of this channel's messages is not known")
-                         : diag_error(c->diags, e->span, "the type of what this signal brings is not known");
+                         : diag_error(c->diags, e->span, "the type of this signal's value is not known");
     diag_hint(c->diags, diag,
               channel ? "annotate it: let c: channel<T> = channel(8)" : "annotate it: let v: T = yield signal(…)");
     return c->core->bad;
@@ -428,8 +428,9 @@ static void check_row(Check *c, const Expr *e, const Type *row)
     for (uint32_t i = 0; i < row->field_count; i++) {
         const char *name = row->fields[i].name;
         if (strncasecmp(name, "tfy_", 4) == 0)
-            diag_error(c->diags, e->span, "field '%s' of %s cannot be a column: what begins with tfy_ is the row's key",
-                       name, row->name);
+            diag_error(c->diags, e->span,
+                       "field '%s' of %s cannot be a column: names that start with tfy_ belong to the row's key", name,
+                       row->name);
         for (uint32_t j = 0; j < i; j++) {
             if (same_but_case(row->fields[j].name, name))
                 diag_error(c->diags, e->span,

@@ -69,7 +69,7 @@ bool check_refuse_outside(Check *c, const Expr *root)
     const Variable *variable = root->variable;
     if (!scope || variable->id >= scope->floor) return false;
     bool undo = scope->kind == CLOSURE_UNDO;
-    Diag *diag = diag_error(c->diags, root->span, "'%s' stands outside this %s, which works on a copy", variable->name,
+    Diag *diag = diag_error(c->diags, root->span, "'%s' is outside this %s, which works on a copy", variable->name,
                             undo ? "undo" : "body");
     if (!undo) diag_hint(c->diags, diag, "return values with 'give'");
     diag_other(c->diags, diag, variable->span, "declared here");
@@ -101,7 +101,7 @@ static void report_give_place(Check *c, const Stmt *s)
     } else if (scope) {
         diag_error(c->diags, at, "'give' may not leave 'undo', which has no value");
     } else {
-        Diag *diag = diag_error(c->diags, at, "'give' ends a body of parallel or race, and this is none");
+        Diag *diag = diag_error(c->diags, at, "'give' ends a body of parallel or race, and this is not one");
         diag_hint(c->diags, diag, "a workflow ends with 'return'");
     }
 }
@@ -172,7 +172,7 @@ static bool refuse_outside_workflow(Check *c, const Expr *e, const char *word)
 {
     if (c->body->kind == BODY_WORKFLOW) return false;
     Diag *diag =
-        diag_error(c->diags, (Span){e->span.off, (uint32_t)strlen(word)}, "'%s' stands only in a workflow", word);
+        diag_error(c->diags, (Span){e->span.off, (uint32_t)strlen(word)}, "'%s' is allowed only in a workflow", word);
     diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is %s", c->body->decl->name.text,
                decl_kind_word(c->body->decl->kind));
     return true;
@@ -245,7 +245,7 @@ const Type *check_race(Check *c, Expr *e)
     fields_of_bodies(c, e, fields, true, &bad);
     if (bad) return c->core->bad;
     if (count) return type_of_bodies(c, TYPE_ENUM, fields, count);
-    diag_error(c->diags, e->span, "nobody takes part in this race, so it would never end");
+    diag_error(c->diags, e->span, "this race is empty, so it would never end");
     return c->core->bad;
 }
 
@@ -309,7 +309,7 @@ bool check_with(Check *c, Stmt *s)
 {
     Expr *call = s->value;
     if (c->body->kind != BODY_WORKFLOW) {
-        Diag *diag = diag_error(c->diags, s->keyword, "'with' stands only in a workflow");
+        Diag *diag = diag_error(c->diags, s->keyword, "'with' is allowed only in a workflow");
         diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is %s", c->body->decl->name.text,
                    decl_kind_word(c->body->decl->kind));
         return true;

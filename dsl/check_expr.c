@@ -348,7 +348,7 @@ static const Type *infer_elements(Check *c, Arg *args)
     }
     for (Arg *arg = args; arg && type->kind != TYPE_BAD; arg = arg->next) {
         if (check_coerce(c, arg->value, type)) continue;
-        check_mismatch(c, arg->value, type, (Why){"the list's elements begin with this", first->span});
+        check_mismatch(c, arg->value, type, (Why){"the list's elements start here", first->span});
         return c->core->bad;
     }
     return type;
@@ -417,7 +417,7 @@ static const Type *infer_map(Check *c, Expr *e, const Type *want)
     const Type *map = type_map(c, first->key->type, elem);
     for (MapEntry *entry = first->next; entry && map->kind == TYPE_MAP; entry = entry->next) {
         check_map_key(c, entry, map->key);
-        check_expr_to(c, entry->value, map->elem, (Why){"the first value stands here", first->value->span});
+        check_expr_to(c, entry->value, map->elem, (Why){"the first value is here", first->value->span});
     }
     return map;
 }
@@ -572,7 +572,7 @@ static const Type *infer_coalesce(Check *c, Expr *e, const Type *want)
     check_expr(c, e->right, left->elem);
     if (check_coerce(c, e->right, left->elem)) return left->elem;
     if (check_coerce(c, e->right, left)) return left;
-    check_mismatch(c, e->right, left->elem, (Why){"this is what it stands in for", e->left->span});
+    check_mismatch(c, e->right, left->elem, (Why){"this is the value it replaces", e->left->span});
     return c->core->bad;
 }
 
@@ -660,7 +660,7 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     case EX_PAREN: return infer_paren(c, e, want);
     case EX_YIELD: return check_yield(c, e, want);
     case EX_SPAWN: return check_spawn(c, e);
-    case EX_LAMBDA: diag_error(c->diags, e->span, "no inline function is taken here"); return core->bad;
+    case EX_LAMBDA: diag_error(c->diags, e->span, "an inline function is not accepted here"); return core->bad;
     case EX_PARALLEL: return check_parallel(c, e, want);
     case EX_PARALLEL_FOR: return check_parallel_for(c, e, want);
     case EX_RACE: return check_race(c, e);

@@ -403,7 +403,7 @@ static bool check_fail(Check *c, Stmt *s)
 {
     Diag *diag;
     if (c->body->kind != BODY_WORKFLOW) {
-        diag = diag_error(c->diags, s->span, "a fn cannot fail; make it a workflow, or give back a T?");
+        diag = diag_error(c->diags, s->span, "a fn cannot fail; make it a workflow, or return a T?");
         diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is a fn", c->body->decl->name.text);
         return false;
     }

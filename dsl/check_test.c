@@ -52,7 +52,7 @@ typedef struct Callee {
 static Callee refuse_callee(Check *c, Span span, const char *name, const char *why)
 {
     Diag *diag = diag_error(c->diags, span, "'%s' cannot be mocked or counted: %s", name, why);
-    diag_hint(c->diags, diag, "a mock stands for a tool, a prompt, a workflow, or an effect such as exec or approve");
+    diag_hint(c->diags, diag, "a mock replaces a tool, a prompt, a workflow, or an effect such as exec or approve");
     return (Callee){0};
 }
 
@@ -284,7 +284,7 @@ static void check_answer(Check *c, Stmt *s, const Callee *callee)
 void check_mock(Check *c, Stmt *s)
 {
     if (!check_in_test(c)) {
-        Diag *diag = diag_error(c->diags, s->keyword, "'mock' stands only in a test");
+        Diag *diag = diag_error(c->diags, s->keyword, "'mock' is allowed only in a test");
         diag_hint(c->diags, diag, "write test \"…\" { mock … }");
         return;
     }
@@ -321,7 +321,7 @@ bool check_test_call(Check *c, Expr *e, const Type **type)
     bool calls = strcmp(name, "calls") == 0;
     if (!calls && strcmp(name, "output") != 0) return false;
     if (!check_in_test(c)) {
-        diag_error(c->diags, e->left->span, "'%s' stands only in a test", name);
+        diag_error(c->diags, e->left->span, "'%s' is allowed only in a test", name);
         *type = c->core->bad;
         return true;
     }

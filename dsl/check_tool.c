@@ -142,7 +142,7 @@ static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
         return;
     }
     if (probe->dangerous) {
-        Diag *diag = diag_error(c->diags, e->span, "a probe asks nobody, so it cannot be dangerous");
+        Diag *diag = diag_error(c->diags, e->span, "a probe asks for no approval, so it cannot be dangerous");
         diag_other(c->diags, diag, probe->name.span, "declared here");
         return;
     }
@@ -291,7 +291,7 @@ static void check_line(Check *c, const Decl *decl)
         scheme |=
             (size_t)(line + len - url) > strlen(schemes[i]) - 1 && strncmp(url, schemes[i], strlen(schemes[i])) == 0;
     if (builtin_is_http_method(line, method) && scheme && !memchr(url, ' ', (size_t)(line + len - url))) return;
-    Diag *diag = diag_error(c->diags, e->span, "an http tool begins with a method and an address");
+    Diag *diag = diag_error(c->diags, e->span, "an http tool starts with a method and an address");
     diag_hint(c->diags, diag,
               "write \"GET https://…\"; methods are GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH; "
               "an address that is only known at run time goes to the effect http(…)");

@@ -53,13 +53,14 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
     const Decl *decl = check_find_decl(c, name);
     if (decl) return decl->kind == DECL_BAD ? c->core->bad : report_no_type(c, written, decl);
     if (strcmp(name, "nothing") == 0) {
-        Diag *diag = diag_error(c->diags, written->span, "'nothing' stands only in task<nothing>");
-        diag_hint(c->diags, diag, "what gives no value is declared without '->'");
+        Diag *diag = diag_error(c->diags, written->span, "'nothing' is allowed only in task<nothing>");
+        diag_hint(c->diags, diag, "something that gives no value is declared without '->'");
         return c->core->bad;
     }
     if (means_nothing(name)) {
         Diag *diag = diag_error(c->diags, written->span, "unknown type '%s'", name);
-        diag_hint(c->diags, diag, "what gives no value is declared without '->', and its task is a task<nothing>");
+        diag_hint(c->diags, diag,
+                  "something that gives no value is declared without '->', and its task is a task<nothing>");
         return c->core->bad;
     }
     const char *near = name_elsewhere(name);

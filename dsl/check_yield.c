@@ -47,7 +47,7 @@ static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy,
     check_expr(c, policy->value, type);
     if (policy->value->type->kind == TYPE_NULL) type = type_optional(c, type);
     if (!check_coerce(c, policy->value, type))
-        check_mismatch(c, policy->value, type, (Why){"to stand in for this", call->span});
+        check_mismatch(c, policy->value, type, (Why){"to replace the value of this", call->span});
     return type;
 }
 
@@ -96,12 +96,14 @@ static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
         if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
     if (!seen[POL_APPROVE] && call->call == CALL_TOOL && call->decl->dangerous) {
-        Diag *diag = diag_error(c->diags, call->span, "'%s' is dangerous and nobody is asked", call->decl->name.text);
+        Diag *diag = diag_error(c->diags, call->span, "'%s' is dangerous, and nobody is asked to approve it",
+                                call->decl->name.text);
         diag_hint(c->diags, diag, "add: approve \"…?\"");
         diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
     if (seen[POL_BACKOFF] && !seen[POL_RETRY])
-        diag_error(c->diags, seen[POL_BACKOFF]->span, "'backoff' is the pause of a 'retry', and there is none");
+        diag_error(c->diags, seen[POL_BACKOFF]->span,
+                   "'backoff' is the pause before a 'retry', and there is no 'retry'");
 }
 
 /* A label is fine anywhere; the rest is about steps that can wait or fail. */
@@ -159,7 +161,7 @@ static bool refuse_yield_in_fn(Check *c, Expr *e)
     if (c->body->kind == BODY_FN)
         diag = diag_error(c->diags, e->span, "'yield' in a fn; make it a workflow");
     else
-        diag = diag_error(c->diags, e->span, "'yield' stands only in a workflow");
+        diag = diag_error(c->diags, e->span, "'yield' is allowed only in a workflow");
     diag_other(c->diags, diag, decl->name.span, "'%s' is %s", decl->name.text, decl_kind_word(decl->kind));
     return true;
 }
@@ -227,7 +229,7 @@ const Type *check_spawn(Check *c, Expr *e)
 {
     Expr *call = e->left;
     if (c->body->kind != BODY_WORKFLOW) {
-        Diag *diag = diag_error(c->diags, e->span, "'spawn' stands only in a workflow");
+        Diag *diag = diag_error(c->diags, e->span, "'spawn' is allowed only in a workflow");
         diag_other(c->diags, diag, c->body->decl->name.span, "'%s' is %s", c->body->decl->name.text,
                    decl_kind_word(c->body->decl->kind));
         return c->core->bad;

@@ -159,7 +159,7 @@ static void report_open_string(Lexer *lx, Span opened, bool block, const unsigne
     Diag *diag = diag_error(lx->diags, opened, block ? "unclosed '\"\"\"' block" : "unclosed string");
     diag_hint(lx->diags, diag,
               block ? "close it with '\"\"\"'"
-                    : "close it with '\"' on the same line; text of several lines stands in \"\"\" … \"\"\"");
+                    : "close it with '\"' on the same line; text of several lines is written in \"\"\" … \"\"\"");
     push_bad(lx, at);
 }
 
@@ -309,7 +309,7 @@ static void lex_stray(Lexer *lx, const unsigned char *from, const unsigned char 
                             (int)(to - from < 40 ? to - from : 40), (const char *)from);
     if (*from >= 0x80) diag_hint(lx->diags, diag, "names are made of the letters A to Z, digits and '_'");
     if (*from == '&') diag_hint(lx->diags, diag, "'and' is written '&&'");
-    if (*from == '#') diag_hint(lx->diags, diag, "comments begin with '//'");
+    if (*from == '#') diag_hint(lx->diags, diag, "comments start with '//'");
 }
 
 static void lex_end(Lexer *lx, const unsigned char *at)
@@ -423,7 +423,7 @@ static bool check_encoding(Lexer *lx)
             Diag *diag = diag_error(lx->diags, span_between(lx, at, at + 1), "byte 0x%02x is not valid UTF-8", *at);
             diag_hint(lx->diags, diag, "save the file as UTF-8");
         } else {
-            diag_error(lx->diags, span_between(lx, at, at + 1), "a NUL byte cannot stand in a program");
+            diag_error(lx->diags, span_between(lx, at, at + 1), "a program cannot contain a NUL byte");
         }
         return false;
     }

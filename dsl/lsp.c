@@ -144,7 +144,7 @@ static void handle(LspServer *server, json_t *message)
     if (json_object_get(message, "result") || json_object_get(message, "error"))
         return; /* an answer; this server asks nothing */
     if (!json_is_string(method) || (id && !json_is_integer(id) && !json_is_string(id)))
-        answer_error(server, NULL, LSP_INVALID_REQUEST, "this is no message of the protocol");
+        answer_error(server, NULL, LSP_INVALID_REQUEST, "this is not a message of the protocol");
     else if (id)
         handle_request(server, json_string_value(method), id, json_object_get(message, "params"));
     else

@@ -168,7 +168,7 @@ static void report_missing(Loader *l, const Module *from, const Decl *import, co
     Diag *diag = diag_error(l->diags, import->value->span, "cannot find '%s'", path);
     for (uint32_t i = 0; i < l->paths->count && *path != '/'; i++)
         places = arena_printf(l->arena, "%s, '%s'", places, l->paths->dirs[i]);
-    if (*path != '/') diag_hint(l->diags, diag, "looked in %s; -I DIR adds a directory", places);
+    if (*path != '/') diag_hint(l->diags, diag, "searched %s; -I DIR adds a directory", places);
 }
 
 static Module *load_import(Loader *l, const Module *from, const Decl *import)

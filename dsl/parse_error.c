@@ -154,12 +154,12 @@ static bool report_inner_yield(Parser *p, Token found)
     if (!as_name && !(is_root_word(found.kind) && parse_takes(p, TOK_INT))) return false;
     const char *word = token_kind_name(found.kind);
     if (p->at > 0 && parse_token(p, p->at - 1).kind == TOK_FATARROW) {
-        Diag *diag = diag_error(p->build.diags, token_span(found), "'%s' cannot stand in an inline function", word);
+        Diag *diag = diag_error(p->build.diags, token_span(found), "'%s' is not allowed in an inline function", word);
         diag_hint(p->build.diags, diag, "an inline function takes no steps: go through the list with 'for'");
         return true;
     }
     Diag *diag = diag_error(p->build.diags, token_span(found),
-                            "'%s' stands only at the root of a statement; bind it first", word);
+                            "'%s' is allowed only at the root of a statement; bind it first", word);
     diag_hint(p->build.diags, diag, "write 'let value = %s …' on a line before, and use 'value' here", word);
     return true;
 }
@@ -168,10 +168,11 @@ static bool report_inner_yield(Parser *p, Token found)
 static bool report_thrown_away(Parser *p, Token found)
 {
     if (!statement_may_begin(p) || !parse_begins_expression(found.kind)) return false;
-    Diag *diag = diag_error(p->build.diags, token_span(found), "value thrown away; this begins a new statement");
+    Diag *diag =
+        diag_error(p->build.diags, token_span(found), "this value is not used, because it starts a new statement");
     bool joins = found.kind == TOK_MINUS || found.kind == TOK_LP || found.kind == TOK_LSQ;
     if (joins && found.flags & TOKEN_FIRST)
-        diag_hint(p->build.diags, diag, "to go on with the line above, end that line with '%s'",
+        diag_hint(p->build.diags, diag, "to continue the line above, end that line with '%s'",
                   token_kind_name(found.kind));
     if (!joins) diag_hint(p->build.diags, diag, "name it with 'let', or remove it");
     return true;
@@ -248,7 +249,8 @@ static bool report_bare_path(Parser *p, Token found)
     }
     if (!ended && !parse_is_infix(found.kind)) return false;
     Span span = span_join(token_span(first), token_span(parse_token(p, p->at - 1)));
-    Diag *diag = diag_error(p->build.diags, span, "value thrown away; only a call or an assignment stands alone");
+    Diag *diag =
+        diag_error(p->build.diags, span, "this value is not used; only a call or an assignment can be a statement");
     if (found.kind == TOK_EQ) diag_hint(p->build.diags, diag, "'==' compares; use '=' to assign");
     if (found.kind == TOK_PLUS && parse_token(p, p->at + 1).kind == TOK_PLUS)
         diag_hint(p->build.diags, diag, "to count up write '+= 1'");
@@ -267,7 +269,8 @@ static bool report_odd_call(Parser *p, Token found)
         return word != NULL;
     }
     if (!parse_is_infix(found.kind)) return false;
-    diag_error(p->build.diags, token_span(found), "value thrown away; only a call or an assignment stands alone");
+    diag_error(p->build.diags, token_span(found),
+               "this value is not used; only a call or an assignment can be a statement");
     return true;
 }
 
@@ -294,7 +297,7 @@ static bool report_outside(Parser *p, Token found)
     bool value = found.kind == TOK_LET || found.kind == TOK_VAR;
     diag_hint(p->build.diags, diag,
               value ? "outside of workflows and functions only 'const' names a value"
-                    : "statements stand in a 'workflow' or a 'fn'");
+                    : "statements belong in a 'workflow' or a 'fn'");
     return true;
 }
 
@@ -304,7 +307,7 @@ static bool report_inner_declaration(Parser *p, Token found)
     bool word = p->at > 0 && parse_wants(p, TOK_PLUSEQ) && parse_begins_declaration(p, p->at - 1);
     if (!keyword && !word) return false;
     Token shown = keyword ? found : parse_token(p, p->at - 1);
-    diag_error(p->build.diags, token_span(shown), "'%s' stands only at the top of a file, outside of all braces",
+    diag_error(p->build.diags, token_span(shown), "'%s' is allowed only at the top of a file, outside all braces",
                token_kind_name(shown.kind));
     return true;
 }

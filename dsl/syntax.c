@@ -67,7 +67,7 @@ static void check_int(const Build *b, Expr *expr)
 
 static void check_lambda(const Build *b, Expr *expr)
 {
-    Diag *diag = diag_error(b->diags, expr->span, "an inline function stands only as an argument of a method");
+    Diag *diag = diag_error(b->diags, expr->span, "an inline function is allowed only as an argument of a method");
     diag_hint(b->diags, diag, "as in xs.map(x => x.name)");
     make_bad(expr);
 }

@@ -38,7 +38,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_OUTPUT] = {"output", NULL, "everything the run ever printed"},
     [OPT_ID] = {"id", "ID", "your own name for this signal: sent again under it, it changes nothing"},
     [OPT_OUT] = {"o", "FILE", "where to write"},
-    [OPT_DIR] = {"I", "DIR", "look for imported files there too; may be given several times"},
+    [OPT_DIR] = {"I", "DIR", "search DIR for imported files, too; may be given several times"},
     [OPT_FILTER] = {"filter", "TEXT", "only tests with this text in their names"},
     [OPT_TAP] = {"tap", NULL, "print TAP version 14"},
     [OPT_VERBOSE] = {"v", NULL, "say of every test what was answered and printed"},
@@ -76,7 +76,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {
     [OPT_FROM_SNAPSHOT] = {"from-snapshot", NULL, "begin at the newest snapshot, as a resume does"},
     [OPT_DRY_RUN] = {"dry-run", NULL, "only say what would go"},
     [OPT_TIMEOUT] = {"timeout", "TIME", "wait this long while another command holds the database (else 10s)"},
-    [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "how mistakes are printed: for people, or one JSON object a line"},
+    [OPT_DIAGNOSTICS] = {"diagnostics", "json|text", "print mistakes for people, or as one JSON object a line"},
 };
 
 #define BIT(option) (UINT64_C(1) << (option))

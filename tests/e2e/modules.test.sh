@@ -70,7 +70,7 @@ run tfyc --bundle bad.json -o bad.c
 check "a stored program that lacks a file: 65" ended 65 "does not hold 'b.tfy'"
 echo '[]' >bad.json
 run tfyc --bundle bad.json -o bad.c
-check "what is no stored program: 65" ended 65 "is no stored program"
+check "what is not a stored program: 65" ended 65 "is not a stored program"
 
 # Headers of the user's own are part of what decides the result.
 cat >ext.tfy <<'END'
