@@ -77,7 +77,7 @@ check "headers that cannot be written" ended 74 "no/where/tool.h"
 
 printf 'import "nowhere.tfy" as far\nimport "/no/where.tfy" as further\n' >lost.tfy
 run tfyc --check -I folder -I empty lost.tfy
-check "an import that is nowhere: where it was looked for" ended 65 "looked in the current directory, 'folder', 'empty'; -I DIR adds a directory"
+check "an import that is nowhere: where it was looked for" ended 65 "searched the current directory, 'folder', 'empty'; -I DIR adds a directory"
 
 # refused TEXT OPTION…: a usage error that says so.
 refused()

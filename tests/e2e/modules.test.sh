@@ -23,7 +23,7 @@ echo 'const WHO = "me"' >inc/std/names.tfy
 
 run tfy check main.tfy
 check "a file that is nowhere: 65" ended 65 "lib/asks.tfy:1:8: error: cannot find 'std/names.tfy'"
-check "... with the places that were looked in" ended 65 "looked in 'lib/'"
+check "... with the places that were looked in" ended 65 "searched 'lib/'"
 run tfy check -I inc main.tfy
 check "... found with -I" [ "$status" = 0 ]
 run tfy run -I inc main.tfy
