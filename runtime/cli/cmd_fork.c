@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/db.h"
 #include "cli/request.h"
+#include "wal/payload.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,10 +44,12 @@ static json_t *list_doubts(const TfyHistory *history)
         for (uint32_t j = 0; j < history->record_count; j++)
             if (history->record_tasks[j] == i) newest = &history->records[j];
         if (!newest || newest->type != TFY_R_IN_DOUBT) continue;
-        json_t *payload = tfy__db_payload(newest);
-        json_array_append_new(list, json_pack("{s:s,s:I,s:O?}", "task", history->tasks[i].path, "step",
-                                              (json_int_t)newest->step, "tool", json_object_get(payload, "tool")));
-        json_decref(payload);
+        TfyPayload payload;
+        tfy__payload_open(&payload, newest);
+        json_array_append_new(list,
+                              json_pack("{s:s,s:I,s:O?}", "task", history->tasks[i].path, "step",
+                                        (json_int_t)newest->step, "tool", tfy__payload_get(&payload, TFY_P_TOOL)));
+        tfy__payload_close(&payload);
     }
     return list;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/crash.h"
-#include "wal/record.h"
+#include "wal/payload.h"
 
 static const char newest_run[] = "(SELECT max(id) FROM run)";
 
@@ -39,6 +39,15 @@ static const char *text_at(sqlite3_stmt *statement, int column)
 {
     const char *text = (const char *)sqlite3_column_text(statement, column);
     return text ? text : "";
+}
+
+/* A payload, owned; NULL where it is none. */
+static json_t *payload_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = text_at(statement, column);
+    TfyPayload payload;
+    tfy__payload_open(&payload, &(TfyLogRecord){.payload = text, .payload_len = (uint32_t)strlen(text)});
+    return payload.json;
 }
 
 /* The first column of the first row, or NULL. */
@@ -209,7 +218,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
     if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT || type == TFY_R_SNAPSHOT ||
         said_before(walk, type, step))
         return NULL;
-    json_t *payload = json_loads(text_at(row, 4), JSON_ALLOW_NUL, NULL);
+    json_t *payload = payload_at(row, 4);
     if (!payload) return crash_text("%s a payload that is no JSON: %s\n", path, text_at(row, 4));
     const char *how = json_string_value(json_object_get(payload, "how"));
     if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
@@ -230,9 +239,9 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
 }
 
 /* The result of a run that ended well. */
-static char *result_value(const char *payload_text)
+static char *result_value(sqlite3_stmt *row)
 {
-    json_t *payload = json_loads(payload_text, JSON_ALLOW_NUL, NULL);
+    json_t *payload = payload_at(row, 4);
     json_t *value = json_object_get(payload, "value");
     char *line = value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(payload);
@@ -252,7 +261,7 @@ char *crash_history_text(const char *db, char **value)
     *value = NULL;
     if (!rows || !out) crash_die("the history in %s cannot be read", db);
     while (sqlite3_step(rows) == SQLITE_ROW) {
-        if (sqlite3_column_int(rows, 1) == TFY_R_TASK_COMPLETE) *value = result_value(text_at(rows, 4));
+        if (sqlite3_column_int(rows, 1) == TFY_R_TASK_COMPLETE) *value = result_value(rows);
         char *line = record_line(&walk, rows);
         if (line) fputs(line, out);
         free(line);

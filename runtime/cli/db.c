@@ -36,11 +36,6 @@ void tfy__db_say_base(const TfyHistory *history)
                  (long long)history->run.base_lsn);
 }
 
-json_t *tfy__db_payload(const TfyLogRecord *record)
-{
-    return json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
-}
-
 void tfy__source_map(TfySourceMap *map, const TfyHistory *history)
 {
     map->layout = json_loads(history->program_layout, 0, NULL);

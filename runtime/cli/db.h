@@ -16,8 +16,6 @@ int tfy__db_history(const TfyArgs *args, TfyHistory **history);
 /* On stderr: of a compacted run only what came since is there. Nothing of others. */
 void tfy__db_say_base(const TfyHistory *history);
 
-/* A payload as JSON; NULL when it is none. The caller gives it back. */
-json_t *tfy__db_payload(const TfyLogRecord *record);
 
 /* Points and lines of a run's program. All zero is empty. */
 typedef struct TfySourceMap {

@@ -1,5 +1,6 @@
 /* debugger_place.c: finding a record by what people call it. Everything is known from the records; nothing has to be replayed for it. */
 #include "cli/debugger.h"
+#include "wal/payload.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -30,22 +31,13 @@ typedef struct Wanted {
 /* What the task's newest deadline is for, seen from a TimerFired. */
 static bool was_timeout(const TfyHistory *history, uint32_t index)
 {
-    if (strstr(history->records[index].payload, "\"scope\"")) return true;
+    if (tfy__record_has(&history->records[index], TFY_P_SCOPE)) return true;
     for (uint32_t i = index; i-- > 0;) {
         const TfyLogRecord *record = &history->records[i];
         if (record->tid == history->records[index].tid && record->type == TFY_R_TASK_YIELD)
-            return strstr(record->payload, "\"why\":\"timeout\"") != NULL;
+            return tfy__record_is(record, TFY_P_WHY, "timeout");
     }
     return false;
-}
-
-static bool has_member(const TfyLogRecord *record, const char *name, bool wanted_false)
-{
-    json_t *payload = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const json_t *member = json_object_get(payload, name);
-    const bool has = wanted_false ? json_is_false(member) : member != NULL;
-    json_decref(payload);
-    return has;
 }
 
 /* Something failed here: an attempt, a join, a time that was up, a task, the run. A retry only repeats what its attempt said. */
@@ -58,8 +50,8 @@ static bool is_failure(const TfyHistory *history, uint32_t index)
     case TFY_R_IN_DOUBT:
     case TFY_R_TASK_ABORT: return true;
     case TFY_R_TIMER_FIRED: return was_timeout(history, index);
-    case TFY_R_TASK_COMPLETE: return has_member(record, "ok", true);
-    default: return strstr(record->payload, "\"error\":") && has_member(record, "error", false);
+    case TFY_R_TASK_COMPLETE: return tfy__record_end(record) != TFY_TASK_COMPLETED;
+    default: return tfy__record_failed(record);
     }
 }
 

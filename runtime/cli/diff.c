@@ -9,6 +9,7 @@
 #include "observe/screen.h"
 #include "tfy.h"
 #include "base/buffer.h"
+#include "wal/payload.h"
 
 #define VALUE_CUT 160 /* code points of a value that people are shown */
 
@@ -53,7 +54,8 @@ static json_t *json_of_record(const TfyDiffSide *side, uint32_t index, bool whol
     if (point) json_object_set_new(json, "point", json_string(point));
     if (file) json_object_set_new(json, "file", json_string(file));
     if (line) json_object_set_new(json, "line", json_integer(line));
-    if (whole) json_object_set_new(json, "payload", tfy__db_payload(record));
+    TfyPayload payload;
+    if (whole && tfy__payload_open(&payload, record)) json_object_set_new(json, "payload", payload.json);
     return json;
 }
 
@@ -106,8 +108,7 @@ static void add_where(const TfyDiff *diff, const TfyDiffRow *row, TfyBuffer *out
     const TfyLogRecord *record = record_of(diff, row, &side);
     const char *file;
     const int64_t line = tfy__source_line(&side->map, record->point, &file);
-    json_t *payload = tfy__db_payload(record);
-    const char *tool = json_string_value(json_object_get(payload, "tool"));
+    char *tool = tfy__record_text(record, TFY_P_TOOL);
     tfy__buffer_printf(out, "step %lld", (long long)record->step);
     if (line) tfy__buffer_printf(out, ", line %lld", (long long)line);
     if (file) tfy__buffer_text(out, " of ");
@@ -115,7 +116,7 @@ static void add_where(const TfyDiff *diff, const TfyDiffRow *row, TfyBuffer *out
     tfy__buffer_printf(out, ": %s", tfy__record_type_name(record->type));
     if (tool) tfy__buffer_char(out, ' ');
     if (tool) tfy__screen_clean(out, tool);
-    json_decref(payload);
+    free(tool);
 }
 
 /* Arguments that were not recorded are known by their digest alone; it says nothing to people. */

@@ -9,6 +9,7 @@
 
 #include "cli/align.h"
 #include "base/buffer.h"
+#include "wal/payload.h"
 
 /* ---- what does not count ---- */
 
@@ -80,9 +81,11 @@ static bool is_passing(const char *name)
 
 json_t *tfy__diff_normal(const TfyLogRecord *record)
 {
-    json_t *payload = tfy__db_payload(record), *value, *copy = json_object();
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    json_t *value, *copy = json_object();
     const char *name;
-    json_object_foreach(payload, name, value)
+    json_object_foreach(payload.json, name, value)
     {
         const bool key =
             strcmp(name, "key") == 0 && json_is_string(value) && has_form(json_string_value(value), UUID_FORM);
@@ -91,7 +94,7 @@ json_t *tfy__diff_normal(const TfyLogRecord *record)
         if (strcmp(name, "error") == 0) json_object_del(normal, "line");
         json_object_set_new(copy, name, normal);
     }
-    json_decref(payload);
+    tfy__payload_close(&payload);
     return copy;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/step_type.h"
 #include "tfy.h"
 #include "wal/fork.h"
+#include "wal/payload.h"
 
 /* What is being worked out. */
 typedef struct Plan {
@@ -35,36 +36,7 @@ static int refuse(const Plan *plan, int code, const char *format, ...)
     return code;
 }
 
-static json_t *payload_of(const TfyLogRecord *record)
-{
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    return json ? json : json_object();
-}
-
-static bool has_member(const TfyLogRecord *record, const char *name)
-{
-    json_t *json = payload_of(record);
-    const bool has = json_object_get(json, name) != NULL;
-    json_decref(json);
-    return has;
-}
-
-static const char *text_of(const json_t *json, const char *name)
-{
-    return json_string_value(json_object_get(json, name));
-}
-
 /* ---- where the fork leaves the run ---- */
-
-/* A step that a person wants done again has not come to anything yet. The member decides: a result may have any letters in it. */
-static bool wants_retry(const TfyLogRecord *resolved)
-{
-    json_t *json = payload_of(resolved);
-    const char *how = text_of(json, "how");
-    const bool retry = how && strcmp(how, "retry") == 0;
-    json_decref(json);
-    return retry;
-}
 
 static bool is_outcome(const TfyLogRecord *record)
 {
@@ -75,7 +47,7 @@ static bool is_outcome(const TfyLogRecord *record)
     case TFY_R_COMMIT:
     case TFY_R_APPROVAL:
     case TFY_R_WOKE: return true;
-    case TFY_R_RESOLVED: return !wants_retry(record);
+    case TFY_R_RESOLVED: return !tfy__record_is(record, TFY_P_HOW, "retry"); /* that one has not come to anything yet */
     default: return false;
     }
 }
@@ -156,26 +128,45 @@ static json_t *answer_of(const json_t *value)
     return json_is_string(value) ? json_copy((json_t *)value) : json_string("?");
 }
 
-/* The outcome's record with the other result in it. What else it knew is about the old one. */
-static json_t *changed_outcome(const Plan *plan, const TfyLogRecord *record)
+/* What was written, malloc'ed; NULL: no memory. */
+static char *text_in(TfyBuffer *out)
 {
-    json_t *json = payload_of(record), *value = (json_t *)plan->value;
-    const char *by = "fork";
+    if (!out->failed) return out->data;
+    tfy__buffer_free(out);
+    return NULL;
+}
+
+/* Those members of the old record that hold for every result. */
+static void keep(TfyBuffer *out, const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    if (raw) tfy__put_json(out, member, raw, len);
+}
+
+/* The outcome's record with the other result in it. What else it knew is about the old one. */
+static char *changed_outcome(const Plan *plan, const TfyLogRecord *record)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
     if (record->type == TFY_R_APPROVAL) {
-        json_object_set_new(json, "answer", answer_of(value));
+        json_t *answer = answer_of(plan->value);
+        keep(&out, record, TFY_P_ID);
+        keep(&out, record, TFY_P_DIGEST);
+        tfy__put_tree(&out, TFY_P_ANSWER, answer);
+        json_decref(answer);
     } else if (record->type == TFY_R_RESOLVED) {
-        json_object_set_new(json, "how", json_string("done"));
-        json_object_set(json, "value", value);
+        tfy__put_text(&out, TFY_P_HOW, "done");
+        tfy__put_tree(&out, TFY_P_VALUE, plan->value);
     } else {
-        json_t *kept =
-            json_pack("{s:O?,s:O?}", "tool", json_object_get(json, "tool"), "digest", json_object_get(json, "digest"));
-        json_decref(json);
-        json = kept;
-        json_object_set(json, "value", value);
-        if (record->type == TFY_R_LLM_PLAN) json_object_set(json, "answer", value);
+        keep(&out, record, TFY_P_TOOL);
+        keep(&out, record, TFY_P_DIGEST);
+        tfy__put_tree(&out, TFY_P_VALUE, plan->value);
+        if (record->type == TFY_R_LLM_PLAN) tfy__put_tree(&out, TFY_P_ANSWER, plan->value);
     }
-    json_object_set_new(json, "by", json_string(by));
-    return json;
+    tfy__put_text(&out, TFY_P_BY, "fork");
+    tfy__put_end(&out);
+    return text_in(&out);
 }
 
 static int refuse_settled(const Plan *plan)
@@ -190,19 +181,17 @@ static int refuse_settled(const Plan *plan)
 static int change_signal(Plan *plan, const TfyLogRecord *woke)
 {
     const TfyHistory *history = plan->history;
-    json_t *json = payload_of(woke);
-    const json_int_t seq = json_integer_value(json_object_get(json, "seq"));
+    const int64_t seq = tfy__record_int(woke, TFY_P_SEQ);
     json_int_t count = json_integer_value(json_object_get(history->snapshot, "signal_count"));
-    json_decref(json);
     if (seq <= count) return refuse_settled(plan);
     for (uint32_t i = plan->base == UINT32_MAX ? 0 : plan->base; i < plan->fork.records; i++) {
-        if (history->records[i].type != TFY_R_SIGNAL || !has_member(&history->records[i], "value")) continue;
-        if (++count != seq) continue;
-        json = payload_of(&history->records[i]);
-        json_object_set(json, "value", (json_t *)plan->value);
-        plan->payload = json_dumps(json, JSON_COMPACT);
+        const TfyLogRecord *signal = &history->records[i];
+        if (!tfy__record_is_run_signal(signal) || ++count != seq) continue;
+        size_t len;
+        char *value = json_dumps(plan->value, JSON_COMPACT | JSON_ENCODE_ANY);
+        plan->payload = value ? tfy__record_with(signal, TFY_P_VALUE, value, &len) : NULL;
         plan->fork.replaced = i;
-        json_decref(json);
+        free(value);
         return plan->payload ? 0 : TFY_E_NOMEM;
     }
     return refuse(plan, TFY_E_DATA, "run %s has no record of the signal that step %lld took", plan->run,
@@ -213,14 +202,18 @@ static int change_signal(Plan *plan, const TfyLogRecord *woke)
 static int resolve_in_flight(Plan *plan)
 {
     const TfyLogRecord *last = &plan->history->records[plan->step_last];
-    const bool once = (last->type == TFY_R_STEP_START && has_member(last, "args")) || last->type == TFY_R_IN_DOUBT;
+    const bool once = tfy__record_starts_once(last) || last->type == TFY_R_IN_DOUBT;
     if (!once)
         return refuse(plan, TFY_E_STATE,
                       "step %lld of task %s has no result of a tool, a model or a person that could be set",
                       (long long)plan->fork.step, plan->fork.task);
-    json_t *json = json_pack("{s:s,s:O,s:s}", "how", "done", "value", plan->value, "by", "fork");
-    plan->payload = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_HOW, "done");
+    tfy__put_tree(&out, TFY_P_VALUE, plan->value);
+    tfy__put_text(&out, TFY_P_BY, "fork");
+    tfy__put_end(&out);
+    plan->payload = text_in(&out);
     plan->fork.resolved = plan->step_last;
     plan->fork.resolution = plan->payload;
     return plan->payload ? 0 : TFY_E_NOMEM;
@@ -239,9 +232,7 @@ static int set_value(Plan *plan)
     int code = check_value(plan);
     plan->fork.records = plan->outcome + 1;
     if (code || record->type == TFY_R_WOKE) return code ? code : change_signal(plan, record);
-    json_t *json = changed_outcome(plan, record);
-    plan->payload = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
+    plan->payload = changed_outcome(plan, record);
     plan->fork.replaced = plan->outcome;
     return plan->payload ? 0 : TFY_E_NOMEM;
 }
@@ -250,7 +241,7 @@ static int set_value(Plan *plan)
 
 static int make_plan(Plan *plan, const json_t *request)
 {
-    const char *path = text_of(request, "task");
+    const char *path = json_string_value(json_object_get(request, "task"));
     const json_t *step = json_object_get(request, "step");
     plan->fork.step = json_integer_value(step);
     if (!json_is_integer(step) || plan->fork.step < 0) return refuse(plan, TFY_E_INVALID, "a step is a number from 0");

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "base/buffer.h"
 #include "value/json.h"
+#include "wal/payload.h"
 
 /* What is being reported on. */
 typedef struct Inspection {
@@ -37,34 +38,13 @@ typedef struct Standing {
     bool cancelling;
 } Standing;
 
-static bool has_member(const TfyLogRecord *record, const char *name)
-{
-    json_t *payload = tfy__db_payload(record);
-    const bool has = json_object_get(payload, name) != NULL;
-    json_decref(payload);
-    return has;
-}
-
 /* A member of a payload, as text: a string as it is, anything else as JSON. The caller frees it; NULL: there is none. */
-static char *member_text(const TfyLogRecord *record, const char *name)
+static char *member_text(const TfyLogRecord *record, TfyMember member)
 {
-    json_t *payload = tfy__db_payload(record);
-    const json_t *value = json_object_get(payload, name);
-    char *text = NULL;
-    if (json_is_string(value))
-        text = strdup(json_string_value(value));
-    else if (value)
-        text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_decref(payload);
-    return text;
-}
-
-static bool says(const TfyLogRecord *record, const char *name, const char *wanted)
-{
-    char *text = member_text(record, name);
-    const bool same = text && strcmp(text, wanted) == 0;
-    free(text);
-    return same;
+    size_t len;
+    char *text = tfy__record_text(record, member);
+    const char *raw = text ? NULL : tfy__record_raw(record, member, &len);
+    return raw ? strndup(raw, len) : text;
 }
 
 static void stand(Standing *standing, const TfyLogRecord *record)
@@ -75,10 +55,13 @@ static void stand(Standing *standing, const TfyLogRecord *record)
     switch (record->type) {
     case TFY_R_STEP_START: standing->open = record; break;
     case TFY_R_TASK_YIELD:
-        if (!says(record, "why", "deadline")) standing->due = record; /* a block that has begun waits for nothing */
+        if (!tfy__record_is(record, TFY_P_WHY, "deadline"))
+            standing->due = record; /* a block that has begun waits for nothing */
         break;
     case TFY_R_IN_DOUBT: standing->doubt = record; break;
-    case TFY_R_SIGNAL: standing->cancelling |= !has_member(record, "value"); break; /* else it is for the run */
+    case TFY_R_SIGNAL:
+        standing->cancelling |= !tfy__record_has(record, TFY_P_VALUE);
+        break; /* else it is for the run */
     case TFY_R_TASK_CANCEL: standing->cancelling = true; break;
     case TFY_R_TASK_EXIT:
     case TFY_R_TASK_ABORT: standing->end = record; break;
@@ -96,7 +79,7 @@ static void set_text(json_t *object, const char *name, const char *text)
     json_object_set_new(object, name, text ? json_string(text) : json_null());
 }
 
-static void set_member(json_t *object, const char *name, const TfyLogRecord *record, const char *member)
+static void set_member(json_t *object, const char *name, const TfyLogRecord *record, TfyMember member)
 {
     char *text = member_text(record, member);
     set_text(object, name, text);
@@ -139,7 +122,7 @@ static const TfyLogRecord *newest(const TfyHistory *history, bool (*fits)(const 
 static bool is_plan(const TfyLogRecord *record)
 {
     if (record->type != TFY_R_LLM_PLAN) return false;
-    char *answer = member_text(record, "answer");
+    char *answer = member_text(record, TFY_P_ANSWER);
     json_t *structure = answer ? json_loads(answer, 0, NULL) : NULL;
     const bool fits = json_is_object(structure) || json_is_array(structure);
     json_decref(structure);
@@ -149,7 +132,7 @@ static bool is_plan(const TfyLogRecord *record)
 
 static bool is_answer(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_LLM_PLAN && !has_member(record, "error");
+    return record->type == TFY_R_LLM_PLAN && !tfy__record_has(record, TFY_P_ERROR);
 }
 
 static bool is_confirmed(const TfyLogRecord *record)
@@ -158,7 +141,7 @@ static bool is_confirmed(const TfyLogRecord *record)
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
-    case TFY_R_COMMIT: return !has_member(record, "error");
+    case TFY_R_COMMIT: return !tfy__record_has(record, TFY_P_ERROR);
     case TFY_R_APPROVAL:
     case TFY_R_RESOLVED: return true;
     default: return false;
@@ -167,16 +150,16 @@ static bool is_confirmed(const TfyLogRecord *record)
 
 static bool is_commit(const TfyLogRecord *record)
 {
-    return record->type == TFY_R_COMMIT && !has_member(record, "error");
+    return record->type == TFY_R_COMMIT && !tfy__record_has(record, TFY_P_ERROR);
 }
 
 /* The newest preview or apply: a patch waits while it is a preview. */
 static bool is_patch(const TfyLogRecord *record)
 {
-    if (record->type == TFY_R_PATCH_PREVIEW) return !has_member(record, "error");
+    if (record->type == TFY_R_PATCH_PREVIEW) return !tfy__record_has(record, TFY_P_ERROR);
     if (record->type != TFY_R_TOOL_RESULT) return false;
-    char *tool = member_text(record, "tool");
-    const bool fits = tool && strcmp(tool, "apply") == 0 && !has_member(record, "error");
+    char *tool = member_text(record, TFY_P_TOOL);
+    const bool fits = tool && strcmp(tool, "apply") == 0 && !tfy__record_has(record, TFY_P_ERROR);
     free(tool);
     return fits;
 }
@@ -192,9 +175,9 @@ static void report_plan(Inspection *inspection)
     if (!plan) plan = newest(inspection->history, is_answer);
     if (!plan) return;
     json_t *object = json_object();
-    char *answer = member_text(plan, "answer");
+    char *answer = member_text(plan, TFY_P_ANSWER);
     json_t *structure = answer ? json_loads(answer, 0, NULL) : NULL;
-    set_member(object, "prompt", plan, "tool");
+    set_member(object, "prompt", plan, TFY_P_TOOL);
     json_object_set_new(object, "step", json_integer(plan->step));
     json_object_set_new(object, "answer", structure ? structure : json_string(answer ? answer : ""));
     json_object_set_new(inspection->report, "plan", object);
@@ -209,7 +192,7 @@ static void report_confirmed(Inspection *inspection)
     set_text(object, "task", path_of(inspection->history, step));
     set_place(inspection, object, step);
     set_text(object, "type", tfy__record_type_name(step->type));
-    if (has_member(step, "tool")) set_member(object, "tool", step, "tool");
+    if (tfy__record_has(step, TFY_P_TOOL)) set_member(object, "tool", step, TFY_P_TOOL);
     json_object_set_new(inspection->report, "confirmed", object);
 }
 
@@ -218,14 +201,15 @@ static void report_canvas(Inspection *inspection)
     const TfyLogRecord *commit = newest(inspection->history, is_commit), *patch = newest(inspection->history, is_patch);
     if (commit) {
         json_t *object = json_object();
-        set_member(object, "sha", commit, "value");
-        set_member(object, "message", commit, "message");
+        set_member(object, "sha", commit, TFY_P_VALUE);
+        set_member(object, "message", commit, TFY_P_MESSAGE);
         json_object_set_new(inspection->report, "commit", object);
     }
     if (patch && patch->type == TFY_R_PATCH_PREVIEW) {
-        json_t *payload = tfy__db_payload(patch);
-        json_object_set(inspection->report, "patch", json_object_get(payload, "value"));
-        json_decref(payload);
+        TfyPayload payload;
+        tfy__payload_open(&payload, patch);
+        json_object_set(inspection->report, "patch", tfy__payload_get(&payload, TFY_P_VALUE));
+        tfy__payload_close(&payload);
     }
 }
 
@@ -256,13 +240,14 @@ static const char *task_option(const Inspection *inspection, const TfyLogTask *t
 static void report_question(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
 {
     char option[64];
-    json_t *payload = tfy__db_payload(standing->open);
-    const json_t *type = json_object_get(payload, "type");
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->open);
+    const json_t *type = tfy__payload_get(&payload, TFY_P_TYPE);
     set_text(object, "waits_for", "approval");
-    set_member(object, "question", standing->open, "question");
-    if (has_member(standing->open, "details")) set_member(object, "details", standing->open, "details");
+    set_member(object, "question", standing->open, TFY_P_QUESTION);
+    if (tfy__record_has(standing->open, TFY_P_DETAILS)) set_member(object, "details", standing->open, TFY_P_DETAILS);
     task_option(inspection, task, option);
-    if (says(standing->open, "type", "string")) {
+    if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
         add_next(inspection, "approve %s TEXT%s", inspection->run, option);
     } else if (json_is_array(type)) {
         const json_t *answer;
@@ -277,7 +262,7 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
         add_next(inspection, "approve %s%s --yes", inspection->run, option);
         add_next(inspection, "deny %s%s", inspection->run, option);
     }
-    json_decref(payload);
+    tfy__payload_close(&payload);
 }
 
 static void report_doubt(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
@@ -286,8 +271,8 @@ static void report_doubt(Inspection *inspection, const TfyLogTask *task, const S
     const long long step = (long long)standing->doubt->step;
     task_option(inspection, task, option);
     set_text(object, "waits_for", "resolve");
-    set_member(object, "tool", standing->doubt, "tool");
-    set_member(object, "key", standing->doubt, "key");
+    set_member(object, "tool", standing->doubt, TFY_P_TOOL);
+    set_member(object, "key", standing->doubt, TFY_P_KEY);
     add_next(inspection, "resolve %s %lld%s --done JSON", inspection->run, step, option);
     add_next(inspection, "resolve %s %lld%s --retry", inspection->run, step, option);
     add_next(inspection, "resolve %s %lld%s --fail", inspection->run, step, option);
@@ -295,10 +280,11 @@ static void report_doubt(Inspection *inspection, const TfyLogTask *task, const S
 
 static void report_due(const Standing *standing, json_t *object)
 {
-    json_t *payload = tfy__db_payload(standing->due);
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->due);
     set_text(object, "waits_for", standing->due->type == TFY_R_RETRY ? "backoff" : "time");
-    set_time(object, "due", json_integer_value(json_object_get(payload, "due")));
-    json_decref(payload);
+    set_time(object, "due", tfy__payload_int(&payload, TFY_P_DUE));
+    tfy__payload_close(&payload);
 }
 
 /* Of a run that was compacted: those that nobody had taken at the snapshot. */
@@ -321,15 +307,15 @@ static int left_of_signal(const TfyHistory *history, const char *name)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->lsn <= history->snapshot_lsn) continue;
-        if (record->type == TFY_R_SIGNAL && has_member(record, "value")) left += says(record, "name", name);
-        if (record->type == TFY_R_WOKE) left -= says(record, "name", name);
+        if (tfy__record_is_run_signal(record)) left += tfy__record_is(record, TFY_P_NAME, name);
+        if (record->type == TFY_R_WOKE) left -= tfy__record_is(record, TFY_P_NAME, name);
     }
     return left;
 }
 
 static void report_signal(Inspection *inspection, const Standing *standing, json_t *object)
 {
-    char *name = member_text(standing->open, "name");
+    char *name = member_text(standing->open, TFY_P_NAME);
     set_text(object, "waits_for", "signal");
     set_text(object, "signal", name);
     if (name && left_of_signal(inspection->history, name) > 0)
@@ -341,22 +327,23 @@ static void report_signal(Inspection *inspection, const Standing *standing, json
 
 static bool asks(const Standing *standing)
 {
-    return !standing->end && (standing->doubt || (standing->open && has_member(standing->open, "question")));
+    return !standing->end && (standing->doubt || (standing->open && tfy__record_has(standing->open, TFY_P_QUESTION)));
 }
 
 static void report_end(const Standing *standing, json_t *object)
 {
-    json_t *payload = tfy__db_payload(standing->end);
-    const json_t *error = json_object_get(payload, "error");
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->end);
+    const json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
     if (error) json_object_set(object, "error", (json_t *)error);
-    json_decref(payload);
+    tfy__payload_close(&payload);
 }
 
 static const char *state_of(const Standing *standing)
 {
     if (!standing->end) return standing->cancelling ? "ending" : "unfinished";
     if (standing->end->type == TFY_R_TASK_EXIT) return "completed";
-    return has_member(standing->end, "cancelled") ? "cancelled" : "failed";
+    return tfy__record_has(standing->end, TFY_P_CANCELLED) ? "cancelled" : "failed";
 }
 
 static json_t *report_task(Inspection *inspection, uint32_t index, const Standing *standing)
@@ -373,11 +360,11 @@ static json_t *report_task(Inspection *inspection, uint32_t index, const Standin
         report_doubt(inspection, task, standing, object);
     } else if (asks(standing)) {
         report_question(inspection, task, standing, object);
-    } else if (standing->open && says(standing->open, "tool", "signal")) {
+    } else if (standing->open && tfy__record_is(standing->open, TFY_P_TOOL, "signal")) {
         report_signal(inspection, standing, object);
     } else if (standing->open) {
         set_text(object, "waits_for", "result");
-        set_member(object, "tool", standing->open, "tool");
+        set_member(object, "tool", standing->open, TFY_P_TOOL);
     }
     if (!standing->end && standing->due && !json_object_get(object, "waits_for")) report_due(standing, object);
     return object;
@@ -419,9 +406,9 @@ static void report_deadlock(Inspection *inspection)
     const TfyHistory *history = inspection->history;
     const TfyLogRecord *last = history->record_count ? &history->records[history->record_count - 1] : NULL;
     if (!last || last->type != TFY_R_SHUTDOWN_MARKER || inspection->held) return;
-    json_t *payload = json_loadb(last->payload, last->payload_len, JSON_ALLOW_NUL, NULL);
-    set_text(inspection->report, "deadlock", json_string_value(json_object_get(payload, "graph")));
-    json_decref(payload);
+    char *graph = tfy__record_text(last, TFY_P_GRAPH);
+    set_text(inspection->report, "deadlock", graph);
+    free(graph);
     add_next(inspection, "kill %s --task PATH", inspection->run);
 }
 

@@ -6,6 +6,7 @@
 #include "tfy.h"
 #include "base/buffer.h"
 #include "wal/log.h"
+#include "wal/payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +25,9 @@ static const char *text_member(const json_t *json, const char *name)
     return json_string_value(json_object_get(json, name));
 }
 
-static json_t *payload_of(const TfyLogRecord *record)
-{
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    return json ? json : json_object();
-}
-
 static bool is_question(const TfyLogRecord *record)
 {
-    if (record->type != TFY_R_STEP_START) return false;
-    json_t *json = payload_of(record);
-    bool asks = text_member(json, "question") != NULL;
-    json_decref(json);
-    return asks;
+    return record->type == TFY_R_STEP_START && tfy__record_has(record, TFY_P_QUESTION);
 }
 
 /* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
@@ -102,38 +93,45 @@ static bool fits_question(const json_t *type, const char *answer, TfyBuffer *cho
     return fits;
 }
 
-static int append(TfyLog *log, const Target *target, TfyRecordType type, json_t *payload)
+static int append(TfyLog *log, const Target *target, TfyRecordType type, TfyBuffer *payload)
 {
-    char *text = json_dumps(payload, JSON_COMPACT | JSON_ENCODE_ANY);
     const TfyLogRecord *record = target->record;
-    if (!text) return TFY_E_NOMEM;
-    int64_t lsn = tfy__log_append(log, target->task, type, record ? record->step : target->task->step,
-                                  record ? record->point : 0, text, strlen(text));
-    free(text);
+    tfy__put_end(payload);
+    const int64_t lsn = tfy__log_append_payload(log, target->task, type, record ? record->step : target->task->step,
+                                                record ? record->point : 0, payload);
     return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+}
+
+static int append_answer(TfyLog *log, const Target *target, const TfyPayload *asked, const char *answer, const char *by)
+{
+    TfyBuffer out = {0};
+    const char *id = tfy__payload_text(asked, TFY_P_ID), *digest = tfy__payload_text(asked, TFY_P_DIGEST);
+    tfy__put_begin(&out);
+    if (id) tfy__put_text(&out, TFY_P_ID, id);
+    if (digest) tfy__put_text(&out, TFY_P_DIGEST, digest);
+    tfy__put_text(&out, TFY_P_ANSWER, answer);
+    tfy__put_text(&out, TFY_P_BY, by);
+    return append(log, target, TFY_R_APPROVAL, &out);
 }
 
 static int answer_question(TfyLog *log, const Target *target, const char *answer, const char *by, char *error_text)
 {
     TfyBuffer choices = {0};
-    json_t *asked = payload_of(target->record);
+    TfyPayload asked;
     int code = TFY_E_INVALID;
-    const char *type = text_member(asked, "type");
-    bool missing = !answer && type && strcmp(type, "string") == 0;
+    if (!tfy__payload_open(&asked, target->record)) return TFY_E_NOMEM;
+    const json_t *type = tfy__payload_get(&asked, TFY_P_TYPE);
+    const bool missing = !answer && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
     if (!answer) answer = "yes";
-    if (missing) {
+    if (missing)
         fail(error_text, code, "any text answers this question; write it behind the run%s%s", "", "");
-    } else if (!fits_question(json_object_get(asked, "type"), answer, &choices)) {
+    else if (!fits_question(type, answer, &choices))
         fail(error_text, code, "'%.60s' is no answer to this question; it takes one of: %.400s", answer,
              choices.data ? choices.data : "");
-    } else {
-        json_t *payload = json_pack("{s:O?,s:O?,s:s,s:s}", "id", json_object_get(asked, "id"), "digest",
-                                    json_object_get(asked, "digest"), "answer", answer, "by", by);
-        code = payload ? append(log, target, TFY_R_APPROVAL, payload) : TFY_E_NOMEM;
-        json_decref(payload);
-    }
+    else
+        code = append_answer(log, target, &asked, answer, by);
     tfy__buffer_free(&choices);
-    json_decref(asked);
+    tfy__payload_close(&asked);
     return code;
 }
 
@@ -141,15 +139,16 @@ static int resolve_step(TfyLog *log, const TfyHistory *history, const Target *ta
                         const char *by, char *error_text)
 {
     json_t *value = json_object_get(request, "value");
-    const bool done = strcmp(text_member(request, "how"), "done") == 0;
+    const char *how = text_member(request, "how");
     const uint32_t index = (uint32_t)(target->record - history->records);
-    if (done && tfy__step_type_check(history, index, value, error_text) != TFY_OK) return TFY_E_DATA;
-    json_t *payload = json_pack("{s:s}", "how", text_member(request, "how"));
-    if (value) json_object_set(payload, "value", value);
-    json_object_set_new(payload, "by", json_string(by));
-    int code = append(log, target, TFY_R_RESOLVED, payload);
-    json_decref(payload);
-    return code;
+    TfyBuffer out = {0};
+    if (strcmp(how, "done") == 0 && tfy__step_type_check(history, index, value, error_text) != TFY_OK)
+        return TFY_E_DATA;
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_HOW, how);
+    if (value) tfy__put_tree(&out, TFY_P_VALUE, value);
+    tfy__put_text(&out, TFY_P_BY, by);
+    return append(log, target, TFY_R_RESOLVED, &out);
 }
 
 static bool has_ended(const TfyHistory *history, uint32_t task)
@@ -171,11 +170,13 @@ static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *reque
         if (strcmp(history->tasks[i].path, path) != 0) continue;
         if (has_ended(history, i))
             return fail(error_text, TFY_E_STATE, "task %s of run %s has already ended", path, run);
-        json_t *payload = json_pack("{s:s,s:b,s:s,s:s}", "name", "kill", "force",
-                                    json_is_true(json_object_get(request, "force")), "why", "killed", "by", by);
-        int code = append(log, &(Target){.task = &history->tasks[i]}, TFY_R_SIGNAL, payload);
-        json_decref(payload);
-        return code;
+        TfyBuffer out = {0};
+        tfy__put_begin(&out);
+        tfy__put_text(&out, TFY_P_NAME, "kill");
+        tfy__put_flag(&out, TFY_P_FORCE, json_is_true(json_object_get(request, "force")));
+        tfy__put_text(&out, TFY_P_WHY, "killed");
+        tfy__put_text(&out, TFY_P_BY, by);
+        return append(log, &(Target){.task = &history->tasks[i]}, TFY_R_SIGNAL, &out);
     }
     return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
 }
@@ -186,13 +187,16 @@ static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *req
     json_t *value = json_object_get(request, "value");
     uint32_t root = 0;
     while (history->tasks[root].tid != history->run.root) root++;
-    json_t *payload = json_pack("{s:O,s:o}", "name", json_object_get(request, "name"), "value",
-                                value ? json_incref(value) : json_null());
-    if (id) json_object_set_new(payload, "id", json_string(id));
-    json_object_set_new(payload, "by", json_string(by));
-    int code = append(log, &(Target){.task = &history->tasks[root]}, TFY_R_SIGNAL, payload);
-    json_decref(payload);
-    return code;
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_tree(&out, TFY_P_NAME, json_object_get(request, "name"));
+    if (value)
+        tfy__put_tree(&out, TFY_P_VALUE, value);
+    else
+        tfy__put_json(&out, TFY_P_VALUE, "null", 4);
+    if (id) tfy__put_text(&out, TFY_P_ID, id);
+    tfy__put_text(&out, TFY_P_BY, by);
+    return append(log, &(Target){.task = &history->tasks[root]}, TFY_R_SIGNAL, &out);
 }
 
 static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], const char *by,

@@ -8,46 +8,45 @@
 
 #include "base/buffer.h"
 #include "value/json.h"
+#include "wal/payload.h"
 
-static const char *member_of(const json_t *payload, const char *name)
+static const char *member_of(const TfyPayload *payload, TfyMember member)
 {
-    const char *text = json_string_value(json_object_get(payload, name));
+    const char *text = tfy__payload_text(payload, member);
     return text ? text : "";
 }
 
-static void add_member(TfyBuffer *out, const json_t *payload, const char *name)
+static void add_member(TfyBuffer *out, const TfyPayload *payload, TfyMember member)
 {
-    const json_t *value = json_object_get(payload, name);
-    if (!json_is_string(value)) return;
-    tfy__buffer_printf(out, ",\"%s\":", name);
-    tfy__buffer_json_string(out, json_string_value(value), json_string_length(value));
+    const json_t *value = tfy__payload_get(payload, member);
+    if (value) tfy__put_bytes(out, member, json_string_value(value), json_string_length(value));
 }
 
-static void say_line(const TfyHistory *history, uint32_t index, const json_t *payload)
+static void say_line(const TfyHistory *history, uint32_t index, const TfyPayload *payload)
 {
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{\"ts\":\"");
     tfy__write_time(&out, history->records[index].ts_ms);
     tfy__buffer_printf(&out, "\",\"task\":\"%s\"", history->tasks[history->record_tasks[index]].path);
-    add_member(&out, payload, "to");
-    add_member(&out, payload, "level");
-    add_member(&out, payload, "stage");
-    add_member(&out, payload, "text");
+    add_member(&out, payload, TFY_P_TO);
+    add_member(&out, payload, TFY_P_LEVEL);
+    add_member(&out, payload, TFY_P_STAGE);
+    add_member(&out, payload, TFY_P_TEXT);
     tfy__buffer_text(&out, "}\n");
     if (!out.failed) fwrite(out.data, 1, out.len, stdout);
     tfy__buffer_free(&out);
 }
 
-static void say_text(const json_t *payload)
+static void say_text(const TfyPayload *payload)
 {
-    const json_t *text = json_object_get(payload, "text");
-    const char *to = member_of(payload, "to");
-    if (strcmp(to, "pal") == 0 || !json_is_string(text)) return;
+    const json_t *text = tfy__payload_get(payload, TFY_P_TEXT);
+    const char *to = member_of(payload, TFY_P_TO);
+    if (strcmp(to, "pal") == 0 || !text) return;
     FILE *file = stdout;
     if (strcmp(to, "log") == 0) {
         fflush(stdout);
         file = stderr;
-        fprintf(file, "%s: ", *member_of(payload, "level") ? member_of(payload, "level") : "info");
+        fprintf(file, "%s: ", *member_of(payload, TFY_P_LEVEL) ? member_of(payload, TFY_P_LEVEL) : "info");
     }
     fwrite(json_string_value(text), 1, json_string_length(text), file);
     fputc('\n', file);
@@ -57,12 +56,13 @@ void tfy__output_print(const TfyHistory *history, bool json)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
         if (history->records[i].type != TFY_R_OUTPUT) continue;
-        json_t *payload = tfy__db_payload(&history->records[i]);
+        TfyPayload payload;
+        tfy__payload_open(&payload, &history->records[i]);
         if (json)
-            say_line(history, i, payload);
+            say_line(history, i, &payload);
         else
-            say_text(payload);
-        json_decref(payload);
+            say_text(&payload);
+        tfy__payload_close(&payload);
     }
 }
 

@@ -1,13 +1,9 @@
 #include "cli/sent.h"
+#include "wal/payload.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-
-static json_t *payload_of(const TfyLogRecord *record)
-{
-    return json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-}
 
 static bool is_text(const json_t *json, const char *text)
 {
@@ -34,11 +30,8 @@ static json_int_t number_of(const TfyHistory *history, const char *id)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->lsn <= history->run.base_lsn || !tfy__record_is_run_signal(record)) continue;
-        json_t *json = payload_of(record);
-        const bool found = is_text(json_object_get(json, "id"), id);
-        json_decref(json);
         count++;
-        if (found) return count;
+        if (tfy__record_is(record, TFY_P_ID, id)) return count;
     }
     return 0;
 }
@@ -48,10 +41,8 @@ static uint32_t taker_of(const TfyHistory *history, json_int_t number)
 {
     uint32_t taker = UINT32_MAX;
     for (uint32_t i = 0; i < history->record_count; i++) {
-        if (history->records[i].type != TFY_R_WOKE) continue;
-        json_t *json = payload_of(&history->records[i]);
-        if (json_integer_value(json_object_get(json, "seq")) == number) taker = i;
-        json_decref(json);
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type == TFY_R_WOKE && tfy__record_int(record, TFY_P_SEQ) == number) taker = i;
     }
     return taker;
 }

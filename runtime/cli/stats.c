@@ -13,41 +13,42 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "wal/payload.h"
 
 #define ANSWER_MAX ((size_t)8 << 20)
 
 /* ---- from the log ---- */
 
-static double seconds_of(const TfyLogRecord *record, const json_t *payload, int64_t since_ms)
+static double seconds_of(const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
 {
-    const json_t *ms = json_object_get(payload, "ms"); /* models tell it themselves */
-    if (json_is_integer(ms)) return (double)json_integer_value(ms) / 1000;
+    const json_t *ms = tfy__payload_get(payload, TFY_P_MS); /* models tell it themselves */
+    if (ms) return (double)json_integer_value(ms) / 1000;
     /* A clock that was set back meanwhile makes no time negative. */
     return since_ms && record->ts_ms > since_ms ? (double)(record->ts_ms - since_ms) / 1000 : 0;
 }
 
-static int how_ended(const json_t *payload)
+static int how_ended(const TfyPayload *payload)
 {
-    if (json_object_get(payload, "cancelled")) return TFY_ENDED_CANCELLED;
-    return json_object_get(payload, "error") ? TFY_ENDED_FAILED : TFY_ENDED_COMPLETED;
+    if (tfy__payload_get(payload, TFY_P_CANCELLED)) return TFY_ENDED_CANCELLED;
+    return tfy__payload_get(payload, TFY_P_ERROR) ? TFY_ENDED_FAILED : TFY_ENDED_COMPLETED;
 }
 
-static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const json_t *payload, int64_t since_ms)
+static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
 {
-    const char *tool = json_string_value(json_object_get(payload, "tool"));
-    json_int_t prompt = json_integer_value(json_object_get(payload, "prompt_tokens")),
-               completion = json_integer_value(json_object_get(payload, "completion_tokens"));
+    const char *tool = tfy__payload_text(payload, TFY_P_TOOL);
+    json_int_t prompt = tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
+               completion = tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS);
     if (tool)
-        tfy__metrics_call(metrics, tool, seconds_of(record, payload, since_ms), json_object_get(payload, "error"),
+        tfy__metrics_call(metrics, tool, seconds_of(record, payload, since_ms), tfy__payload_get(payload, TFY_P_ERROR),
                           false);
     if (prompt > 0) metrics->tokens[0] += (uint64_t)prompt;
     if (completion > 0) metrics->tokens[1] += (uint64_t)completion;
 }
 
 /* The time from which the next record of the task is measured. */
-static int64_t begins_next(const TfyLogRecord *record, const json_t *payload)
+static int64_t begins_next(const TfyLogRecord *record, const TfyPayload *payload)
 {
-    json_int_t due = record->type == TFY_R_RETRY ? json_integer_value(json_object_get(payload, "due")) : 0;
+    json_int_t due = record->type == TFY_R_RETRY ? tfy__payload_int(payload, TFY_P_DUE) : 0;
     return due > record->ts_ms ? due : record->ts_ms;
 }
 
@@ -55,32 +56,33 @@ static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const Tfy
                          bool *bounded)
 {
     char tool[64];
-    json_t *payload = tfy__db_payload(record);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
     tfy__source_callee(map, record->point, tool);
     metrics->records[record->type < TFY_R_COUNT ? record->type : 0]++;
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
-    case TFY_R_COMMIT: count_result(metrics, record, payload, *since_ms); break;
+    case TFY_R_COMMIT: count_result(metrics, record, &payload, *since_ms); break;
     case TFY_R_TIMER_FIRED:
-        if (*bounded && *tool && !json_object_get(payload, "scope"))
-            tfy__metrics_call(metrics, tool, seconds_of(record, payload, *since_ms), true, true);
+        if (*bounded && *tool && !tfy__payload_get(&payload, TFY_P_SCOPE))
+            tfy__metrics_call(metrics, tool, seconds_of(record, &payload, *since_ms), true, true);
         break;
     case TFY_R_RETRY:
         if (*tool) tfy__metrics_retry(metrics, tool);
         break;
-    case TFY_R_STEP_START: metrics->questions += json_object_get(payload, "question") != NULL; break;
+    case TFY_R_STEP_START: metrics->questions += tfy__payload_get(&payload, TFY_P_QUESTION) != NULL; break;
     case TFY_R_INSTRUCTION_START: metrics->runs_started++; break;
     case TFY_R_TASK_EXIT:
-    case TFY_R_TASK_ABORT: metrics->tasks_ended[how_ended(payload)]++; break;
-    case TFY_R_TASK_COMPLETE: metrics->runs_ended[how_ended(payload)]++; break;
+    case TFY_R_TASK_ABORT: metrics->tasks_ended[how_ended(&payload)]++; break;
+    case TFY_R_TASK_COMPLETE: metrics->runs_ended[how_ended(&payload)]++; break;
     default: break;
     }
-    const char *why = json_string_value(json_object_get(payload, "why"));
+    const char *why = tfy__payload_text(&payload, TFY_P_WHY);
     if (record->type == TFY_R_TASK_YIELD) *bounded = why && strcmp(why, "timeout") == 0;
-    *since_ms = begins_next(record, payload);
-    json_decref(payload);
+    *since_ms = begins_next(record, &payload);
+    tfy__payload_close(&payload);
 }
 
 static bool count_history(TfyMetrics *metrics, const TfyHistory *history)

@@ -1,6 +1,7 @@
 /* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and cancellations went. */
 #include "base/grow.h"
 #include "cli/db.h"
+#include "wal/payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,56 +54,57 @@ static uint32_t find(const Graph *graph, const char *path, size_t len)
     return index ? (uint32_t)json_integer_value(index) : UINT32_MAX;
 }
 
-static void read_end(Graph *graph, uint32_t task, const TfyLogRecord *record, const json_t *payload)
+static void read_end(Graph *graph, uint32_t task, const TfyLogRecord *record, const TfyPayload *payload)
 {
-    const char *error = json_string_value(json_object_get(json_object_get(payload, "error"), "error"));
-    graph->states[task] = record->type == TFY_R_TASK_EXIT                 ? COMPLETED
-                          : json_object_get(payload, "cancelled") != NULL ? CANCELLED_STATE
-                                                                          : FAILED;
+    const char *error = tfy__error_kind(tfy__payload_get(payload, TFY_P_ERROR));
+    graph->states[task] = record->type == TFY_R_TASK_EXIT                      ? COMPLETED
+                          : tfy__payload_get(payload, TFY_P_CANCELLED) != NULL ? CANCELLED_STATE
+                                                                               : FAILED;
     snprintf(graph->errors[task], sizeof graph->errors[task], "%s", error ? error : "");
 }
 
 /* A task that did not end well tells whoever joins it. */
-static void read_join(Graph *graph, uint32_t task, const json_t *payload)
+static void read_join(Graph *graph, uint32_t task, const TfyPayload *payload)
 {
-    const char *path = json_string_value(json_object_get(payload, "path"));
+    const char *path = tfy__payload_text(payload, TFY_P_PATH);
     uint32_t other = path ? find(graph, path, strlen(path)) : UINT32_MAX;
     if (other == UINT32_MAX) return;
-    const char *group = json_string_value(json_object_get(payload, "group"));
+    const char *group = tfy__payload_text(payload, TFY_P_GROUP);
     add(graph, task, other, JOINED, group ? group : "join");
-    if (!json_object_get(payload, "error")) return;
+    if (!tfy__payload_get(payload, TFY_P_ERROR)) return;
     add(graph, other, task, FAILED_INTO,
         graph->states[other] == CANCELLED_STATE      ? "killed"
         : strcmp(graph->errors[other], "Panic") == 0 ? "panic"
                                                      : "failed");
 }
 
-static void read_cancel(Graph *graph, uint32_t task, const json_t *payload)
+static void read_cancel(Graph *graph, uint32_t task, const TfyPayload *payload)
 {
     const char *path = graph->history->tasks[task].path, *dot = strrchr(path, '.');
-    const char *why = json_string_value(json_object_get(payload, "why"));
+    const char *why = tfy__payload_text(payload, TFY_P_WHY);
     uint32_t parent = dot ? find(graph, path, (size_t)(dot - path)) : UINT32_MAX;
     if (parent != UINT32_MAX && why && strcmp(why, "killed") != 0) add(graph, parent, task, CANCELLED, "cancels");
 }
 
 static void read_record(Graph *graph, uint32_t task, const TfyLogRecord *record)
 {
-    json_t *payload = tfy__db_payload(record);
-    const char *path = json_string_value(json_object_get(payload, "path"));
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const char *path = tfy__payload_text(&payload, TFY_P_PATH);
     switch (record->type) {
     case TFY_R_TASK_SPAWN: {
         uint32_t child = path ? find(graph, path, strlen(path)) : UINT32_MAX;
         if (child != UINT32_MAX)
-            add(graph, task, child, SPAWNED, json_object_get(payload, "detached") ? "detached" : "spawn");
+            add(graph, task, child, SPAWNED, tfy__payload_get(&payload, TFY_P_DETACHED) ? "detached" : "spawn");
         break;
     }
-    case TFY_R_JOIN_RESULT: read_join(graph, task, payload); break;
-    case TFY_R_TASK_CANCEL: read_cancel(graph, task, payload); break;
+    case TFY_R_JOIN_RESULT: read_join(graph, task, &payload); break;
+    case TFY_R_TASK_CANCEL: read_cancel(graph, task, &payload); break;
     case TFY_R_TASK_EXIT:
-    case TFY_R_TASK_ABORT: read_end(graph, task, record, payload); break;
+    case TFY_R_TASK_ABORT: read_end(graph, task, record, &payload); break;
     default: break;
     }
-    json_decref(payload);
+    tfy__payload_close(&payload);
 }
 
 /* ---- printing ---- */

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "value/json.h"
+#include "wal/payload.h"
 
 typedef enum Kind { RUNS, WORKS, SLEEPS, WAITS, ASKS, KIND_COUNT } Kind;
 
@@ -49,9 +50,9 @@ static void add(Timeline *timeline, const Span *span)
     timeline->spans[timeline->count++] = *span;
 }
 
-static const char *text_of(const json_t *payload, const char *name)
+static const char *text_of(const TfyPayload *payload, TfyMember member)
 {
-    const char *text = json_string_value(json_object_get(payload, name));
+    const char *text = tfy__payload_text(payload, member);
     return text ? text : "";
 }
 
@@ -68,19 +69,19 @@ static void label_by_point(const Timeline *timeline, Span *span, uint32_t point,
 }
 
 /* What the time before a record was spent on. */
-static void classify(const Timeline *timeline, const TfyLogRecord *record, const json_t *payload,
+static void classify(const Timeline *timeline, const TfyLogRecord *record, const TfyPayload *payload,
                      const Reading *reading, Span *span)
 {
-    const json_t *ms = json_object_get(payload, "ms");
-    span->failed = json_object_get(payload, "error") != NULL;
+    const json_t *ms = tfy__payload_get(payload, TFY_P_MS);
+    span->failed = tfy__payload_get(payload, TFY_P_ERROR) != NULL;
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT:
         span->kind = WORKS;
-        set_label(span, text_of(payload, "tool"), "");
-        if (json_is_integer(ms) && span->to_ms - json_integer_value(ms) > span->from_ms)
+        set_label(span, text_of(payload, TFY_P_TOOL), "");
+        if (ms && span->to_ms - json_integer_value(ms) > span->from_ms)
             span->from_ms = span->to_ms - json_integer_value(ms);
         break;
     case TFY_R_TIMER_FIRED:
@@ -90,17 +91,18 @@ static void classify(const Timeline *timeline, const TfyLogRecord *record, const
         break;
     case TFY_R_JOIN_RESULT:
         span->kind = WAITS;
-        set_label(span, *text_of(payload, "group") ? text_of(payload, "group") : "join", text_of(payload, "path"));
+        set_label(span, *text_of(payload, TFY_P_GROUP) ? text_of(payload, TFY_P_GROUP) : "join",
+                  text_of(payload, TFY_P_PATH));
         break;
     case TFY_R_CHANNEL_SEND:
     case TFY_R_CHANNEL_RECV:
         span->kind = WAITS;
-        set_label(span, record->type == TFY_R_CHANNEL_SEND ? "send" : "recv", text_of(payload, "obj"));
+        set_label(span, record->type == TFY_R_CHANNEL_SEND ? "send" : "recv", text_of(payload, TFY_P_OBJ));
         break;
     case TFY_R_LOCK_GRANTED:
     case TFY_R_WOKE:
         span->kind = WAITS;
-        set_label(span, record->type == TFY_R_WOKE ? "signal" : "lock", text_of(payload, "name"));
+        set_label(span, record->type == TFY_R_WOKE ? "signal" : "lock", text_of(payload, TFY_P_NAME));
         break;
     case TFY_R_APPROVAL:
     case TFY_R_RESOLVED:
@@ -148,25 +150,26 @@ static bool is_arrival(const TfyLogRecord *record)
 static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
 {
     Reading *reading = &timeline->readings[task];
-    json_t *payload = tfy__db_payload(record);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
     if (record->ts_ms > timeline->end_ms) timeline->end_ms = record->ts_ms;
     const int64_t now_ms = timeline->end_ms;
     Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = now_ms, .step = record->step};
     if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
     if (!is_arrival(record)) {
-        if (reading->since_ms) classify(timeline, record, payload, reading, &span);
+        if (reading->since_ms) classify(timeline, record, &payload, reading, &span);
         /* What took no time is worth a bar only when it is more than running. */
         bool shown = span.to_ms > span.from_ms || span.kind != RUNS || span.failed;
         if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
         reading->since_ms = now_ms;
     }
     if (record->type == TFY_R_RETRY) {
-        int64_t due_ms = json_integer_value(json_object_get(payload, "due"));
+        int64_t due_ms = tfy__payload_int(&payload, TFY_P_DUE);
         add_backoff(timeline, task, record, due_ms);
         if (due_ms > reading->since_ms) reading->since_ms = due_ms;
     }
-    if (record->type == TFY_R_TASK_YIELD) reading->timeout = strcmp(text_of(payload, "why"), "timeout") == 0;
-    json_decref(payload);
+    if (record->type == TFY_R_TASK_YIELD) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
+    tfy__payload_close(&payload);
 }
 
 static int by_task(const void *a, const void *b)

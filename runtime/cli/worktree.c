@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "base/buffer.h"
+#include "wal/payload.h"
 
 extern char **environ;
 
@@ -23,12 +24,6 @@ typedef struct Expected {
     char *path;   /* the file it changes */
     bool applied; /* its apply is confirmed */
 } Expected;
-
-static json_t *value_of(const TfyLogRecord *record, json_t **whole)
-{
-    *whole = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    return json_object_get(*whole, "value");
-}
 
 static char *copy_text(const json_t *json)
 {
@@ -45,9 +40,7 @@ static void forget_patch(Expected *expected)
 
 static void take_commit(Expected *expected, const TfyLogRecord *record)
 {
-    json_t *whole;
-    char *head = copy_text(value_of(record, &whole));
-    json_decref(whole);
+    char *head = tfy__record_text(record, TFY_P_VALUE);
     if (!head) return; /* a commit that failed */
     free(expected->head);
     expected->head = head;
@@ -56,19 +49,18 @@ static void take_commit(Expected *expected, const TfyLogRecord *record)
 
 static void take_preview(Expected *expected, const TfyLogRecord *record)
 {
-    json_t *whole, *value = value_of(record, &whole);
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *patch = tfy__payload_get(&payload, TFY_P_VALUE);
     forget_patch(expected);
-    expected->diff = copy_text(json_object_get(value, "diff"));
-    expected->path = copy_text(json_object_get(value, "path"));
-    json_decref(whole);
+    expected->diff = copy_text(json_object_get(patch, "diff"));
+    expected->path = copy_text(json_object_get(patch, "path"));
+    tfy__payload_close(&payload);
 }
 
 static void take_result(Expected *expected, const TfyLogRecord *record)
 {
-    json_t *whole = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
-    const char *tool = json_string_value(json_object_get(whole, "tool"));
-    if (tool && strcmp(tool, "apply") == 0 && !json_object_get(whole, "error")) expected->applied = true;
-    json_decref(whole);
+    if (tfy__record_is(record, TFY_P_TOOL, "apply") && !tfy__record_failed(record)) expected->applied = true;
 }
 
 bool tfy__touches_worktree(const TfyHistory *history)

@@ -374,6 +374,16 @@ void tfy__put_json(TfyBuffer *out, TfyMember member, const char *json, size_t le
     tfy__buffer_add(out, json, len);
 }
 
+void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text)
+        tfy__put_json(out, member, text, strlen(text));
+    else
+        out->failed = true;
+    free(text);
+}
+
 /* ---- the rules ---- */
 
 /* Which members each type may have; the first one each payload of the type has, unless a 0 stands there. Numbers are members + 1. */
@@ -383,12 +393,12 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
                                  P(MAX_QUEUE), P(FORK_OF)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
-                        P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR), P(OUTCOME)},
+                        P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
                           P(NAME)},
-    [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
-    [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
-    [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(VALUE), P(ERROR), P(OUTCOME)},
+    [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_TASK_COMPLETE] = {P(OK), P(VALUE), P(ERROR), P(CANCELLED)},
     [TFY_R_SHUTDOWN_MARKER] = {P(WHY), P(GRAPH)},
     [TFY_R_OPENED] = {P(EPOCH), P(PID), P(VERSION), P(WHY)},
@@ -410,7 +420,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_SIGNAL] = {P(NAME), P(VALUE), P(ID), P(BY), P(PASSAGES), P(FORCE), P(WHY), P(IN_SLICE)},
     [TFY_R_WOKE] = {P(NAME), P(SEQ)},
     [TFY_R_TASK_WAIT_IO] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY)},
-    [TFY_R_IO_READY] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME)},
+    [TFY_R_IO_READY] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_OUTPUT] = {P(TO), P(TEXT), P(LEVEL), P(STAGE)},
     [TFY_R_RETRY] = {P(ATTEMPT), P(ERROR), P(DUE)},
     [TFY_R_IN_DOUBT] = {P(TOOL), P(KEY), P(WHY), P(ERROR)},

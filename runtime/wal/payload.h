@@ -177,6 +177,7 @@ void tfy__put_flag(TfyBuffer *out, TfyMember member, bool value);
 void tfy__put_true(TfyBuffer *out, TfyMember member, bool value);    /* nothing where it is false */
 void tfy__put_hex(TfyBuffer *out, TfyMember member, uint64_t value); /* 16 digits, quoted */
 void tfy__put_json(TfyBuffer *out, TfyMember member, const char *json, size_t len);
+void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value); /* no memory: the buffer has failed */
 
 /* ---- the rules ---- */
 
