@@ -7,14 +7,17 @@
 #include "base/buffer.h"
 #include "cli/cli.h"
 #include "value/json.h"
+#include "wal/payload.h"
 
 /* The newest TaskComplete of the root, as JSON; NULL: it cannot be read. */
 static json_t *read_end(const TfyHistory *history)
 {
     for (uint32_t i = history->record_count; i-- > 0;) {
         const TfyLogRecord *record = &history->records[i];
-        if (record->type == TFY_R_TASK_COMPLETE && record->tid == history->run.root)
-            return json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+        if (record->type != TFY_R_TASK_COMPLETE || record->tid != history->run.root) continue;
+        TfyPayload payload;
+        tfy__payload_open(&payload, record);
+        return payload.json;
     }
     return NULL;
 }

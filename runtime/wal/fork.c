@@ -155,8 +155,10 @@ static bool rewrite_tasks(const Copying *copying, json_t *tasks)
 static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Payload *payload)
 {
     const json_int_t records = copied_count(copying->fork, record->lsn);
-    json_t *json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    TfyPayload base;
     char seed[17];
+    tfy__payload_open(&base, record);
+    json_t *json = base.json;
     seed_text(copying, seed);
     if (json && rewrite_tasks(copying, json_object_get(json, "tasks")) &&
         rewrite_tasks(copying, json_object_get(json, "ended"))) {
@@ -165,7 +167,7 @@ static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Pay
         payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
     }
     payload->len = payload->owned ? strlen(payload->owned) : 0;
-    json_decref(json);
+    tfy__payload_close(&base);
     return payload->owned != NULL;
 }
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "payload.h"
 #include "store.h"
 
 /* ---- the snapshot ---- */
@@ -64,13 +63,15 @@ int tfy__import_check_base(const TfyHistory *history, char *error_text)
     if (!base)
         return tfy__log_refuse(error_text, TFY_E_DATA, "record %" PRId64 " is no snapshot that the run could begin at",
                                history->run.base_lsn);
-    json_t *snapshot = json_loadb(base->payload, base->payload_len, JSON_ALLOW_NUL, NULL);
+    TfyPayload snapshot;
+    tfy__payload_open(&snapshot, base);
     uint64_t *chains = chains_at(history);
-    const bool fine = snapshot && chains && all_fit(history, chains, json_object_get(snapshot, "tasks"), false) &&
-                      all_fit(history, chains, json_object_get(snapshot, "ended"), true);
+    const bool fine = snapshot.json && chains &&
+                      all_fit(history, chains, json_object_get(snapshot.json, "tasks"), false) &&
+                      all_fit(history, chains, json_object_get(snapshot.json, "ended"), true);
     const int code = fine ? 0 : chains ? TFY_E_DATA : TFY_E_NOMEM;
     free(chains);
-    json_decref(snapshot);
+    tfy__payload_close(&snapshot);
     return code ? tfy__log_refuse(error_text, code, "the snapshot that the run begins at does not fit its tasks") : 0;
 }
 
