@@ -316,7 +316,7 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     }
     if (run) snprintf(filter, TFY_PAL_FILTER, "%s%s%s", run->uuid, task ? "/" : "", task ? task : "");
     int told = 0;
-    for (Run *each = loop->runs; each; each = each->next) {
+    for (Run *each = loop->runs.first; each; each = each->next) {
         if (each->ended || (run && each != run)) continue;
         if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
         if (!unfold_enough(each)) return TFY_E_NOMEM;
@@ -359,7 +359,7 @@ static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
 {
     metrics->live = true;
     metrics->runs_live = loop->runs_live;
-    for (const Run *run = loop->runs; run; run = run->next) metrics->tasks_live += run->ended ? 0 : run->live;
+    for (const Run *run = loop->runs.first; run; run = run->next) metrics->tasks_live += run->ended ? 0 : run->live;
     metrics->tasks_ready = loop->ring_tail - loop->ring_head + loop->policy_count;
     metrics->timers = loop->timers.count;
     metrics->calls_in_flight = loop->in_flight;

@@ -349,13 +349,7 @@ void tfy__scope_raise_timeout(TfyTask *task, uint32_t line, const char *message)
 
 static bool reserve_deadline(Cold *cold)
 {
-    if (cold->deadline_count < cold->deadline_cap) return true;
-    uint32_t cap = cold->deadline_cap ? cold->deadline_cap * 2 : 4;
-    Deadline *deadlines = realloc(cold->deadlines, cap * sizeof *deadlines);
-    if (!deadlines) return false;
-    cold->deadlines = deadlines;
-    cold->deadline_cap = cap;
-    return true;
+    return GROW(cold->deadlines, cold->deadline_cap, cold->deadline_count + 1, 4);
 }
 
 bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_t *out)

@@ -23,13 +23,7 @@ static Channel *channel_of(const Run *run, int64_t number)
 
 static bool reserve_place(Cold *maker)
 {
-    if (maker->channel_count < maker->channel_cap) return true;
-    uint32_t cap = maker->channel_cap ? maker->channel_cap * 2 : 4;
-    Channel **channels = realloc(maker->channels, cap * sizeof *channels);
-    if (!channels) return false;
-    maker->channels = channels;
-    maker->channel_cap = cap;
-    return true;
+    return GROW(maker->channels, maker->channel_cap, maker->channel_count + 1, 4);
 }
 
 Channel *tfy__channel_add(Cold *maker)
@@ -83,8 +77,8 @@ void tfy__channels_free(Cold *maker)
 static bool reserve_message(TfyLoop *loop, Channel *channel)
 {
     if (channel->count < channel->cap) return true;
-    uint32_t cap = channel->cap ? channel->cap * 2 : 4;
-    Message *ring = malloc(cap * sizeof *ring);
+    const uint32_t cap = (uint32_t)tfy__grow_cap(channel->cap, (size_t)channel->cap + 1, 4, sizeof *channel->ring);
+    Message *ring = cap ? malloc(cap * sizeof *ring) : NULL;
     if (!ring) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a message");
         return false;

@@ -17,6 +17,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/buffer.h"
+#include "base/grow.h"
+#include "base/list.h"
+#include "base/sys_memory.h"
 #include "core/effect.h"
 #include "core/loop.h"
 #include "core/test.h"
@@ -24,10 +28,8 @@
 #include "observe/line.h"
 #include "observe/metrics.h"
 #include "observe/pal.h"
-#include "base/buffer.h"
 #include "value/heap.h"
 #include "value/json.h"
-#include "base/sys_memory.h"
 #include "wal/log.h"
 #include "wal/payload.h"
 
@@ -111,7 +113,7 @@ typedef struct Signal {
 /* The signals of one name that nobody took yet, oldest first, and the tasks that wait for one: only one of the two has any. */
 typedef struct SignalName {
     TfyObj *text; /* string, kept */
-    Signal *first;
+    LIST(Signal) kept;
     WaitQueue waiters;
     struct SignalName *next; /* all names of the run */
 } SignalName;
@@ -160,7 +162,7 @@ typedef struct Limiter {
     uint32_t start_head, start_count; /* ring of tool->rate entries: */
     LimitStart *starts;               /* the newest starts, the earliest first */
     uint64_t timer;                   /* when the window has moved; 0: nobody waits for that */
-    LimitTurn *first;                 /* runs in whose name steps wait, the next to be served first */
+    LIST(LimitTurn) turns;            /* runs in whose name steps wait, the next to be served first */
     struct Limiter *next;
 } Limiter;
 
@@ -288,12 +290,12 @@ struct Run {
     /* replay */
     TfyHistory *history; /* NULL once everything recorded has been taken up (or for a new run) */
     bool owns_history;
-    bool *taken;                      /* per record */
-    uint32_t *next_of_task;           /* per record: index of the same task's next record, or NO_INDEX */
-    uint32_t *first_of_task;          /* per task of the history: index of its first record */
-    uint32_t cursor;                  /* lowest record that is not taken */
-    Pending *held_first, *held_last;  /* steps that want to go live before the cursor has reached the end */
-    Cold *parked_first, *parked_last; /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
+    bool *taken;             /* per record */
+    uint32_t *next_of_task;  /* per record: index of the same task's next record, or NO_INDEX */
+    uint32_t *first_of_task; /* per task of the history: index of its first record */
+    uint32_t cursor;         /* lowest record that is not taken */
+    LIST(Pending) held;      /* steps that want to go live before the cursor has reached the end */
+    LIST(Cold) parked;       /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
 };
 
 /* ---- tasks ---- */
@@ -466,10 +468,10 @@ typedef struct FoldedChunk FoldedChunk; /* fold.c */
 
 typedef struct FoldedTasks {
     FoldedChunk **chunks;
-    uint32_t chunk_count, used; /* numbers ever used, with 0, which is none */
-    uint32_t first_free;        /* 0: none */
-    uint32_t asleep;            /* live tasks among them */
-    uint32_t *by_tid;           /* hash table of numbers */
+    uint32_t chunk_count, chunk_cap, used; /* numbers ever used, with 0, which is none */
+    uint32_t first_free;                   /* 0: none */
+    uint32_t asleep;                       /* live tasks among them */
+    uint32_t *by_tid;                      /* hash table of numbers */
     uint32_t by_tid_cap, count;
     FoldedPlace *places;
     uint32_t place_count;
@@ -625,13 +627,15 @@ typedef struct Registration {
     struct Registration *next;
 } Registration;
 
+typedef struct InjectedAnswer {
+    char *json, *error;
+    struct InjectedAnswer *next;
+} InjectedAnswer;
+
 /* Answers given by a test (tfy_inject), per tool. */
 typedef struct Injection {
     char *tool;
-    struct InjectedAnswer {
-        char *json, *error;
-        struct InjectedAnswer *next;
-    } * first, *last;
+    LIST(InjectedAnswer) answers;
     struct Injection *next;
 } Injection;
 
@@ -672,7 +676,7 @@ struct TfyLoop {
 
     FoldedTasks folded;
 
-    Run *runs, *runs_last;
+    LIST(Run) runs; /* oldest first */
     uint32_t runs_live;
 
     Timers timers;
@@ -684,15 +688,15 @@ struct TfyLoop {
     uint32_t watch_cap, watch_free;
     uint32_t watch_count; /* descriptors watched now */
 
-    Pending *sync_first, *sync_last; /* ascending sync_lsn */
-    Pending *work_first, *work_last; /* to advance in the next turn */
+    LIST(Pending) sync; /* ascending sync_lsn */
+    LIST(Pending) work; /* to advance in the next turn */
     Pending *free_pending;
     uint32_t in_flight;              /* calls a performer has */
     Pending *room_first, *room_last; /* of them those that wait for room (room.c) */
     uint64_t room_timer;             /* when they are tried again; 0: none wait */
     bool room_told;                  /* people know that steps wait for room */
 
-    Outgoing *out_first, *out_last;
+    LIST(Outgoing) out;
     int stdout_error; /* errno of what ended it; 0: it is fine */
     size_t out_bytes; /* of text for stdout and stderr among them */
     bool stdout_closed;
@@ -715,10 +719,10 @@ struct TfyLoop {
     void (*on_question)(void *state, const TfyQuestion *question);
     void *question_state;
 
-    int64_t park_after_ms;       /* a run that waits longer leaves memory; below 0: none does */
-    Run *park_first, *park_last; /* runs to be looked at, by time */
-    uint32_t parked;             /* runs that have left memory, as far as is known; 0: there is none */
-    int64_t park_next_ms;        /* when the first of them has to be back */
+    int64_t park_after_ms; /* a run that waits longer leaves memory; below 0: none does */
+    LIST(Run) park_list;   /* runs to be looked at, by time */
+    uint32_t parked;       /* runs that have left memory, as far as is known; 0: there is none */
+    int64_t park_next_ms;  /* when the first of them has to be back */
     uint64_t wake_timer;
     bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs of which one is to be written */

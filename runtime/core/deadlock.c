@@ -52,7 +52,7 @@ static bool run_stuck(const Run *run)
 
 bool tfy__deadlocked(const TfyLoop *loop)
 {
-    for (const Run *run = loop->runs; run; run = run->next)
+    for (const Run *run = loop->runs.first; run; run = run->next)
         if (!run->ended && !run_stuck(run)) return false;
     return loop->runs_live > 0;
 }
@@ -330,7 +330,7 @@ const char *tfy_deadlock(TfyLoop *loop)
     free(loop->deadlock_text);
     loop->deadlock_text = NULL;
     TfyBuffer out = {0};
-    for (const Run *run = loop->runs; run && loop->log; run = run->next)
+    for (const Run *run = loop->runs.first; run && loop->log; run = run->next)
         if (run_stuck(run)) say_run(&out, run, true);
     if (out.failed) tfy__buffer_free(&out);
     loop->deadlock_text = out.data;
@@ -359,7 +359,7 @@ static int record_run(TfyLoop *loop, Run *run)
 int tfy__deadlock_record(TfyLoop *loop)
 {
     int code = 0;
-    for (Run *run = loop->runs; run && !code; run = run->next)
+    for (Run *run = loop->runs.first; run && !code; run = run->next)
         if (run_stuck(run)) code = record_run(loop, run);
     return code ? code : tfy__log_sync(loop->log);
 }

@@ -67,7 +67,7 @@ static bool holds_up(const Pending *pending)
 static uint32_t count_held(const TfyLoop *loop, TfyBuffer *out)
 {
     uint32_t count = 0;
-    for (const Run *run = loop->runs; run; run = run->next) {
+    for (const Run *run = loop->runs.first; run; run = run->next) {
         for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
             if (!cold->pending || !holds_up(cold->pending)) continue;
             count++;

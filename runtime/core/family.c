@@ -31,11 +31,7 @@ Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
     run->loop = loop;
     run->log = *log;
     tfy__uuid_text(log->uuid, run->uuid);
-    if (loop->runs_last)
-        loop->runs_last->next = run;
-    else
-        loop->runs = run;
-    loop->runs_last = run;
+    LIST_APPEND(&loop->runs, run, next);
     loop->runs_live++;
     return run;
 }
@@ -59,14 +55,11 @@ void tfy__run_release(TfyLoop *loop, Run *run)
 
 void tfy__run_discard(TfyLoop *loop, Run *run)
 {
-    Run **link = &loop->runs, *before = NULL;
     tfy__park_unlist(run);
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->pending) tfy__step_cancel(cold);
     tfy__history_unhold(run);
-    for (; *link != run; link = &(*link)->next) before = *link;
-    *link = run->next;
-    if (loop->runs_last == run) loop->runs_last = before;
+    LIST_REMOVE(&loop->runs, run, next);
     if (!run->ended) loop->runs_live--;
     tfy__run_release(loop, run);
     free(run);

@@ -57,15 +57,13 @@ static uint32_t number_of(const Folded *folded)
 static bool add_chunk(TfyLoop *loop)
 {
     FoldedTasks *tasks = &loop->folded;
-    FoldedChunk **chunks = realloc(tasks->chunks, (tasks->chunk_count + 1) * sizeof(FoldedChunk *));
-    if (!chunks) return false;
-    tasks->chunks = chunks;
+    if (!GROW(tasks->chunks, tasks->chunk_cap, tasks->chunk_count + 1, 8)) return false;
     FoldedChunk *chunk = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
     if (!chunk) return false;
     if (tasks->chunk_count) madvise(chunk, CHUNK_BYTES, MADV_HUGEPAGE); /* for the first one it would be waste */
     chunk->loop = loop;
     chunk->first = tasks->chunk_count * PER_CHUNK;
-    chunks[tasks->chunk_count++] = chunk;
+    tasks->chunks[tasks->chunk_count++] = chunk;
     if (!tasks->used) tasks->used = 1;
     return true;
 }

@@ -41,9 +41,7 @@ void tfy__limits_free(TfyLoop *loop)
     while (loop->limiters) {
         Limiter *limiter = loop->limiters;
         loop->limiters = limiter->next;
-        while (limiter->first) {
-            LimitTurn *turn = limiter->first;
-            limiter->first = turn->next;
+        for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
             free(turn);
         }
         free(limiter->starts);
@@ -182,28 +180,25 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
 /* The queue of a run, made when it is missing. NULL: no memory. */
 static LimitTurn *turn_of(Limiter *limiter, const Run *run)
 {
-    LimitTurn **link = &limiter->first;
-    while (*link && (*link)->run != run) link = &(*link)->next;
-    if (!*link && (*link = calloc(1, sizeof **link))) (*link)->run = run;
-    return *link;
+    LimitTurn *turn = limiter->turns.first;
+    while (turn && turn->run != run) turn = turn->next;
+    if (turn || !(turn = calloc(1, sizeof *turn))) return turn;
+    turn->run = run;
+    LIST_APPEND(&limiter->turns, turn, next);
+    return turn;
 }
 
 /* The first step of the run whose turn it is; the run goes behind the others. NULL: nobody waits. */
 static Pending *next_waiter(Limiter *limiter)
 {
-    while (limiter->first) {
-        LimitTurn *turn = limiter->first;
+    for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
         Pending *pending = turn->waiters.first;
-        limiter->first = turn->next;
-        turn->next = NULL;
         if (!pending || !pending->queue_next) {
             if (pending) tfy__wait_leave(pending);
             free(turn);
         } else {
             tfy__wait_leave(pending);
-            LimitTurn **end = &limiter->first;
-            while (*end) end = &(*end)->next;
-            *end = turn;
+            LIST_APPEND(&limiter->turns, turn, next);
         }
         if (pending) return pending;
     }
@@ -212,7 +207,7 @@ static Pending *next_waiter(Limiter *limiter)
 
 static bool anybody_waits(const Limiter *limiter)
 {
-    for (const LimitTurn *turn = limiter->first; turn; turn = turn->next)
+    for (const LimitTurn *turn = limiter->turns.first; turn; turn = turn->next)
         if (turn->waiters.first) return true;
     return false;
 }

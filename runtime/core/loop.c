@@ -83,14 +83,11 @@ const char *tfy__line_file(const TfyProgram *program, uint32_t *line)
 int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)
 {
     if (loop->watch_free == NO_INDEX) {
-        uint32_t cap = loop->watch_cap ? loop->watch_cap * 2 : 16;
-        Watch *watches = tfy__sys_realloc(loop->watches, cap * sizeof *watches);
-        if (!watches) return TFY_E_NOMEM;
-        for (uint32_t i = loop->watch_cap; i < cap; i++)
-            watches[i] = (Watch){.fd = -1, .next_free = i + 1 < cap ? i + 1 : NO_INDEX};
-        loop->watches = watches;
-        loop->watch_free = loop->watch_cap;
-        loop->watch_cap = cap;
+        const uint32_t old = loop->watch_cap;
+        if (!GROW(loop->watches, loop->watch_cap, old + 1, 16)) return TFY_E_NOMEM;
+        for (uint32_t i = old; i < loop->watch_cap; i++)
+            loop->watches[i] = (Watch){.fd = -1, .next_free = i + 1 < loop->watch_cap ? i + 1 : NO_INDEX};
+        loop->watch_free = old;
     }
     uint32_t index = loop->watch_free;
     Watch *watch = &loop->watches[index];
@@ -505,11 +502,12 @@ static bool all_durable(const TfyLoop *loop)
 static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
     /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a drain. */
-    const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work_first;
+    const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work.first;
     if (!block || (busy && !loop->draining)) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
     if (loop->draining && loop->drain_until_ns < next_ns) next_ns = loop->drain_until_ns;
-    if (loop->park_first && loop->park_first->park_look_ns < next_ns) next_ns = loop->park_first->park_look_ns;
+    if (loop->park_list.first && loop->park_list.first->park_look_ns < next_ns)
+        next_ns = loop->park_list.first->park_look_ns;
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
     return wait_ns;
@@ -562,7 +560,7 @@ static int turn(TfyLoop *loop, bool block)
     happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
     size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
     if (!loop->draining && (in_use > loop->memory_watch || (limit && in_use < limit))) tfy__memory_look(loop);
-    if (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
+    if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
     if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
     if (tfy__loop_starved(loop)) return happened;
     if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
@@ -575,7 +573,7 @@ static int turn(TfyLoop *loop, bool block)
 /* Nothing is left that could move without people. */
 static bool idle(const TfyLoop *loop)
 {
-    return !ready(loop) && !loop->work_first && !loop->in_flight && !loop->out_first && !loop->sync_first &&
+    return !ready(loop) && !loop->work.first && !loop->in_flight && !loop->out.first && !loop->sync.first &&
            !loop->muffled_count && all_durable(loop);
 }
 
@@ -707,7 +705,7 @@ int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const c
     if (!tool) return TFY_E_INVALID;
     if (!result_json && !error_text) result_json = "null"; /* a tool without a result */
     Injection *injection = injection_of(loop, tool);
-    struct InjectedAnswer *answer = calloc(1, sizeof *answer);
+    InjectedAnswer *answer = calloc(1, sizeof *answer);
     if (!injection || !answer) {
         free(answer);
         return TFY_E_NOMEM;
@@ -720,9 +718,7 @@ int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const c
         free(answer);
         return TFY_E_NOMEM;
     }
-    struct InjectedAnswer **end = &injection->first;
-    while (*end) end = &(*end)->next;
-    *end = answer;
+    LIST_APPEND(&injection->answers, answer, next);
     return 0;
 }
 
@@ -731,9 +727,7 @@ static void injections_free(TfyLoop *loop)
     while (loop->injections) {
         Injection *injection = loop->injections;
         loop->injections = injection->next;
-        while (injection->first) {
-            struct InjectedAnswer *answer = injection->first;
-            injection->first = answer->next;
+        for (InjectedAnswer *answer; (answer = LIST_TAKE(&injection->answers, next));) {
             free(answer->json);
             free(answer->error);
             free(answer);
@@ -777,7 +771,7 @@ static void registrations_free(TfyLoop *loop)
 
 static void stop_steps(TfyLoop *loop)
 {
-    for (Run *run = loop->runs; run; run = run->next)
+    for (Run *run = loop->runs.first; run; run = run->next)
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
             if (cold->pending) tfy__step_cancel(cold);
     while (tfy__step_work(loop)) continue;
@@ -793,9 +787,7 @@ static void close_modules(TfyLoop *loop)
 
 static void free_pending(TfyLoop *loop)
 {
-    while (loop->sync_first) {
-        Pending *pending = loop->sync_first;
-        loop->sync_first = pending->sync_next;
+    for (Pending *pending; (pending = LIST_TAKE(&loop->sync, sync_next));) {
         if (!pending->held && !pending->in_work) free(pending);
     }
     while (loop->free_pending) {
@@ -807,12 +799,8 @@ static void free_pending(TfyLoop *loop)
 
 static void free_runs(TfyLoop *loop)
 {
-    while (loop->runs) {
-        Run *run = loop->runs;
-        loop->runs = run->next;
-        while (run->held_first) {
-            Pending *pending = run->held_first;
-            run->held_first = pending->held_next;
+    for (Run *run; (run = LIST_TAKE(&loop->runs, next));) {
+        for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
             pending->held = false;
             if (!pending->in_sync) free(pending);
         }

@@ -63,15 +63,9 @@ static void visit(Measure *m, const TfyType *type, TfyValue value)
     m->bytes += tfy__object_size(object);
     uint8_t kind = object->type->kind;
     if (kind == TFY_STRING || kind == TFY_BYTES || kind == TFY_JSON || kind == TFY_BOX) return;
-    if (m->grey_len == m->grey_cap) {
-        size_t cap = m->grey_cap ? m->grey_cap * 2 : 256;
-        const TfyObj **grey = realloc(m->grey, cap * sizeof *grey);
-        if (!grey) {
-            m->failed = true;
-            return;
-        }
-        m->grey = grey;
-        m->grey_cap = cap;
+    if (!GROW(m->grey, m->grey_cap, m->grey_len + 1, 256)) {
+        m->failed = true;
+        return;
     }
     m->grey[m->grey_len++] = object;
 }
@@ -172,7 +166,7 @@ void tfy__memory_look(TfyLoop *loop)
     size_t limit = loop->options.max_memory, in_use = loop->heap.in_use;
     loop->memory_watch = limit;
     if (in_use <= limit) return;
-    for (Run *run = loop->runs; run; run = run->next) {
+    for (Run *run = loop->runs.first; run; run = run->next) {
         if (run->ended || run->history) continue;
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
             if (cold->task && is_over(cold, limit)) tfy__cancel_request(cold, OVER_MEMORY, NULL, false);

@@ -109,20 +109,13 @@ static void look_later(Run *run, int64_t least_ms)
     const int64_t after_ms = loop->park_after_ms > least_ms ? loop->park_after_ms : least_ms;
     run->park_listed = true;
     run->park_look_ns = loop->now_ns + after_ms * 1000000;
-    run->park_next = NULL;
-    if (loop->park_last)
-        loop->park_last->park_next = run;
-    else
-        loop->park_first = run;
-    loop->park_last = run;
+    LIST_APPEND(&loop->park_list, run, park_next);
 }
 
 void tfy__park_look(TfyLoop *loop)
 {
-    while (loop->park_first && loop->park_first->park_look_ns <= loop->now_ns) {
-        Run *run = loop->park_first;
-        loop->park_first = run->park_next;
-        if (!loop->park_first) loop->park_last = NULL;
+    while (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) {
+        Run *run = LIST_TAKE(&loop->park_list, park_next);
         run->park_listed = false;
         int64_t due_ms = run_due(run);
         const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);
@@ -143,15 +136,9 @@ void tfy__park_consider(Run *run)
 void tfy__park_unlist(Run *run)
 {
     TfyLoop *loop = run->loop;
-    Run *before = NULL;
     drop_from_due_list(loop, run);
     if (!run->park_listed) return;
-    for (Run **link = &loop->park_first; *link; before = *link, link = &(*link)->park_next) {
-        if (*link != run) continue;
-        *link = run->park_next;
-        if (loop->park_last == run) loop->park_last = before;
-        break;
-    }
+    LIST_REMOVE(&loop->park_list, run, park_next);
     run->park_listed = false;
 }
 

@@ -203,7 +203,7 @@ void tfy__person_in_doubt(Pending *pending)
                   (long long)call->step, call->tool->name, pending->cold->run->uuid, (long long)call->step,
                   pending->cold->log.path);
     tfy__out_push(loop, OUT_DOUBT, tfy__out_lsn(loop), "", 0);
-    if (loop->out_last) loop->out_last->arg = pending->cold->log.tid;
+    if (loop->out.last) loop->out.last->arg = pending->cold->log.tid;
 }
 
 void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid)
@@ -249,7 +249,7 @@ static Run *run_at_hand(TfyLoop *loop, const char *name)
     Run *found = NULL;
     bool last = strcmp(name, "last") == 0;
     size_t len = strlen(name);
-    for (Run *run = loop->runs; run; run = run->next) {
+    for (Run *run = loop->runs.first; run; run = run->next) {
         if (last || (len >= 4 && strncmp(run->uuid, name, len) == 0)) found = run;
     }
     return found;
@@ -461,7 +461,7 @@ uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text)
 {
     TfyBuffer out = {0};
     uint32_t count = 0, of_signals = 0;
-    for (Run *run = loop->runs; run; run = run->next) {
+    for (Run *run = loop->runs.first; run; run = run->next) {
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
             if (!waits_for_person(cold) && !waits_for_signal(cold)) continue;
             count++;

@@ -46,13 +46,7 @@ static void places_close(void *queue)
 
 static bool places_push(Places *places, Place place)
 {
-    if (places->count == places->cap) {
-        uint32_t cap = places->cap ? places->cap * 2 : 64;
-        Place *heap = realloc(places->heap, cap * sizeof *heap);
-        if (!heap) return false;
-        places->heap = heap;
-        places->cap = cap;
-    }
+    if (!GROW(places->heap, places->cap, places->count + 1, 64)) return false;
     uint32_t at = places->count++;
     for (; at && before(&place, &places->heap[(at - 1) / 2]); at = (at - 1) / 2)
         places->heap[at] = places->heap[(at - 1) / 2];

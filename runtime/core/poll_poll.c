@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "world.h"
 
 typedef struct PollSet {
@@ -36,27 +37,17 @@ static void close_poll(void *poller)
 
 static int grow(PollSet *set)
 {
-    int cap = set->cap ? set->cap * 2 : 16;
-    struct pollfd *fds = realloc(set->fds, (size_t)cap * sizeof *fds);
-    if (fds) set->fds = fds;
-    uint64_t *tags = realloc(set->tags, (size_t)cap * sizeof *tags);
-    if (tags) set->tags = tags;
-    bool *once = realloc(set->once, (size_t)cap * sizeof *once);
-    if (once) set->once = once;
-    if (!fds || !tags || !once) return -ENOMEM;
-    set->cap = cap;
+    const size_t cap = tfy__grow_cap((size_t)set->cap, (size_t)set->cap + 1, 16, sizeof *set->fds);
+    if (!cap || !RESIZE(set->fds, cap) || !RESIZE(set->tags, cap) || !RESIZE(set->once, cap)) return -ENOMEM;
+    set->cap = (int)cap;
     return 0;
 }
 
 static int grow_places(PollSet *set, int fd)
 {
-    int cap = set->place_cap ? set->place_cap : 64;
-    while (cap <= fd) cap *= 2;
-    int *places = realloc(set->places, (size_t)cap * sizeof *places);
-    if (!places) return -ENOMEM;
-    for (int i = set->place_cap; i < cap; i++) places[i] = -1;
-    set->places = places;
-    set->place_cap = cap;
+    const int old = set->place_cap;
+    if (!GROW(set->places, set->place_cap, (size_t)fd + 1, 64)) return -ENOMEM;
+    for (int i = old; i < set->place_cap; i++) set->places[i] = -1;
     return 0;
 }
 

@@ -82,13 +82,7 @@ static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
     const json_t *payload = json_object_get(line, "payload");
     answer.tool = json_string_value(json_object_get(payload, "tool"));
     answer.digest = json_string_value(json_object_get(payload, "digest"));
-    if (rehearsal->count == rehearsal->room) {
-        const size_t room = rehearsal->room ? 2 * rehearsal->room : 64;
-        Answer *answers = realloc(rehearsal->answers, room * sizeof *answers);
-        if (!answers) return false;
-        rehearsal->answers = answers;
-        rehearsal->room = room;
-    }
+    if (!GROW(rehearsal->answers, rehearsal->room, rehearsal->count + 1, 64)) return false;
     const bool ordered =
         answer.path && (!rehearsal->count || compare(&rehearsal->answers[rehearsal->count - 1], &answer) <= 0);
     if (ordered) rehearsal->answers[rehearsal->count++] = answer;
@@ -350,7 +344,7 @@ bool tfy__rehearse_call(Pending *pending)
 bool tfy__rehearse_stuck(TfyLoop *loop)
 {
     if (!tfy__rehearse_answers(loop)) return false;
-    for (const Run *run = loop->runs; run; run = run->next)
+    for (const Run *run = loop->runs.first; run; run = run->next)
         for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
             const Pending *pending = cold->end_state ? NULL : cold->pending;
             if (!pending || !pending->unanswered) continue;

@@ -36,27 +36,7 @@ bool tfy__history_at_cursor(const Cold *cold)
 void tfy__history_park(Cold *cold)
 {
     Run *run = cold->run;
-    cold->parked_next = NULL;
-    cold->parked_prev = run->parked_last;
-    if (run->parked_last)
-        run->parked_last->parked_next = cold;
-    else
-        run->parked_first = cold;
-    run->parked_last = cold;
-}
-
-static void unpark(Cold *cold)
-{
-    Run *run = cold->run;
-    if (cold->parked_prev)
-        cold->parked_prev->parked_next = cold->parked_next;
-    else
-        run->parked_first = cold->parked_next;
-    if (cold->parked_next)
-        cold->parked_next->parked_prev = cold->parked_prev;
-    else
-        run->parked_last = cold->parked_prev;
-    cold->parked_prev = cold->parked_next = NULL;
+    LIST2_APPEND(&run->parked, cold, parked_prev, parked_next);
 }
 
 /* From now on the ring decides who runs. */
@@ -64,9 +44,9 @@ static void release_parked(Run *run)
 {
     for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
         if (cold->task) cold->task->state &= ~(uint32_t)T_FOLLOWING;
-    while (run->parked_first) {
-        Cold *cold = run->parked_first;
-        unpark(cold);
+    while (run->parked.first) {
+        Cold *cold = run->parked.first;
+        LIST2_REMOVE(&run->parked, cold, parked_prev, parked_next);
         cold->task->state &= ~(uint32_t)T_QUEUED;
         tfy__ready_push(run->loop, cold->task);
     }
@@ -74,24 +54,18 @@ static void release_parked(Run *run)
 
 static void release_held(Run *run)
 {
-    while (run->held_first) {
-        Pending *pending = run->held_first;
-        run->held_first = pending->held_next;
+    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
         pending->held = false;
         tfy__step_queue(pending); /* also recycles the dead ones */
     }
-    run->held_last = NULL;
 }
 
 void tfy__history_unhold(Run *run)
 {
-    while (run->held_first) {
-        Pending *pending = run->held_first;
-        run->held_first = pending->held_next;
+    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
         pending->held = false;
         tfy__step_dequeued(pending);
     }
-    run->held_last = NULL;
 }
 
 /* Everything recorded has been taken up: the run goes on live. */
@@ -128,12 +102,7 @@ void tfy__history_hold(Pending *pending)
     Run *run = pending->cold->run;
     if (pending->held) return;
     pending->held = true;
-    pending->held_next = NULL;
-    if (run->held_last)
-        run->held_last->held_next = pending;
-    else
-        run->held_first = pending;
-    run->held_last = pending;
+    LIST_APPEND(&run->held, pending, held_next);
 }
 
 static int64_t number_of(const TfyLogTask *task)
@@ -491,7 +460,7 @@ static bool advance_owner(Run *run)
     if (!owner->task) return take_late_signal(owner);
     TfyTask *task = owner->task;
     if (task->state & T_QUEUED) {
-        unpark(owner);
+        LIST2_REMOVE(&run->parked, owner, parked_prev, parked_next);
         tfy__sched_run_task(run->loop, task);
         return true;
     }
@@ -511,7 +480,7 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
     while (ok && run->cursor < run->history->record_count && !tfy__loop_starved(loop) && !loop->stepped_away) {
         ok = advance_owner(run);
-        if (loop->out_first) tfy__out_flush(loop); /* a replay's ghosts */
+        if (loop->out.first) tfy__out_flush(loop); /* a replay's ghosts */
     }
     loop->heap.block_limit = block_limit;
     if (!ok) return false;
@@ -542,7 +511,7 @@ static bool same_program(const TfyLoop *loop, const TfyHistory *history)
 /* Taken up twice, a run would do everything twice. */
 static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
 {
-    for (const Run *run = loop->runs; run; run = run->next)
+    for (const Run *run = loop->runs.first; run; run = run->next)
         if (memcmp(run->log.uuid, history->run.uuid, sizeof run->log.uuid) == 0) return true;
     return false;
 }
@@ -649,7 +618,7 @@ int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text)
 {
     if (tid) *tid = 0;
     int code = tfy__resume(loop, run, error_text);
-    if (code >= 0 && tid && loop->runs_last && loop->runs_last->root) *tid = loop->runs_last->root->log.tid;
+    if (code >= 0 && tid && loop->runs.last && loop->runs.last->root) *tid = loop->runs.last->root->log.tid;
     return code;
 }
 

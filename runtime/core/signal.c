@@ -46,11 +46,7 @@ void tfy__signals_free(TfyLoop *loop, Run *run)
     while (run->signals) {
         SignalName *name = run->signals;
         run->signals = name->next;
-        while (name->first) {
-            Signal *signal = name->first;
-            name->first = signal->next;
-            free_signal(signal);
-        }
+        for (Signal *signal; (signal = LIST_TAKE(&name->kept, next));) free_signal(signal);
         tfy_drop(&scratch, name->text);
         free(name);
     }
@@ -84,7 +80,7 @@ static void write_woke(TfyBuffer *out, const SignalName *name)
 {
     tfy__put_begin(out);
     tfy__put_string(out, TFY_P_NAME, name->text);
-    tfy__put_int(out, TFY_P_SEQ, (int64_t)name->first->seq);
+    tfy__put_int(out, TFY_P_SEQ, (int64_t)name->kept.first->seq);
     tfy__put_end(out);
 }
 
@@ -107,8 +103,7 @@ static bool read_value(Pending *pending, const Signal *signal, TfyValue *out)
 /* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else task->error is. */
 static bool take_first(Pending *pending, SignalName *name, Signal **taken, TfyValue *value)
 {
-    *taken = name->first;
-    name->first = (*taken)->next;
+    *taken = LIST_TAKE(&name->kept, next);
     bool ok = read_value(pending, *taken, value);
     if (ok) return true;
     free_signal(*taken);
@@ -133,7 +128,7 @@ static void wake(Pending *pending, SignalName *name)
 
 static void serve(TfyLoop *loop, SignalName *name)
 {
-    while (!loop->failure && name->first && name->waiters.first) wake(name->waiters.first, name);
+    while (!loop->failure && name->kept.first && name->waiters.first) wake(name->waiters.first, name);
 }
 
 static SignalName *asked(const Pending *pending)
@@ -160,7 +155,7 @@ static void signal_take(Pending *pending, const TfyLogRecord *record)
     Signal *taken;
     TfyValue value;
     Cold *cold = pending->cold;
-    if (name->first) write_woke(&out, name);
+    if (name->kept.first) write_woke(&out, name);
     bool same = tfy__step_same_outcome(pending, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
@@ -183,8 +178,7 @@ void tfy__signal_return(Cold *cold)
 {
     Signal *signal = cold->granted_signal;
     cold->granted_signal = NULL;
-    signal->next = signal->name->first;
-    signal->name->first = signal;
+    LIST_PREPEND(&signal->name->kept, signal, next);
     serve(cold->run->loop, signal->name);
 }
 
@@ -202,9 +196,7 @@ static void arrived(Run *run, const char *text, size_t len, char *value, const c
         return;
     }
     *signal = (Signal){.value = value, .seq = ++run->signal_count, .name = name};
-    Signal **end = &name->first;
-    while (*end) end = &(*end)->next;
-    *end = signal;
+    LIST_APPEND(&name->kept, signal, next);
     serve(run->loop, name);
 }
 
@@ -248,7 +240,7 @@ static uint32_t kept_signals(const Run *run)
 {
     uint32_t count = 0;
     for (const SignalName *name = run->signals; name; name = name->next)
-        for (const Signal *signal = name->first; signal; signal = signal->next) count++;
+        for (const Signal *signal = name->kept.first; signal; signal = signal->next) count++;
     return count;
 }
 

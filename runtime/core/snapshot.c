@@ -69,26 +69,13 @@ static uint32_t number_of(Writer *w, Numbers *numbers, const void *thing, bool *
     return known->number;
 }
 
-/* Room for one more pointer behind `count`. */
-static bool reserve(Writer *w, void *list, size_t *cap, size_t count, size_t size)
-{
-    void **place = list;
-    if (count < *cap) return true;
-    size_t wider = *cap ? *cap * 2 : 16;
-    void *grown = realloc(*place, wider * size);
-    if (!grown) {
-        w->out.failed = true;
-        return false;
-    }
-    *place = grown;
-    *cap = wider;
-    return true;
-}
+/* False: no memory, and the snapshot is not written. */
+#define RESERVE(w, list, cap, count) (GROW(list, cap, (count) + 1, 16) || !((w)->out.failed = true))
 
 static void need_ended(Writer *w, const Cold *cold)
 {
     bool is_new;
-    if (!cold || !cold->end_state || !reserve(w, &w->needed, &w->needed_cap, w->ended.count, sizeof *w->needed)) return;
+    if (!cold || !cold->end_state || !RESERVE(w, w->needed, w->needed_cap, w->ended.count)) return;
     uint32_t number = number_of(w, &w->ended, cold, &is_new);
     if (is_new) w->needed[number] = cold;
 }
@@ -234,7 +221,7 @@ static bool list_frames(Writer *w, const TfyTask *task)
 {
     w->frame_count = 0;
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
-        if (!reserve(w, &w->frames, &w->frame_cap, w->frame_count, sizeof *w->frames)) return false;
+        if (!RESERVE(w, w->frames, w->frame_cap, w->frame_count)) return false;
         w->frames[w->frame_count++] = at;
     }
     for (uint32_t i = 0; i < w->frame_count / 2; i++) {
@@ -463,7 +450,7 @@ static void write_followers(Writer *w, const Cold *awaited)
 static void write_group(Writer *w, const Cold *body)
 {
     bool is_new;
-    if (!body->group || !reserve(w, &w->group_list, &w->group_cap, w->groups.count, sizeof *w->group_list)) return;
+    if (!body->group || !RESERVE(w, w->group_list, w->group_cap, w->groups.count)) return;
     uint32_t number = number_of(w, &w->groups, body->group, &is_new);
     if (is_new) w->group_list[number] = body->group;
     write_number(w, "group", number + 1);
@@ -574,12 +561,12 @@ static void write_signals(Writer *w)
     write_number(w, "signal_count", (int64_t)run->signal_count);
     if (run->signals) tfy__buffer_text(&w->out, ",\"signals\":[");
     for (const SignalName *name = run->signals; name; name = name->next) {
-        if (!name->first) continue;
+        if (!name->kept.first) continue;
         tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
         write_string(w, name->text);
         tfy__buffer_text(&w->out, ",\"kept\":[");
-        for (const Signal *signal = name->first; signal; signal = signal->next) {
-            if (signal != name->first) tfy__buffer_char(&w->out, ',');
+        for (const Signal *signal = name->kept.first; signal; signal = signal->next) {
+            if (signal != name->kept.first) tfy__buffer_char(&w->out, ',');
             write_signal(w, signal);
         }
         tfy__buffer_text(&w->out, "]}");
@@ -650,7 +637,7 @@ static bool write_tasks(Writer *w)
     for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
         bool lost = cold->end_state == TFY_TASK_FAILED && !cold->joined;
         if (cold->end_state && (cold == run->root || lost || cold->channel_count)) need_ended(w, cold);
-        if (cold->end_state || !reserve(w, &live, &cap, count, sizeof *live)) continue;
+        if (cold->end_state || !RESERVE(w, live, cap, count)) continue;
         live[count++] = cold;
     }
     tfy__buffer_text(&w->out, ",\"tasks\":[");

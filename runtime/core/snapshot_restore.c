@@ -58,13 +58,7 @@ static const char *text_in(const json_t *json, const char *name)
 
 static bool remember(Reader *r, TfyObj *object)
 {
-    if (r->object_count == r->object_cap) {
-        size_t cap = r->object_cap ? r->object_cap * 2 : 64;
-        TfyObj **objects = realloc(r->objects, cap * sizeof *objects);
-        if (!objects) return no_memory(r);
-        r->objects = objects;
-        r->object_cap = cap;
-    }
+    if (!GROW(r->objects, r->object_cap, r->object_count + 1, 64)) return no_memory(r);
     r->objects[r->object_count++] = tfy_keep(object);
     return true;
 }
@@ -566,16 +560,18 @@ static Channel *channel_named(const Run *run, const char *name)
     return NULL;
 }
 
-static bool read_signal(Reader *r, const json_t *json, SignalName *name, Signal **out)
+/* NULL: no memory. */
+static Signal *read_signal(Reader *r, const json_t *json, SignalName *name)
 {
     char *value = json_dumps(json_object_get(json, "value"), JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
-    *out = value && name ? malloc(sizeof **out) : NULL;
-    if (!*out) {
+    Signal *signal = value && name ? malloc(sizeof *signal) : NULL;
+    if (!signal) {
         free(value);
-        return no_memory(r);
+        no_memory(r);
+        return NULL;
     }
-    **out = (Signal){.value = value, .seq = (uint64_t)number_in(json, "seq"), .name = name};
-    return true;
+    *signal = (Signal){.value = value, .seq = (uint64_t)number_in(json, "seq"), .name = name};
+    return signal;
 }
 
 static SignalName *signal_name(Reader *r, const json_t *name)
@@ -595,8 +591,8 @@ static bool link_granted(Reader *r, Cold *cold, const json_t *json)
         if (!cold->granted_from->elem) cold->granted_from->elem = site_of(cold->task)->result->elem;
     }
     if (lock && !(cold->granted_lock = lock_named(r, lock))) return false;
-    return !signal ||
-           read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")), &cold->granted_signal);
+    if (signal) cold->granted_signal = read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")));
+    return !signal || cold->granted_signal;
 }
 
 static bool link_task(Reader *r, const json_t *json)
@@ -659,9 +655,11 @@ static bool make_signals(Reader *r, const json_t *json)
         const json_t *one = json_array_get(names, i), *kept = json_object_get(one, "kept");
         SignalName *name = signal_name(r, json_object_get(one, "name"));
         if (!name) return no_memory(r);
-        Signal **end = &name->first;
-        for (size_t n = 0; n < json_array_size(kept); n++, end = &(*end)->next)
-            if (!read_signal(r, json_array_get(kept, n), name, end)) return false;
+        for (size_t n = 0; n < json_array_size(kept); n++) {
+            Signal *signal = read_signal(r, json_array_get(kept, n), name);
+            if (!signal) return false;
+            LIST_APPEND(&name->kept, signal, next);
+        }
     }
     for (size_t i = json_array_size(ids); i-- > 0;) {
         const char *id = json_string_value(json_array_get(ids, i));

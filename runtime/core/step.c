@@ -104,20 +104,13 @@ void tfy__step_queue(Pending *pending)
     TfyLoop *loop = pending->call.loop;
     if (pending->in_work) return;
     pending->in_work = true;
-    pending->work_next = NULL;
-    if (loop->work_last)
-        loop->work_last->work_next = pending;
-    else
-        loop->work_first = pending;
-    loop->work_last = pending;
+    LIST_APPEND(&loop->work, pending, work_next);
 }
 
 bool tfy__step_work(TfyLoop *loop)
 {
-    Pending *pending = loop->work_first;
+    Pending *pending = LIST_TAKE(&loop->work, work_next);
     if (!pending) return false;
-    loop->work_first = pending->work_next;
-    if (!loop->work_first) loop->work_last = NULL;
     pending->in_work = false;
     if (!tfy__step_dequeued(pending)) return true;
     const Cold *cold = pending->cold;
@@ -130,27 +123,14 @@ bool tfy__step_work(TfyLoop *loop)
 void tfy__wait_enter(WaitQueue *queue, Pending *pending)
 {
     pending->queue = queue;
-    pending->queue_next = NULL;
-    pending->queue_prev = queue->last;
-    if (queue->last)
-        queue->last->queue_next = pending;
-    else
-        queue->first = pending;
-    queue->last = pending;
+    LIST2_APPEND(queue, pending, queue_prev, queue_next);
 }
 
 void tfy__wait_leave(Pending *pending)
 {
     WaitQueue *queue = pending->queue;
     if (!queue) return;
-    if (pending->queue_prev)
-        pending->queue_prev->queue_next = pending->queue_next;
-    else
-        queue->first = pending->queue_next;
-    if (pending->queue_next)
-        pending->queue_next->queue_prev = pending->queue_prev;
-    else
-        queue->last = pending->queue_prev;
+    LIST2_REMOVE(queue, pending, queue_prev, queue_next);
     pending->queue = NULL;
 }
 

@@ -15,13 +15,8 @@ void tfy__step_wait_sync(Pending *pending)
     TfyLoop *loop = pending->call.loop;
     pending->stage = STAGE_SYNC;
     pending->sync_lsn = tfy__log_last(loop->log);
-    pending->sync_next = NULL;
     pending->in_sync = true;
-    if (loop->sync_last)
-        loop->sync_last->sync_next = pending;
-    else
-        loop->sync_first = pending;
-    loop->sync_last = pending;
+    LIST_APPEND(&loop->sync, pending, sync_next);
 }
 
 void tfy__step_timer_fired(void *arg)
@@ -115,14 +110,13 @@ static bool injected(Pending *pending)
     TfyCall *call = &pending->call;
     for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
         if (strcmp(injection->tool, call->tool->name) != 0) continue;
-        struct InjectedAnswer *answer = injection->first;
+        InjectedAnswer *answer = LIST_TAKE(&injection->answers, next);
         if (!answer || answer->error)
             call->outcome = TFY_NOT_DONE; /* a result that does not fit is one of what was done */
         if (!answer) {
             tfy__call_tool_error(call, -1, "the test has no further answer for %s", call->tool->name);
             return true;
         }
-        injection->first = answer->next;
         char text[TFY_ERROR_TEXT];
         TfyValue value = {.i = 0};
         if (answer->error)
@@ -189,16 +183,14 @@ static void start_call(Pending *pending)
 
 bool tfy__step_is_synced(const TfyLoop *loop)
 {
-    return loop->sync_first && loop->sync_first->sync_lsn <= tfy__log_durable(loop->log);
+    return loop->sync.first && loop->sync.first->sync_lsn <= tfy__log_durable(loop->log);
 }
 
 /* What a commit let go on is done in several turns, so that the writer has the records of the first ones while the loop is at the others. */
 void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
-        Pending *pending = loop->sync_first;
-        loop->sync_first = pending->sync_next;
-        if (!loop->sync_first) loop->sync_last = NULL;
+        Pending *pending = LIST_TAKE(&loop->sync, sync_next);
         pending->in_sync = false;
         if (!tfy__step_dequeued(pending)) continue;
         if (loop->draining && !tfy__drain_lets_start(pending)) continue;

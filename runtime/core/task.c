@@ -146,13 +146,8 @@ static TfyTask *slot_take(TfyLoop *loop)
 {
     if (loop->free_count) return task_at(loop, loop->free_slots[--loop->free_count]);
     if (loop->task_count == TASK_MAX) return NULL;
-    if (loop->task_count == loop->free_cap) { /* giving a slot back must not need memory */
-        uint32_t cap = loop->free_cap ? loop->free_cap * 2 : 1024;
-        uint32_t *slots = realloc(loop->free_slots, cap * sizeof *slots);
-        if (!slots) return NULL;
-        loop->free_slots = slots;
-        loop->free_cap = cap;
-    }
+    /* giving a slot back must not need memory */
+    if (!GROW(loop->free_slots, loop->free_cap, loop->task_count + 1, 1024)) return NULL;
     /* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
     if (loop->task_count == HUGE_FROM) madvise(loop->cells, CELLS_BYTES, MADV_HUGEPAGE);
     return task_at(loop, loop->task_count++);
@@ -321,8 +316,7 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
     Cold *cold = cold_of(task);
     if (need <= cold->stack_cap) return true;
     const bool first = task->stack == first_stack(task);
-    uint64_t cap = first ? SECOND_STACK : (uint64_t)cold->stack_cap * 2;
-    while (cap < need) cap *= 2;
+    const size_t cap = tfy__grow_cap(first ? SECOND_STACK : cold->stack_cap, need, SECOND_STACK, 1);
     if (cap > UINT32_MAX / 2) return false;
     char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
     if (!stack) return false;

@@ -33,20 +33,16 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
     out->to = to;
     if (to == OUT_STDOUT || to == OUT_STDERR) loop->out_bytes += len;
-    if (loop->out_last)
-        loop->out_last->next = out;
-    else
-        loop->out_first = out;
-    loop->out_last = out;
+    LIST_APPEND(&loop->out, out, next);
 }
 
 void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event)
 {
-    Outgoing *before = loop->out_last;
+    Outgoing *before = loop->out.last;
     tfy__out_push(loop, OUT_EVENT, tfy__out_lsn(loop), text, event->len);
-    if (loop->out_last == before) return;
-    loop->out_last->seq = seq;
-    loop->out_last->event = *event;
+    if (loop->out.last == before) return;
+    loop->out.last->seq = seq;
+    loop->out.last->event = *event;
 }
 
 /* Somebody else may have made our output non-blocking; a line that does not fit now is no line that is lost. */
@@ -131,13 +127,7 @@ void tfy__out_charge(TfyTask *task, int fd)
 
 static bool set_aside(TfyLoop *loop, TfyTask *task)
 {
-    if (loop->muffled_count == loop->muffled_cap) {
-        const uint32_t cap = loop->muffled_cap ? 2 * loop->muffled_cap : 64;
-        uint32_t *slots = realloc(loop->muffled, cap * sizeof *slots);
-        if (!slots) return false;
-        loop->muffled = slots;
-        loop->muffled_cap = cap;
-    }
+    if (!GROW(loop->muffled, loop->muffled_cap, loop->muffled_count + 1, 64)) return false;
     loop->muffled[loop->muffled_count++] = slot_of(loop, task);
     return true;
 }
@@ -258,10 +248,8 @@ void tfy__out_flush(TfyLoop *loop)
 {
     int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
     bool published = false;
-    while (loop->out_first && loop->out_first->lsn <= durable) {
-        Outgoing *out = loop->out_first;
-        loop->out_first = out->next;
-        if (!loop->out_first) loop->out_last = NULL;
+    while (loop->out.first && loop->out.first->lsn <= durable) {
+        Outgoing *out = LIST_TAKE(&loop->out, next);
         published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
         if (out->to == OUT_STDOUT || out->to == OUT_STDERR) loop->out_bytes -= out->len;
         out_one(loop, out);
@@ -273,13 +261,10 @@ void tfy__out_flush(TfyLoop *loop)
 
 void tfy__out_free(TfyLoop *loop)
 {
-    while (loop->out_first) {
-        Outgoing *out = loop->out_first;
-        loop->out_first = out->next;
+    for (Outgoing *out; (out = LIST_TAKE(&loop->out, next));) {
         free(out->text);
         free(out);
     }
-    loop->out_last = NULL;
     for (int fd = STDERR_FILENO; fd >= STDOUT_FILENO; fd--) {
         if (loop->outlets[fd] != loop->outlets[fd - 1]) tfy__outlet_close(loop->outlets[fd]);
         loop->outlets[fd] = NULL;
@@ -299,7 +284,7 @@ void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
     if (loop->replay_only || !loop->modules[TFY_M_NET]) return;
     let_go(loop, run_uuid, handle, false);
     tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
-    if (loop->out_last) loop->out_last->arg = handle;
+    if (loop->out.last) loop->out.last->arg = handle;
 }
 
 bool tfy_close_descriptor(TfyTask *task, int64_t handle)

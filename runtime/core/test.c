@@ -56,7 +56,7 @@ typedef struct StandIn {
 struct TfyTest {
     TfyLoop *loop;
     uint32_t turns; /* so far; see TURN_MAX */
-    Mock *mocks;
+    LIST(Mock) mocks;
     Counter *counters;
     StandIn *stand_ins;
     TfyBuffer printed; /* for output(): lines, newlines between them */
@@ -314,7 +314,7 @@ static const Answer *find_answer(TfyTest *test, const TfyTool *tool, const TfyWo
                                  const TfyType *wanted, const Mock **other)
 {
     Mock *best = NULL;
-    for (Mock *mock = test->mocks; mock; mock = mock->next) {
+    for (Mock *mock = test->mocks.first; mock; mock = mock->next) {
         if (!is_for(mock, tool, workflow) || !pattern_fits(mock, args)) continue;
         if (!answer_fits(mock, wanted))
             *other = mock;
@@ -496,7 +496,7 @@ static bool joins(const Mock *mock, const TfyType *type, bool fails)
 
 static Mock *add_mock(TfyTest *test, const Mock *like, const TfyValue *args)
 {
-    Mock *mock = calloc(1, sizeof *mock), **end = &test->mocks;
+    Mock *mock = calloc(1, sizeof *mock);
     if (!mock) return NULL;
     *mock = *like;
     mock->pattern = strdup(like->pattern);
@@ -509,8 +509,8 @@ static Mock *add_mock(TfyTest *test, const Mock *like, const TfyValue *args)
     }
     for (uint32_t i = 0; i < mock->count; i++)
         if (mock->pattern[i] == '=') mock->args[i] = tfy__keep_value(mock->params[i].type, args[i]);
-    while (*end) end = &(*end)->next;
-    return *end = mock;
+    LIST_APPEND(&test->mocks, mock, next);
+    return mock;
 }
 
 static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fails)
@@ -519,11 +519,8 @@ static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fai
     if (!answer) return false;
     *answer = (Answer){.type = type, .fails = fails};
     answer->value = tfy__keep_value(fails ? &tfy_type_any_error : type, value);
-    if (mock->last)
-        mock->last->next = answer;
-    else
-        mock->first = mock->now = answer;
-    mock->last = answer;
+    if (!mock->first) mock->now = answer;
+    LIST_APPEND(mock, answer, next);
     return true;
 }
 
@@ -539,7 +536,7 @@ bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkfl
                        .pattern = (char *)(uintptr_t)pattern, /* add_mock copies it */
                        .line = line};
     if (type->kind == TFY_NOTHING) answer = tfy_of_int(0);
-    Mock *mock = test->mocks;
+    Mock *mock = test->mocks.first;
     while (mock && !(is_for(mock, tool, workflow) && same_pattern(mock, pattern, args) && joins(mock, type, fails)))
         mock = mock->next;
     if (!mock) mock = add_mock(test, &like, args);
@@ -663,7 +660,7 @@ static void say_task(TfyBuffer *out, const Cold *cold)
 static uint32_t say_tasks(TfyBuffer *out, const TfyLoop *loop)
 {
     uint32_t count = 0, line = 0;
-    for (const Run *run = loop->runs; run; run = run->next) {
+    for (const Run *run = loop->runs.first; run; run = run->next) {
         for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
             if (cold->end_state || ++count > 5) continue;
             tfy__buffer_text(out, count > 1 ? "; " : "");
@@ -737,7 +734,7 @@ static void report_trail(const TfyTest *test, TfyTestReport *report)
 static void report_test(TfyLoop *loop, bool still, TfyTestReport *report)
 {
     TfyTest *test = loop->test;
-    const Run *run = loop->runs;
+    const Run *run = loop->runs.first;
     if (test->unanswered) {
         report->message = test->unanswered;
         report->missing = test->missing;
@@ -803,9 +800,7 @@ void tfy__test_free(TfyLoop *loop)
     TfyTest *test = loop->test;
     TfyTask task = {.heap = &loop->heap, .loop = loop};
     if (!test) return;
-    while (test->mocks) {
-        Mock *mock = test->mocks;
-        test->mocks = mock->next;
+    for (Mock *mock; (mock = LIST_TAKE(&test->mocks, next));) {
         free_mock(&task, mock);
     }
     while (test->counters) {

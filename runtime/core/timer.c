@@ -43,8 +43,8 @@ static void *enlarge(void *old, size_t used, size_t size)
 
 static bool grow(Timers *timers)
 {
-    const size_t old = timers->cap, cap = old ? old * 2 : FIRST_ROOM;
-    Timer *nodes = cap < UINT32_MAX ? enlarge(timers->nodes, old * sizeof *nodes, cap * sizeof *nodes) : NULL;
+    const size_t old = timers->cap, cap = tfy__grow_cap(old, old + 1, FIRST_ROOM, sizeof(Timer));
+    Timer *nodes = cap ? enlarge(timers->nodes, old * sizeof *nodes, cap * sizeof *nodes) : NULL;
     if (!nodes) return false;
     timers->nodes = nodes;
     SpareTimer *spare = enlarge(timers->spare, timers->spare_count * sizeof *spare, cap * sizeof *spare);
@@ -254,13 +254,7 @@ static void sift_down(Timers *timers, uint32_t at, LateTimer late)
 
 static bool put_late(Timers *timers, uint32_t node)
 {
-    if (timers->late_count == timers->late_cap) {
-        uint32_t cap = timers->late_cap ? timers->late_cap * 2 : FIRST_ROOM;
-        LateTimer *late = tfy__sys_realloc(timers->late, cap * sizeof *late);
-        if (!late) return false;
-        timers->late = late;
-        timers->late_cap = cap;
-    }
+    if (!GROW(timers->late, timers->late_cap, timers->late_count + 1, FIRST_ROOM)) return false;
     LateTimer late = {.due_ns = node_at(timers, node)->due_ns, .seq = timers->late_seq++, .node = node};
     node_at(timers, node)->place = TIMER_LATE;
     sift_up(timers, timers->late_count++, late);

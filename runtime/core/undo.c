@@ -18,14 +18,7 @@ static Undo *newest(const TfyTask *task)
 
 static bool reserve(Cold *cold, uint32_t more)
 {
-    uint32_t cap = cold->undo_cap ? cold->undo_cap : 4;
-    while (cap < cold->undo_count + more) cap *= 2;
-    if (cap == cold->undo_cap) return true;
-    Undo *undos = realloc(cold->undos, cap * sizeof *undos);
-    if (!undos) return false;
-    cold->undos = undos;
-    cold->undo_cap = cap;
-    return true;
+    return GROW(cold->undos, cold->undo_cap, cold->undo_count + more, 4);
 }
 
 static void drop_args(TfyTask *task, const Undo *undo)

@@ -98,7 +98,7 @@ static void on_output(void *state, const char *text, size_t len)
 
 static Run *live_run(const SimRun *run)
 {
-    for (Run *live = sim.loop->runs; live; live = live->next)
+    for (Run *live = sim.loop->runs.first; live; live = live->next)
         if (run->uuid[0] && strcmp(live->uuid, run->uuid) == 0) return live;
     return NULL;
 }
@@ -167,7 +167,7 @@ static void on_question(void *state, const TfyQuestion *question)
     snprintf(asked->path, sizeof asked->path, "%s", question->task);
     asked->step = question->step;
     answer_of(question, asked->answer);
-    for (Run *run = sim.loop->runs; run; run = run->next)
+    for (Run *run = sim.loop->runs.first; run; run = run->next)
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
             if (strcmp(run->uuid, question->run) == 0 && strcmp(cold->log.path, question->task) == 0)
                 sim_check_behind(cold, "a question");
@@ -327,7 +327,7 @@ static bool can_run(void)
 {
     const TfyLoop *loop = sim.loop;
     if (tfy__log_full(loop->log)) return false;
-    return loop->ring_head != loop->ring_tail || loop->work_first || sim_net_awake();
+    return loop->ring_head != loop->ring_tail || loop->work.first || sim_net_awake();
 }
 
 /* Moves on when nothing can run. False: nothing will ever happen again. */

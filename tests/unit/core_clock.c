@@ -142,9 +142,10 @@ static void go_on(Life *life, int64_t until_ms)
     for (;;) {
         if (tfy_step(loop) < 0) fail_msg("%s", tfy__failure(loop));
         assert_int_equal(tfy__log_sync(loop->log), 0);
-        if (loop->ring_head != loop->ring_tail || loop->work_first || loop->sync_first || loop->wake_due) continue;
+        if (loop->ring_head != loop->ring_tail || loop->work.first || loop->sync.first || loop->wake_due) continue;
         int64_t next_ns = tfy__timers_next(&loop->timers);
-        if (loop->park_first && loop->park_first->park_look_ns < next_ns) next_ns = loop->park_first->park_look_ns;
+        if (loop->park_list.first && loop->park_list.first->park_look_ns < next_ns)
+            next_ns = loop->park_list.first->park_look_ns;
         if (next_ns > until_ms * 1000000) next_ns = until_ms * 1000000;
         if (passed_ms(life) >= until_ms) return;
         loop->world.jump(loop->world.state, next_ns);
@@ -261,7 +262,7 @@ static void test_a_snapshot_keeps_the_limit(void **state)
     Life life = begin_with("two");
     go_on(&life, MINUTE);
     assert_int_equal(in_use, 1);
-    assert_int_equal(tfy__snapshot_write(life.loop->runs), 0);
+    assert_int_equal(tfy__snapshot_write(life.loop->runs.first), 0);
     end(&life);
     life = take_up(BEGIN + MINUTE);
     assert_in_range(minutes_until_end(&life, 1), 120, 122);
@@ -353,7 +354,7 @@ static void test_a_snapshot_behind_a_leap(void **state)
     go_on(&life, 11 * MINUTE);
     if (tfy_submit(life.loop, "naps", "{}", &tid, error) < 0) fail_msg("%s", error);
     go_on(&life, 20 * MINUTE);
-    assert_int_equal(tfy__snapshot_write(life.loop->runs), 0);
+    assert_int_equal(tfy__snapshot_write(life.loop->runs.first), 0);
     end(&life);
     life = take_up(BEGIN - YEAR + 20 * MINUTE);
     assert_in_range(minutes_until_end(&life, 2), 50, 52); /* the nap, begun eleven minutes later */

@@ -117,7 +117,7 @@ static void test_after_a_resume(void **state)
     assert_int_equal(tfy__resume(bench.loop, "last", error), 0);
     assert_int_equal(tfy_run(bench.loop), TFY_E_DEADLOCK);
     assert_string_equal(tfy_deadlock(bench.loop), first);
-    int64_t root = bench.loop->runs->root->log.tid;
+    int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(tfy_kill(bench.loop, root, false), 0);
     assert_int_equal(tfy_run(bench.loop), 0);
     assert_int_equal(bench.loop->runs_live, 0);

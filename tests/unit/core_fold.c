@@ -161,18 +161,18 @@ static void test_who_is_folded(void **state)
     start(&bench, "bunch");
     settle(&bench);
     const FoldedTasks *folded = &bench.loop->folded;
-    int64_t root = bench.loop->runs->root->log.tid;
+    int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(folded->asleep, 3); /* who holds a lock is not, and who has a timeout is not */
     assert_non_null(tfy__folded_by_tid(bench.loop, root + 3)); /* the detached one */
     assert_int_equal(tfy_task_state(bench.loop, root + 1), TFY_TASK_SLEEPING);
     assert_int_equal(folded->asleep, 3); /* looking changes nothing */
-    assert_int_equal(bench.loop->runs->live, 6);
-    assert_non_null(tfy__task_by_path(bench.loop->runs, "1.2"));
-    assert_null(tfy__task_by_path(bench.loop->runs, "1.9"));
+    assert_int_equal(bench.loop->runs.first->live, 6);
+    assert_non_null(tfy__task_by_path(bench.loop->runs.first, "1.2"));
+    assert_null(tfy__task_by_path(bench.loop->runs.first, "1.9"));
     assert_int_equal(folded->asleep, 2);
-    assert_true(tfy__unfold_run(bench.loop->runs, UINT32_MAX));
+    assert_true(tfy__unfold_run(bench.loop->runs.first, UINT32_MAX));
     assert_int_equal(folded->asleep, 0);
-    assert_int_equal(bench.loop->runs->live, 6);
+    assert_int_equal(bench.loop->runs.first->live, 6);
     const Cold *child = tfy__task_by_tid(bench.loop, root + 2);
     assert_int_equal(child->task->passages, 1);
     assert_int_equal(child->pending->due_ms, 1700000000500);
@@ -190,11 +190,11 @@ static void test_siblings(void **state)
     start(&bench, "bunch");
     settle(&bench);
     TfyLoop *loop = bench.loop;
-    const TfyTask *parent = loop->runs->root->task;
-    assert_non_null(tfy__task_by_path(loop->runs, "1.1"));
+    const TfyTask *parent = loop->runs.first->root->task;
+    assert_non_null(tfy__task_by_path(loop->runs.first, "1.1"));
     int64_t tids[8], count = 0;
     for (uint32_t child = frame_at(parent, parent->top)->children; child; child = tfy__siblings(loop, child)->next)
-        tids[count++] = tfy__child(loop, child)->log.tid - loop->runs->root->log.tid;
+        tids[count++] = tfy__child(loop, child)->log.tid - loop->runs.first->root->log.tid;
     assert_int_equal(count, 4);
     assert_memory_equal(tids, ((int64_t[]){5, 4, 2, 1}), 4 * sizeof *tids);
     finish(&bench);
@@ -207,7 +207,7 @@ static void test_ended(void **state)
     open_bench(&bench, NULL, 1700000000000);
     start(&bench, "crowd");
     settle(&bench);
-    int64_t root = bench.loop->runs->root->log.tid;
+    int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(bench.loop->folded.asleep, 5);
     uint32_t at = 0;
     for (const Folded *each; (each = tfy__folded_next(bench.loop, NULL, &at));) assert_false(each->has_rest);
@@ -217,8 +217,8 @@ static void test_ended(void **state)
     assert_int_equal(tfy_task_state(bench.loop, root + 3), TFY_TASK_COMPLETED);
     assert_int_equal(tfy__task_by_tid(bench.loop, root + 4)->value.i, 40);
     assert_int_equal(bench.loop->folded.count, 4);
-    assert_ptr_equal(bench.loop->runs->tasks->next_in_run, bench.loop->runs->root);
-    tfy__run_discard(bench.loop, bench.loop->runs); /* the run leaves memory, and they go with it */
+    assert_ptr_equal(bench.loop->runs.first->tasks->next_in_run, bench.loop->runs.first->root);
+    tfy__run_discard(bench.loop, bench.loop->runs.first); /* the run leaves memory, and they go with it */
     assert_int_equal(bench.loop->folded.count, 0);
     assert_int_equal(tfy_task_state(bench.loop, root + 3), TFY_TASK_UNKNOWN);
     close_bench(&bench);

@@ -699,7 +699,7 @@ static void open_bench(Bench *bench, const char *db, int64_t wall_ms)
 static void close_bench(Bench *bench)
 {
     int64_t objects = 0;
-    for (Run *run = bench->loop->runs; run; run = run->next)
+    for (Run *run = bench->loop->runs.first; run; run = run->next)
         for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) objects += cold->task != NULL;
     assert_int_equal(objects, 0);
     assert_int_equal(tfy_close(bench->loop), 0);
@@ -722,7 +722,7 @@ static bool one_turn(TfyLoop *loop)
         tfy__log_error_text(loop->log, error);
         fail_msg("%s", error);
     }
-    if (loop->ring_head != loop->ring_tail || loop->work_first || loop->sync_first) return true;
+    if (loop->ring_head != loop->ring_tail || loop->work.first || loop->sync.first) return true;
     int64_t next_ns = tfy__timers_next(&loop->timers);
     if (next_ns == INT64_MAX) return false;
     loop->world.jump(loop->world.state, next_ns);
@@ -967,7 +967,7 @@ TFY__UNUSED static int64_t said_when_killed(const char *workflow, int kill_ms, i
         do {
             if (tfy_step(bench.loop) < 0) fail_msg("%s", tfy__failure(bench.loop));
             assert_int_equal(tfy__log_sync(bench.loop->log), 0);
-        } while (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work_first || bench.loop->sync_first);
+        } while (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work.first || bench.loop->sync.first);
     }
     tfy_step(bench.loop);
     int64_t end_ms = bench.world->wall_ms(bench.world->state);
@@ -1020,7 +1020,7 @@ TFY__UNUSED static void run_out_of_memory(const char *workflow, bool lasting)
                 tfy_step(bench.loop);
                 if (bench.loop->failure) break;
                 tfy__log_sync(bench.loop->log);
-                if (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work_first || bench.loop->sync_first)
+                if (bench.loop->ring_head != bench.loop->ring_tail || bench.loop->work.first || bench.loop->sync.first)
                     continue;
                 int64_t next_ns = tfy__timers_next(&bench.loop->timers);
                 if (next_ns == INT64_MAX) break;

@@ -70,7 +70,7 @@ static void test_values(void **state)
     open_listening(&bench, said);
     start(&bench, "now");
     settle(&bench);
-    int64_t root = bench.loop->runs->root->log.tid;
+    int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(tfy_task_state(bench.loop, root), TFY_TASK_WAITING_SIGNAL);
     char *text;
     assert_int_equal(tfy__waiting_for_people(bench.loop, NULL, &text), 1);
@@ -98,7 +98,7 @@ static void test_texts(void **state)
     open_listening(&bench, said);
     start(&bench, "asker");
     settle(&bench);
-    int64_t root = bench.loop->runs->root->log.tid;
+    int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(tfy_task_state(bench.loop, root), TFY_TASK_WAITING_APPROVAL);
     assert_int_equal(tfy_approve(bench.loop, root, NULL), TFY_E_INVALID);
     assert_int_equal(tfy_approve(bench.loop, root, "ann \xc3\xa9"), 0);
