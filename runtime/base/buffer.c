@@ -1,5 +1,6 @@
 /* buffer.c: see buffer.h. */
 #include "buffer.h"
+#include "check.h"
 #include "grow.h"
 #include "utf8.h"
 
@@ -20,6 +21,7 @@ bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
         buffer->failed = true;
         return false;
     }
+    CHECK(!buffer->data || buffer->len < buffer->cap);
     if (!GROW(buffer->data, buffer->cap, buffer->len + len + 1, FIRST_ROOM)) buffer->failed = buffer->starved = true;
     return !buffer->failed;
 }

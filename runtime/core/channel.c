@@ -85,6 +85,7 @@ static bool reserve_message(TfyLoop *loop, Channel *channel)
     }
     for (uint32_t i = 0; i < channel->count; i++) ring[i] = channel->ring[(channel->head + i) & (channel->cap - 1)];
     free(channel->ring);
+    CHECK((cap & (cap - 1)) == 0 && cap > channel->count);
     channel->ring = ring;
     channel->cap = cap;
     channel->head = 0;
@@ -93,6 +94,7 @@ static bool reserve_message(TfyLoop *loop, Channel *channel)
 
 static void put_last(Channel *channel, Message message)
 {
+    CHECK(channel->count < channel->cap);
     channel->ring[(channel->head + channel->count++) & (channel->cap - 1)] = message;
 }
 
@@ -105,6 +107,7 @@ bool tfy__channel_put(TfyLoop *loop, Channel *channel, Message message)
 
 static void put_first(Channel *channel, Message message)
 {
+    CHECK(channel->count < channel->cap);
     channel->head = (channel->head - 1) & (channel->cap - 1);
     channel->ring[channel->head] = message;
     channel->count++;
@@ -112,6 +115,7 @@ static void put_first(Channel *channel, Message message)
 
 static Message take_first(Channel *channel)
 {
+    CHECK(channel->count > 0 && channel->head < channel->cap);
     Message message = channel->ring[channel->head];
     channel->head = (channel->head + 1) & (channel->cap - 1);
     channel->count--;

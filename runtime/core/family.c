@@ -97,6 +97,7 @@ static void link_child(Cold *child, Cold *parent)
     child->parent_frame = task->top;
     child->siblings.next = frame->children;
     if (frame->children) tfy__siblings(task->loop, frame->children)->prev = self;
+    CHECK(self != frame->children);
     frame->children = self;
     frame->flags |= FRAME_SPAWNED;
 }
@@ -161,6 +162,7 @@ static void let_followers_begin(Cold *ended)
         Cold *child = follower->child;
         first = follower->next;
         free(follower);
+        CHECK(child->after_left > 0);
         if (--child->after_left == 0 && child->task && state_of(child->task) == TFY_TASK_CREATED)
             tfy__ready_push(child->task->loop, child->task);
     }

@@ -107,22 +107,29 @@ static Folded *take(TfyLoop *loop, FoldedKind kind, int64_t tid)
     if (!number) number = tasks->used++;
     Folded *folded = folded_at(tasks, number);
     if (number == tasks->first_free) tasks->first_free = folded->next;
+    CHECK(kind != FOLDED_FREE);
+    CHECK(number < tasks->used && number < tasks->chunk_count * PER_CHUNK);
     folded->kind = (uint8_t)kind;
     folded->tid = tid;
     enter(tasks, folded);
     tasks->count++;
+    CHECK(tasks->count < tasks->used);
     if (kind != FOLDED_ENDED) tasks->asleep++;
     return folded;
 }
 
 static void give(FoldedTasks *tasks, Folded *folded)
 {
+    CHECK(folded->kind != FOLDED_FREE);
+    CHECK(tasks->count > 0);
     const uint32_t number = number_of(folded);
     uint32_t *link = bucket_of(tasks, folded->tid);
     while (*link != number) link = &folded_at(tasks, *link)->next;
+    CHECK(folded->kind == FOLDED_ENDED || tasks->asleep > 0);
     *link = folded->next;
     tasks->count--;
     if (folded->kind != FOLDED_ENDED) tasks->asleep--;
+    CHECK(tasks->asleep <= tasks->count);
     folded->kind = FOLDED_FREE;
     folded->next = tasks->first_free;
     tasks->first_free = number;

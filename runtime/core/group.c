@@ -230,6 +230,7 @@ static void group_live(Pending *pending)
 void tfy__group_body_ended(Cold *body)
 {
     Group *group = body->group;
+    CHECK(group->alive > 0);
     group->alive--;
     if (!group->first_ended) group->first_ended = body;
     if (!group->first_failed && body->end_state != TFY_TASK_COMPLETED) group->first_failed = body;

@@ -66,6 +66,7 @@ static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
         limiter->start_head = (limiter->start_head + 1) % rate;
         limiter->start_count--;
     }
+    CHECK(limiter->start_count < rate);
     uint32_t at = limiter->start_count++;
     for (; at && start_at(limiter, at - 1)->at_ns > at_ns; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
     *start_at(limiter, at) = (LimitStart){at_ns, run};
@@ -222,6 +223,7 @@ static void take(Pending *pending, Limiter *limiter)
 {
     limiter->in_use++;
     note_start(limiter, pending->cold->run->log.id, limiter->loop->now_ns);
+    CHECK(!pending->limiter && !pending->queue);
     pending->limiter = limiter;
     pending->admitted = true;
 }
@@ -306,6 +308,7 @@ void tfy__limit_leave(Pending *pending)
     pending->admitted = pending->lined_up = false;
     pending->limiter = NULL;
     if (!limiter) return;
+    CHECK(limiter->in_use > 0);
     limiter->in_use--;
     serve(limiter);
 }

@@ -90,6 +90,7 @@ static void grant(Pending *pending, Lock *lock)
     }
     *hold = (Hold){.lock = lock, .next = cold->holds};
     cold->holds = hold;
+    CHECK(lock->free > 0);
     lock->free--;
     tfy__step_answer(pending, tfy_of_int(0));
     cold->granted_lock = lock;
@@ -167,6 +168,7 @@ static bool release(Cold *cold, Hold **link, uint32_t point)
     bool ok = tfy__record_fact(cold, TFY_R_LOCK_RELEASED, point, &out);
     tfy__buffer_free(&out);
     if (!ok) return false;
+    CHECK(lock->free < lock->permits);
     *link = hold->next;
     free(hold);
     lock->free++;

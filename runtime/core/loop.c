@@ -119,6 +119,7 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
     Watch *watch = watch_of(loop, handle);
     if (!watch) return;
     loop->world.poller->del(loop->poller, watch->fd);
+    CHECK(loop->watch_count > 0);
     loop->watch_count--;
     watch->handler = NULL;
     watch->fd = -1;
@@ -328,6 +329,19 @@ int tfy__explained(int code, char *error_text)
     return code;
 }
 
+/* For a check that fails: the task that runs, or the run when there is only one. */
+static void tell_place(const void *arg, char *text, size_t size)
+{
+    const TfyLoop *loop = arg;
+    const Run *run = loop->runs.first;
+    if (run && !run->next) snprintf(text, size, "run %s", run->uuid);
+    for (uint32_t slot = 0; slot < loop->task_count; slot++) {
+        const TfyTask *task = &loop->cells[slot].task;
+        if (task->state & T_FREE || state_of(task) != TFY_TASK_RUNNING) continue;
+        snprintf(text, size, "run %s, task %s", cold_of(task)->run->uuid, cold_of(task)->log.path);
+    }
+}
+
 int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
@@ -336,6 +350,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     *error_text = '\0';
     TfyLoop *loop = loop_new(program, options);
     if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
+    tfy__check_place(tell_place, loop);
     int code = open_core(loop, error_text);
     if (code >= 0) code = open_root(loop, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
@@ -813,6 +828,7 @@ int tfy_close(TfyLoop *loop)
 {
     if (!loop) return 0;
     int code = loop->failure;
+    tfy__check_place(NULL, NULL);
     stop_steps(loop);
     if (loop->poller) close_modules(loop);
     if (loop->log && !code) code = tfy__log_sync(loop->log);

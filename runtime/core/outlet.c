@@ -1,4 +1,5 @@
 #include "core/outlet.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -68,12 +69,11 @@ static void take(TfyOutlet *outlet, size_t count)
         Text *text = outlet->first;
         const size_t left = text->len - text->done, n = left < count ? left : count;
         text->done += n;
+        CHECK(outlet->held >= n);
         outlet->held -= n;
         count -= n;
         if (text->done < text->len) return;
-        outlet->first = text->next;
-        if (!outlet->first) outlet->last = NULL;
-        free(text);
+        free(LIST_TAKE(outlet, next));
     }
 }
 
@@ -149,11 +149,7 @@ bool tfy__outlet_put(TfyOutlet *outlet, int fd, const char *bytes, size_t len)
     *text = (Text){.fd = fd, .len = len};
     memcpy(text->bytes, bytes, len);
     pthread_mutex_lock(&outlet->mutex);
-    if (outlet->last)
-        outlet->last->next = text;
-    else
-        outlet->first = text;
-    outlet->last = text;
+    LIST_APPEND(outlet, text, next);
     outlet->held += len;
     pthread_cond_signal(&outlet->more);
     pthread_mutex_unlock(&outlet->mutex);

@@ -107,6 +107,7 @@ static void look_later(Run *run, int64_t least_ms)
 {
     TfyLoop *loop = run->loop;
     const int64_t after_ms = loop->park_after_ms > least_ms ? loop->park_after_ms : least_ms;
+    CHECK(!run->park_listed);
     run->park_listed = true;
     run->park_look_ns = loop->now_ns + after_ms * 1000000;
     LIST_APPEND(&loop->park_list, run, park_next);
@@ -116,6 +117,7 @@ void tfy__park_look(TfyLoop *loop)
 {
     while (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) {
         Run *run = LIST_TAKE(&loop->park_list, park_next);
+        CHECK(run->park_listed);
         run->park_listed = false;
         int64_t due_ms = run_due(run);
         const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);

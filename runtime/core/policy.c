@@ -112,6 +112,7 @@ static uint32_t awaited_by(const Cold *cold)
 static bool hand_over(TfyLoop *loop, void *queue, const TfyScheduling *policy)
 {
     while (loop->ring_head != loop->ring_tail) {
+        CHECK(loop->ring_tail - loop->ring_head <= loop->ring_mask + 1);
         uint32_t slot = loop->ring[loop->ring_head & loop->ring_mask];
         const Cold *cold = cold_of(task_at(loop, slot));
         TfyReadyTask ready = {.slot = slot,

@@ -36,6 +36,9 @@ bool tfy__history_at_cursor(const Cold *cold)
 void tfy__history_park(Cold *cold)
 {
     Run *run = cold->run;
+    CHECK(run->history);
+    CHECK(cold->task && cold->task->state & T_FOLLOWING);
+    CHECK(!cold->parked_prev && run->parked.first != cold);
     LIST2_APPEND(&run->parked, cold, parked_prev, parked_next);
 }
 
@@ -85,6 +88,10 @@ void tfy__history_take(Cold *cold)
     Run *run = cold->run;
     uint32_t index = cold->next_record;
     if (run->loop->stepping) tfy__debug_stop(cold, index);
+    CHECK(index < run->history->record_count);
+    CHECK(index >= run->cursor);
+    CHECK(!run->taken[index]);
+    CHECK(run->next_of_task[index] > index);
     run->taken[index] = true;
     cold->next_record = run->next_of_task[index];
     if (cold->task) {
@@ -101,6 +108,8 @@ void tfy__history_hold(Pending *pending)
 {
     Run *run = pending->cold->run;
     if (pending->held) return;
+    CHECK(run->history);
+    CHECK(!pending->dead);
     pending->held = true;
     LIST_APPEND(&run->held, pending, held_next);
 }

@@ -26,6 +26,8 @@ Pending *tfy__step_new(TfyTask *task, const TfySite *site)
     TfyLoop *loop = task->loop;
     Cold *cold = cold_of(task);
     Pending *pending = loop->free_pending;
+    CHECK(!cold->pending);
+    CHECK(!pending || pending->dead);
     if (pending)
         loop->free_pending = pending->queue_next;
     else if (!(pending = malloc(sizeof *pending)))
@@ -65,6 +67,10 @@ static void drop_args(Pending *pending)
 
 static void recycle(TfyLoop *loop, Pending *pending)
 {
+    CHECK(pending->dead);
+    CHECK(!pending->in_sync && !pending->in_work && !pending->held);
+    CHECK(!pending->timer && !pending->queue && !pending->limiter);
+    CHECK(!pending->fd_wait);
     pending->queue_next = loop->free_pending;
     loop->free_pending = pending;
 }
@@ -78,6 +84,7 @@ void tfy__step_drop_failure(Pending *pending)
 /* Forgets the step; its memory goes once no queue holds it. */
 void tfy__step_free(Pending *pending)
 {
+    CHECK(!pending->dead);
     TfyLoop *loop = pending->call.loop;
     tfy__timers_del(&loop->timers, pending->timer);
     pending->timer = 0;
@@ -111,6 +118,7 @@ bool tfy__step_work(TfyLoop *loop)
 {
     Pending *pending = LIST_TAKE(&loop->work, work_next);
     if (!pending) return false;
+    CHECK(pending->in_work);
     pending->in_work = false;
     if (!tfy__step_dequeued(pending)) return true;
     const Cold *cold = pending->cold;
@@ -122,6 +130,7 @@ bool tfy__step_work(TfyLoop *loop)
 
 void tfy__wait_enter(WaitQueue *queue, Pending *pending)
 {
+    CHECK(!pending->queue);
     pending->queue = queue;
     LIST2_APPEND(queue, pending, queue_prev, queue_next);
 }
@@ -142,6 +151,8 @@ void tfy__step_unanswered(Pending *pending)
 
 void tfy__step_left_call(Pending *pending)
 {
+    CHECK(pending->in_call);
+    CHECK(pending->unanswered || pending->call.loop->in_flight > 0);
     pending->in_call = false;
     if (!pending->unanswered) pending->call.loop->in_flight--;
     pending->unanswered = false;
@@ -355,6 +366,8 @@ static bool ask_again(Pending *pending)
 static bool settle(Pending *pending)
 {
     TfyTask *task = pending->call.task;
+    CHECK(pending->stage == STAGE_SETTLE);
+    CHECK(task->error);
     tfy__limit_leave(pending);
     if (!pending->backoff_only && ask_again(pending)) return true;
     if (pending->retry <= 0 || (!pending->backoff_only && !tfy_retriable(task))) {

@@ -15,6 +15,9 @@ void tfy__step_wait_sync(Pending *pending)
     TfyLoop *loop = pending->call.loop;
     pending->stage = STAGE_SYNC;
     pending->sync_lsn = tfy__log_last(loop->log);
+    CHECK(!pending->in_sync);
+    CHECK(pending->sync_lsn >= tfy__log_durable(loop->log));
+    CHECK(!loop->sync.last || loop->sync.last->sync_lsn <= pending->sync_lsn);
     pending->in_sync = true;
     LIST_APPEND(&loop->sync, pending, sync_next);
 }
@@ -172,6 +175,8 @@ static void start_call(Pending *pending)
     TfyCall *call = &pending->call;
     TfyLoop *loop = call->loop;
     pending->stage = STAGE_RUN;
+    CHECK(!pending->in_call);
+    CHECK(!pending->dead && pending->cold->pending == pending);
     pending->in_call = true;
     loop->in_flight++;
     pending->begun_ns = loop->now_ns;
@@ -191,6 +196,7 @@ void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
         Pending *pending = LIST_TAKE(&loop->sync, sync_next);
+        CHECK(pending->in_sync);
         pending->in_sync = false;
         if (!tfy__step_dequeued(pending)) continue;
         if (loop->draining && !tfy__drain_lets_start(pending)) continue;

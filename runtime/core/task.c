@@ -156,6 +156,8 @@ static TfyTask *slot_take(TfyLoop *loop)
 static void slot_return(TfyLoop *loop, TfyTask *task)
 {
     *task = (TfyTask){.state = T_FREE};
+    CHECK(loop->free_count < loop->task_count && loop->task_count <= loop->free_cap);
+    CHECK(slot_of(loop, task) < loop->task_count);
     loop->free_slots[loop->free_count++] = slot_of(loop, task);
 }
 
@@ -232,6 +234,8 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
         cold_return(loop, cold);
         return NULL;
     }
+    CHECK(task->cold == NULL);
+    CHECK(!cold->pending && !cold->joiners.first && !cold->undo_count);
     cold->task = task;
     *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
     task->stack = first_stack(task);
@@ -252,6 +256,7 @@ Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, 
     Cold *cold = tfy__task_new(loop, run, workflow, tid, path);
     if (!cold) return NULL;
     tfy__task_vacate(cold);
+    CHECK(run->live > 0);
     run->live--;
     return cold;
 }
@@ -259,6 +264,7 @@ Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, 
 void tfy__task_vacate(Cold *cold)
 {
     TfyTask *task = cold->task;
+    CHECK(task && task->cold == cold);
     TfyLoop *loop = task->loop;
     if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, cold->stack_cap);
     cold->stack_cap = 0;
@@ -274,6 +280,8 @@ void tfy__task_give_back(Cold *cold)
 
 void tfy__cold_retire(TfyLoop *loop, Cold *cold)
 {
+    CHECK(!cold->task);
+    CHECK(cold->prev_in_run || cold->run->tasks == cold);
     table_remove(loop, cold);
     if (cold->prev_in_run)
         cold->prev_in_run->next_in_run = cold->next_in_run;
@@ -322,6 +330,7 @@ static bool stack_reserve(TfyTask *task, uint32_t need)
     if (!stack) return false;
     if (first) memcpy(stack, task->stack, cold->stack_cap);
     task->stack = stack;
+    CHECK(cap >= need && cap % sizeof(TfyValue) == 0);
     cold->stack_cap = (uint32_t)cap;
     set_room(task);
     return true;

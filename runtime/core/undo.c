@@ -31,6 +31,8 @@ static void drop_args(TfyTask *task, const Undo *undo)
 static void drop_newest(TfyTask *task)
 {
     Cold *cold = cold_of(task);
+    CHECK(cold->undo_count > 0);
+    CHECK(cold->undos[cold->undo_count - 1].height > 0);
     drop_args(task, &cold->undos[--cold->undo_count]);
 }
 
@@ -47,6 +49,8 @@ bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *bloc
     }
     for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
+    CHECK(height <= cold->undo_count + 1);
+    CHECK(cold->undo_count < cold->undo_cap);
     cold->undos[cold->undo_count++] =
         (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
     take_care(task);
@@ -183,6 +187,7 @@ static void end_unwinding(TfyTask *task)
     Unwinding *unwinding = cold->unwinding;
     TfyFrame *frame = frame_at(task, task->top);
     frame->flags &= (uint16_t)~FRAME_UNDOING;
+    CHECK(frame->mask > 0);
     frame->mask--;
     task->error = unwinding->error;
     cold->unwinding = unwinding->below;

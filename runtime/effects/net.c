@@ -1,5 +1,6 @@
 /* net.c: descriptors: their table, and the steps that use one: accept, read, read_line, write, readable, writable, address. */
 #include "effects/net.h"
+#include "base/check.h"
 #include "base/list.h"
 
 #include <errno.h>
@@ -188,6 +189,7 @@ static void hand_out(TfyDescriptor *d, TfyCall *call, size_t len, size_t skipped
         d->at = 0;
     } else if (d->at > d->in.len / 2) {
         memmove(d->in.data, d->in.data + d->at, left_over(d));
+        CHECK(d->at <= d->in.len);
         d->in.len -= d->at;
         d->at = 0;
     }
@@ -299,6 +301,7 @@ static bool try_write(TfyDescriptor *d, TfyNetWait *wait)
             return true;
         }
         wait->done += (size_t)len;
+        CHECK(wait->done <= text->byte_len);
         call->outcome = TFY_UNKNOWN;
     }
     tfy__call_done(call, tfy_of_int((int64_t)wait->done));

@@ -1,5 +1,6 @@
 /* pool.c: the threads for what blocks. One mutex guards all; the loop hears of finished jobs by an eventfd. */
 #include "effects/pool.h"
+#include "base/check.h"
 #include "base/list.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ typedef struct Pool {
 static void unqueue(Pool *pool, TfyJob *job)
 {
     LIST_REMOVE(&pool->queued, job, next);
+    CHECK(pool->backlog > 0);
     pool->backlog--;
 }
 
@@ -56,6 +58,8 @@ static TfyJob *next_job(const Pool *pool)
 static void run_job(Pool *pool, TfyJob *job)
 {
     bool outlives = job->may_outlive;
+    CHECK(job->state == TFY_JOB_QUEUED);
+    CHECK(!job->alone || !pool->alone_runs);
     job->state = TFY_JOB_RUNNING;
     pool->outliving += outlives;
     pool->alone_runs |= job->alone;
@@ -63,6 +67,8 @@ static void run_job(Pool *pool, TfyJob *job)
     job->work(job);
     job->starved = tfy__sys_starved();
     pthread_mutex_lock(&pool->mutex);
+    CHECK(job->state == TFY_JOB_RUNNING);
+    CHECK(pool->outliving >= outlives);
     pool->outliving -= outlives;
     if (job->alone) pool->alone_runs = false; /* this thread takes up the next one */
     job->state = TFY_JOB_DONE;
@@ -88,6 +94,7 @@ static void *serve(void *arg)
         }
         pool->idle++;
         pthread_cond_wait(&pool->wake, &pool->mutex);
+        CHECK(pool->idle > 0);
         pool->idle--;
     }
     bool last = --pool->threads == 0 && pool->left;
@@ -204,6 +211,7 @@ void tfy__pool_close(TfyLoop *loop)
     pool->closing = true;
     for (TfyJob *job; (job = LIST_TAKE(&pool->queued, next));) job->drop(job);
     pthread_cond_broadcast(&pool->wake);
+    CHECK(!pool->queued.first);
     while (pool->threads > pool->outliving) pthread_cond_wait(&pool->rest, &pool->mutex);
     for (TfyJob *job; (job = LIST_TAKE(&pool->finished, next));) job->drop(job);
     pool->left = true;

@@ -9,6 +9,7 @@
  *
  * A watcher that died takes the process with it: nobody knows any more what became of the tools under way, so nothing is said about them. */
 #include "effects/process.h"
+#include "base/check.h"
 #include "base/list.h"
 
 #include <errno.h>
@@ -161,7 +162,9 @@ static void drop_start(TfyProcess *process)
 /* Lets go of everything but the struct itself and what the handler gets. */
 static void quiet_process(TfyProcess *process)
 {
+    CHECK(process->state != ASKED || process->pool->at_once > 0);
     if (process->state == ASKED || process->state == RUNNING) process->pool->at_once--;
+    CHECK(process->state != WAITING || process->pool->waiting > 0);
     if (process->state == WAITING) process->pool->waiting--;
     close_stream(&process->streams[0]);
     close_stream(&process->streams[1]);
@@ -262,6 +265,7 @@ static void flush_requests(Pool *pool)
     if (sent < pool->requests.len) tend_in(pool, SOCKET_NS);
     if (!sent) return;
     memmove(pool->requests.data, pool->requests.data + sent, pool->requests.len - sent);
+    CHECK(sent <= pool->requests.len);
     pool->requests.len -= sent;
 }
 
@@ -568,6 +572,8 @@ static void start_waiting(Pool *pool)
         }
         process->state = ASKED;
         pool->at_once++;
+        CHECK(pool->waiting > 0);
+        CHECK(pool->at_once <= TFY_PROCESS_AT_ONCE);
         pool->waiting--;
         drop_start(process);
         if (error) fail(process, error);

@@ -1,10 +1,12 @@
 #include "observe/pal.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 bool tfy__pal_init(TfyPal *pal, uint32_t events, size_t bytes)
 {
+    CHECK(events > 0 && events <= 1u << 31);
     uint32_t places = 1;
     while (places < events) places *= 2;
     *pal = (TfyPal){.mask = places - 1, .first = 1, .next = 1, .max = bytes};
@@ -14,7 +16,10 @@ bool tfy__pal_init(TfyPal *pal, uint32_t events, size_t bytes)
 
 static void drop_oldest(TfyPal *pal)
 {
+    CHECK(pal->first < pal->next);
     TfyPalEvent *oldest = &pal->ring[pal->first++ & pal->mask];
+    CHECK(oldest->text);
+    CHECK(pal->bytes >= oldest->len);
     pal->bytes -= oldest->len;
     free(oldest->text);
     oldest->text = NULL;
@@ -23,6 +28,7 @@ static void drop_oldest(TfyPal *pal)
 static void drop_all(TfyPal *pal)
 {
     while (pal->first != pal->next) drop_oldest(pal);
+    CHECK(pal->bytes == 0);
 }
 
 void tfy__pal_deinit(TfyPal *pal)
@@ -34,12 +40,15 @@ void tfy__pal_deinit(TfyPal *pal)
 
 void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
 {
+    CHECK(seq >= pal->next);
+    CHECK(event->text);
     if (seq > pal->next) { /* without holes */
         drop_all(pal);
         pal->first = pal->next = seq;
     }
     while (pal->first != pal->next && (pal->next - pal->first > pal->mask || pal->bytes + event->len > pal->max))
         drop_oldest(pal);
+    CHECK(pal->next - pal->first <= pal->mask);
     pal->ring[pal->next++ & pal->mask] = *event;
     pal->bytes += event->len;
 }

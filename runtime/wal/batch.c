@@ -1,5 +1,6 @@
 /* batch.c: packing rows and handing them to a store. */
 #include "batch.h"
+#include "base/check.h"
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -47,10 +48,13 @@ static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row
 {
     const size_t size = (sizeof(Head) + row_size + extra + 15) & ~(size_t)15;
     if (!GROW(batch->bytes, batch->room, batch->len + size, FIRST_ROOM)) return NULL;
+    CHECK(batch->len % 16 == 0);
+    CHECK(size >= sizeof(Head) + row_size + extra);
     char *at = batch->bytes + batch->len;
     *(Head *)at = (Head){.kind = kind, .size = size};
     memcpy(at + sizeof(Head), row, row_size);
     batch->len += size;
+    CHECK(batch->len <= batch->room);
     return at + sizeof(Head) + row_size;
 }
 
@@ -60,6 +64,7 @@ int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
     if (!payload) return TFY_E_NOMEM;
     if (record->payload_len) memcpy(payload, record->payload, record->payload_len);
     if (batch->records && record->tid != batch->tid) batch->one_task = false;
+    CHECK(record->lsn > batch->last_lsn);
     batch->tid = record->tid;
     batch->last_lsn = record->lsn;
     batch->records++;
@@ -142,6 +147,7 @@ static int put_saved(TfyStore *store, const char *row)
     uint64_t count;
     TfyCell cells[SAVED_CELLS];
     memcpy(&count, row, sizeof count);
+    CHECK(count <= SAVED_CELLS);
     memcpy(cells, row + sizeof count, count * sizeof *cells);
     const char *sql = row + sizeof count + count * sizeof *cells, *bytes = sql + strlen(sql) + 1;
     for (uint64_t i = 0; i < count; i++) {
@@ -185,6 +191,8 @@ static int put_waiting(Records *records, TfyStore *store)
 static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
 {
     record->payload = (const char *)(record + 1);
+    CHECK(records->count < STORE_MANY);
+    CHECK(!records->count || records->waiting[records->count - 1]->lsn < record->lsn);
     records->waiting[records->count++] = record;
     return records->count == STORE_MANY ? put_waiting(records, store) : 0;
 }
@@ -218,6 +226,8 @@ int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
     int code = 0;
     for (size_t at = 0; !code && at < batch->len;) {
         Head *head = (Head *)(batch->bytes + at);
+        CHECK(head->size >= sizeof(Head) && head->size % 16 == 0);
+        CHECK(head->size <= batch->len - at);
         code = tfy__store_ask(store, TFY_CALL_PUT);
         if (!code) code = put_row(&records, store, (TfyBatchKind)head->kind, head + 1);
         at += head->size;

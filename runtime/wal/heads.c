@@ -1,5 +1,6 @@
 /* heads.c: see heads.h. */
 #include "heads.h"
+#include "base/check.h"
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ TfyHead *tfy__heads_add(TfyHeads *heads, int64_t tid)
         !tfy__index_reserve(&heads->by_tid, key_of, heads->items))
         return NULL;
     TfyHead *head = &heads->items[heads->count++];
+    CHECK(!tfy__heads_find(heads, tid));
     *head = (TfyHead){.tid = tid};
     tfy__index_add(&heads->by_tid, heads->count, key_of, heads->items);
     return head;

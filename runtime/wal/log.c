@@ -1,4 +1,5 @@
 /* log.c: the loop's side of the log: opening, appending, rows of runs, tasks and programs, handing over. */
+#include "base/check.h"
 #include "base/grow.h"
 #include "log_state.h"
 
@@ -243,6 +244,7 @@ static int remember_program(TfyLog *log, const uint8_t hash[16], int64_t id)
 {
     if (!GROW(log->programs, log->program_cap, log->program_count + 1, 4)) return TFY_E_NOMEM;
     memcpy(log->programs[log->program_count].hash, hash, 16);
+    CHECK(id > 0);
     log->programs[log->program_count++].id = id;
     return 0;
 }
@@ -344,10 +346,13 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
     if (code) return code;
     if (record->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
     record->lsn = log->last + 1;
+    CHECK(task->head <= log->last);
     if (!log->forgets) {
         record->tid = task->tid;
         record->prev = task->head;
         record->chain = tfy__chain_next(task->chain, record);
+        CHECK(record->prev < record->lsn);
+        CHECK(record->tid < log->next_tid);
         if ((code = queued(log, tfy__batch_add_record(log->filling, record)))) return code;
         task->chain = record->chain;
         tfy__mark_count(log, record);
@@ -356,6 +361,7 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
         atomic_store_explicit(&log->durable, record->lsn, memory_order_release);
     }
     log->last = task->head = record->lsn;
+    CHECK(tfy__log_durable(log) <= log->last);
     if (record->step > task->step) task->step = record->step;
     return record->lsn;
 }

@@ -6,6 +6,7 @@
  * usually), but not for ever, since opening reads all of them.
  *
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
+#include "base/check.h"
 #include "log_state.h"
 
 enum { ROWS = 512 /* that a mark writes for each mark_every records, at most */, LONGEST = 8 /* times mark_every */ };
@@ -14,6 +15,8 @@ void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {
     if (task->dirty) return;
     task->dirty = true;
+    CHECK(!task->next_dirty && !task->dirty_link);
+    CHECK(!log->dirty == !log->dirty_count);
     task->next_dirty = log->dirty;
     task->dirty_link = &log->dirty;
     if (log->dirty) log->dirty->dirty_link = &task->next_dirty;
@@ -24,6 +27,8 @@ void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 void tfy__mark_untouch(TfyLog *log, TfyLogTask *task)
 {
     if (!task->dirty) return;
+    CHECK(log->dirty_count > 0);
+    CHECK(*task->dirty_link == task);
     log->dirty_count--;
     *task->dirty_link = task->next_dirty;
     if (task->next_dirty) task->next_dirty->dirty_link = task->dirty_link;
@@ -76,8 +81,11 @@ int tfy__mark_add(TfyLog *log, bool clean)
     int code = add_dirty_rows(log);
     /* Nothing was appended since the last mark: its seal still holds. */
     if (!code && log->last > log->mark_lsn) {
+        CHECK(log->forgets || log->segment_rows == log->last - log->mark_lsn);
         TfyStoreMark mark = {
             .lsn = log->last, .epoch = log->meta.epoch, .rows = log->segment_rows, .sum = log->segment_sum};
+        CHECK(!log->dirty);
+        CHECK(log->forgets || mark.rows > 0);
         mark.chain = tfy__store_mark_chain(log->mark_chain, &mark);
         code = tfy__batch_add_mark(log->filling, &mark);
         if (code) return code;

@@ -7,6 +7,7 @@
  * covers it returned, so what it says is on the disk. A failure is final, since after a failed sync nobody knows
  * what the disk holds. No room is different: the transaction did not happen, its batches go back to the head of
  * the queue and are tried again after a pause. */
+#include "base/check.h"
 #include "log_state.h"
 #include "kill_point.h"
 
@@ -77,8 +78,11 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
 
 static TfyBatches take_queue(TfyLog *log)
 {
+    CHECK(!log->writing);
+    CHECK(log->queue.first);
     const TfyBatches taken = log->queue;
     log->queue = (TfyBatches){0};
+    CHECK(!taken.last->next);
     log->queued_bytes = 0;
     return taken;
 }
@@ -86,6 +90,8 @@ static TfyBatches take_queue(TfyLog *log)
 static void put_back(TfyLog *log, TfyBatches *batches)
 {
     for (const TfyBatch *batch = batches->first; batch; batch = batch->next) log->queued_bytes += batch->len;
+    CHECK(!log->queue.first || last_record(batches->first) < last_record(log->queue.first) ||
+          !last_record(log->queue.first));
     LIST_PREPEND_ALL(&log->queue, batches, next);
 }
 
@@ -129,6 +135,7 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
         recycle(log, batches->first);
     } else {
         const int64_t last = last_record(batches->first);
+        CHECK(!last || last > tfy__log_durable(log));
         if (last) atomic_store(&log->durable, last);
         atomic_store(&log->full, false);
         if (was_paused) give_notice(log, "the log can be written again: runs go on");
@@ -279,6 +286,7 @@ static int enqueue(TfyLog *log)
     TfyBatch *next = tfy__writer_batch(log);
     if (!next) return TFY_E_NOMEM;
     log->queued_bytes += log->filling->len;
+    CHECK(log->filling != next && !next->len);
     LIST_APPEND(&log->queue, log->filling, next);
     log->filling = next;
     return 0;
