@@ -59,7 +59,7 @@ void text_int(Text *text, int64_t value)
 }
 
 /* Everything but plain ASCII is written in octal, three digits, so that no following digit can join in; a question
- * mark behind another one could begin a trigraph. */
+ * mark behind another one could start a trigraph. */
 void text_quote_c(Text *text, const char *bytes, size_t len)
 {
     text_put(text, "\"");

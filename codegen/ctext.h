@@ -43,10 +43,11 @@ typedef struct CText {
     Text line;                 /* the physical line under construction */
     const LineFile *files;     /* for #line, the last one without a name; NULL: no #line */
     const LineFile *last_file; /* of the physical line written last; NULL: none was */
-    uint32_t next_line;        /* where the C compiler believes the next one to be; 0: it must be told */
-    uint32_t source;           /* source line of the line under construction */
-    uint32_t depth;            /* of indentation, in steps of four */
-    bool open;                 /* something stands in line */
+    /* where the C compiler believes the next one to be; 0: it must be told */
+    uint32_t next_line;
+    uint32_t source; /* source line of the line under construction */
+    uint32_t depth;  /* of indentation, in steps of four */
+    bool open;       /* something is in line */
 } CText;
 
 void ctext_init(CText *c, Arena *arena, const LineFile *files);
@@ -54,7 +55,7 @@ void ctext_flush(CText *c);                                     /* ends the phys
 void ctext_piece(CText *c, uint32_t source, const char *piece); /* a statement; joins the line when it may */
 void ctext_pieces(CText *c, uint32_t source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));                      /* formatted */
-void ctext_label(CText *c, uint32_t source, const char *label); /* begins a line with "label: " */
+void ctext_label(CText *c, uint32_t source, const char *label); /* starts a line with "label: " */
 void ctext_line(CText *c, uint32_t source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));  /* a line of its own */
 void ctext_raw(CText *c, const char *text); /* as it is, without #line: preprocessor lines */

@@ -29,7 +29,7 @@ const char *emit_ctype(Rep rep);  /* "int64_t ", "TfyObj *" */
 const char *emit_member(Rep rep); /* of TfyValue */
 const char *emit_maker(Rep rep);  /* "tfy_of_int(": what makes a TfyValue of it */
 
-/* ---- emit_block.c: what stands in functions ---- */
+/* ---- emit_block.c: what is in functions ---- */
 void emit_blocks(Emit *e, const Routine *routine, uint32_t from,
                  uint32_t to); /* places in Routine.order, of one part */
 

@@ -2,7 +2,7 @@
  *
  * Blocks come out in order, as labels and gotos; nothing nests, so a `case` of the dispatch reaches every resume
  * point. Consecutive instructions that can fail with the same landing become one `if (!a || !b) goto L1;`. A jump to
- * another part of the routine goes to a stub behind the blocks, which answers where to go on. */
+ * another part of the routine goes to a stub behind the blocks, which answers where to continue. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void flush_conditions(Writer *w)
     text_format(piece, "if (%s)", w->conditions.data);
     put_jump(w, piece, " ", w->landing, ";");
     ctext_piece(&w->e->c, w->line, piece->data);
-    /* nothing stands behind a condition: compilers take it for part of it */
+    /* nothing is after a condition: compilers take it for part of it */
     ctext_flush(&w->e->c);
     w->landing = NULL;
     w->conditions.len = 0;
@@ -406,7 +406,7 @@ static void put_short_call(Writer *w, const Term *term)
     end_piece(w, term->line);
 }
 
-/* The stack may move when a frame is pushed, so what lies in this frame is read before. */
+/* The stack may move when a frame is pushed, so what is in this frame is read before. */
 static void put_nested(Writer *w, const Term *term)
 {
     Emit *e = w->e;
@@ -466,7 +466,7 @@ static void put_point(Writer *w, const Term *term)
     put_resume(w, term);
 }
 
-/* The resume point stands inside the braces, off the way of a loop that has fuel. */
+/* The resume point is inside the braces, off the way of a loop that has fuel. */
 static void put_fuel(Writer *w, const Term *term)
 {
     Text *p = begin_piece(w);

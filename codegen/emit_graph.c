@@ -10,7 +10,7 @@
 #include "ctext.h"
 #include "machine.h"
 
-/* A kind of arrow: what stands at it, and how it is drawn. */
+/* A kind of arrow: what is at it, and how it is drawn. */
 typedef enum Arrow { ARROW_FLOW, ARROW_ERROR, ARROW_CALL, ARROW_SPAWN, ARROW_DETACHED, ARROW_BODY, ARROW_UNDO } Arrow;
 
 static const char *const arrow_names[] = {
@@ -46,7 +46,7 @@ static uint32_t end_of(const Routine *routine)
 
 /* ---- walking ---- */
 
-/* A routine has few edges that are equal, and they follow each other closely: the last ones are looked at. */
+/* A routine has few edges that are equal, and they follow each other closely: the last ones are inspected. */
 static void add_edge(Graph *g, uint32_t from, uint32_t to, Arrow arrow)
 {
     for (uint32_t i = g->edge_count; i > 0 && g->edges[i - 1].from == from; i--)
@@ -272,7 +272,7 @@ static void number_workflows(Graph *g)
         if (g->machine->routines[i]->kind == ROUTINE_WORKFLOW) g->numbers[i] = count++;
 }
 
-/* Edges between workflows stand behind the workflows: in Mermaid a node belongs to the group that names it first. */
+/* Edges between workflows are after the workflows: in Mermaid a node belongs to the group that names it first. */
 char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
 {
     Graph *g = arena_new(machine->arena, Graph);

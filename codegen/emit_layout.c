@@ -44,7 +44,7 @@ static void put_fields(Text *out, const TypeField *fields, uint32_t count)
     text_put(out, "]");
 }
 
-/* In the main file a number. In others "FILE:LINE", and in "at" the line of the stored source, where all files stand
+/* In the main file a number. In others "FILE:LINE", and in "at" the line of the stored source, where all files are
  * one after the other. */
 static void put_line(Text *out, const Routine *routine, uint32_t line)
 {

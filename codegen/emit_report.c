@@ -1,7 +1,7 @@
 /* emit_report.c: what tasks weigh.
  *
  * A frame is a head and one word per slot. A task's stack holds the frames of the deepest chain of calls that its
- * workflow can make; it begins with STACK_FIRST bytes that lie beside the task's slot, and beyond those it is a
+ * workflow can make; it starts with STACK_FIRST bytes that are beside the task's slot, and beyond those it is a
  * block that doubles. A chain that comes back to a workflow in it has no bound that could be told here. */
 #include <string.h>
 
@@ -15,11 +15,11 @@ typedef enum Progress { UNSEEN, OPEN, DONE } Progress;
 
 /* A workflow, by its index among the routines. */
 typedef struct Weight {
-    /* whose frames can lie above its own: called workflows and undo blocks */
+    /* whose frames can be above its own: called workflows and undo blocks */
     uint32_t *callees;
     uint32_t callee_count, callee_cap;
-    uint32_t next;  /* callee to look at next, while OPEN */
-    uint64_t stack; /* bytes of the deepest chain that begins with it */
+    uint32_t next;  /* callee to inspect next, while OPEN */
+    uint64_t stack; /* bytes of the deepest chain that starts with it */
     bool unbounded; /* it can call itself, at last */
     Progress progress;
 } Weight;

@@ -1,7 +1,7 @@
 /* emit_routine.c: routines as C functions: frames, locals, heads, and the parts of long ones.
  *
  * A long workflow becomes several C functions and a loop that runs them: a part ends with a status for the
- * scheduler, or with TFY__GO and where to go on. Jumps between parts therefore use no C stack. */
+ * scheduler, or with TFY__GO and where to continue. Jumps between parts therefore use no C stack. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,7 +243,7 @@ static void put_part(Emit *e, const Routine *routine, uint32_t from, uint32_t to
     put_body(e, routine, blocks);
 }
 
-/* Which part a stop or an entry stands in, by its number. */
+/* Which part a stop or an entry is in, by its number. */
 static void put_part_table(Emit *e, const Routine *routine)
 {
     uint32_t count = routine->resume_count + routine->entry_count + 1;

@@ -2,7 +2,7 @@
  *
  * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind",
  * "description"?, "schema"} of a type. Types are written as the runtime writes them for models
- * (runtime/value/schema.c): named types stand once under "$defs", the type asked for at the root; only descriptions,
+ * (runtime/value/schema.c): named types are once under "$defs", the type asked for at the root; only descriptions,
  * from doc comments, are added. A test holds the two together. */
 #include <jansson.h>
 #include <stdlib.h>

@@ -173,7 +173,7 @@ void emit_types(Emit *e)
  * stretch. In straight code, where variables come and stay, this keeps the output linear in the source. */
 typedef struct LiveList {
     const Point *point; /* whose list was written; NULL: none */
-    uint32_t from;      /* where the wanted one begins in it */
+    uint32_t from;      /* where the wanted one starts in it */
 } LiveList;
 
 static int by_live_count(const void *a, const void *b)
@@ -199,7 +199,7 @@ static void emit_live(Emit *e, const Point *point)
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
-/* Where each variable stood in the list that was written last and holds it. */
+/* Where each variable was in the list that was written last and holds it. */
 typedef struct Written {
     LiveList *lists; /* by Var.id; point NULL: in none */
 } Written;

@@ -1,4 +1,4 @@
-/* frame.c: what is live where, where variables die, and which of them lie in the frame.
+/* frame.c: what is live where, where variables die, and which of them are in the frame.
  *
  * Liveness is the usual backward dataflow over bit sets, one per block, walked instruction by instruction because an
  * error can leave a block in the middle. Then every variable that owns a reference gets its releases:
@@ -12,8 +12,8 @@
  * a slot: a dead object slot must hold NULL. Parameters keep slots 0 … n-1, where the caller puts them.
  *
  * C compilers need more than linear time for long functions with many entries, so a long workflow is cut into parts,
- * each a C function of its own. Cuts stand between statements, where no temporary is alive; a variable that is live
- * over a jump from one part to another lies in the frame like one that is live over a point. */
+ * each a C function of its own. Cuts are between statements, where no temporary is alive; a variable that is live
+ * over a jump from one part to another is in the frame like one that is live over a point. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +123,7 @@ static void solve(const Frame *f)
 
 /* ---- results that go where they are kept ---- */
 
-/* `i1 = f(…); x = i1` becomes `x = f(…)`: for scalars, and where no landing looks at x, for a call that fails may
+/* `i1 = f(…); x = i1` becomes `x = f(…)`: for scalars, and where no landing inspects x, for a call that fails may
  * have written it. */
 static bool fuses(const Instr *call, const Instr *set)
 {
@@ -222,7 +222,7 @@ static void put_before(const Frame *f, Reversed *list, Instr *instr)
     list->items[list->count++] = instr;
 }
 
-/* Debug: the named variables that a mark finds in the frame. A mark that stands in several places (a finally has
+/* Debug: the named variables that a mark finds in the frame. A mark that is in several places (a finally has
  * several ways in) may know less at one of them than at another: it is noted once, where the walk meets it first. */
 static void note_mark(const Frame *f, const Instr *instr, const uint64_t *live)
 {
@@ -513,7 +513,7 @@ static void cross_set(const Frame *f, const uint64_t *set)
             f->routine->vars[w * 64 + (uint32_t)__builtin_ctzll(bits)]->crosses = true;
 }
 
-/* A jump from another part: what is live at its end, and what it releases there, must lie in the frame. */
+/* A jump from another part: what is live at its end, and what it releases there, must be in the frame. */
 static void enter(const Frame *f, const MBlock *from, MBlock *to)
 {
     if (!to || from->part == to->part || to->entry) return;

@@ -31,8 +31,8 @@ static void open_routine(Lower *l, Machine *machine, RoutineKind kind, const cha
     lower_begin(l, l->routine->entry);
 }
 
-/* Closures are named after what they stand in: main.a, main.a.undo; and numbered where that is not enough. No name
- * in a program begins with a digit, so those of closures in C do. */
+/* Closures are named after what they are in: main.a, main.a.undo; and numbered where that is not enough. No name
+ * in a program starts with a digit, so those of closures in C do. */
 void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, const char *name)
 {
     Machine *machine = outer->machine;
@@ -133,7 +133,7 @@ static void lower_defaults(Machine *machine, const char *owner, const Field *fie
     }
 }
 
-/* The argv of an exec tool, or the request line of an http tool, and what stands behind it, under the names of
+/* The argv of an exec tool, or the request line of an http tool, and what is after it, under the names of
  * TfyTool's members. */
 static void lower_provider(Machine *machine, const Decl *decl)
 {

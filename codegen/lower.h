@@ -60,7 +60,7 @@ typedef struct Lower {
     const Stmt *stmt; /* the innermost one under way; NULL: between them … */
     const Expr *root; /* … or the routine is this yield */
     uint64_t around;  /* hash of the `with`, `finally` and groups around it */
-    /* how many blocks there were when one last began between two statements */
+    /* how many blocks there were when one last started between two statements */
     uint32_t last_fresh;
     /* the statement under way */
     Var **touched; /* owning variables it used; they live to its end */
@@ -96,7 +96,7 @@ typedef struct Counted {
 
 /* lower.c */
 void lower_param(Lower *l, const Variable *variable);
-/* The routine of a closure that stands in outer's; its parameters are the caller's to add. */
+/* The routine of a closure that is in outer's; its parameters are the caller's to add. */
 void lower_open_closure(Lower *l, const Lower *outer, const Closure *closure, const char *name);
 void lower_close_routine(Lower *l);
 
@@ -107,15 +107,15 @@ const char *lower_unique_name(Lower *l, const char *name, uint32_t id);
 Point *lower_point(Lower *l, AskKind ask, const char *label, const char *kind, const char *callee);
 uint64_t lower_origin(const Lower *l);       /* of the statement under way, without its blocks */
 uint64_t lower_whole_origin(const Lower *l); /* with them, but for a finally */
-/* … and of what is asked for and stands around it. */
+/* … and of what is asked for and is around it. */
 uint64_t lower_asks(const Lower *l, const char *kind, const char *what);
-/* What follows stands within this part of the statement; answers l->around, to be put back behind it. */
+/* What follows is within this part of the statement; answers l->around, to be put back behind it. */
 uint64_t lower_enter(Lower *l, const char *what);
 
 /* lower_build.c */
 uint32_t lower_line_of(const Lower *l, Span span);
 MBlock *lower_landing(Lower *l);           /* a block where errors arrive */
-void lower_begin(Lower *l, MBlock *block); /* goes on in a new block */
+void lower_begin(Lower *l, MBlock *block); /* continues in a new block */
 Term *lower_end_block(Lower *l, TermKind kind);
 void lower_go(Lower *l, MBlock *to); /* ends the current block with a jump */
 void lower_branch(Lower *l, Val *cond, MBlock *yes, MBlock *no);
@@ -146,7 +146,7 @@ void lower_block(Lower *l, const Block *block);
 
 void lower_counted_over(Lower *l, Counted *c, const Expr *range,
                         const Expr *range_end); /* sets up what is gone through */
-void lower_counted_open(Lower *l, Counted *c);  /* … to the begin of its body */
+void lower_counted_open(Lower *l, Counted *c);  /* … to the start of its body */
 void lower_counted_close(Lower *l, Counted *c);
 
 /* lower_conc.c */
@@ -223,7 +223,7 @@ Val *lower_inline(Lower *l, const Expr *e);
 /* lower_yield.c */
 void lower_yield(Lower *l, const Expr *e, Var *dst, bool replaces); /* dst of e->type, or NULL */
 Term *lower_stop_at(Lower *l, Point *point, MBlock *landing);       /* ends the block at a point */
-void lower_go_on_behind(Lower *l, Term *term);                      /* its arguments are set: goes on behind it */
+void lower_go_on_behind(Lower *l, Term *term);                      /* its arguments are set: continues behind it */
 void lower_into(Lower *l, const Expr *e, Var *dst, bool replaces);  /* any root of a statement; dst of e->to */
 Val *lower_root(Lower *l, const Expr *e, const char *name);         /* any root of a statement, as a value */
 

@@ -75,7 +75,7 @@ void lower_forget(Lower *l)
     memset(l->next_temp, 0, sizeof l->next_temp);
 }
 
-/* Has the statement done anything so far? If not, its value is a tree over variables and may be looked at again
+/* Has the statement done anything so far? If not, its value is a tree over variables and may be inspected again
  * later. */
 bool lower_is_idle(const Lower *l)
 {
@@ -101,7 +101,7 @@ void lower_take_touched(Lower *l, Term *term)
     lower_forget(l);
 }
 
-/* Raises what is pending: goes to the landing, where everything held is given back. */
+/* Raises what is pending: goes to the landing, where everything held is released. */
 void lower_raise(Lower *l, MBlock *landing)
 {
     MBlock *block = l->cur;
@@ -157,7 +157,7 @@ void lower_keep(Lower *l, const Variable *variable)
     l->kept[l->kept_count++] = var;
 }
 
-/* A statement of its own, which does nothing but look at them. */
+/* A statement of its own, which does nothing but inspect them. */
 static void look_at(Lower *l, Var *const *vars, uint32_t count)
 {
     Instr *instr = machine_instr(l->routine, l->cur, IN_END, l->line);
@@ -191,7 +191,7 @@ Var *lower_hidden(Lower *l, const Type *type, const char *name)
     return var;
 }
 
-/* A value that later statements look at again: itself when nothing can change it, else a variable of its own. */
+/* A value that later statements inspect again: itself when nothing can change it, else a variable of its own. */
 Val *lower_steady(Lower *l, Val *value, const Type *type, const char *name)
 {
     bool fixed = value->kind == VAL_INT || value->kind == VAL_STRING || value->kind == VAL_NULL;
@@ -203,7 +203,7 @@ Val *lower_steady(Lower *l, Val *value, const Type *type, const char *name)
 
 /* ---- conditions ---- */
 
-/* Closes the head of a statement: what is left of it is one value that the end of the block looks at. */
+/* Closes the head of a statement: what is left of it is one value that the end of the block inspects. */
 static Val *close_head(Lower *l, Val *value)
 {
     if (!l->touched_count && !l->temps) return value;

@@ -1,10 +1,10 @@
 /* lower_conc.c: parallel, race, undo and with.
  *
  * A closure (a body, an undo) becomes a routine of its own whose parameters are what it captures. The bodies of a group
- * are tasks; their handles stand in a hidden list. Whatever leaves a group early (an error, a cancellation, a won race)
+ * are tasks; their handles are in a hidden list. Whatever leaves a group early (an error, a cancellation, a won race)
  * first waits until all its tasks have ended, with cancellation held: nothing of a group is left behind it.
  *
- * Undo entries stand in a list of the task. A body that can add some notes its height at its beginning; its landing
+ * Undo entries are in a list of the task. A body that can add some notes its height at its beginning; its landing
  * runs those above it before anybody else hears of the error. */
 #include <string.h>
 
@@ -114,7 +114,8 @@ static Term *stop_for_undo(Lower *l, MBlock *lost, MBlock *again)
     return term;
 }
 
-/* Where an error has just arrived: runs the entries above height, last first, and lets the error go on behind them. */
+/* Where an error has just arrived: runs the entries above height, last first, and lets the error continue behind
+ * them. */
 void lower_unwind(Lower *l, Val *height)
 {
     MBlock *head = machine_block(l->routine), *run = machine_block(l->routine), *done = machine_block(l->routine);
@@ -148,7 +149,7 @@ typedef struct Group {
     Var *handles;    /* list of the tasks */
     MBlock *outer;   /* where errors go behind the group */
     MBlock *early;   /* … and where they arrive in it */
-    uint64_t around; /* what stands around the group itself */
+    uint64_t around; /* what is around the group itself */
 } Group;
 
 static Point *wait_point(Lower *l, const char *label, const char *effect, const Type *result)
@@ -262,7 +263,7 @@ static void lower_parallel(Lower *l, const Expr *e, Var *dst)
     close_group(l, &g);
 }
 
-/* The losers have ended before the winner is looked at. */
+/* The losers have ended before the winner is inspected. */
 static void lower_race(Lower *l, const Expr *e, Var *dst)
 {
     Group g;

@@ -1,10 +1,10 @@
 /* lower_inline.c: methods that take an inline function, xs.map(x => x.name).
  *
  * There are no closures: the function's body is lowered in place, within a loop over the list. Its parameter is a
- * temporary that borrows the element, and what the loop makes lies on the release stack below the mark that every turn
+ * temporary that borrows the element, and what the loop makes is on the release stack below the mark that every turn
  * cuts the stack to.
  *
- * The loop stands in the middle of a statement, where a workflow cannot stop. So it counts as the turn of a fn: it
+ * The loop is in the middle of a statement, where a workflow cannot stop. So it counts as the turn of a fn: it
  * spends a fn's fuel, panics when that is gone, and when it used up its slice the workflow's next loop head stops.
  * In a fn it is simply part of it. */
 #include "lower.h"
@@ -144,7 +144,7 @@ static Val *decide(Lower *l, Inline *loop, bool found)
     return result;
 }
 
-/* What is found lies above the mark, and nothing cuts it any more. */
+/* What is found is above the mark, and nothing cuts it any more. */
 static Val *find(Lower *l, Inline *loop)
 {
     const Type *elem = loop->receiver->elem;

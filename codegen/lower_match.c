@@ -1,4 +1,4 @@
-/* lower_match.c: match. Tests and bindings of an arm come before its body; nothing of the subject is looked at after
+/* lower_match.c: match. Tests and bindings of an arm come before its body; nothing of the subject is inspected after
  * that. */
 #include "lower.h"
 

@@ -4,7 +4,7 @@
 #include "lower.h"
 
 /* One call. `args` has a letter for each argument: s the receiver, a and b the method's own (in capitals: as a
- * word), r the descriptor of the result's type, t of the receiver's, x the number that stands behind it in the row.
+ * word), r the descriptor of the result's type, t of the receiver's, x the number that is after it in the row.
  * What is left out by the caller is the greatest int where an int is wanted, else null. */
 typedef struct Plan {
     RtId func;

@@ -123,7 +123,7 @@ static bool take_name(Lower *l, const char *name)
 const char *lower_unique_name(Lower *l, const char *name, uint32_t id)
 {
     if (!is_reserved(name) && take_name(l, name)) return name;
-    /* No reserved name begins like this, so that the loop ends. */
+    /* No reserved name starts like this, so that the loop ends. */
     const char *other = arena_printf(l->arena, is_reserved(name) ? "v_%s_%u" : "%s_%u", name, id);
     while (is_reserved(other) || !take_name(l, other)) other = arena_printf(l->arena, "v_%s", other);
     return other;

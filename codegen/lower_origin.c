@@ -1,7 +1,7 @@
 /* lower_origin.c: how the source reads where a task can stop.
  *
  * The ids of points are ordinals: a step that is added before another of its kind takes that one's id. A replay
- * notices; somebody who has only a frame and no history does not. So each point carries a hash of what it stands in:
+ * notices; somebody who has only a frame and no history does not. So each point carries a hash of what it is in:
  * the statement, without the blocks that belong to it, the `with` and `finally` around it, and what it asks for.
  * Variables that lowering makes carry the hash of their statement likewise: they have no names to go by. Comments
  * and blanks do not count. */
@@ -32,7 +32,7 @@ static const char *nest_end(const char *at, const char *end)
     return at;
 }
 
-/* Behind the closing quotes of the string that begins here. */
+/* Behind the closing quotes of the string that starts here. */
 static const char *string_end(const char *at, const char *end)
 {
     const bool block = end - at >= 3 && memcmp(at, "\"\"\"", 3) == 0;

@@ -209,7 +209,7 @@ static void lower_stmt(Lower *l, const Stmt *s)
 #define BLOCKS_BETWEEN 24
 
 /* Between two statements nothing is borrowed: a long routine may be cut here into several C functions. Behind a call
- * the rest of its statement and the next one share a block, so that a row of calls would never begin a block of its
+ * the rest of its statement and the next one share a block, so that a row of calls would never start a block of its
  * own; after some blocks one is made. */
 static void begin_statement(Lower *l)
 {

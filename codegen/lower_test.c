@@ -1,4 +1,4 @@
-/* lower_test.c: assert, and what stands only in tests: mock, calls(f), output(). */
+/* lower_test.c: assert, and what is only in tests: mock, calls(f), output(). */
 #include "lower.h"
 
 static Val *c_text(Lower *l, const char *text)

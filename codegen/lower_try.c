@@ -1,7 +1,7 @@
 /* lower_try.c: errors and ways out.
  *
- * A finally is lowered once. Whoever enters it leaves a code for what waits until its end: nothing, an error, a
- * return, a break or continue of some loop; at its end the code is looked at, and what waited goes on in the scopes
+ * A finally is lowered once. Each way into it leaves a code for what waits until its end: nothing, an error, a
+ * return, a break or continue of some loop; at its end the code is inspected, and what waited continues in the scopes
  * around it. Code, error and return value are variables like all others, so they survive the stops inside the
  * finally. */
 #include "lower.h"
@@ -104,7 +104,7 @@ static void lower_catches(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBl
     }
 }
 
-/* After the finally: what was pending goes on, in the scopes around it. */
+/* After the finally: what was pending continues, in the scopes around it. */
 static void dispatch_pending(Lower *l, Scope *fin, MBlock *done)
 {
     MBlock *next = machine_block(l->routine), *raise = machine_block(l->routine);

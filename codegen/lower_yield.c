@@ -1,4 +1,4 @@
-/* lower_yield.c: the roots of statements: yield with its policies, and what can stand in its place.
+/* lower_yield.c: the roots of statements: yield with its policies, and what can be in its place.
  *
  * Effects hand their policies to the runtime; nested workflow calls are retried by code made here, because only the
  * caller can call again: arguments are kept in variables, and tfy_backoff records the attempt and waits. */
@@ -41,7 +41,7 @@ static Policies read_policies(Lower *l, const Expr *e)
 /* Where the answer goes. */
 typedef struct Target {
     Var *var;      /* NULL: nowhere */
-    bool replaces; /* it holds something that must be given back */
+    bool replaces; /* it holds something that must be released */
 } Target;
 
 /* Stores a value of type `from` in dst, or forgets it. */
@@ -66,7 +66,7 @@ static void take_answer(Lower *l, const Expr *e, const Target *dst)
     store_as(l, dst, e->type, val_of(l, taken), from);
 }
 
-/* `else V`: an error that can be replaced is dropped and V taken; all others go on to the landing. */
+/* `else V`: an error that can be replaced is dropped and V taken; all others continue to the landing. */
 static void lower_else(Lower *l, const Expr *e, const Expr *otherwise, const Target *dst, MBlock *landing, MBlock *done)
 {
     MBlock *replace = machine_block(l->routine);
@@ -78,7 +78,7 @@ static void lower_else(Lower *l, const Expr *e, const Expr *otherwise, const Tar
     lower_go(l, done);
 }
 
-/* Ends the block at a point; goes on behind it. */
+/* Ends the block at a point; continues behind it. */
 Term *lower_stop_at(Lower *l, Point *point, MBlock *landing)
 {
     Term *term = &l->cur->term;
@@ -300,7 +300,7 @@ static void lower_denied(Lower *l, const char *callee)
     lower_forget(l);
 }
 
-/* `approve "question"`: asking is a step of its own, before the step and all its attempts; only a yes goes on. */
+/* `approve "question"`: asking is a step of its own, before the step and all its attempts; only a yes continues. */
 static void lower_approval(Lower *l, const Expr *call, const Expr *question)
 {
     const Type *boolean = l->machine->program->core.boolean;

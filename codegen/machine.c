@@ -309,7 +309,7 @@ static void drop_unreachable(Routine *routine)
         if (walk.seen[i] && !routine->blocks[i]->placed) machine_bug("a block is used but never placed");
 }
 
-/* Can control come back to `head` without passing a stop? Only blocks of its loop are asked: they stand between head
+/* Can control come back to `head` without passing a stop? Only blocks of its loop are asked: they are between head
  * and loop_end. */
 typedef struct Cycle {
     Walk walk;

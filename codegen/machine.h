@@ -6,13 +6,13 @@
  * design:
  *
  *  - Variables own what they refer to; temporaries borrow (the runtime's release stack, or a variable, holds the
- *    reference). Within one statement nothing is given back: IN_END closes the statement, counts as a use of every
+ *    reference). Within one statement nothing is released: IN_END closes the statement, counts as a use of every
  *    variable the statement touched, cuts the release stack and is the place where variables die. A branch can also
  *    kill a variable: then on the edge.
- *  - An owning place that is dead holds NULL. A landing (where errors arrive) therefore gives back every place that may
+ *  - An owning place that is dead holds NULL. A landing (where errors arrive) therefore releases every place that may
  *    be held on any of its incoming edges, and no edge of an error needs code of its own: code stays linear in the
  *    source.
- *  - A point ends a block. What is live behind it (or was an argument of it) lies in the frame; everything else is a
+ *  - A point ends a block. What is live behind it (or was an argument of it) is in the frame; everything else is a
  *    C local. */
 #ifndef CODEGEN_MACHINE_H
 #define CODEGEN_MACHINE_H
@@ -30,7 +30,7 @@ typedef struct Val Val;
 typedef struct Instr Instr;
 typedef struct Term Term;
 
-/* How a value lies in C. */
+/* How a value is represented in C. */
 typedef enum Rep {
     REP_NONE,  /* nothing */
     REP_INT,   /* int64_t: int, duration, time, task */
@@ -38,7 +38,7 @@ typedef enum Rep {
     REP_BOOL,  /* bool */
     REP_OBJ,   /* TfyObj * */
     REP_WORD,  /* TfyValue: what the runtime hands out of lists and maps */
-    /* TfyValue *: where a part of a value lies, while a path is assigned */
+    /* TfyValue *: where a part of a value is, while a path is assigned */
     REP_PLACE,
     REP_COUNT
 } Rep;
@@ -61,12 +61,12 @@ typedef struct Var {
     const Type *type;  /* NULL for some temporaries */
     const char *name;  /* its name in C and in dumps; unique within the routine */
     const char *label; /* the name in the source, or NULL */
-    /* hidden: what it is for, which its name begins with; else NULL */
+    /* hidden: what it is for, which its name starts with; else NULL */
     const char *made;
     uint64_t origin; /* hidden: hash of the statement that needs it */
     /* params, locals, hidden: index into Routine.vars and liveness sets; temps: their number */
     uint32_t id;
-    bool owned;   /* holds a reference of its own that must be given back */
+    bool owned;   /* holds a reference of its own that must be released */
     bool changes; /* assigned more than once */
     bool used;    /* read or written anywhere: decides about (void) casts */
     int32_t slot; /* index of its frame slot; -1: a C local */
@@ -161,7 +161,7 @@ struct Val {
 
 typedef enum InstrKind {
     IN_SET,   /* dst = a, nothing is counted: scalars and temporaries */
-    IN_STORE, /* owned dst = a, kept; what dst held is given back */
+    IN_STORE, /* owned dst = a, kept; what dst held is released */
     /* dst = the task's result, whose reference moves; no dst: thrown away */
     IN_TAKE,
     IN_CALL,       /* [dst =] func(args) or a fn; on failure to landing */
@@ -228,7 +228,7 @@ struct Term {
     uint32_t argc;
     Val *retry, *backoff, *timeout, *key; /* policies or NULL */
     bool cut;                             /* the release stack was used for the arguments */
-    /* an effect's arguments that nobody reads later: given back once the runtime has them; set by frame */
+    /* an effect's arguments that nobody reads later: released once the runtime has them; set by frame */
     Var **dying;
     uint32_t dying_count;
     Var **uses;
@@ -243,9 +243,9 @@ struct MBlock {
     /* a loop's head with fuel: first place in Routine.order behind the loop */
     uint32_t loop_end;
     bool placed;
-    /* begins between two statements: no temporary is alive, so a C function may begin here */
+    /* starts between two statements: no temporary is alive, so a C function may start here */
     bool fresh;
-    uint32_t part; /* which C function of the routine it stands in */
+    uint32_t part; /* which C function of the routine it is in */
     /* reached from another part: its number among those, from 1; else 0 */
     uint32_t entry;
     bool landing;   /* errors arrive here */
@@ -278,8 +278,8 @@ struct Point {
     /* hash of how the source reads there (lower_origin.c); 0: none was made */
     uint64_t asks;
     Routine *routine;
-    bool kept; /* it stands in the output */
-    /* what lies in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
+    bool kept; /* it is in the output */
+    /* what is in the frame while stopped here, by slot; set by frame. Marks: debug only, named ones */
     Var **live;
     uint32_t live_count;
 };

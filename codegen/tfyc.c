@@ -118,7 +118,7 @@ static int print_schema(const Program *program, const char *name)
     return EXIT_USAGE;
 }
 
-/* What looks at one file only. */
+/* What inspects one file only. */
 static int dump_file(Compilation *c, Source *source)
 {
     if (c->options->dump == DUMP_TOKENS)
@@ -178,7 +178,7 @@ static int compile_source(Compilation *c, Source *source)
 static int compile_file(const Options *options, const char *input)
 {
     Compilation c = {.options = options, .emit = options->emit};
-    SourceSet bundle; /* its text is no file of the program */
+    SourceSet bundle; /* its text is not a file of the program */
     int error = 0;
     arena_init(&c.arena, (size_t)4 << 30);
     source_set_init(&c.sources, &c.arena);

@@ -25,7 +25,7 @@ void *arena_alloc(Arena *arena, size_t size);
 /* Grows an array inside the arena: returns the array to use from now on (the old one stays valid but stale). */
 void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size);
 
-/* The same for what nobody else points into: the old array is gone. The newest allocation grows where it stands, and
+/* The same for what nobody else points into: the old array is gone. The newest allocation grows where it is, and
  * a large one gives its memory back. */
 void *arena_regrow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size);
 

@@ -19,7 +19,7 @@ typedef struct Stmt Stmt;
 typedef struct Expr Expr;
 typedef struct Block Block;
 
-/* A name and where it stands. text is NUL-terminated and interned: equal names have equal pointers. NULL text =
+/* A name and where it is. text is NUL-terminated and interned: equal names have equal pointers. NULL text =
  * absent. */
 typedef struct Name {
     const char *text;
@@ -46,7 +46,7 @@ typedef struct TypeExpr {
 /* ---- expressions ---- */
 
 typedef enum ExprKind {
-    /* stands where the parser recovered; silent in every later pass */
+    /* marks where the parser recovered; silent in every later pass */
     EX_BAD,
     EX_NULL,
     EX_BOOL,     /* int_value 0 or 1 */
@@ -68,7 +68,7 @@ typedef enum ExprKind {
     EX_IF,     /* if cond { left } else { right } */
     EX_LAMBDA, /* name => left; only as an argument of a method */
     EX_PAREN,  /* (left): kept for the formatter and for mistake 12 */
-    /* the ones that stand only at the root of a statement */
+    /* the ones that are only at the root of a statement */
     EX_YIELD,        /* yield left(EX_CALL) policies */
     EX_SPAWN,        /* spawn left(EX_CALL) with (args) */
     EX_PARALLEL,     /* parallel { bodies } */
@@ -123,7 +123,7 @@ typedef enum PolicyKind {
     POL_APPROVE
 } PolicyKind;
 
-/* A block that runs apart from the body it stands in, on copies of what it uses: a body of parallel or race, an
+/* A block that runs apart from the body it is in, on copies of what it uses: a body of parallel or race, an
  * undo. Set by check. */
 typedef struct Closure {
     /* variables from outside that it reads, in the order of their ids */
@@ -178,7 +178,7 @@ struct Expr {
     Expr *left, *right, *cond;
     Name name;
     Op op;
-    Span op_span; /* where the operator or the bracket stands */
+    Span op_span; /* where the operator or the bracket is */
     int64_t int_value;
     double float_value;
     const char *text; /* EX_TEXT; EX_INT and EX_FLOAT: as written */
@@ -423,10 +423,10 @@ struct Decl {
     Module *imported;
 
     /* set by check */
-    Module *module; /* the file it stands in */
+    Module *module; /* the file it is in */
     /* unique in the program: "slug", in an imported module "text.slug"; what records and messages say */
     const char *full_name;
-    /* the same as a part of a C name: "slug", "1m_slug"; no name of the language begins with a digit */
+    /* the same as a part of a C name: "slug", "1m_slug"; no name of the language starts with a digit */
     const char *c_name;
     /* type, error, enum: itself; const: its type; others: the result type (never NULL: nothing is a type) */
     const Type *type;

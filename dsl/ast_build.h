@@ -1,7 +1,7 @@
 /* ast_build.h: what the grammar's actions call to make the tree.
  *
- * A builder takes what its rule holds and gives back a node with its span; it reports only what no node could hold
- * (a number that is too large, an interpolation where a plain string must stand). A rule is reduced before the next
+ * A builder takes what its rule holds and returns a node with its span; it reports only what no node could hold
+ * (a number that is too large, an interpolation where a plain string must be). A rule is reduced before the next
  * token is shifted, so the end of every node is the end of the last token shifted, `last_end`. */
 #ifndef DSL_AST_BUILD_H
 #define DSL_AST_BUILD_H

@@ -1,11 +1,12 @@
 /* builtin_table.h: everything the language brings, one row each. A row is the whole truth about a built-in for the
- * checker, the language server and the choice of performers; what it does is in the runtime. Included by who defines
+ * checker, the language server and the choice of performers; what it does is in the runtime. Included by files that
+ * define
  *
  *   EFFECT(id, name, SUSPENDS or AT_ONCE, repeat class, performer, result, parameters)
  *   METHOD_EFFECT(id, receiver, name, … as EFFECT)
  *   METHOD(id, receiver, name, result, parameters)
  *
- * The performer is what stands behind tfy__perform_; NULL: the loop itself does the work, or the value is at hand. IN
+ * The performer is the name behind tfy__perform_; NULL: the loop itself does the work, or the value is at hand. IN
  * must be given, OPT may be left out. Types are written as BuiltinParam.type (type.h) says. Effects come first. */
 /* clang-format off */
 /* effects, by name; those that give their answer at once and give a value are written with yield too */

@@ -1,5 +1,5 @@
 /* check.c: the passes of the checker, in order: names, types, signatures, constants and defaults, tools and prompts,
- * bodies, errors. Each pass requires only what the ones before it made, so declarations may stand in any order. */
+ * bodies, errors. Each pass requires only what the ones before it made, so declarations may be in any order. */
 #include "check_internal.h"
 
 #define CONST_DEPTH_MAX 100 /* constants that use constants declared behind them */

@@ -1,7 +1,7 @@
 /* check_args.h: the arguments of a call, and where each of them goes.
  *
- * Every callee becomes a list of slots first: one per parameter or field, in the order of their declaration. Binding is
- * then the same for a fn, a workflow, a tool, a record, an error, an enum case, a built-in effect and a method. */
+ * Every callee becomes a list of slots first: one per parameter or field, in the order of their declaration. Binding
+ * is then the same for a fn, a workflow, a tool, a record, an error, an enum case, a built-in effect and a method. */
 #ifndef DSL_CHECK_ARGS_H
 #define DSL_CHECK_ARGS_H
 

@@ -31,7 +31,7 @@ static const Type *build_fields(Check *c, Expr *e, const Type *type)
 }
 
 /* { name: value } where a record or error is wanted. The entries become named arguments, which only this function
- * looks at. */
+ * inspects. */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
 {
     Arg *first = NULL, **link = &first;
@@ -104,7 +104,7 @@ static const Type *build_case(Check *c, Expr *e, Decl *decl)
     return decl->type;
 }
 
-/* ---- where what may stand ---- */
+/* ---- what is allowed where ---- */
 
 /* Mistake 17. */
 static const Type *refuse_idle_yield(Check *c, const char *name)
@@ -151,7 +151,7 @@ static bool is_with_effect(const Builtin *builtin)
     return builtin && (builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE);
 }
 
-/* lock, semaphore and deadline hold for a block, so they stand behind `with` and nowhere else. */
+/* lock, semaphore and deadline hold for a block, so they are after `with` and nowhere else. */
 static bool check_with_mode(Check *c, const Expr *e, CallMode mode, const char *name, const Builtin *builtin)
 {
     Diag *diag;
@@ -165,7 +165,7 @@ static bool check_with_mode(Check *c, const Expr *e, CallMode mode, const char *
     return false;
 }
 
-/* Mistakes 15 and 17, and what spawn takes. True: the call may stand here. */
+/* Mistakes 15 and 17, and what spawn takes. True: the call may be here. */
 static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool wants_yield, bool effect,
                        const Builtin *builtin)
 {
@@ -371,7 +371,7 @@ static const Type *call_secret(Check *c, Expr *e, const Builtin *builtin, CallMo
 enum { SAVED_NAME_MAX = 63, SAVED_FIELDS_MAX = 60 };
 
 /* The log's own tables, and what SQLite and the rows' keys are called. */
-/* Whatever stands in the log's schema: indexes and triggers share one space of names with tables. */
+/* Whatever is in the log's schema: indexes and triggers share one space of names with tables. */
 static bool is_taken(const char *name, size_t len)
 {
     static const char *const names[] = {"meta",
@@ -575,7 +575,7 @@ static const char *called_as(Check *c, const Expr *callee)
     return arena_strndup(c->arena, source_text(c->program->sources, callee->span), callee->span.len);
 }
 
-/* A pattern that is written out is looked at here; others when they are used. */
+/* A pattern that is written out is inspected here; others when they are used. */
 static void check_pattern(Check *c, const Expr *e)
 {
     const Expr *at = e ? expr_strip((Expr *)e) : NULL;

@@ -3,7 +3,7 @@
  *
  * A body of parallel or race and an undo are closures: they run in a frame of their own on copies of the variables
  * they read, so nothing outside can be assigned in them and nothing but their value leaves them. Variables are
- * numbered in order of declaration, so a variable stands outside a closure exactly when its number is below the
+ * numbered in order of declaration, so a variable is outside a closure exactly when its number is below the
  * closure's floor. */
 #include "check_internal.h"
 
@@ -272,7 +272,7 @@ const Type *check_parallel_for(Check *c, Expr *e, const Type *want)
 
 /* ---- undo ---- */
 
-/* What fails in an undo stays there: it is recorded, and the error that was on its way goes on. */
+/* What fails in an undo stays there: it is recorded, and the error that was on its way continues. */
 static TryScope *swallow_errors(Check *c)
 {
     static const Catch everything;

@@ -154,7 +154,7 @@ static void clear_clauses(const WorkflowErrors *errors)
     }
 }
 
-/* Notes stand in source order, so what a catch took is complete before its own block fails with it again. */
+/* Notes are in source order, so what a catch took is complete before its own block fails with it again. */
 static void evaluate(Check *c, const WorkflowErrors *errors, Escape *escape)
 {
     clear_clauses(errors);

@@ -12,7 +12,7 @@ Expr *expr_strip(Expr *e)
 
 /* ---- fitting a wanted type ---- */
 
-/* 3, -3, (3) and if c { 1 } else { 2 }: what may stand where a float is wanted. */
+/* 3, -3, (3) and if c { 1 } else { 2 }: what may be where a float is wanted. */
 static bool is_int_literal(const Expr *e)
 {
     switch (e->kind) {
@@ -522,7 +522,7 @@ static const Type *report_never_null(Check *c, const Expr *e)
     return c->core->boolean;
 }
 
-/* Tests against null look at the declared type: a second test of a narrowed name is idle, not wrong. */
+/* Tests against null inspect the declared type: a second test of a narrowed name is idle, not wrong. */
 static const Type *infer_null_test(Check *c, Expr *path, Expr *null)
 {
     flow_widen(path);

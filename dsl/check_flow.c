@@ -155,7 +155,7 @@ static bool guess_path(const Check *c, const Expr *target, Path *path)
     return true;
 }
 
-/* Names are looked up as they stand now: a variable declared inside the loop has no facts at the loop's head. */
+/* Names are looked up as they are now: a variable declared inside the loop has no facts at the loop's head. */
 static void forget_target(Check *c, const Expr *target)
 {
     Path path;

@@ -95,18 +95,18 @@ typedef struct Loop {
     struct Loop *outer;
 } Loop;
 
-/* The closure that is being checked: what stands outside it is read by copy and never assigned. */
+/* The closure that is being checked: what is outside it is read by copy and never assigned. */
 typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
 
 typedef struct ClosureScope {
     ClosureKind kind;
     Closure *closure;
     uint32_t capture_cap;   /* of its captures */
-    uint32_t floor;         /* variables with a lower id stand outside */
+    uint32_t floor;         /* variables with a lower id are outside */
     const Type *want;       /* what give is wanted to give, or NULL */
     bool gives;             /* some give was seen, and decided closure->result */
     Span give_span;         /* the first one */
-    const Stmt *finally_of; /* the try around the closure whose finally it stands in */
+    const Stmt *finally_of; /* the try around the closure whose finally it is in */
     Loop *loop;             /* the loop around it */
     /* of the body around it: each closure has an end of its own */
     bool incomplete;
@@ -198,7 +198,8 @@ const Type *type_channel(Check *c, const Type *elem);
 const Type *type_of_bodies(Check *c, TypeKind kind, const TypeField *fields, uint32_t count);
 /* can be written by people: not what parallel and race make */
 bool type_has_name(const Type *type);
-/* The built-in types that a program can name, one after the other: the one behind `last`, which is NULL for the first. */
+/* The built-in types that a program can name, one after the other: the one behind `last`, which is NULL for the
+ * first. */
 const Type *type_next_core(const Check *c, const Type *last);
 const Type *type_core_named(const Check *c, const char *name);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
@@ -279,7 +280,7 @@ bool check_with(Check *c, Stmt *s);
 bool check_give(Check *c, Stmt *s);
 /* A local is used: closures between here and its declaration take it along. */
 void check_capture(Check *c, Variable *variable);
-/* Says so when a variable stands outside the closure around this place, and cannot be assigned in it. */
+/* Says so when a variable is outside the closure around this place, and cannot be assigned in it. */
 bool check_refuse_outside(Check *c, const Expr *root);
 /* `return`, `break`, `continue` out of a closure. True: it was refused. */
 bool check_refuse_leaving(Check *c, const Stmt *s, const char *word);

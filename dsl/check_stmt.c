@@ -1,4 +1,4 @@
-/* check_stmt.c: statements and bodies. Every statement says whether control can reach what stands behind it; that
+/* check_stmt.c: statements and bodies. Every statement says whether control can reach what is after it; that
  * gives unreachable code and missing returns, and the code generator needs it too. */
 #include "check_internal.h"
 
@@ -72,8 +72,8 @@ void check_params(Check *c, Decl *decl)
 {
     for (Field *f = decl->params; f; f = f->next) {
         Name name = f->name;
-        if (name_table_get(&c->locals, name.text)) /* a parameter declared twice was reported with the signature */
-            name.text = "_";
+        /* a parameter declared twice was reported with the signature */
+        if (name_table_get(&c->locals, name.text)) name.text = "_";
         f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
         f->variable->param = true;
     }
@@ -189,7 +189,7 @@ static bool check_assign(Check *c, Stmt *s)
 
 /* ---- expressions as statements ---- */
 
-/* Mistake 27: a value that nobody looks at, from a call that does nothing else. */
+/* Mistake 27: a value that is not used, from a call that does nothing else. */
 static void refuse_unused(Check *c, const Expr *e)
 {
     const Type *type = e->type;
@@ -321,8 +321,8 @@ static void refuse_leaving_finally(Check *c, const Stmt *s, const char *word)
     diag_other(c->diags, diag, c->body->finally_of->finally->span, "the finally block");
 }
 
-/* A way out that was refused ends nothing, and what stands behind it gives no errors of its own. Answers that
- * control goes on. */
+/* A way out that was refused ends nothing, and what is after it gives no errors of its own. Answers that
+ * control continues. */
 static bool excuse_rest(Check *c)
 {
     c->body->incomplete = true;
@@ -568,7 +568,7 @@ static bool check_stmt(Check *c, Stmt *s)
     case ST_TRY: return check_try(c, s);
     case ST_ASSERT:
         check_condition(c, s->value);
-        flow_assume(c, s->value, true); /* nothing goes on behind one that failed */
+        flow_assume(c, s->value, true); /* nothing continues behind one that failed */
         return true;
     case ST_GIVE: return check_give(c, s);
     case ST_WITH: return check_with(c, s);

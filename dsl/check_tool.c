@@ -22,7 +22,7 @@ static void check_class_attr(Check *c, Decl *decl, const Attr *attr, const Attr 
                                                    : REPEAT_ONCE;
 }
 
-/* The text a request line begins with; *len 0: it begins with a value, or was not written. */
+/* The text a request line starts with; *len 0: it starts with a value, or was not written. */
 static const char *http_line(const Decl *decl, size_t *len)
 {
     const Expr *value = decl->provider_value;

@@ -121,7 +121,7 @@ static const Type *resolve_map(Check *c, const TypeExpr *written)
     return c->core->bad;
 }
 
-/* task<nothing> is the task of a workflow without a result; nothing is no type anywhere else. */
+/* task<nothing> is the task of a workflow without a result; nothing is not a type anywhere else. */
 static const Type *resolve_task(Check *c, const TypeExpr *written)
 {
     const TypeExpr *arg = written->args;
@@ -300,7 +300,7 @@ typedef enum Visit { VISIT_NEW, VISIT_OPEN, VISIT_DONE } Visit;
 typedef struct ContainWalk {
     Visit *visits; /* by type id */
     const Type **path;
-    uint32_t *next; /* the field to look at next, for each type of the path */
+    uint32_t *next; /* the field to inspect next, for each type of the path */
     uint32_t depth;
 } ContainWalk;
 

@@ -189,7 +189,7 @@ static uint32_t print_point(FILE *out, const char *text, uint32_t size, uint32_t
 
 enum { LINE_SHOWN_MAX = 160 };
 
-/* The part of a long line that is shown: it begins a little before the caret. */
+/* The part of a long line that is shown: it starts a little before the caret. */
 static uint32_t choose_window(const char *line, uint32_t len, uint32_t at)
 {
     if (len <= LINE_SHOWN_MAX || at < LINE_SHOWN_MAX / 2) return 0;

@@ -15,7 +15,7 @@ enum { FORMAT_COLUMNS = 100, FORMAT_INDENT = 4 };
 
 /* The canonical text of a source, in the arena and NUL-terminated; *len gets its bytes. A pure function of the text:
  * nothing is read or written elsewhere. NULL with errors in diags when the text cannot be parsed; NULL without
- * errors when the result would not be the same program, which is a mistake of the formatter: the text is to be left
+ * errors when the result would not be the same program, which is a mistake of the formatter: the text must be left
  * alone. */
 char *format_source(SourceSet *sources, Source *source, Arena *arena, DiagList *diags, size_t *len);
 

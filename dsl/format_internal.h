@@ -1,7 +1,7 @@
 /* format_internal.h: what the formatter's steps share.
  *
  *   format_piece.c   tokens of the parser        → pieces: what is printed, with the comments and newlines before each
- *   format_mark.c    tree                        → marks on pieces: what a bracket, '-' or '<' means where it stands
+ *   format_mark.c    tree                        → marks on pieces: what a bracket, '-' or '<' means where it is
  *   format_print.c   pieces                      → text
  *   format.c         both texts parsed again     → the same program? */
 #ifndef DSL_FORMAT_INTERNAL_H
@@ -18,7 +18,7 @@ enum {
     MARK_TYPE = 8,   /* '<' or '>' of a generic type */
     /* ',' between the variables of a loop, or inside a type: ends no entry of a list */
     MARK_INLINE = 16,
-    MARK_POLICY = 32,  /* the word a policy begins with */
+    MARK_POLICY = 32,  /* the word a policy starts with */
     MARK_STMTS = 64,   /* '{' around statements */
     MARK_RATE = 128,   /* '/' in `rate 10/1m` */
     MARK_CLAUSE = 256, /* else, catch, finally of a statement */
@@ -29,15 +29,15 @@ enum {
 typedef struct Chain {
     uint32_t last; /* piece it ends with */
     bool broken;   /* a line ends at each operator, or in each brace */
-    /* lines end behind the operators: a '-' at the beginning of a line would begin a statement */
+    /* lines end behind the operators: a '-' at the beginning of a line would start a statement */
     bool behind;
-    struct Chain *next; /* a tighter one that begins with the same piece */
+    struct Chain *next; /* a tighter one that starts with the same piece */
 } Chain;
 
 typedef struct Comment {
-    /* from its slashes to its last character that is no blank */
+    /* from its slashes to its last character that is not a blank */
     uint32_t off, len;
-    uint32_t newlines; /* between it and what stands before it */
+    uint32_t newlines; /* between it and what is before it */
 } Comment;
 
 /* A token as it is printed; a string with all its parts is one. */
@@ -56,13 +56,13 @@ typedef struct Piece {
     /* code points of its last line; equal to width unless it is tall */
     uint32_t last_width;
     bool tall; /* a string of several lines */
-    /* a statement, field, arm … begins with it, or it closes their braces */
+    /* a statement, field, arm … starts with it, or it closes their braces */
     bool item;
-    bool semi; /* a ';' stands before it */
+    bool semi; /* a ';' is before it */
     bool list; /* '{' around lines */
-    /* opener: its inside stands on lines of its own because the text was written so */
+    /* opener: its inside is on lines of its own because the text was written so */
     bool broken;
-    Chain *starts;  /* chains that begin with it, loosest first */
+    Chain *starts;  /* chains that start with it, loosest first */
     Chain *clauses; /* '{' of an if or try: the braces it goes with */
     Chain *chain;   /* an operator's */
 } Piece;

@@ -104,7 +104,7 @@ static void mark_binary(Format *f, const Expr *expr)
 /* ---- clauses ---- */
 
 /* Adds a '{'. Lines in it, or in the head between it and the braces before it, break all; the word behind a '}' may
- * stand anywhere. */
+ * be anywhere. */
 static void add_clause(Format *f, Chain *chain, uint32_t brace)
 {
     Piece *open = &f->pieces[brace];
@@ -233,7 +233,7 @@ static void mark_arm(Format *f, const Arm *arm)
     mark_block(f, arm->block);
 }
 
-/* The word in front of a block that goes on with a statement. */
+/* The word in front of a block that continues a statement. */
 static void mark_clause(Format *f, uint32_t off, int kind)
 {
     for (uint32_t i = format_piece_at(f, off); i > 0; i--) {

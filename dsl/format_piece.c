@@ -1,4 +1,4 @@
-/* format_piece.c: tokens to pieces. What lies between two pieces is blanks, newlines, ';' and comments; it is read
+/* format_piece.c: tokens to pieces. What is between two pieces is blanks, newlines, ';' and comments; it is read
  * here once more, so the lexer need not keep it for everybody. */
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void add_comment(Format *f, uint32_t off, uint32_t len, uint32_t newlines
     f->comments[f->comment_count++] = (Comment){off, len, newlines};
 }
 
-/* Takes the comments from `off` to `end`, where the piece begins. */
+/* Takes the comments from `off` to `end`, where the piece starts. */
 static void read_gap(Format *f, Piece *piece, uint32_t off)
 {
     piece->comment_first = f->comment_count;

@@ -1,6 +1,6 @@
 /* format_print.c: pieces to text.
  *
- * One walk over the pieces with a stack of open brackets. Before each piece stands nothing, a blank or a new line; a
+ * One walk over the pieces with a stack of open brackets. Before each piece is nothing, a blank or a new line; a
  * bracket decides when it is printed whether its inside goes on lines of its own. A decision looks only at the text
  * from there to the next place where the line can end anyway, so it is the same when the result is formatted again. */
 #include <string.h>
@@ -11,11 +11,11 @@
 /* An open bracket. */
 typedef struct Frame {
     uint32_t opener; /* its piece */
-    uint32_t indent; /* of the line it stands in, and of its closer's */
-    uint32_t base;   /* indent of what begins in it */
-    bool broken;     /* its inside stands on lines of its own */
-    bool single;     /* each element stands on a line of its own */
-    bool filled;     /* as many elements stand on a line as fit */
+    uint32_t indent; /* of the line it is in, and of its closer's */
+    uint32_t base;   /* indent of what starts in it */
+    bool broken;     /* its inside is on lines of its own */
+    bool single;     /* each element is on a line of its own */
+    bool filled;     /* as many elements are on a line as fit */
 } Frame;
 
 /* Code with a comment behind it: the blanks between them are put in at the end. */
@@ -75,7 +75,7 @@ static bool is_angle(const Piece *piece, int kind)
     return piece->kind == kind && piece->marks & MARK_TYPE;
 }
 
-/* Does a blank stand between two pieces on one line? */
+/* Is there a blank between two pieces on one line? */
 static bool stands_apart(const Piece *left, const Piece *right)
 {
     if (left->kind == TOK_LBRACE || right->kind == TOK_RBRACE)
@@ -100,7 +100,7 @@ static bool stands_apart(const Piece *left, const Piece *right)
     }
 }
 
-/* At a ';' between two statements on one line two characters stand. */
+/* A ';' between two statements on one line takes two characters. */
 static uint32_t gap_width(const Printer *p, uint32_t i)
 {
     const Piece *left = piece_at(p, i - 1), *right = piece_at(p, i);
@@ -127,7 +127,7 @@ static bool breaks_inside(const Printer *p, uint32_t i)
     return right->marks & MARK_POLICY || right->kind == TOK_DOT || right->kind == TOK_BAR;
 }
 
-/* Is it known before it is printed that an opener's inside stands on lines of its own? */
+/* Is it known before it is printed that an opener's inside is on lines of its own? */
 static bool is_broken(const Piece *opener)
 {
     return opener->broken || (opener->clauses && opener->clauses->broken);
@@ -149,7 +149,7 @@ static bool may_break(const Printer *p, uint32_t i, const Frame *frame)
                    (i && is_separator(p, frame, piece_at(p, i - 1))));
 }
 
-/* A comma behind the last element stands exactly where the closer has a line of its own. */
+/* A comma behind the last element is exactly where the closer has a line of its own. */
 static bool wants_last_comma(const Printer *p, const Frame *frame, uint32_t closer)
 {
     if (frame == p->frames || !(piece_at(p, frame->opener)->marks & MARK_COMMAS) || !frame->broken) return false;
@@ -311,7 +311,7 @@ static bool is_dropped_comma(const Printer *p, const Frame *frame, uint32_t i)
     return piece_at(p, i)->kind == TOK_COMMA && piece_at(p, frame->opener)->match == i + 1;
 }
 
-/* Something begins with piece i that stands at its bracket's own indent. */
+/* Something starts with piece i that is at its bracket's own indent. */
 static bool begins_entry(const Printer *p, const Frame *frame, uint32_t i)
 {
     const Piece *piece = piece_at(p, i);
@@ -338,7 +338,7 @@ static bool policy_breaks(const Printer *p, uint32_t i)
     return piece->marks & MARK_POLICY && !fits(p, p->column + 1, i, piece->until);
 }
 
-/* What stands before piece i: nothing, a blank, "; " or a new line. */
+/* What is before piece i: nothing, a blank, "; " or a new line. */
 static void separate(Printer *p, uint32_t i)
 {
     const Frame *frame = &p->frames[p->depth];
@@ -373,7 +373,7 @@ static void print_piece(Printer *p, uint32_t i)
 
 /* ---- comments behind code ---- */
 
-/* How many comments from `first` on stand in lines one below the other; *width gets the widest code. */
+/* How many comments from `first` on are in lines one below the other; *width gets the widest code. */
 static uint32_t count_run(const Printer *p, uint32_t first, uint32_t *width)
 {
     uint32_t n = 1;
@@ -387,7 +387,7 @@ static uint32_t count_run(const Printer *p, uint32_t first, uint32_t *width)
     return n;
 }
 
-/* The text with the blanks before its trailing comments: those in lines that follow each other stand in one column. */
+/* The text with the blanks before its trailing comments: those in lines that follow each other are in one column. */
 static char *align_comments(const Printer *p, size_t *len)
 {
     size_t room = p->len + 1;

@@ -1,7 +1,7 @@
 // grammar.y: the grammar of the language for lemon.
 //
 // Actions only call ast_* builders (ast_build.h). NL is a newline or ';' where the parser lets it end a statement:
-// parse.c decides. BAD stands in no rule: feeding it makes lemon drop its stack down to the nearest `error`, and
+// parse.c decides. BAD is in no rule: feeding it makes lemon drop its stack down to the nearest `error`, and
 // parse.c skips the text that belongs to it. There is one rule per precedence level of binary operators, so that the
 // tables hold no default reductions over a bad lookahead.
 
@@ -355,7 +355,7 @@ parts(A) ::= parts(L) STR_PART(T). { A = expr_push(L, ast_text(b, T)); }
 parts(A) ::= parts(L) INTERP_BEG opx(X) INTERP_END. { A = expr_push(L, X); }
 
 %code {
-// Follows the automaton on a shadow of its stack: `kept` states of the real one lie under `shadow`.
+// Follows the automaton on a shadow of its stack: `kept` states of the real one are under `shadow`.
 static int probe_kind(const yyParser *parser, int kind, bool words_are_names) {
     enum { SHADOW_MAX = 32 };
     YYACTIONTYPE shadow[SHADOW_MAX];

@@ -16,7 +16,7 @@ enum { NEST_MAX = 64 };
 /* An open interpolation. */
 typedef struct Nest {
     Span opened;     /* the "${" */
-    Span string;     /* the quotes its string began with */
+    Span string;     /* the quotes its string started with */
     uint32_t braces; /* '{' open inside it */
     uint32_t tokens; /* how many tokens there were behind its INTERP_BEG */
     bool block;      /* its string is a """ block */
@@ -259,7 +259,7 @@ static void lex_string(Lexer *lx, Span opened, bool block)
 #undef END_PIECE
 }
 
-/* A '}' ends an interpolation when no '{' inside it is open; then its string goes on. */
+/* A '}' ends an interpolation when no '{' inside it is open; then its string continues. */
 static void lex_close_brace(Lexer *lx, const unsigned char *from, const unsigned char *to)
 {
     Nest *nest = lx->nest_count ? &lx->nests[lx->nest_count - 1] : NULL;

@@ -133,7 +133,7 @@ static uint32_t encode_point(uint32_t point, char *out)
     return len;
 }
 
-/* Decodes the escape whose backslash stands before `at`; *out grows. Returns the bytes taken. Wrong ones were
+/* Decodes the escape whose backslash is before `at`; *out grows. Returns the bytes taken. Wrong ones were
  * reported by the lexer. */
 static uint32_t decode_escape(const char *at, uint32_t len, char **out)
 {
@@ -209,7 +209,7 @@ static void cut_front(Expr *part, uint32_t count)
     part->text_len -= count;
 }
 
-/* A blank first line, up to its newline, is dropped. Says whether the text now begins at the start of a line. */
+/* A blank first line, up to its newline, is dropped. Says whether the text now starts at the start of a line. */
 static bool drop_first_line(Expr *part)
 {
     uint32_t i = 0;
@@ -269,7 +269,7 @@ static void measure_indent(Indent *indent, const Expr *part, bool at_line_start)
         if (part->text[i] == '\n') narrow_indent(indent, part, i + 1);
 }
 
-/* Where the kept text of the line at `at` begins: blank lines lose all their blanks. */
+/* Where the kept text of the line at `at` starts: blank lines lose all their blanks. */
 static uint32_t skip_indent(const Indent *indent, const Expr *part, uint32_t at)
 {
     uint32_t len = indent_len(part, at);

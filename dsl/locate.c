@@ -190,7 +190,7 @@ static void walk_args(Walk *w, const Expr *call, const Arg *args)
     }
 }
 
-/* The callee is no value, so the checker says on the call what it is. */
+/* The callee is not a value, so the checker says on the call what it is. */
 static void walk_callee(Walk *w, const Expr *call)
 {
     const Expr *callee = call->left;

@@ -1,4 +1,4 @@
-/* locate.h: from a place in the text to what stands there.
+/* locate.h: from a place in the text to what is there.
  *
  * A pure question about a checked tree: it changes nothing and makes nothing. The program may have mistakes; what
  * the checker could not understand is answered with LOC_NONE. */
@@ -22,7 +22,7 @@ typedef enum LocateKind {
 
 typedef struct Located {
     LocateKind kind;
-    Span span; /* the name that stands there */
+    Span span; /* the name that is there */
     const Type *type;
     const Variable *variable;
     const Decl *decl;

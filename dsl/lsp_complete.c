@@ -1,14 +1,14 @@
-/* lsp_complete.c: what can be written here: behind a '.' the fields, methods or cases of what stands before it,
+/* lsp_complete.c: what can be written here: behind a '.' the fields, methods or cases of what is before it,
  * elsewhere every name in scope. The editor filters by what is typed already.
  *
- * A half-written line seldom parses, so a name is put where the cursor stands before the text is analysed. */
+ * A half-written line seldom parses, so a name is put where the cursor is before the text is analysed. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lsp_internal.h"
 
-/* Behind `yield` only a call stands, elsewhere a field may have to. */
+/* Behind `yield` only a call is possible; elsewhere it may have to be a field. */
 static const char name_placeholder[] = "completed_here", call_placeholder[] = "completed_here()";
 
 /* The protocol's kinds of completions. */
@@ -91,7 +91,7 @@ static void add_cases(Items *items, const Decl *decl)
         if (k->name.text) add_item(items, k->name.text, ITEM_ENUM_MEMBER, decl->name.text, NULL);
 }
 
-/* False: what stands before the dot is not understood. */
+/* False: what is before the dot is not understood. */
 static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
 {
     const Decl *name_decl;

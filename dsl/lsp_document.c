@@ -221,7 +221,7 @@ void lsp_documents_free(LspServer *server)
 
 /* ---- analyses ---- */
 
-/* A file that is imported: the text of the open document it is, else what lies on the disk. Only plain files are
+/* A file that is imported: the text of the open document it is, else what is on the disk. Only plain files are
  * read: a pipe would stop the server. */
 static int find_held(void *state, const char *path, const char **text, size_t *len)
 {

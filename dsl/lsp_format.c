@@ -5,7 +5,7 @@
 #include "format.h"
 #include "lsp_internal.h"
 
-/* How many bytes of whole lines two texts begin with alike. */
+/* How many bytes of whole lines two texts start with alike. */
 static size_t common_head(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t same = 0, lines = 0;

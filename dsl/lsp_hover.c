@@ -215,7 +215,7 @@ static void explain_code(Text *to, const Located *at)
     }
 }
 
-/* What stands below the signature. */
+/* What is below the signature. */
 static void explain_words(Text *to, const Located *at)
 {
     const Decl *decl = at->kind == LOC_DECL ? at->decl : NULL;

@@ -90,12 +90,12 @@ void lsp_documents_free(LspServer *server);
 
 /* NULL when the text is too large. */
 const LspAnalysis *lsp_analyse(LspServer *server, const LspDocument *document);
-/* Analyses a text that differs from the document's: what completion looks at. Ends with lsp_analysis_deinit. */
+/* Analyses a text that differs from the document's: what completion inspects. Ends with lsp_analysis_deinit. */
 void lsp_analysis_init(LspAnalysis *analysis, LspServer *server, const LspDocument *document, const char *text,
                        size_t len);
 void lsp_analysis_deinit(LspAnalysis *analysis);
 
-/* The byte in `text` that {line, character} means, clamped to the text; false when it is no position. */
+/* The byte in `text` that {line, character} means, clamped to the text; false when it is not a position. */
 bool lsp_offset_of(const char *text, size_t len, const json_t *position, size_t *offset);
 json_t *lsp_text(const char *text);
 json_t *lsp_range(const LspAnalysis *analysis, Span span);

@@ -86,7 +86,7 @@ static bool read_length(const char *head, size_t len, size_t *length)
     return found;
 }
 
-/* To the next place behind this one where a head can begin, or to where one may have begun to arrive. A head that is
+/* To the next place behind this one where a head can start, or to where one may have started to arrive. A head that is
  * whole (head_len is not 0) and holds no such place goes with its empty line. */
 static void pass_over_head(LspReader *reader, size_t head_len)
 {

@@ -2,7 +2,7 @@
  *
  * A message is a head of lines ("Content-Length: 123"), an empty line, and a body of so many bytes. Memory is
  * bounded whatever the head claims: a body that is too large is passed over without being kept, and behind a head
- * that makes no sense reading goes on at the next "Content-Length:". */
+ * that makes no sense reading continues at the next "Content-Length:". */
 #ifndef DSL_LSP_READ_H
 #define DSL_LSP_READ_H
 
@@ -13,7 +13,7 @@ enum {
     /* bytes of a body; what is made of it takes up to twenty times as much */
     LSP_BODY_MAX = 8 << 20,
     LSP_SKIP_MAX = 1 << 30, /* a body that claims more was never meant to come */
-    /* a buffer that one large message made larger is given back */
+    /* a buffer that one large message made larger is released */
     LSP_BUFFER_KEPT = 1 << 20,
 };
 

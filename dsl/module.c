@@ -237,9 +237,9 @@ static void follow_imports(Loader *l, Module *module, const json_t *imports)
 
 /* ---- circles ---- */
 
-/* The way from the main file to the one being looked at. */
+/* The way from the main file to the one being inspected. */
 typedef struct Way {
-    Decl *at[MODULES_MAX]; /* the declaration each file stands at */
+    Decl *at[MODULES_MAX]; /* the declaration each file is at */
     const Module *files[MODULES_MAX];
     bool done[MODULES_MAX]; /* by number: nothing behind it leads back */
     bool open[MODULES_MAX]; /* by number: it is on the way */

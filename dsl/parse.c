@@ -1,7 +1,7 @@
 /* parse.c: feeds tokens to the automaton.
  *
  * Nothing is fed that the automaton would not take: it is asked first, so lemon's own error handling is entered only
- * on purpose, by BAD. Around that question stand the newline rule, the splitting of '>=' and '??' inside types, and
+ * on purpose, by BAD. Around that question are the newline rule, the splitting of '>=' and '??' inside types, and
  * recovery. */
 #include "parse.h"
 
@@ -93,7 +93,7 @@ static bool is_continuing_mark(int kind)
     }
 }
 
-/* Behind a listed word these show that it is a name after all, and begins a statement or an arm. */
+/* Behind a listed word these show that it is a name after all, and starts a statement or an arm. */
 static bool makes_a_name(int kind)
 {
     switch (kind) {

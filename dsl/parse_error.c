@@ -1,14 +1,14 @@
 /* parse_error.c: the words for syntax errors.
  *
- * A handful of common mistakes are recognised by what stands around the token; everything else gets "unexpected X;
- * expected …", the list being exactly what the automaton would take, with sets of tokens named as what they begin. */
+ * A handful of common mistakes are recognised by what is around the token; everything else gets "unexpected X;
+ * expected …", the list being exactly what the automaton would take, with sets of tokens named as what they start. */
 #include "parse_internal.h"
 
 #include <string.h>
 
 #include "grammar.h"
 
-/* Where a name may stand any keyword may; 'in' begins nothing, so it tells the places apart. */
+/* Where a name may be any keyword may; 'in' starts nothing, so it tells the places apart. */
 static bool statement_may_begin(const Parser *p)
 {
     return parse_wants(p, TOK_LET) && !parse_wants(p, TOK_IN);
@@ -164,7 +164,7 @@ static bool report_inner_yield(Parser *p, Token found)
     return true;
 }
 
-/* A value where a statement should begin. */
+/* A value where a statement should start. */
 static bool report_thrown_away(Parser *p, Token found)
 {
     if (!statement_may_begin(p) || !parse_begins_expression(found.kind)) return false;
@@ -222,7 +222,7 @@ static void report_unknown(Parser *p, Token word, const char *what, const char *
         diag_hint(p->build.diags, diag, "a call is written '%.*s(…)', an assignment '%.*s = …'", len, text, len, text);
 }
 
-/* The index of the token a statement began with, going back from `index` over one line. */
+/* The index of the token a statement started with, going back from `index` over one line. */
 static uint32_t line_start(const Parser *p, uint32_t index)
 {
     while (index > 0 && !(parse_token(p, index).flags & TOKEN_FIRST)) {
@@ -233,7 +233,7 @@ static uint32_t line_start(const Parser *p, uint32_t index)
     return index;
 }
 
-/* `whlie x {`, `brek`, `a.b` alone: what stands on the stack is a path, and nothing assigns to it or calls it. */
+/* `whlie x {`, `brek`, `a.b` alone: what is on the stack is a path, and nothing assigns to it or calls it. */
 static bool report_bare_path(Parser *p, Token found)
 {
     if (!parse_wants(p, TOK_PLUSEQ) || p->at == 0) return false;
@@ -257,7 +257,7 @@ static bool report_bare_path(Parser *p, Token found)
     return true;
 }
 
-/* `whlie (x) {` and `f() + 1`: a call that goes on as no call does. */
+/* `whlie (x) {` and `f() + 1`: a call that continues as no call does. */
 static bool report_odd_call(Parser *p, Token found)
 {
     if (!parse_wants(p, TOK_NL) || !parse_wants(p, TOK_DOT) || parse_wants(p, TOK_OR) || p->at == 0) return false;

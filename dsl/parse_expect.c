@@ -1,6 +1,6 @@
 /* parse_expect.c: the list of what the automaton would take next.
  *
- * Every kind of token is asked for, so the list is exact. Sets that begin one thing are named as that thing; what
+ * Every kind of token is asked for, so the list is exact. Sets that start one thing are named as that thing; what
  * may follow nearly everything (operators, '.', '(') is left out unless nothing else could come. */
 #include "parse_internal.h"
 
@@ -54,7 +54,7 @@ static void drop_all_words(Expected *expected)
         if (kind == TOK_ID || (expected->kinds[kind] && token_kind_is_word(kind))) expected->kinds[kind] = false;
 }
 
-/* Replaces the sets that begin one thing by its name. The order matters: larger sets hold the smaller ones. */
+/* Replaces the sets that start one thing by its name. The order matters: larger sets hold the smaller ones. */
 static void collapse_sets(Expected *expected)
 {
     const bool *kinds = expected->kinds;

@@ -24,14 +24,14 @@ typedef struct Parser {
     Build build;
     void *automaton;
     TokenList tokens;
-    /* the lexer's errors, until it is known which lie in text that was skipped */
+    /* the lexer's errors, until it is known which are in text that was skipped */
     DiagList lexical;
     TokenTrace *trace; /* what the automaton took is noted here, or NULL */
     Diag *heard;       /* the first of them not yet passed */
     uint32_t at;       /* index of the next token */
     Open opens[BRACKET_MAX];
     uint32_t open_count;
-    /* index of the token recovery last began at, once failed_once is set: a mistake there is reported */
+    /* index of the token recovery last started at, once failed_once is set: a mistake there is reported */
     uint32_t last_recovery;
     uint32_t mistake_off; /* global offset of the token there */
     bool failed_once;
@@ -68,7 +68,7 @@ bool parse_is_closer(int kind);
 /* parse_recover.c */
 
 /* The token at p->at is not taken: reports it, unless it belongs to a mistake already reported, and skips to where
- * reading can go on. */
+ * reading can continue. */
 void parse_fail(Parser *p);
 
 /* A declaration at the left edge inside braces, or the end of the file there: a '}' is missing before it. */
@@ -99,10 +99,10 @@ const char *parse_list_expected(const Parser *p);
 bool parse_begins_expression(int kind);
 bool parse_is_infix(int kind);
 
-/* Does the token at `index` begin a declaration, judging by the token behind it? */
+/* Does the token at `index` start a declaration, judging by the token behind it? */
 bool parse_begins_declaration(const Parser *p, uint32_t index);
 
-/* Where the line of a token begins: bytes before its first character that is not blank. */
+/* Where the line of a token starts: bytes before its first character that is not blank. */
 uint32_t parse_indent_of(const Parser *p, uint32_t index);
 
 /* Reports what the grammar lets pass and language.md does not. */

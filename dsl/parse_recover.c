@@ -1,14 +1,14 @@
 /* parse_recover.c: going on after a mistake.
  *
  * The automaton is dropped to the nearest list that can hold an error, and the text up to the end of the statement
- * is skipped. Three things keep one mistake one error: what could have ended where the mistake stands is kept;
+ * is skipped. Three things keep one mistake one error: what could have ended at the mistake is kept;
  * skipped text reports nothing, not even what the lexer found in it; and indentation tells where a forgotten '}'
  * belongs. */
 #include "parse_internal.h"
 
 #include "grammar.h"
 
-/* Words that stand only at the beginning of a statement or declaration: recovery trusts them at the beginning of a
+/* Words that are only at the beginning of a statement or declaration: recovery trusts them at the beginning of a
  * line. */
 static bool begins_statement(const Parser *p, uint32_t index)
 {
@@ -75,7 +75,7 @@ static void skip_opener(Parser *p, Skip *skip, Token token)
     skip->braces_met += token.kind == TOK_LBRACE;
 }
 
-/* Does the line behind p->at go on beside the present one, neither deeper nor with a '}'? Then what was opened here
+/* Does the line behind p->at continue beside the present one, neither deeper nor with a '}'? Then what was opened here
  * was closed here. */
 static bool next_line_is_beside(const Parser *p)
 {
@@ -148,7 +148,7 @@ static uint32_t line_of(const Parser *p, uint32_t off)
 }
 
 /* The '}' of a block on one line is often part of what an unclosed string swallowed: it was there when the next line
- * goes on beside the block and not in it. */
+ * continues beside the block and not in it. */
 static void close_cut_braces(Parser *p)
 {
     Token next = parse_token(p, p->at);

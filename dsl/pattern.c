@@ -1,4 +1,4 @@
-/* pattern.c: is a regular expression that stands in the source a right one? The runtime compiles it the same way
+/* pattern.c: is a regular expression in the source correct? The runtime compiles it the same way
  * when it is used. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -1,6 +1,6 @@
 /* source.h: the text of one compilation and positions in it.
  *
- * Every byte of every source file has one 32-bit global offset, so a Span alone says which file it lies in: tree
+ * Every byte of every source file has one 32-bit global offset, so a Span alone says which file it is in: tree
  * nodes stay small and a diagnostic can point into any module. Lines and columns are computed only when something is
  * printed. */
 #ifndef DSL_SOURCE_H
@@ -70,7 +70,7 @@ Source *source_of(const SourceSet *set, uint32_t off);
 
 LineCol source_line_col(const SourceSet *set, uint32_t off);
 
-/* The line counted over all files: a line number that says which file it lies in. For a compilation of one file, its
+/* The line counted over all files: a line number that says which file it is in. For a compilation of one file, its
  * line. */
 uint32_t source_global_line(const SourceSet *set, uint32_t off);
 

@@ -31,7 +31,7 @@ static bool is_short(const Build *b, Span span)
     return span.len <= 60 && !memchr(source_text(b->sources, span), '\n', span.len);
 }
 
-/* `a == b == c`: only the innermost pair is looked at, so a longer chain is one mistake. */
+/* `a == b == c`: only the innermost pair is inspected, so a longer chain is one mistake. */
 static bool report_chain(const Build *b, Expr *expr)
 {
     const Expr *left = expr->left;

@@ -55,7 +55,7 @@ void lexer_deinit(TokenList *tokens);
 const char *token_kind_name(int kind);
 bool token_kind_is_class(int kind);
 bool token_kind_is_word(int kind);
-/* A word that goes on with the statement before it, even at the beginning of a line: else, catch, retry … A ';'
+/* A word that continues the statement before it, even at the beginning of a line: else, catch, retry … A ';'
  * before it says otherwise. */
 bool token_kind_continues(int kind);
 /* The reserved words, one by one; NULL behind the last. */

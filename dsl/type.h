@@ -1,7 +1,7 @@
 /* type.h: the checked program: types, variables, built-ins, error sets, and the tables the code generator walks.
  *
  * Types are interned: equal types are one pointer, so `==` compares them. The checker annotates the tree (ast.h,
- * "set by check") and collects the declarations here; nothing after it looks at names again. */
+ * "set by check") and collects the declarations here; nothing after it inspects names again. */
 #ifndef DSL_TYPE_H
 #define DSL_TYPE_H
 
@@ -60,7 +60,8 @@ typedef struct TypeCase {
 struct Type {
     TypeKind kind;
     const char *name; /* as people write it: "list<Step>?"; what messages print */
-    const char *core; /* built-in types: the name behind tfy_type_ in C; else NULL */
+    /* built-in types: the name behind tfy_type_ in C; else NULL */
+    const char *core;
     const Type *elem, *key;
     Decl *decl;        /* user-defined record, enum, error */
     TypeField *fields; /* record, error (message first) */

@@ -139,7 +139,7 @@ typedef struct TfyString {
     uint32_t len; /* code points; bytes: = byte_len */
     /* bytes that fit behind, the closing NUL not counted; literals: = byte_len */
     uint32_t cap;
-    /* stretches that stand for a secret; where they lie stands behind the text (value/string.c) */
+    /* stretches that stand for a secret; where they are is after the text (value/string.c) */
     uint32_t secrets;
     char bytes[]; /* valid UTF-8 for strings, then a NUL */
 } TfyString;
@@ -199,6 +199,35 @@ static inline int64_t tfy_string_byte_len(const TfyObj *s)
 {
     return ((const TfyString *)s)->byte_len;
 }
+TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
+TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
+TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s);
+TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s);
+/* list<string>; a last empty line is left out; "\r\n" too */
+TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s);
+bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
+bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_ends_with(const TfyObj *s, const TfyObj *part);
+bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj *part, TfyObj **out); /* int? */
+TfyObj *tfy_string_chars(TfyTask *task, TfyObj *s); /* a string for each code point */
+TfyObj *tfy_string_split(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *separator,
+                         int64_t parts); /* at most so many; the last one holds the rest */
+TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old, TfyObj *with); /* everywhere */
+TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times);
+TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
+                       bool at_start);                         /* with NULL: blanks */
+TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
+/* Regular expressions. A wrong pattern and one that takes too many steps panic. */
+bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
+bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
+TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
+                                TfyObj *pattern); /* list<Match> */
+TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern,
+                                   TfyObj *with); /* all; $0 to $99 are groups, $$ is a $ */
+TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);
+/* A text as int?, float?, time?, duration? or json?; null when it cannot be read as one. */
+bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj **out);
 
 TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items);
 static inline int64_t tfy_list_len(const TfyObj *list)
@@ -210,12 +239,36 @@ static inline TfyValue tfy_list_item(const TfyObj *list, int64_t index) /* the c
     return ((const TfyList *)list)->items[index];
 }
 bool tfy_list_get(TfyTask *task, const TfyType *optional, TfyObj *list, int64_t index, TfyObj **out); /* T? */
+bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
+TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item);         /* xs.push(x) as a value */
+TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
+TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
+TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
+TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
+bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
+TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item); /* before index */
+TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index);
+bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out);                    /* T? */
+bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out); /* int? */
+bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign,
+                      TfyObj **out);                                          /* min -1, max 1: T? */
+bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /* int, float, duration */
+TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
+TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
+TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
 
 TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values);
 int64_t tfy_map_len(const TfyObj *map);
 TfyValue tfy_map_key_at(const TfyObj *map, int64_t position); /* by insertion order; the caller knows it is inside */
 TfyValue tfy_map_value_at(const TfyObj *map, int64_t position);
 bool tfy_map_get(TfyTask *task, const TfyType *optional, TfyObj *map, TfyValue key, TfyObj **out); /* V? */
+bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out); /* panics when absent */
+TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
+bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
+TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
+TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
+TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
 
 TfyObj *tfy_record_of(TfyTask *task, const TfyType *type,
                       const TfyValue *fields); /* record or error: type->field_count values */
@@ -253,10 +306,10 @@ typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyV
 int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
 
 /* Inside an effect like that or an extern tool: the step waits until a descriptor can be read or written (or its
- * other side has ended), and everybody else goes on meanwhile. Return what this answers. When the time has come,
+ * other side has ended), and everybody else continues meanwhile. Return what this answers. When the time has come,
  * `ready` is called on the loop's thread and ends the step as the tool itself would: true and *out, false after
  * tfy_tool_fail, or it waits again. When the step is cancelled or its time is up, stop(state) is called instead
- * (NULL: nothing is to be done). The descriptor stays the caller's. */
+ * (NULL: nothing is done). The descriptor stays the caller's. */
 enum { TFY_WAIT_READ = 1, TFY_WAIT_WRITE = 2 };
 typedef bool (*TfyReady)(void *state, TfyTask *task, TfyValue *out);
 bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state);
@@ -273,8 +326,8 @@ typedef struct TfyReadyTask {
     uint64_t seq; /* in the order of becoming ready, ascending */
 } TfyReadyTask;
 
-/* A policy: a queue of ready tasks. It decides only in which order live tasks go on; what a run does is recorded and
- * replayed the same under every policy. Whoever wants nobody to starve lets tasks age. */
+/* A policy: a queue of ready tasks. It decides only in which order live tasks continue; what a run does is recorded
+ * and replayed the same under every policy. To let no task starve, let tasks age. */
 typedef struct TfyScheduling {
     const char *name;
     void *(*open)(void);                                  /* NULL: no memory */
@@ -292,7 +345,7 @@ int tfy_register_policy(TfyLoop *loop, const TfyScheduling *policy);
 /* core/world.h: clock, allocator, poller, files, processes; NULL: the real one */
 typedef struct TfyWorld TfyWorld;
 
-/* A world for tests: time begins at wall_ms and moves only by jumping to the next deadline, random numbers follow
+/* A world for tests: time starts at wall_ms and moves only by jumping to the next deadline, random numbers follow
  * from the seed, and effects are not performed but answered with tfy_inject (extern tools are called). NULL: no
  * memory. Free it after tfy_close. */
 TfyWorld *tfy_world_virtual(int64_t wall_ms, uint64_t seed);
@@ -365,9 +418,9 @@ int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *option
  * next syncs. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
 
-/* Takes up an unfinished run of this program with its recorded answers; tfy_run then goes on live. run: its uuid,
+/* Resumes an unfinished run of this program from its recorded answers; tfy_run then continues live. run: its uuid,
  * the beginning of one, or "last". *tid gets its root task. TFY_E_ABSENT: there is none; TFY_E_STATE: it has ended,
- * or began with another program. */
+ * or started with another program. */
 int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text);
 int tfy_resume_all(TfyLoop *loop, char *error_text); /* every unfinished run of this program */
 

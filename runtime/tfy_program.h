@@ -33,23 +33,19 @@ typedef struct TfyHeap {
     TfyObj **temps; /* the release stack; owned references */
     uint32_t temp_count, temp_cap;
     uint32_t fn_depth; /* nesting of fn calls; at most TFY_FN_DEPTH */
-    /* what the fn called from a workflow may still spend; filled when it is entered */
-    int64_t fn_fuel;
+    int64_t fn_fuel;   /* what the fn under a workflow may still spend */
     /* a running fn used up its workflow's slice: the workflow's next loop head must stop */
     bool fn_spent;
     void *(*alloc)(void *state, void *old, size_t old_size,
                    size_t new_size); /* realloc-like; NULL = failure; size 0 frees */
     void *alloc_state;
-    /* compiled patterns, made when first needed; value/regex.c's affair */
-    struct TfyRegexCache *regexes;
-    /* by pointer: a program without patterns carries no pcre2 */
-    void (*free_regexes)(struct TfyHeap *heap);
-    size_t in_use;      /* bytes in live objects */
-    size_t limit;       /* 0 = none; beyond it an allocation panics its task */
-    size_t block_limit; /* 0 = none; a single block beyond it likewise */
-    int64_t objects;    /* live objects: leaks show in tests */
-    /* the system had no block to give: the loop ends with this turn */
-    bool ran_out;
+    struct TfyRegexCache *regexes;              /* compiled patterns (value/regex.c); NULL until needed */
+    void (*free_regexes)(struct TfyHeap *heap); /* by pointer: else every program carried pcre2 */
+    size_t in_use;                              /* bytes in live objects */
+    size_t limit;                               /* 0 = none; beyond it an allocation panics its task */
+    size_t block_limit;                         /* 0 = none; a single block beyond it likewise */
+    int64_t objects;                            /* live objects: leaks show in tests */
+    bool ran_out;                               /* the system had no memory: the loop ends with this turn */
 } TfyHeap;
 #define TFY_FN_DEPTH   1000
 #define TFY_STRING_MAX (1u << 30) /* bytes; longer strings panic */
@@ -62,16 +58,13 @@ bool tfy__temp_slow(TfyTask *task, TfyObj *object);
 
 /* What a compiled workflow answers to the step loop. */
 typedef enum TfyStatus {
-    /* the frame is done: task->error, or task->result (owned) */
-    TFY_RETURN,
-    TFY_CALL,  /* a frame was pushed; run it */
-    TFY_YIELD, /* plain yield: behind the others in the ready queue */
-    /* fuel ran out at a loop head: the same, but not the program's wish */
-    TFY_SPENT,
-    TFY_WAIT,  /* an effect is under way; the loop wakes the task */
-    TFY_AGAIN, /* the answer is already there: go on with the same frame */
-    /* the task was halted (divergence, failed log): nothing more runs in it */
-    TFY_STOP,
+    TFY_RETURN, /* the frame is done: task->error or an owned task->result */
+    TFY_CALL,   /* a frame was pushed; run it */
+    TFY_YIELD,  /* plain yield: behind the others in the ready queue */
+    TFY_SPENT,  /* fuel ran out at a loop head; else as TFY_YIELD */
+    TFY_WAIT,   /* an effect is under way; the loop wakes the task */
+    TFY_AGAIN,  /* the answer is already there: continue with the same frame */
+    TFY_STOP,   /* the task was halted by a divergence or a failed log */
 } TfyStatus;
 
 typedef enum TfyPointKind {
@@ -84,7 +77,7 @@ typedef enum TfyPointKind {
     TFY_POINT_MARK,
 } TfyPointKind;
 
-/* One slot that holds a value while a task stands at a point. */
+/* One slot that holds a value while a task is at a point. */
 typedef struct TfyLive {
     uint32_t slot; /* index of the 8-byte slot behind the frame header */
     const TfyType *type;
@@ -103,23 +96,18 @@ typedef struct TfyPoint {
 
 typedef struct TfyWorkflow TfyWorkflow;
 
-/* The head of a frame; slots of 8 bytes follow. Frames lie on their task's own stack, which may move: no pointer to
- * a frame survives a call that pushes. At pc 0 the parameters stand in the first slots, in order. */
+/* The head of a frame; slots of 8 bytes follow. Frames are on their task's own stack, which may move: no pointer to
+ * a frame survives a call that pushes. At pc 0 the parameters are in the first slots, in order. */
 typedef struct TfyFrame {
     const TfyWorkflow *workflow;
-    /* offset of the caller's frame on the task's stack; TFY_NO_FRAME for the first */
-    uint32_t prev;
-    /* 0: not begun; n: stopped at resume point n of its workflow */
-    uint32_t pc;
-    /* runtime: number of the call within its task; names the frame in records */
-    uint32_t scope;
-    /* runtime: first live child task spawned by this frame, a reference */
-    uint32_t children;
-    uint16_t mask;  /* above 0 while a finally runs: cancellation is held */
-    uint16_t flags; /* runtime */
-    uint32_t depth; /* runtime: frames up to this one */
-    /* runtime: deadline of this call, a timer handle; 0 = none */
-    uint64_t timer;
+    uint32_t prev;     /* offset of the caller's frame; TFY_NO_FRAME: the first */
+    uint32_t pc;       /* 0: not started; n: stopped at its n-th resume point */
+    uint32_t scope;    /* runtime: the call's number in its task, for records */
+    uint32_t children; /* runtime: a reference to the first live child it spawned */
+    uint16_t mask;     /* above 0 while a finally runs: cancellation is held */
+    uint16_t flags;    /* runtime */
+    uint32_t depth;    /* runtime: frames up to this one */
+    uint64_t timer;    /* runtime: timer of this call's deadline; 0: none */
 } TfyFrame;
 #define TFY_NO_FRAME UINT32_MAX
 
@@ -172,7 +160,7 @@ static inline void tfy_drop(TfyTask *task, TfyObj *object)
 }
 
 /* Hands an owned reference to the release stack; answers the object, or NULL after a panic (then the reference is
- * given back). */
+ * released). */
 static inline TfyObj *tfy_temp(TfyTask *task, TfyObj *object)
 {
     TfyHeap *heap = task->heap;
@@ -182,7 +170,7 @@ static inline TfyObj *tfy_temp(TfyTask *task, TfyObj *object)
     return object;
 }
 
-/* Where the release stack stands; and giving back all above a mark. Workflows cut to 0 at a statement's end, fns to
+/* Where the release stack is; and releasing all above a mark. Workflows cut to 0 at a statement's end, fns to
  * their entry mark. */
 static inline uint32_t tfy_mark(const TfyTask *task)
 {
@@ -194,7 +182,7 @@ static inline void tfy_cut(TfyTask *task, uint32_t mark)
     if (task->heap->temp_count > mark) tfy__cut(task->heap, mark);
 }
 
-/* Stores a borrowed object in an owning place and gives back what was there. */
+/* Stores a borrowed object in an owning place and releases what was there. */
 static inline void tfy_set(TfyTask *task, TfyObj **place, TfyObj *object)
 {
     TfyObj *old = *place;
@@ -382,7 +370,7 @@ static inline double tfy_duration_seconds(int64_t ms)
     return (double)ms / 1000;
 }
 
-/* ---- values: all objects borrowed; objects that are made are borrowed too; NULL or false after a panic ---- */
+/* ---- values, beside those of tfy.h: all objects are borrowed; NULL or false after a panic ---- */
 
 TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *parts);
 /* A text that stands for a secret: it reads "secret:NAME" everywhere, and performers put the value in when they do
@@ -390,58 +378,11 @@ TfyObj *tfy_concat(TfyTask *task, uint32_t line, uint32_t count, TfyObj *const *
 TfyObj *tfy_secret(TfyTask *task, TfyObj *name);
 bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place,
                        TfyObj *part); /* s += part; in place when nobody else holds it */
-TfyObj *tfy_string_at(TfyTask *task, uint32_t line, TfyObj *s, int64_t index); /* one code point */
-TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to);  /* clamps; to < 0 is not special */
-TfyObj *tfy_string_trim(TfyTask *task, TfyObj *s);
-TfyObj *tfy_string_trim_start(TfyTask *task, TfyObj *s);
-TfyObj *tfy_string_trim_end(TfyTask *task, TfyObj *s);
-/* list<string>; a last empty line is left out; "\r\n" too */
-TfyObj *tfy_string_lines(TfyTask *task, TfyObj *s);
-bool tfy_string_contains(TfyTask *task, const TfyObj *s, const TfyObj *part);
-bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part);
-bool tfy_string_ends_with(const TfyObj *s, const TfyObj *part);
-bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj *part, TfyObj **out); /* int? */
-TfyObj *tfy_string_chars(TfyTask *task, TfyObj *s); /* a string for each code point */
-TfyObj *tfy_string_split(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *separator,
-                         int64_t parts); /* at most so many; the last one holds the rest */
-TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old, TfyObj *with); /* everywhere */
-TfyObj *tfy_string_repeat(TfyTask *task, uint32_t line, TfyObj *s, int64_t times);
-TfyObj *tfy_string_pad(TfyTask *task, uint32_t line, TfyObj *s, int64_t len, TfyObj *with,
-                       bool at_start);                         /* with NULL: blanks */
-TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point, no locale */
-/* Regular expressions. A wrong pattern and one that takes too many steps panic. */
-bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
-bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
-TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
-                                TfyObj *pattern); /* list<Match> */
-TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern,
-                                   TfyObj *with); /* all; $0 to $99 are groups, $$ is a $ */
-TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);
-bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s,
-               /* text as int?, float?, time?, duration? or json?; null when it is none */
-               TfyObj **out);
 
-bool tfy_list_at(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue *out); /* panics outside */
 bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place,
                    TfyValue item); /* xs = xs.push(x), in place if possible */
 bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other);             /* xs = xs.concat(ys) */
 bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item); /* xs = xs.set(i, x) */
-TfyObj *tfy_list_pushed(TfyTask *task, uint32_t line, TfyObj *list, TfyValue item); /* xs.push(x) as a value */
-TfyObj *tfy_list_concat(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *other);
-TfyObj *tfy_list_with(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item);
-TfyObj *tfy_list_slice(TfyTask *task, TfyObj *list, int64_t from, int64_t to);        /* clamps */
-TfyObj *tfy_list_join(TfyTask *task, uint32_t line, TfyObj *list, TfyObj *separator); /* list<string> */
-bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item);
-TfyObj *tfy_list_inserted(TfyTask *task, uint32_t line, TfyObj *list, int64_t index, TfyValue item); /* before index */
-TfyObj *tfy_list_without(TfyTask *task, uint32_t line, TfyObj *list, int64_t index);
-bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out);                    /* T? */
-bool tfy_list_index_of(TfyTask *task, const TfyType *optional, TfyObj *list, TfyValue item, TfyObj **out); /* int? */
-bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign,
-                      TfyObj **out);                                          /* min -1, max 1: T? */
-bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out); /* int, float, duration */
-TfyObj *tfy_list_reversed(TfyTask *task, TfyObj *list);
-TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys); /* by a list of keys, one for each item; stable */
-TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list); /* string, int, bare enum; the first of each stays */
 /* A list under construction, for at most len items; adding one keeps it. tfy_list_fitted: the same without room to
  * spare. */
 TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
@@ -451,19 +392,12 @@ TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyOb
 TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);
 TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list); /* list<T?> to list<T>: nulls left out */
 
-bool tfy_map_at(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue *out);      /* panics when absent */
 bool tfy_map_put(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, TfyValue value); /* m = m.set(k, v) */
-TfyObj *tfy_map_with(TfyTask *task, uint32_t line, TfyObj *map, TfyValue key, TfyValue value);
-bool tfy_map_contains(TfyTask *task, const TfyObj *map, TfyValue key);
-TfyObj *tfy_map_keys(TfyTask *task, const TfyType *list, TfyObj *map);
-TfyObj *tfy_map_values(TfyTask *task, const TfyType *list, TfyObj *map);
-TfyObj *tfy_map_without(TfyTask *task, TfyObj *map, TfyValue key);
 TfyObj *tfy_map_with_values(TfyTask *task, const TfyType *type, TfyObj *map, TfyObj *values); /* in order */
 TfyObj *tfy_map_only(TfyTask *task, TfyObj *map, TfyObj *keys); /* the entries of these keys, which are in the map */
-TfyObj *tfy_map_merged(TfyTask *task, uint32_t line, TfyObj *map, TfyObj *other); /* the other's values win */
 
 /* Walking the left side of an assignment: each makes the object in *place the sole owner's (copying it when it is
- * shared) and answers where its part lies; valid until the next call that allocates. NULL after a panic. */
+ * shared) and answers where its part is; valid until the next call that allocates. NULL after a panic. */
 TfyValue *tfy_own_field(TfyTask *task, TfyObj **place, uint32_t index);
 TfyValue *tfy_own_item(TfyTask *task, uint32_t line, TfyObj **place, int64_t index);
 TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key,
@@ -504,42 +438,16 @@ static inline void tfy_fn_leave(TfyTask *task)
 
 typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
 
-typedef enum TfyFamily { /* which performer does the work */
-                         TFY_F_SLEEP,
-                         TFY_F_SLEEP_UNTIL,
-                         TFY_F_JOIN,
-                         TFY_F_APPROVE,
-                         TFY_F_EXEC,
-                         TFY_F_EXTERN,
-                         TFY_F_READ_FILE,
-                         TFY_F_WRITE_FILE,
-                         TFY_F_PREVIEW,
-                         TFY_F_APPLY,
-                         TFY_F_COMMIT,
-                         TFY_F_HTTP,
-                         TFY_F_LLM,
-                         TFY_F_PROMPT,
-                         TFY_F_ASK,
-                         TFY_F_SIGNAL,
-                         TFY_F_LISTEN,
-                         TFY_F_ACCEPT,
-                         TFY_F_CONNECT,
-                         TFY_F_STDIN,
-                         TFY_F_READABLE,
-                         TFY_F_WRITABLE,
-                         TFY_F_READ,
-                         TFY_F_READ_LINE,
-                         TFY_F_WRITE,
-                         TFY_F_ADDRESS,
-                         TFY_F_SEND,
-                         TFY_F_RECV,
-                         TFY_F_LOCK,
-                         TFY_F_PARALLEL,
-                         TFY_F_RACE,
-                         TFY_F_ROOM,
-                         TFY_F_ABANDON,
-                         TFY_F_COUNT
+/* Which performer does the work. */
+/* clang-format off */
+typedef enum TfyFamily {
+    TFY_F_SLEEP, TFY_F_SLEEP_UNTIL, TFY_F_JOIN, TFY_F_APPROVE, TFY_F_EXEC, TFY_F_EXTERN, TFY_F_READ_FILE,
+    TFY_F_WRITE_FILE, TFY_F_PREVIEW, TFY_F_APPLY, TFY_F_COMMIT, TFY_F_HTTP, TFY_F_LLM, TFY_F_PROMPT, TFY_F_ASK,
+    TFY_F_SIGNAL, TFY_F_LISTEN, TFY_F_ACCEPT, TFY_F_CONNECT, TFY_F_STDIN, TFY_F_READABLE, TFY_F_WRITABLE, TFY_F_READ,
+    TFY_F_READ_LINE, TFY_F_WRITE, TFY_F_ADDRESS, TFY_F_SEND, TFY_F_RECV, TFY_F_LOCK, TFY_F_PARALLEL, TFY_F_RACE,
+    TFY_F_ROOM, TFY_F_ABANDON, TFY_F_COUNT
 } TfyFamily;
+/* clang-format on */
 
 /* What a `yield` can ask for: a built-in effect, a tool or a prompt. Static data. */
 typedef struct TfyTool {
@@ -553,7 +461,7 @@ typedef struct TfyTool {
     /* exec tools: the argv (list<string>) from the arguments. http tools: the request line in pieces, text and
      * values in turn. prompts: the texts. Borrowed results, false after a panic. */
     bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out);
-    /* exec tools: what stands behind the argv: stdin and cwd (string?), env (map<string, string>?). http tools:
+    /* exec tools: what is after the argv: stdin and cwd (string?), env (map<string, string>?). http tools:
      * input is the body, env are the headers. NULL function: not given. */
     bool (*input)(TfyTask *task, const TfyValue *args, TfyValue *out);
     bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out);
@@ -561,10 +469,8 @@ typedef struct TfyTool {
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
-    /* prompts: further attempts when the answer does not decode */
-    int64_t asks;
-    /* uses at a time in a process, and within rate_ms; 0: any number */
-    uint32_t limit, rate;
+    int64_t asks;         /* prompts: attempts after an answer that does not decode */
+    uint32_t limit, rate; /* uses at a time, and within rate_ms; 0: any number */
     int64_t rate_ms;
     /* extern tools: the C function behind an adapter. true: *out is the result, borrowed; false: tfy_tool_fail was
      * called. */
@@ -577,7 +483,7 @@ typedef struct TfyTool {
  * headers?, body?), read_file(path), write_file(path, text), preview(path, new_text), apply(patch), commit(message),
  * llm(prompt, model?, system?), ask(question), signal(name). listen(address), accept(listener), connect(address),
  * stdin(), readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream,
- * text), address(handle). lock(name, permits) also serves semaphore(name, n); what it grants is given back with
+ * text), address(handle). lock(name, permits) also serves semaphore(name, n); what it grants is released with
  * tfy_unlock. send and recv have no tool here: generated code makes one per type of message, {channel, value} and
  * {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
@@ -611,15 +517,13 @@ extern const TfyType tfy_type_handles; /* list of tasks */
 typedef struct TfySite {
     const TfyPoint *point;
     const TfyTool *tool;
-    /* what this place wants: the tool's result, join's T, approve's enum */
-    const TfyType *result;
+    const TfyType *result; /* what it wants: the tool's result, join's T, an enum */
 } TfySite;
 
 /* The policies written at a yield; NULL pointer: none. */
 typedef struct TfyPolicy {
-    int64_t retry; /* further attempts */
-    /* before the first further attempt; doubles, capped at 60 s; 0: at once */
-    int64_t backoff_ms;
+    int64_t retry;      /* further attempts */
+    int64_t backoff_ms; /* before the first of them; doubles, at most 60 s */
     int64_t timeout_ms; /* of one attempt; TFY_NEVER: none */
     TfyObj *key;        /* string or NULL: the key given in the source */
 } TfyPolicy;
@@ -647,12 +551,12 @@ void tfy_discard(TfyTask *task, const TfyType *type);
 TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms);
 
 /* The same for a call without a bound and with at most two arguments, which are owned and go over to the callee (0:
- * it has fewer); the workflow returns what this answers. After a panic that is TFY_AGAIN: the caller goes on at its
+ * it has fewer); the workflow returns what this answers. After a panic that is TFY_AGAIN: the caller continues at its
  * point and meets task->error there. */
 TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow, TfyValue first, TfyValue second);
 enum { TFY_CALL_ARGS = 2 };
 
-/* The running frame, wherever it lies now: after a push that failed the stack may have moved all the same. */
+/* The running frame, wherever it is now: after a push that failed the stack may have moved all the same. */
 static inline void *tfy_frame(const TfyTask *task)
 {
     return task->stack + task->top;
@@ -667,7 +571,7 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
 /* A task that neither delays the end of the frame that spawned it nor is cancelled with it. */
 bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                         int64_t *out);
-/* `spawn f() with (priority: P, after: [a, b])`: the child begins when the tasks of the handles have ended, however
+/* `spawn f() with (priority: P, after: [a, b])`: the child starts when the tasks of the handles have ended, however
  * they did. */
 /* The same, when nobody takes the handle: nothing is kept of a task that has ended well. */
 bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args);
@@ -675,7 +579,7 @@ bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWo
 bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                     int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out);
 /* A body of parallel or race: a child whose failure belongs to its group. Its handle is appended to the owned list
- * at *handles (NULL: begins one). What it leaves on its undo list at a normal end goes to the parent's frame. */
+ * at *handles (NULL: starts one). What it leaves on its undo list at a normal end goes to the parent's frame. */
 bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                 TfyObj **handles);
 bool tfy_kill_task(TfyTask *task, const TfyPoint *point, int64_t handle);
@@ -717,7 +621,7 @@ bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table, const TfyType
  *     unknown keeps it.
  *   - tfy_undo_height: how many entries the running frame has. Blocks note it at their beginning.
  *   - tfy_undo takes the newest entry of the running frame, records Undo, pushes the block's frame and answers TFY_CALL
- *     (TFY_WAIT: halted; TFY_AGAIN: the block could not begin, and task->error says why). The frame's pc must be set;
+ *     (TFY_WAIT: halted; TFY_AGAIN: the block could not start, and task->error says why). The frame's pc must be set;
  *     it comes back at its resume point. The pending error must have been taken before, and cancellation held
  *     (frame->mask).
  *   - tfy_undo_lost at that resume point when the block failed: records the failure and forgets it. The rest run.
@@ -770,7 +674,7 @@ static inline bool tfy__raised(const TfyTask *task)
 #define TFY__NO_POINT TFY__NEVER()
 #endif
 
-/* What a part of a long workflow answers when another part goes on. */
+/* What a part of a long workflow answers when another part continues. */
 #define TFY__GO ((TfyStatus)-1)
 
 /* Gives back the slots that a map of the frame marks with 'o'. */
@@ -781,9 +685,9 @@ static inline void tfy__release(TfyTask *task, void *frame, const char *map)
         if (map[slot] == 'o') tfy_clear(task, &slots[slot].o);
 }
 
-/* Test builds: when a frame goes on, every slot that is not live at its point holds a pattern (scalars), or an
- * object that breaks whoever looks into it but may be given back (map: 'o'). A dead object slot must be empty; if it
- * is not, something was never given back. */
+/* Test builds: when a frame continues, every slot that is not live at its point holds a pattern (scalars), or an
+ * object that breaks any code that looks into it but may be released (map: 'o'). A dead object slot must be empty;
+ * if it is not, something was never released. */
 #ifdef TFY_POISON
 static inline void tfy__poison(void *place, const char *map)
 {
@@ -806,7 +710,7 @@ static inline void tfy__poison(void *place, const char *map)
 
 /* ---- a compiled program ---- */
 
-/* One file of a program. Lines are counted over all files in order, so that a line number says in which one it lies. */
+/* One file of a program. Lines are counted over all files in order, so that a line number says in which one it is. */
 typedef struct TfyModule {
     const char *file;    /* as messages name it */
     uint32_t first_line; /* the number of its first line */
@@ -824,13 +728,10 @@ struct TfyProgram {
     uint32_t tool_count;
     const TfyPoint *const *points; /* points[n - 1] has number n */
     uint32_t point_count;
-    /* index of the workflow that runs by default; UINT32_MAX: none */
-    uint32_t main;
-    /* of a program of several files: all of them, the main one first */
-    const TfyModule *modules;
-    uint32_t module_count; /* 0: it is one file */
-    /* compiled with --tests: its tests; a test's name is its workflow's */
-    const TfyWorkflow *const *tests;
+    uint32_t main;                   /* the workflow that runs by default; UINT32_MAX: none */
+    const TfyModule *modules;        /* all files of a program of several, the main one first */
+    uint32_t module_count;           /* 0: it is one file */
+    const TfyWorkflow *const *tests; /* compiled with --tests: a test is named by its workflow */
     uint32_t test_count;
     /* What snapshots name things by; all NULL: the program can have none. */
     const TfyWorkflow *const
@@ -840,8 +741,7 @@ struct TfyProgram {
     const TfySite *const *sites;  /* sites[n - 1]: what point n asks for; NULL: nothing */
     const TfyType *const *errors; /* the errors it declares */
     uint32_t error_count;
-    /* by family, TFY_F_COUNT places; NULL: no effect needs one */
-    const TfyPerformer *const *performers;
+    const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: none is needed */
     /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
     bool debug;
 };
