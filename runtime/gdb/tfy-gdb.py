@@ -272,7 +272,7 @@ class TfyTasks(gdb.Command):
         running = running_task()
         loop = running["loop"]
         states = {value: key for key, value in constants("TfyTaskState").items()}
-        run = loop["runs"]
+        run = loop["runs"]["first"]
         while int(run):
             gdb.write("run %s\n" % run["uuid"].string())
             tasks, cold = [], run["tasks"]
