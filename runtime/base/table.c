@@ -133,3 +133,32 @@ void tfy__index_free(TfyIndex *index)
     free(index->places);
     *index = (TfyIndex){0};
 }
+
+/* ---- things that are numbered as they are met ---- */
+
+static uint64_t key_of_thing(const void *things, uint32_t number)
+{
+    return tfy__mix((uintptr_t)((const void *const *)things)[number - 1] >> 4); /* whose low bits are all zero */
+}
+
+uint32_t tfy__number_of(TfyNumbers *numbers, const void *thing, bool *is_new)
+{
+    TfyIndex *index = &numbers->index;
+    const uint32_t known = tfy__index_find(index, tfy__mix((uintptr_t)thing >> 4), key_of_thing, numbers->things);
+    *is_new = !known;
+    if (known) return known;
+    if (!GROW(numbers->things, numbers->cap, index->count + 1, FIRST_PLACES) ||
+        !tfy__index_reserve(index, key_of_thing, numbers->things))
+        return 0;
+    const uint32_t number = index->count + 1;
+    numbers->things[number - 1] = thing;
+    tfy__index_add(index, number, key_of_thing, numbers->things);
+    return number;
+}
+
+void tfy__numbers_free(TfyNumbers *numbers)
+{
+    free(numbers->things);
+    tfy__index_free(&numbers->index);
+    *numbers = (TfyNumbers){0};
+}

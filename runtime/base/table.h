@@ -96,4 +96,17 @@ void tfy__index_add(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const
 void tfy__index_remove(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const void *owner); /* it is there */
 void tfy__index_free(TfyIndex *index);                                                            /* empty again */
 
+/* ---- things that are numbered as they are met ---- */
+
+/* All zero: none was met yet. */
+typedef struct TfyNumbers {
+    const void **things; /* by number - 1, in the order in which they were met */
+    uint32_t cap;
+    TfyIndex index; /* by address */
+} TfyNumbers;
+
+/* The thing's number, from 1; a new one if it has none yet. 0: no memory. */
+uint32_t tfy__number_of(TfyNumbers *numbers, const void *thing, bool *is_new);
+void tfy__numbers_free(TfyNumbers *numbers);
+
 #endif

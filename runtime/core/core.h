@@ -21,6 +21,7 @@
 #include "base/grow.h"
 #include "base/list.h"
 #include "base/sys_memory.h"
+#include "base/table.h"
 #include "core/effect.h"
 #include "core/loop.h"
 #include "core/test.h"
@@ -394,8 +395,8 @@ struct Cold {
     bool unheld;                     /* nobody in its run has its handle */
     bool joined;                     /* somebody has had its answer: an unjoined failure is reported */
     Cold *prev_in_run, *next_in_run; /* run->tasks; next: also the free list */
-    Cold *next_by_tid;               /* bucket of the loop's table */
-    char short_path[24];             /* log.path points here when it fits */
+    TfyLink by_tid;
+    char short_path[24]; /* log.path points here when it fits */
 };
 
 /* ---- folded tasks ---- */
@@ -671,8 +672,7 @@ struct TfyLoop {
     Cold *free_cold; /* linked by next_in_run */
     uint32_t free_cold_count;
 
-    Cold **by_tid; /* hash table */
-    uint32_t by_tid_cap, by_tid_count;
+    TfyTable by_tid; /* of Cold */
 
     FoldedTasks folded;
 
@@ -911,7 +911,7 @@ void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
 void tfy__step_wait_sync(Pending *pending);
 int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
-int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms); /* wall clock; never overflows */
+int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall clock; never overflows */
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
  * nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
@@ -1059,7 +1059,7 @@ int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const Tf
 /* fork.c: runs that began as a copy of another one's records */
 /* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are counted from. False: no memory. */
 bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first); /* fork_of, as a payload has it; NULL: none */
-uint64_t tfy__fork_seed(const Cold *cold); /* of the task's next random number */
+uint64_t tfy__fork_seed(const Cold *cold);                          /* of the task's next random number */
 
 /* snapshot.c, snapshot_restore.c and ended.c */
 int tfy__snapshot_init(TfyLoop *loop, char *error_text);

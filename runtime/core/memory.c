@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "core.h"
 #include "value/map.h"
 
@@ -20,40 +21,16 @@ typedef struct Measure {
     uint64_t bytes, enough; /* no need to go on beyond that */
     const TfyObj **grey;
     size_t grey_len, grey_cap;
-    const TfyObj **seen; /* hash table, at most half full */
-    size_t seen_len, seen_cap;
+    TfyNumbers seen;
     bool failed; /* no memory: the answer is that all is well */
 } Measure;
-
-static size_t place_of(const Measure *m, const TfyObj *object)
-{
-    size_t at = (size_t)(((uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15u) >> 20) & (m->seen_cap - 1);
-    while (m->seen[at] && m->seen[at] != object) at = (at + 1) & (m->seen_cap - 1);
-    return at;
-}
-
-static bool grow_seen(Measure *m)
-{
-    const TfyObj **old = m->seen;
-    size_t old_cap = m->seen_cap;
-    m->seen_cap = old_cap ? old_cap * 2 : 256;
-    m->seen = calloc(m->seen_cap, sizeof *m->seen);
-    for (size_t i = 0; m->seen && i < old_cap; i++)
-        if (old[i]) m->seen[place_of(m, old[i])] = old[i];
-    free(old);
-    return m->seen != NULL;
-}
 
 /* An object with several owners counts once. True: it was counted. */
 static bool seen_before(Measure *m, const TfyObj *object)
 {
-    if (object->refs == 1) return false;
-    if (2 * m->seen_len >= m->seen_cap && !grow_seen(m)) return m->failed = true;
-    size_t at = place_of(m, object);
-    if (m->seen[at]) return true;
-    m->seen[at] = object;
-    m->seen_len++;
-    return false;
+    bool is_new = true;
+    if (object->refs > 1 && !tfy__number_of(&m->seen, object, &is_new)) m->failed = true;
+    return !is_new;
 }
 
 static void visit(Measure *m, const TfyType *type, TfyValue value)
@@ -127,7 +104,7 @@ static bool is_over(const Cold *cold, uint64_t limit)
     if (cold->answer_type) visit(&m, cold->answer_type, task->result);
     follow(&m);
     free(m.grey);
-    free(m.seen);
+    tfy__numbers_free(&m.seen);
     return !m.failed && m.bytes > limit;
 }
 
@@ -139,7 +116,7 @@ static bool folded_is_over(const TfyLoop *loop, const Folded *folded, uint64_t l
     for (uint32_t i = 0; i < point->live_count; i++) visit(&m, point->live[i].type, values[i]);
     follow(&m);
     free(m.grey);
-    free(m.seen);
+    tfy__numbers_free(&m.seen);
     return !m.failed && m.bytes > limit;
 }
 

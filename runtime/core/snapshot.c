@@ -3,70 +3,28 @@
  * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted from 0 in the order of the
  * text: what several places share is written once, and shared again when it comes back. */
 #include "snapshot.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- numbers of things by address ---- */
-
-typedef struct Known {
-    const void *thing; /* NULL: free */
-    uint32_t number;
-} Known;
-
-/* A hash table, at most half full. */
-typedef struct Numbers {
-    Known *places;
-    size_t cap, count;
-} Numbers;
 
 typedef struct Writer {
     TfyBuffer out;
     TfyLoop *loop;
     Run *run;
-    Numbers objects, groups, ended;
-    const Cold **needed; /* ended tasks that are written, ended.count of them */
-    size_t needed_cap;
-    const Group **group_list; /* groups.count */
-    size_t group_cap;
+    TfyNumbers objects, groups;
+    TfyNumbers ended; /* tasks that have ended and are written */
     uint32_t *frames; /* of the task that is being written: offsets, the outermost first */
     size_t frame_cap;
     uint32_t frame_count;
 } Writer;
 
-static Known *place_of(const Numbers *numbers, const void *thing)
+/* The thing's number, from 0; a new one if it has none yet. */
+static uint32_t number_of(Writer *w, TfyNumbers *numbers, const void *thing, bool *is_new)
 {
-    size_t at = (size_t)(((uint64_t)(uintptr_t)thing * 0x9e3779b97f4a7c15u) >> 20) & (numbers->cap - 1);
-    while (numbers->places[at].thing && numbers->places[at].thing != thing) at = (at + 1) & (numbers->cap - 1);
-    return &numbers->places[at];
-}
-
-static bool grow(Numbers *numbers)
-{
-    Numbers wider = {.cap = numbers->cap ? numbers->cap * 2 : 64, .count = numbers->count};
-    wider.places = calloc(wider.cap, sizeof *wider.places);
-    if (!wider.places) return false;
-    for (size_t i = 0; i < numbers->cap; i++)
-        if (numbers->places[i].thing) *place_of(&wider, numbers->places[i].thing) = numbers->places[i];
-    free(numbers->places);
-    *numbers = wider;
-    return true;
-}
-
-/* The thing's number, a new one if it has none yet. */
-static uint32_t number_of(Writer *w, Numbers *numbers, const void *thing, bool *is_new)
-{
-    *is_new = false;
-    if (2 * numbers->count >= numbers->cap && !grow(numbers)) {
-        w->out.failed = true;
-        return 0;
-    }
-    Known *known = place_of(numbers, thing);
-    if (!known->thing) {
-        *known = (Known){.thing = thing, .number = (uint32_t)numbers->count++};
-        *is_new = true;
-    }
-    return known->number;
+    const uint32_t number = tfy__number_of(numbers, thing, is_new);
+    if (!number) w->out.failed = true;
+    return number ? number - 1 : 0;
 }
 
 /* False: no memory, and the snapshot is not written. */
@@ -75,9 +33,7 @@ static uint32_t number_of(Writer *w, Numbers *numbers, const void *thing, bool *
 static void need_ended(Writer *w, const Cold *cold)
 {
     bool is_new;
-    if (!cold || !cold->end_state || !RESERVE(w, w->needed, w->needed_cap, w->ended.count)) return;
-    uint32_t number = number_of(w, &w->ended, cold, &is_new);
-    if (is_new) w->needed[number] = cold;
+    if (cold && cold->end_state) number_of(w, &w->ended, cold, &is_new);
 }
 
 /* ---- values ---- */
@@ -450,10 +406,7 @@ static void write_followers(Writer *w, const Cold *awaited)
 static void write_group(Writer *w, const Cold *body)
 {
     bool is_new;
-    if (!body->group || !RESERVE(w, w->group_list, w->group_cap, w->groups.count)) return;
-    uint32_t number = number_of(w, &w->groups, body->group, &is_new);
-    if (is_new) w->group_list[number] = body->group;
-    write_number(w, "group", number + 1);
+    if (body->group) write_number(w, "group", number_of(w, &w->groups, body->group, &is_new) + 1);
 }
 
 static void write_identity(Writer *w, const Cold *cold)
@@ -584,10 +537,10 @@ static void write_signals(Writer *w)
 
 static void write_groups(Writer *w)
 {
-    if (!w->groups.count) return;
+    if (!w->groups.index.count) return;
     tfy__buffer_text(&w->out, ",\"groups\":[");
-    for (size_t i = 0; i < w->groups.count; i++) {
-        const Group *group = w->group_list[i];
+    for (size_t i = 0; i < w->groups.index.count; i++) {
+        const Group *group = w->groups.things[i];
         tfy__buffer_printf(&w->out, "%s{\"alive\":%u", i ? "," : "", group->alive);
         write_number(w, "ended", group->first_ended ? tfy__task_handle(group->first_ended) : 0);
         write_number(w, "failed", group->first_failed ? tfy__task_handle(group->first_failed) : 0);
@@ -647,9 +600,9 @@ static bool write_tasks(Writer *w)
     }
     free(live);
     tfy__buffer_text(&w->out, "],\"ended\":[");
-    for (size_t i = 0; i < w->ended.count && !w->out.failed; i++) {
+    for (size_t i = 0; i < w->ended.index.count && !w->out.failed; i++) {
         if (i) tfy__buffer_char(&w->out, ',');
-        write_ended(w, w->needed[i]);
+        write_ended(w, w->ended.things[i]);
     }
     tfy__buffer_char(&w->out, ']');
     return !w->out.failed;
@@ -677,11 +630,9 @@ static bool write_run(Writer *w)
 static void writer_free(Writer *w)
 {
     tfy__buffer_free(&w->out);
-    free(w->objects.places);
-    free(w->groups.places);
-    free(w->ended.places);
-    free(w->needed);
-    free(w->group_list);
+    tfy__numbers_free(&w->objects);
+    tfy__numbers_free(&w->groups);
+    tfy__numbers_free(&w->ended);
     free(w->frames);
 }
 

@@ -24,9 +24,7 @@ int tfy__tasks_init(TfyLoop *loop)
     loop->cells = cells;
     loop->ring_mask = 1023;
     loop->ring = malloc((loop->ring_mask + 1) * sizeof *loop->ring);
-    loop->by_tid_cap = 1024;
-    loop->by_tid = calloc(loop->by_tid_cap, sizeof *loop->by_tid);
-    return loop->ring && loop->by_tid ? 0 : TFY_E_NOMEM;
+    return loop->ring ? 0 : TFY_E_NOMEM;
 }
 
 void tfy__tasks_deinit(TfyLoop *loop)
@@ -34,7 +32,7 @@ void tfy__tasks_deinit(TfyLoop *loop)
     if (loop->cells) munmap(loop->cells, CELLS_BYTES);
     free(loop->free_slots);
     free(loop->ring);
-    free(loop->by_tid);
+    tfy__table_free(&loop->by_tid);
     while (loop->free_cold) {
         Cold *cold = loop->free_cold;
         loop->free_cold = cold->next_in_run;
@@ -78,40 +76,11 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
 
 /* ---- the table of tasks by number ---- */
 
-static uint32_t bucket_of(const TfyLoop *loop, int64_t tid)
-{
-    return (uint32_t)(((uint64_t)tid * 0x9e3779b97f4a7c15u) >> 32) & (loop->by_tid_cap - 1);
-}
-
-static void table_insert(TfyLoop *loop, Cold *cold)
-{
-    uint32_t bucket = bucket_of(loop, cold->log.tid);
-    cold->next_by_tid = loop->by_tid[bucket];
-    loop->by_tid[bucket] = cold;
-}
-
-static bool table_reserve(TfyLoop *loop)
-{
-    if (loop->by_tid_count < loop->by_tid_cap) return true;
-    uint32_t old_cap = loop->by_tid_cap;
-    Cold **old = loop->by_tid, **table = calloc((size_t)old_cap * 2, sizeof *table);
-    if (!table) return false;
-    loop->by_tid = table;
-    loop->by_tid_cap = old_cap * 2;
-    for (uint32_t i = 0; i < old_cap; i++) {
-        for (Cold *cold = old[i], *next; cold; cold = next) {
-            next = cold->next_by_tid;
-            table_insert(loop, cold);
-        }
-    }
-    free(old);
-    return true;
-}
-
 Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 {
-    for (Cold *cold = loop->by_tid[bucket_of(loop, tid)]; cold; cold = cold->next_by_tid)
-        if (cold->log.tid == tid) return cold;
+    Cold *cold =
+        TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), Cold, by_tid); /* no two mix to the same */
+    if (cold) return cold;
     Folded *folded = tfy__folded_by_tid(loop, tid);
     return folded ? tfy__unfold(loop, folded) : NULL;
 }
@@ -128,16 +97,6 @@ Cold *tfy__task_of_handle(const Run *run, int64_t handle)
 {
     Cold *cold = tfy__task_by_tid(run->loop, run->log.root + handle);
     return cold && cold->run == run ? cold : NULL;
-}
-
-static void table_remove(TfyLoop *loop, Cold *cold)
-{
-    for (Cold **link = &loop->by_tid[bucket_of(loop, cold->log.tid)]; *link; link = &(*link)->next_by_tid) {
-        if (*link != cold) continue;
-        *link = cold->next_by_tid;
-        loop->by_tid_count--;
-        return;
-    }
 }
 
 /* ---- tasks ---- */
@@ -228,7 +187,7 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     cold->log.tid = tid;
     cold->log.run = &run->log;
     TfyTask *task = NULL;
-    if (keep_path(cold, path) && ring_reserve(loop) && table_reserve(loop)) task = slot_take(loop);
+    if (keep_path(cold, path) && ring_reserve(loop) && tfy__table_reserve(&loop->by_tid)) task = slot_take(loop);
     if (!task) {
         if (cold->log.path != cold->short_path) free(cold->log.path);
         cold_return(loop, cold);
@@ -246,8 +205,7 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
     if (run->tasks) run->tasks->prev_in_run = cold;
     run->tasks = cold;
     run->live++;
-    table_insert(loop, cold);
-    loop->by_tid_count++;
+    tfy__table_add(&loop->by_tid, &cold->by_tid, tfy__mix((uint64_t)tid));
     return cold;
 }
 
@@ -282,7 +240,7 @@ void tfy__cold_retire(TfyLoop *loop, Cold *cold)
 {
     CHECK(!cold->task);
     CHECK(cold->prev_in_run || cold->run->tasks == cold);
-    table_remove(loop, cold);
+    tfy__table_remove(&loop->by_tid, &cold->by_tid);
     if (cold->prev_in_run)
         cold->prev_in_run->next_in_run = cold->next_in_run;
     else
