@@ -38,7 +38,7 @@ for status in "$scratch"/*.status; do
         bad=1
         echo "not ok $name: exit status $code"
     fi
-    [ "$bad" = 0 ] || sed "s/^/  $name: /" "$out"
+    [ "$bad" = 0 ] || sed "/^ok /d; s/^/  $name: /" "$out"
     passed=$((passed + good))
     failed=$((failed + bad))
 done
