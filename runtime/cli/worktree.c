@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "base/buffer.h"
+#include "effects/git.h"
 #include "wal/payload.h"
 
 extern char **environ;
@@ -82,15 +83,32 @@ static void read_expected(const TfyHistory *history, Expected *expected)
 
 /* ---- asking git ---- */
 
+/* This process's environment with what git gets from us in front, which counts; NULL: no memory. */
+static char **git_environment(void)
+{
+    static const char *const given[] = {TFY_GIT_ENVIRONMENT};
+    enum { GIVEN = sizeof given / sizeof *given };
+    size_t count = 0;
+    while (environ[count]) count++;
+    char **all = calloc(count + GIVEN + 1, sizeof *all);
+    if (!all) return NULL;
+    memcpy(all, given, sizeof given);
+    memcpy(all + GIVEN, environ, count * sizeof *all);
+    return all;
+}
+
 static int start_git(const char *const *args, int in, int out, pid_t *pid)
 {
+    char **environment = git_environment();
+    if (!environment) return ENOMEM;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int error = posix_spawnp(pid, "git", &actions, NULL, (char *const *)args, environ);
+    int error = posix_spawnp(pid, "git", &actions, NULL, (char *const *)args, environment);
     posix_spawn_file_actions_destroy(&actions);
+    free(environment);
     return error;
 }
 
@@ -118,8 +136,14 @@ static int exit_status(pid_t pid)
 /* Runs `git -C root …`; out (may be NULL) gets what it prints, without its last newline. Its exit status, -1: it could not be run. */
 static int git(const char *root, const char *const *words, const char *input, TfyBuffer *out)
 {
-    const char *args[12] = {"git", "-C", root};
-    for (int i = 0; words[i] && i < 8; i++) args[3 + i] = words[i];
+    static const char *const settings[] = {TFY_GIT_SETTINGS};
+    const char *args[2 * sizeof settings / sizeof *settings + 12] = {"git", "-C", root};
+    int at = 3;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        args[at++] = "-c";
+        args[at++] = settings[i];
+    }
+    for (int i = 0; words[i] && i < 8; i++) args[at++] = words[i];
     int ends[2], in = input_file(input);
     if (in < 0 || pipe2(ends, O_CLOEXEC) < 0) {
         if (in >= 0) close(in);
@@ -164,12 +188,15 @@ static int compare_head(const Expected *expected, const char *root)
     return different;
 }
 
+/* Without a repository there are no filters in its settings; the canvas compares bare texts too. */
+#define NOWHERE "--git-dir=/dev/null"
+
 static int compare_patch(const Expected *expected, const char *root)
 {
     if (!expected->diff || !*expected->diff) return 0;
     const char *path = expected->path ? expected->path : "a file";
-    bool undone = git(root, (const char *[]){"apply", "--check", NULL}, expected->diff, NULL) == 0;
-    bool done = git(root, (const char *[]){"apply", "--check", "-R", NULL}, expected->diff, NULL) == 0;
+    bool undone = git(root, (const char *[]){NOWHERE, "apply", "--check", NULL}, expected->diff, NULL) == 0;
+    bool done = git(root, (const char *[]){NOWHERE, "apply", "--check", "-R", NULL}, expected->diff, NULL) == 0;
     if (done || (undone && !expected->applied)) return 0;
     if (undone)
         tfy__say("note: the run applied a patch to %s, but the file is as it was before: the change was taken back",

@@ -112,9 +112,12 @@ int tfy__root_fd(TfyLoop *loop);           /* its directory descriptor, opened a
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
-const char *tfy__run_uuid(TfyTask *task);       /* of the task's run, 36 characters */
-const char *tfy__task_path(TfyTask *task);      /* "1.3.2" */
-int64_t tfy__epoch(TfyLoop *loop);              /* how manieth opening of the database this is, from 1 */
+const char *
+tfy__source_name(TfyLoop *loop,
+                 uint32_t i); /* the i-th file of the program, as messages name it; NULL: there are no more */
+const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */
+const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
+int64_t tfy__epoch(TfyLoop *loop);         /* how manieth opening of the database this is, from 1 */
 
 /* One place per module for what it keeps with the loop; NULL at first. */
 enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_COUNT };

@@ -153,6 +153,13 @@ int tfy__root_fd(TfyLoop *loop)
 {
     return loop->root_fd;
 }
+const char *tfy__source_name(TfyLoop *loop, uint32_t i)
+{
+    const TfyProgram *program = loop->program;
+    if (program->module_count) return i < program->module_count ? program->modules[i].file : NULL;
+    return i ? NULL : program->name;
+}
+
 const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->lock_path;

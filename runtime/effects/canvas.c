@@ -9,11 +9,13 @@
  *   commit   carries the trailer `Tiffany-Step: <key>`, and looks for it in the branch before it commits.
  *
  * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of waiting. git runs
- * without a terminal, a pager, an editor or a prompt, in English, and every process has a time limit, so that a hook cannot hang a run. */
+ * without a terminal, a pager, an editor or a prompt, in English, and every process has a time limit. It runs no command that the
+ * repository names: what stands there may be a model's. */
 #include "effects/canvas.h"
 #include "base/list.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -23,9 +25,10 @@
 #include <unistd.h>
 
 #include "effects/file.h"
+#include "effects/git.h"
 
 #define DIFF_CAP ((size_t)64 << 20) /* bytes of a diff; more is an error, never a part */
-#define GIT_MS   300000             /* how long one git process may take, hooks included */
+#define GIT_MS   300000             /* how long one git process may take */
 
 /* What the module keeps with the loop. */
 typedef struct Canvas {
@@ -55,6 +58,7 @@ static void free_job(TfyCanvasJob *job)
     free(job->env);
     free(job->path);
     free(job->trailer);
+    free(job->tree);
     tfy__buffer_free(&job->text);
     free(job);
 }
@@ -141,11 +145,17 @@ static void end_turn(TfyCanvasJob *job)
 
 /* ---- git ---- */
 
+size_t tfy__git_line_len(const TfyBuffer *text)
+{
+    size_t len = text->len;
+    while (len && text->data[len - 1] == '\n') len--;
+    return len;
+}
+
 int tfy__git_words(const TfyProcessEnd *end, const char **words)
 {
     const TfyBuffer *output = end->err.len ? &end->err : &end->out;
-    size_t len = output->len;
-    while (len && output->data[len - 1] == '\n') len--;
+    size_t len = tfy__git_line_len(output);
     *words = output->data ? output->data : "";
     return len > 3000 ? 3000 : (int)len;
 }
@@ -178,15 +188,30 @@ static void on_git_late(void *arg)
     job->timer = 0;
     tfy__process_abort(job->process);
     job->process = NULL;
-    tfy__canvas_error(job, ETIMEDOUT, "git took longer than %d s and was ended; a hook may be waiting for something",
-                      GIT_MS / 1000);
+    tfy__canvas_error(job, ETIMEDOUT, "git took longer than %d s and was ended", GIT_MS / 1000);
 }
+
+static const char *const settings[] = {TFY_GIT_SETTINGS};
+_Static_assert(1 + 2 * sizeof settings / sizeof *settings + 2 <= TFY_GIT_FIXED,
+               "no room for the words before git's own");
 
 void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
 {
     TfyLoop *loop = job->call->loop;
-    const char *argv[TFY_GIT_ARGS + 8] = {"git", "-c", "core.autocrlf=false", "-c", "gc.auto=0"};
-    memcpy(argv + 5, git->args, sizeof git->args);
+    char dir[PATH_MAX], tree[PATH_MAX];
+    const char *argv[TFY_GIT_FIXED + TFY_GIT_ARGS + 1] = {"git"};
+    int at = 1;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        argv[at++] = "-c";
+        argv[at++] = settings[i];
+    }
+    if (git->apart) {
+        snprintf(dir, sizeof dir, "--git-dir=%s", job->dir);
+        snprintf(tree, sizeof tree, "--work-tree=%s", job->tree);
+        argv[at++] = dir;
+        argv[at++] = tree;
+    }
+    memcpy(argv + at, git->args, sizeof git->args);
     TfyProcessSpec spec = {.argv = argv,
                            .env = (const char *const *)job->env,
                            .key = job->call->key,
@@ -207,13 +232,31 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
     job->timer = tfy__timer_add(loop, tfy__now_ns(loop) + GIT_MS * TFY_NS_PER_MS, on_git_late, job);
 }
 
+char *tfy__canvas_temp_name(void)
+{
+    const char *dir = getenv("TMPDIR");
+    return tfy__sys_printf("%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
+}
+
+int tfy__canvas_make_dir(TfyCanvasJob *job)
+{
+    char *name = tfy__canvas_temp_name();
+    if (!name) return -ENOMEM;
+    if (!mkdtemp(name)) {
+        int error = -errno;
+        free(name);
+        return error;
+    }
+    job->dir = name;
+    job->dir_fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return job->dir_fd < 0 ? -errno : 0;
+}
+
 static bool fill_env(TfyCanvasJob *job)
 {
-    static const char *const fixed[] = {
-        "LC_ALL=C",      "LANGUAGE=C",       "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true",
-        "GIT_PAGER=cat", "GIT_ASKPASS=true", "SSH_ASKPASS=true",      "GIT_SEQUENCE_EDITOR=true"};
+    static const char *const fixed[] = {TFY_GIT_ENVIRONMENT};
     enum { FIXED = sizeof fixed / sizeof *fixed };
-    job->env = tfy__sys_calloc(FIXED + 5, sizeof *job->env); /* room for a ceiling or an identity */
+    job->env = tfy__sys_calloc(FIXED + 8, sizeof *job->env); /* room for a ceiling, or a repository and an identity */
     for (int i = 0; job->env && i < FIXED; i++) {
         if (!(job->env[i] = tfy__sys_strdup(fixed[i]))) return false;
     }

@@ -11,6 +11,7 @@
 #include "effects/process.h"
 
 #define TFY_GIT_ARGS   24
+#define TFY_GIT_FIXED  28 /* words before them at most */
 #define TFY_GIT_ID_LEN 64 /* hex digits of an object's id, at most (SHA-256) */
 #define TFY_NS_PER_MS  INT64_C(1000000)
 
@@ -42,13 +43,19 @@ struct TfyCanvasJob {
     TfyBuffer text;                   /* preview: the old text; apply: the file's text; commit: the whole message */
     bool exists;                      /* preview: the file exists now */
     bool executable;                  /* preview: it may be run */
-    char *dir;                        /* apply: temporary directory with the copy, owned; NULL: none */
-    int dir_fd;                       /* of dir; -1: none */
+    char *dir;  /* a temporary directory, owned; NULL: none. apply: with the copy; commit: see canvas_repository.c */
+    int dir_fd; /* of dir; -1: none */
     /* apply: what the diff's index line says the text becomes; empty: it does not say */
     char new_id[TFY_GIT_ID_LEN + 1];
-    char branch[64]; /* commit: "tiffany/feature/<run>" */
-    bool named;      /* commit: who commits is settled; a job that begins anew asks once */
-    char *trailer;   /* commit: the key as it stands in the message, owned */
+    char branch[64];                    /* commit: "tiffany/feature/<run>" */
+    bool named;                         /* commit: who commits is settled; a job that begins anew asks once */
+    char *trailer;                      /* commit: the key as it stands in the message, owned */
+    char *tree;                         /* commit: the work tree's top, owned */
+    void (*ready)(TfyCanvasJob *job);   /* commit: what follows when dir is made */
+    char head[TFY_GIT_ID_LEN + 1];      /* commit: the commit that is checked out; empty: there is none yet */
+    char branch_id[TFY_GIT_ID_LEN + 1]; /* commit: that of the run's branch, when it is another */
+    char tree_id[TFY_GIT_ID_LEN + 1];   /* commit: what is to be committed */
+    char commit_id[TFY_GIT_ID_LEN + 1]; /* commit: the new one, before the branch has it */
 };
 
 typedef struct TfyGit {
@@ -56,6 +63,7 @@ typedef struct TfyGit {
     const char *input;              /* stdin; NULL: none */
     size_t input_len;
     int cwd_fd; /* 0: the working root */
+    bool apart; /* with the settings of canvas_repository.c instead of the repository's own */
 } TfyGit;
 
 /* A job for a call about a path (or NULL: the root). verb: for messages. NULL after the call was failed. */
@@ -71,7 +79,7 @@ void tfy__git_fail(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what
 void tfy__canvas_take_turn(TfyCanvasJob *job, void (*begin)(TfyCanvasJob *job));
 void tfy__canvas_again(TfyCanvasJob *job, int64_t delay_ms);
 
-/* Adds "NAME=value" for the job's git processes; there is room for five. False: no memory. */
+/* Adds "NAME=value" for the job's git processes; there is room for seven. False: no memory. */
 bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry);
 
 /* Runs git, in the working root unless told otherwise; next gets its end. What compares bare texts passes `-C /`: no repository's
@@ -84,6 +92,18 @@ int tfy__git_words(const TfyProcessEnd *end, const char **words);
  * during all the tries, while no git is at work in the repository, was left by a git that was killed: it is removed, which is said on
  * stderr. False: git failed otherwise, or another git takes too long. */
 bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end);
+
+/* Answers how many bytes of a text are before the newlines at its end. */
+size_t tfy__git_line_len(const TfyBuffer *text);
+
+/* Makes job->dir, where git finds the repository without the commands in its settings, then calls ready;
+ * job->dir may exist already. The job is gone when it fails. */
+void tfy__canvas_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job));
+
+/* Makes job->dir, empty, in the directory for temporary files. 0 or -errno. */
+int tfy__canvas_make_dir(TfyCanvasJob *job);
+/* "<temporary directory>/tfy-XXXXXX", owned; NULL: no memory. */
+char *tfy__canvas_temp_name(void);
 
 /* Of all three performers. */
 void tfy__canvas_abort(TfyCall *call);

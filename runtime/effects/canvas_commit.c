@@ -1,7 +1,11 @@
 /* canvas_commit.c: commit: everything that changed below the working root, on the run's branch, once per step.
  *
- *   is there a repository? → does the history have this step's trailer? (then its SHA is the answer) → who commits? → the run's branch,
- *   made where HEAD stands or switched to → git add → is there anything? → git commit → its SHA */
+ *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer) → who commits? → the run's branch,
+ *   made where HEAD stands or switched to → what changed → into the index → its tree → is it another one? → the commit → the branch
+ *
+ * All of it is done by git's inner commands: none of them runs a hook, and those that read the work tree or the index run apart from the
+ * repository's own settings (canvas_repository.c). What others see changes in two places only, the index and the branch, each at once; a
+ * crash in between leaves what is to be committed staged, and the repeated step commits it. */
 #include "effects/canvas.h"
 
 #include <ctype.h>
@@ -40,56 +44,143 @@ static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
-static void on_committed_id(TfyCanvasJob *job, const TfyProcessEnd *end)
+/* Keeps the id that git printed; false after the job was failed with `what`. */
+static bool take_id(TfyCanvasJob *job, const TfyProcessEnd *end, char id[TFY_GIT_ID_LEN + 1], const char *what)
 {
-    size_t len = end->out.len;
-    while (len && end->out.data[len - 1] == '\n') len--;
-    if (end->code || !len) {
-        tfy__git_fail(job, end, "the commit was made, but git does not name it");
-    } else {
-        commit_done(job, end->out.data, len);
+    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
+    if (len && len <= TFY_GIT_ID_LEN) {
+        snprintf(id, TFY_GIT_ID_LEN + 1, "%.*s", (int)len, end->out.data);
+        return true;
     }
+    tfy__git_fail(job, end, what);
+    return false;
 }
 
-static void on_committed(TfyCanvasJob *job, const TfyProcessEnd *end)
+static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    if (end->code == 0) {
-        tfy__git_run(job, on_committed_id, &(TfyGit){.args = {"rev-parse", "--verify", "HEAD"}});
-    } else if (!tfy__git_try_later(job, end)) {
-        if (!end->signal) job->call->outcome = TFY_NOT_DONE; /* a hook refused it, or git did */
-        tfy__git_fail(job, end, "git commit failed");
-    }
+    char id[TFY_GIT_ID_LEN + 1];
+    memcpy(id, job->commit_id, sizeof id);
+    if (end->code && !end->signal) job->call->outcome = TFY_NOT_DONE; /* the branch is where it was */
+    if (end->code == 0)
+        commit_done(job, id, strlen(id));
+    else if (!tfy__git_try_later(job, end))
+        tfy__git_fail(job, end, "the commit was made, but the run's branch cannot be moved to it");
 }
 
-static void git_commit(TfyCanvasJob *job)
+/* The branch goes from the commit that was looked at to the new one, or not at all. */
+static void on_commit_made(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    TfyGit git = {.args = {"-c", "maintenance.auto=false", "commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace",
-                           "--file=-"},
-                  .input = job->text.data,
-                  .input_len = job->text.len};
+    char why[128];
+    if (!take_id(job, end, job->commit_id, "git commit-tree failed")) return;
+    int len = (int)strcspn(job->text.data, "\n");
+    snprintf(why, sizeof why, "commit%s: %.*s", *job->head ? "" : " (initial)", len, job->text.data);
+    TfyGit git = {.args = {"update-ref", "-m", why, "HEAD", job->commit_id, job->head}};
     job->call->outcome = TFY_UNKNOWN;
-    tfy__git_run(job, on_committed, &git);
+    tfy__git_run(job, on_branch_moved, &git);
 }
 
-/* Exit status 1: there are staged changes. */
+/* commit-tree looks at no file, no hook and no index; with the repository's settings, for they say who commits. */
+static void on_message(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code) {
+        tfy__git_fail(job, end, "git stripspace failed");
+        return;
+    }
+    TfyGit git = {.args = {"commit-tree", job->tree_id, "-F", "-"},
+                  .input = end->out.data ? end->out.data : "",
+                  .input_len = end->out.len};
+    if (*job->head) {
+        git.args[4] = "-p";
+        git.args[5] = job->head;
+    }
+    tfy__git_run(job, on_commit_made, &git);
+}
+
+/* The tree of the commit that is checked out, or, when there is none, what is in the new one. */
 static void on_compared(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    if (end->code == 1) {
-        git_commit(job);
-    } else if (end->code == 0) {
+    size_t len = tfy__git_line_len(&end->out);
+    bool same = *job->head ? len == strlen(job->tree_id) && memcmp(end->out.data, job->tree_id, len) == 0 : len == 0;
+    if (end->code) {
+        tfy__git_fail(job, end, "cannot read the commit that is checked out");
+    } else if (same) {
         tfy__canvas_error(job, 1, "nothing to commit: the working root is as it was at the last commit");
     } else {
-        tfy__git_fail(job, end, "git diff failed");
+        TfyGit git = {.args = {"stripspace"}, .input = job->text.data, .input_len = job->text.len, .apart = true};
+        tfy__git_run(job, on_message, &git);
     }
 }
 
-static void on_added(TfyCanvasJob *job, const TfyProcessEnd *end)
+static void on_tree(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    if (end->code == 0) {
-        tfy__git_run(job, on_compared, &(TfyGit){.args = {"diff", "--cached", "--quiet"}});
-    } else if (!tfy__git_try_later(job, end)) {
-        tfy__git_fail(job, end, "git add failed");
+    char of_head[TFY_GIT_ID_LEN + 8];
+    if (!take_id(job, end, job->tree_id, "git write-tree failed")) return;
+    snprintf(of_head, sizeof of_head, "%s^{tree}", job->head);
+    TfyGit git = {.args = {"rev-parse", "--verify", of_head}, .apart = true};
+    if (!*job->head) git = (TfyGit){.args = {"ls-tree", job->tree_id}, .apart = true};
+    tfy__git_run(job, on_compared, &git);
+}
+
+static void write_tree(TfyCanvasJob *job)
+{
+    tfy__git_run(job, on_tree, &(TfyGit){.args = {"write-tree", "--missing-ok"}, .apart = true});
+}
+
+/* Git failed while it looked at files. */
+static void fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what)
+{
+    const char *words;
+    int len = tfy__git_words(end, &words);
+    if (memmem(words, (size_t)len, " filter '", 9))
+        what = "cannot commit: a filter that only the repository's settings define is not run; define it in your own";
+    tfy__git_fail(job, end, what);
+}
+
+static void on_staged(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code == 0)
+        write_tree(job);
+    else if (!tfy__git_try_later(job, end))
+        fail_files(job, end, "git update-index failed");
+}
+
+/* Adds the names that git listed, each "TAG NAME" ended by NUL: those that are new, or those that were in the index. A repository of its
+ * own inside is listed with a slash behind its name; what is deleted is listed as modified too. */
+static void add_names(TfyBuffer *names, const TfyBuffer *list, bool new)
+{
+    const char *before = "";
+    for (size_t at = 0, len; at < list->len; at += len + 1) {
+        const char *entry = list->data + at;
+        len = strlen(entry);
+        if (len < 3 || (*entry == '?') != new || strcmp(entry + 2, before) == 0) continue;
+        before = entry + 2;
+        tfy__buffer_add(names, entry + 2, len - 2 - (entry[len - 1] == '/'));
+        tfy__buffer_add(names, "", 1);
     }
+}
+
+/* What is gone or changed goes first: a file may have become a directory. */
+static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    TfyBuffer names = {0};
+    if (end->code || end->out_cut) {
+        fail_files(job, end, end->code ? "git ls-files failed" : "too many files have changed");
+        return;
+    }
+    add_names(&names, &end->out, false);
+    add_names(&names, &end->out, true);
+    if (names.failed) {
+        tfy__call_starved(tfy__canvas_leave(job));
+    } else if (!names.len) {
+        write_tree(job);
+    } else {
+        TfyGit git = {.args = {"update-index", "--add", "--remove", "--replace", "-z", "--stdin"},
+                      .input = names.data,
+                      .input_len = names.len,
+                      .apart = true};
+        tfy__git_run(job, on_staged, &git);
+    }
+    tfy__buffer_free(&names);
 }
 
 /* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a wildcard, because git takes
@@ -114,45 +205,93 @@ static bool log_pattern(TfyCanvasJob *job, char *pattern, size_t cap)
     return true;
 }
 
-static void git_add(TfyCanvasJob *job)
+static void list_changes(TfyCanvasJob *job)
 {
     char pattern[PATH_MAX + 64];
-    TfyGit git = {.args = {"-c", "advice.addIgnoredFile=false", "add", "--all", "--", ".", ":(exclude,glob)[.]tfy/**",
-                           ":(exclude,glob)**/.tfy-*.tmp"}};
-    if (log_pattern(job, pattern, sizeof pattern)) git.args[8] = pattern;
-    tfy__git_run(job, on_added, &git);
+    TfyGit git = {.args = {"ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard", "--",
+                           ".", ":(exclude,glob)[.]tfy/**", ":(exclude,glob)**/.tfy-*.tmp"},
+                  .apart = true};
+    if (log_pattern(job, pattern, sizeof pattern)) git.args[11] = pattern;
+    tfy__git_run(job, on_listed, &git);
 }
 
 static void on_switched(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    if (end->code == 0) {
-        git_add(job);
-    } else if (!tfy__git_try_later(job, end)) {
+    if (end->code == 0)
+        list_changes(job);
+    else if (!tfy__git_try_later(job, end))
         tfy__git_fail(job, end, "cannot switch to the run's branch");
+}
+
+/* HEAD names the run's branch from now on. */
+static void switch_head(TfyCanvasJob *job)
+{
+    char ref[100], why[128];
+    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    snprintf(why, sizeof why, "checkout: moving to %s", job->branch);
+    tfy__git_run(job, on_switched, &(TfyGit){.args = {"symbolic-ref", "-m", why, "HEAD", ref}});
+}
+
+static void on_made(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code == 0)
+        switch_head(job);
+    else if (!tfy__git_try_later(job, end))
+        tfy__git_fail(job, end, "cannot make the run's branch");
+}
+
+/* The files are those of the branch, with what was changed since; from here on its commit is what a new one follows. */
+static void on_read(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code == 0) {
+        memcpy(job->head, job->branch_id, sizeof job->head);
+        switch_head(job);
+    } else if (!tfy__git_try_later(job, end)) {
+        fail_files(job, end, "cannot switch to the run's branch");
     }
 }
 
-/* Is there a branch of this run already? */
+/* Is there a branch of this run already, and does another work tree have it? "SHA PATH", or nothing. */
 static void on_branch(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    TfyGit git = {.args = {"switch", "--quiet", "--no-guess"}};
-    int at = 3;
-    if (end->code) git.args[at++] = "--create";
-    git.args[at] = job->branch;
-    tfy__git_run(job, on_switched, &git);
+    char ref[100];
+    size_t len = tfy__git_line_len(&end->out), id_len = len ? strcspn(end->out.data, " \n") : 0;
+    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    if (end->code || id_len > TFY_GIT_ID_LEN) {
+        tfy__git_fail(job, end, "cannot look for the run's branch");
+    } else if (len > id_len + 1) {
+        tfy__canvas_error(job, EBUSY, "cannot switch to the run's branch: it is checked out in %.*s",
+                          (int)(len - id_len - 1), end->out.data + id_len + 1);
+    } else if (len) {
+        snprintf(job->branch_id, sizeof job->branch_id, "%.*s", (int)id_len, end->out.data);
+        TfyGit git = {.args = {"read-tree", "-m", "-u", job->head, job->branch_id}, .apart = true};
+        tfy__git_run(job, on_read, &git);
+    } else if (*job->head) {
+        tfy__git_run(job, on_made, &(TfyGit){.args = {"update-ref", ref, job->head, ""}});
+    } else {
+        switch_head(job);
+    }
 }
 
 /* Which branch is checked out? */
 static void on_head(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     char ref[100];
-    size_t len = strlen(job->branch);
-    if (end->out.len == len + 1 && memcmp(end->out.data, job->branch, len) == 0) {
-        git_add(job);
+    size_t len = tfy__git_line_len(&end->out);
+    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    if (len == strlen(ref) && memcmp(end->out.data, ref, len) == 0) {
+        list_changes(job);
         return;
     }
-    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
-    tfy__git_run(job, on_branch, &(TfyGit){.args = {"show-ref", "--verify", "--quiet", ref}});
+    tfy__git_run(job, on_branch, &(TfyGit){.args = {"for-each-ref", "--format=%(objectname) %(worktreepath)", ref}});
+}
+
+/* The commit that is checked out; none in a new repository. */
+static void on_head_id(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
+    snprintf(job->head, sizeof job->head, "%.*s", (int)len, len ? end->out.data : "");
+    tfy__git_run(job, on_head, &(TfyGit){.args = {"symbolic-ref", "--quiet", "HEAD"}});
 }
 
 /* Without a name and an address git refuses to commit; people who never set them get ours. */
@@ -168,7 +307,7 @@ static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
         return;
     }
     job->named = true;
-    tfy__git_run(job, on_head, &(TfyGit){.args = {"symbolic-ref", "--quiet", "--short", "HEAD"}});
+    tfy__git_run(job, on_head_id, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}});
 }
 
 /* Looks for this step's trailer among lines "SHA trailer trailer…": whole words, for one key may begin with another. */
@@ -204,23 +343,20 @@ static void on_history(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
 }
 
-static void on_repository(TfyCanvasJob *job, const TfyProcessEnd *end)
+static void read_history(TfyCanvasJob *job)
 {
     char branches[100];
     int last = (int)strlen(job->branch) - 1;
-    if (end->code) {
-        tfy__git_fail(job, end, "cannot commit: the working root is not in a git repository");
-        return;
-    }
     /* A pattern that matches this one branch, if it exists; a plain name would mean the branches below it. */
     snprintf(branches, sizeof branches, "--branches=%.*s[%c]", last, job->branch, job->branch[last]);
-    TfyGit git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", FORMAT, branches, "HEAD", "--"}};
+    TfyGit git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", "--no-patch", "--no-ext-diff",
+                           "--no-textconv", FORMAT, branches, "HEAD", "--"}};
     tfy__git_run(job, on_history, &git);
 }
 
 static void begin_commit(TfyCanvasJob *job)
 {
-    tfy__git_run(job, on_repository, &(TfyGit){.args = {"rev-parse", "--is-inside-work-tree"}});
+    tfy__canvas_repository(job, read_history);
 }
 
 static bool is_blank(const TfyString *text)

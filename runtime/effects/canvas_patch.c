@@ -127,7 +127,11 @@ static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
 static int read_old(TfyCanvasJob *job)
 {
     struct stat info;
-    int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(root_fd, job->path, false, &job->text);
+    int root_fd = tfy__root_fd(job->call->loop);
+    TfyProtect *protect = tfy__protect_new(job->call->loop);
+    int error = protect ? tfy__file_may_write(protect, root_fd, job->path) : -ENOMEM;
+    if (!error) error = tfy__file_read(protect, root_fd, job->path, false, &job->text);
+    tfy__protect_free(protect);
     job->exists = error != -ENOENT;
     if (error == 0 && fstatat(root_fd, job->path, &info, AT_SYMLINK_NOFOLLOW) == 0)
         job->executable = info.st_mode & S_IXUSR;
@@ -144,17 +148,10 @@ static bool is_text(const TfyBuffer *text)
     return true;
 }
 
-/* "<temporary directory>/tfy-XXXXXX", owned; NULL: no memory. */
-static char *temp_name(void)
-{
-    const char *dir = getenv("TMPDIR");
-    return tfy__sys_printf("%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
-}
-
 /* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */
 static int write_temp(char **file, const char *text, size_t len)
 {
-    char *name = temp_name();
+    char *name = tfy__canvas_temp_name();
     if (!name) return -ENOMEM;
     int fd = mkostemp(name, O_CLOEXEC), error = fd < 0 ? -errno : 0;
     if (fd < 0) {
@@ -231,21 +228,33 @@ static void on_reversed(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__buffer_free(&words);
 }
 
+static TfyFileContent content_of(const TfyCanvasJob *job)
+{
+    return (TfyFileContent){.key = job->call->key,
+                            .executable = job->executable,
+                            .bytes = job->text.data ? job->text.data : "",
+                            .len = job->text.len};
+}
+
 /* Puts the patched copy in the place of the file. */
 static void install(TfyCanvasJob *job)
 {
     bool replaced;
     struct stat info;
-    int root_fd = tfy__root_fd(job->call->loop), error = tfy__file_read(job->dir_fd, job->path, false, &job->text);
+    TfyProtect *protect = tfy__protect_new(job->call->loop);
+    int root_fd = tfy__root_fd(job->call->loop),
+        error = tfy__file_read(NULL, job->dir_fd, job->path, false, &job->text);
     if (error == -ENOENT) {
         job->call->outcome = TFY_UNKNOWN;
-        error = tfy__file_remove(root_fd, job->path);
+        error = protect ? tfy__file_remove(protect, root_fd, job->path) : -ENOMEM;
     } else if (!error) {
-        bool executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;
-        error = tfy__file_write(root_fd, job->path, job->call->key, executable, job->text.data ? job->text.data : "",
-                                job->text.len, &replaced);
+        TfyFileContent content = content_of(job);
+        content.executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;
+        replaced = false;
+        error = protect ? tfy__file_write(protect, root_fd, job->path, &content, &replaced) : -ENOMEM;
         job->call->outcome = replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
     }
+    tfy__protect_free(protect);
     if (error) {
         tfy__canvas_file_error(job, "apply a patch to", -error);
     } else {
@@ -338,16 +347,9 @@ static void read_ids(TfyCanvasJob *job)
 static int open_dir(TfyCanvasJob *job)
 {
     char real[PATH_MAX], ceiling[PATH_MAX + 32];
-    char *name = temp_name();
-    if (!name) return -ENOMEM;
-    if (!mkdtemp(name)) {
-        int error = -errno;
-        free(name);
-        return error;
-    }
-    job->dir = name;
-    job->dir_fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (job->dir_fd < 0 || !realpath(name, real)) return -errno;
+    int error = tfy__canvas_make_dir(job);
+    if (error) return error;
+    if (!realpath(job->dir, real)) return -errno;
     snprintf(ceiling, sizeof ceiling, "GIT_CEILING_DIRECTORIES=%s", dirname(real));
     return tfy__canvas_add_env(job, ceiling) ? 0 : -ENOMEM;
 }
@@ -358,9 +360,8 @@ static void begin_apply(TfyCanvasJob *job)
     int error = read_old(job);
     if (!error) error = open_dir(job);
     if (!error && job->exists) {
-        const char *bytes = job->text.data ? job->text.data : "";
-        error =
-            tfy__file_write(job->dir_fd, job->path, job->call->key, job->executable, bytes, job->text.len, &replaced);
+        TfyFileContent content = content_of(job);
+        error = tfy__file_write(NULL, job->dir_fd, job->path, &content, &replaced);
     }
     if (error) {
         tfy__canvas_file_error(job, "apply a patch to", -error);

@@ -20,6 +20,7 @@
 
 #include "effects/pool.h"
 #include "base/utf8.h"
+#include "effects/protect.h"
 
 #define LINK_HOPS 8 /* symbolic links followed when a file is written */
 
@@ -80,6 +81,8 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path)
 
 static const char *explain(int error)
 {
+    const char *reason = tfy__protect_reason(error);
+    if (reason) return reason;
     switch (error) {
     case EXDEV: return "it leads outside the working root";
     case ELOOP: return "there is a symbolic link that cannot be followed here";
@@ -106,30 +109,40 @@ void tfy__file_error(TfyCall *call, const char *verb, const char *path, int erro
         tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path,
                              tfy__root(call->loop));
     } else {
-        tfy__call_tool_error(call, error, "cannot %s '%s': %s", verb, path, explain(error));
+        tfy__call_tool_error(call, tfy__protect_reason(error) ? EPERM : error, "cannot %s '%s': %s", verb, path,
+                             explain(error));
     }
 }
 
 /* ---- reading ---- */
 
-/* Opens without waiting (a FIFO has no writer, a device may never answer) and looks at what it got. */
-static int open_regular(int root_fd, const char *path, bool links)
+static int kind_error(const struct stat *info)
 {
-    struct stat info;
-    int fd = tfy__beneath_open(root_fd, path, O_RDONLY | O_NONBLOCK, links);
-    if (fd == -ENXIO) return -ENOTSUP; /* a socket */
-    if (fd < 0) return fd;
-    int error = fstat(fd, &info) < 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : S_ISREG(info.st_mode) ? 0 : ENOTSUP;
-    if (!error && info.st_size > (off_t)TFY_FILE_CAP) error = EFBIG;
-    if (!error) return fd;
-    close(fd);
-    return -error;
+    if (S_ISLNK(info->st_mode)) return -ELOOP; /* of a walk that follows none */
+    if (S_ISDIR(info->st_mode)) return -EISDIR;
+    return !S_ISREG(info->st_mode) ? -ENOTSUP : info->st_size > (off_t)TFY_FILE_CAP ? -EFBIG : 0;
 }
 
-int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out)
+/* Finds the file without opening it, and opens only what may be read: to close a file of the database, opened for whatever reason, lets go
+ * of every lock that this process has on it. A FIFO or a device, which may never answer, is not opened either. */
+static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links)
+{
+    struct stat info;
+    char link[48];
+    int found = tfy__beneath_open(root_fd, path, O_PATH, links), fd = -1;
+    if (found < 0) return found;
+    int error = fstat(found, &info) < 0 ? -errno : kind_error(&info);
+    if (!error && protect) error = tfy__protect_found(protect, found);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    if (!error && (fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)) < 0) error = -errno;
+    close(found);
+    return error ? error : fd;
+}
+
+int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, TfyBuffer *out)
 {
     char chunk[1 << 16];
-    int fd = open_regular(root_fd, path, links), error = 0;
+    int fd = open_regular(protect, root_fd, path, links), error = 0;
     if (fd < 0) return fd;
     tfy__buffer_reset(out);
     for (ssize_t len; !error && (len = read(fd, chunk, sizeof chunk)) != 0;) {
@@ -145,10 +158,11 @@ int tfy__file_read(int root_fd, const char *path, bool links, TfyBuffer *out)
 
 /* What a thread of the pool needs to know of a call, and what comes of it. */
 typedef struct FileJob {
-    TfyJob job;    /* first */
-    TfyCall *call; /* the loop's thread's affair */
-    int root_fd;   /* open as long as the pool */
-    char *path;    /* owned */
+    TfyJob job;          /* first */
+    TfyCall *call;       /* the loop's thread's affair */
+    int root_fd;         /* open as long as the pool */
+    TfyProtect *protect; /* owned */
+    char *path;          /* owned */
     TfyBuffer content;
     const char *bytes, *key; /* of a write: the call's */
     size_t len;
@@ -165,6 +179,7 @@ static void job_drop(TfyJob *job)
 {
     FileJob *own = (FileJob *)job;
     tfy__buffer_free(&own->content);
+    tfy__protect_free(own->protect);
     free(own->path);
     free(own);
 }
@@ -182,8 +197,10 @@ static void begin(TfyCall *call, const char *verb, FileJob wanted)
     if (job) *job = wanted;
     if (job) job->call = call;
     if (job) job->root_fd = tfy__root_fd(call->loop);
+    if (job) job->protect = tfy__protect_new(call->loop);
     if (job) job->job.drop = job_drop;
-    const int code = job && (job->path = tfy__sys_strdup(path)) ? tfy__pool_add(call->loop, &job->job) : TFY_E_NOMEM;
+    const bool made = job && job->protect && (job->path = tfy__sys_strdup(path));
+    const int code = made ? tfy__pool_add(call->loop, &job->job) : TFY_E_NOMEM;
     const int error = code == TFY_E_STATE ? errno : ENOMEM;
     if (code == 0) {
         call->state = job;
@@ -196,7 +213,7 @@ static void begin(TfyCall *call, const char *verb, FileJob wanted)
 static void read_work(TfyJob *job)
 {
     FileJob *own = (FileJob *)job;
-    own->error = tfy__file_read(own->root_fd, own->path, true, &own->content);
+    own->error = tfy__file_read(own->protect, own->root_fd, own->path, true, &own->content);
 }
 
 static void read_done(TfyJob *job)
@@ -236,14 +253,20 @@ static void read_abort(TfyCall *call)
 
 /* ---- writing ---- */
 
-/* Makes the directories a path stands in, as far as they are missing. 0 or -errno. */
-static int make_parents(int root_fd, char *path)
+static int make_dir(const TfyProtect *protect, int above, const char *name)
+{
+    int error = protect ? tfy__protect_check(protect, above, name, true) : 0;
+    return error ? error : mkdirat(above, name, 0777) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Makes the directories a path stands in, as far as they are missing. 0 or a negative reason. */
+static int make_parents(const TfyProtect *protect, int root_fd, char *path)
 {
     int above = fcntl(root_fd, F_DUPFD_CLOEXEC, 0), error = above < 0 ? -errno : 0;
     for (char *at = path + strspn(path, "/"), *slash; !error && (slash = strchr(at, '/')); at = slash + 1) {
         *slash = 0;
         int dir = tfy__beneath_open(root_fd, path, O_PATH | O_DIRECTORY, true);
-        if (dir == -ENOENT && mkdirat(above, at, 0777) < 0 && errno != EEXIST) error = -errno;
+        if (dir == -ENOENT) error = make_dir(protect, above, at);
         if (dir == -ENOENT && !error) dir = tfy__beneath_open(root_fd, path, O_PATH | O_DIRECTORY, true);
         if (dir < 0 && !error) error = dir;
         *slash = '/';
@@ -295,14 +318,6 @@ static int write_all(int fd, const char *bytes, size_t len)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* What is to be written, and how. */
-typedef struct Content {
-    const char *key; /* names the temporary file */
-    int executable;  /* 0, 1, or -1: as it was */
-    const char *bytes;
-    size_t len;
-} Content;
-
 /* The permissions of a file that is replaced: those it had, but for what is asked about execution (by whoever may read it). */
 static mode_t replaced_mode(const struct stat *old, int executable)
 {
@@ -312,7 +327,7 @@ static mode_t replaced_mode(const struct stat *old, int executable)
 }
 
 /* Writes the file whole under a temporary name and puts it in the place of the old one. */
-static int replace_file(int dir, const char *name, const Content *content, bool *replaced)
+static int replace_file(int dir, const char *name, const TfyFileContent *content, bool *replaced)
 {
     struct stat old;
     char temp[40];
@@ -333,36 +348,66 @@ static int replace_file(int dir, const char *name, const Content *content, bool 
     return error;
 }
 
-int tfy__file_write(int root_fd, const char *start, const char *key, int executable, const char *bytes, size_t len,
+int tfy__file_may_write(const TfyProtect *protect, int root_fd, const char *start)
+{
+    char *path = tfy__sys_strdup(start);
+    if (!path) return -ENOMEM;
+    size_t at = strlen(path); /* what is behind it is missing, or the last component */
+    int dir = -ENOENT;
+    while (dir == -ENOENT && at) {
+        for (at--; at && path[at - 1] != '/';) at--;
+        char kept = path[at];
+        path[at] = 0;
+        dir = tfy__beneath_open(root_fd, at ? path : ".", O_PATH | O_DIRECTORY, true);
+        path[at] = kept;
+    }
+    int error = dir < 0 ? dir : tfy__protect_check(protect, dir, path + at, true);
+    if (dir >= 0) close(dir);
+    free(path);
+    return tfy__protect_reason(-error) ? error : 0;
+}
+
+/* Writes it there unless the entry is protected. */
+static int replace_allowed(const TfyProtect *protect, int dir, const char *name, const TfyFileContent *content,
+                           bool *replaced)
+{
+    int error = protect ? tfy__protect_check(protect, dir, name, true) : 0;
+    return error ? error : replace_file(dir, name, content, replaced);
+}
+
+static int write_content(const TfyProtect *protect, int root_fd, char **path, const TfyFileContent *content,
+                         bool *replaced)
+{
+    for (int hops = 0; hops <= LINK_HOPS; hops++) {
+        char *name = NULL;
+        int error = protect ? tfy__file_may_write(protect, root_fd, *path) : 0; /* before any directory is made */
+        if (!error) error = make_parents(protect, root_fd, *path);
+        int dir = error ? error : open_parent(root_fd, *path, &name);
+        if (dir < 0) return dir;
+        int followed = follow_link(dir, name, path);
+        if (followed == 0) error = replace_allowed(protect, dir, name, content, replaced);
+        close(dir);
+        if (followed <= 0) return followed ? followed : error;
+    }
+    return -ELOOP;
+}
+
+int tfy__file_write(const TfyProtect *protect, int root_fd, const char *start, const TfyFileContent *content,
                     bool *replaced)
 {
-    Content content = {.key = key, .executable = executable, .bytes = bytes, .len = len};
-    int error = len > TFY_FILE_CAP ? -EFBIG : 0;
-    char *path = tfy__sys_strdup(start), *name = NULL;
+    char *path = tfy__sys_strdup(start);
     *replaced = false;
     if (!path) return -ENOMEM;
-    for (int hops = 0; !error; hops++) {
-        error = hops > LINK_HOPS ? -ELOOP : make_parents(root_fd, path);
-        int dir = error ? error : open_parent(root_fd, path, &name);
-        if (dir < 0) {
-            error = dir;
-            break;
-        }
-        int followed = follow_link(dir, name, &path);
-        if (followed == 0) error = replace_file(dir, name, &content, replaced);
-        if (followed < 0) error = followed;
-        close(dir);
-        if (followed == 0) break;
-    }
+    int error = content->len > TFY_FILE_CAP ? -EFBIG : write_content(protect, root_fd, &path, content, replaced);
     free(path);
     return error;
 }
 
-int tfy__file_remove(int root_fd, const char *start)
+int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *start)
 {
     char *path = tfy__sys_strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
-    int dir = open_parent(root_fd, path, &name), error = dir < 0 ? dir : 0;
+    int dir = open_parent(root_fd, path, &name), error = dir < 0 ? dir : tfy__protect_check(protect, dir, name, true);
     if (!error && unlinkat(dir, name, 0) < 0) error = -errno;
     if (!error && fsync(dir) < 0) error = -errno;
     if (dir >= 0) close(dir);
@@ -373,7 +418,8 @@ int tfy__file_remove(int root_fd, const char *start)
 static void write_work(TfyJob *job)
 {
     FileJob *own = (FileJob *)job;
-    own->error = tfy__file_write(own->root_fd, own->path, own->key, -1, own->bytes, own->len, &own->replaced);
+    TfyFileContent content = {.key = own->key, .executable = -1, .bytes = own->bytes, .len = own->len};
+    own->error = tfy__file_write(own->protect, own->root_fd, own->path, &content, &own->replaced);
 }
 
 static void write_done(TfyJob *job)

@@ -11,6 +11,7 @@
 
 #include "core/world.h"
 #include "effects/net.h"
+#include "effects/protect.h"
 #include "effects/pool.h"
 
 #define BACKLOG       4096
@@ -219,9 +220,21 @@ static int listen_local(int fd, const struct sockaddr_un *address)
     return failed || listen(fd, BACKLOG) < 0 ? -errno : 0;
 }
 
+/* Whoever may write to the socket of the log's owner answers for people. Answers whether the dial was failed. */
+static bool is_forbidden(Dial *dial)
+{
+    TfyProtect *protect = tfy__protect_new(dial->net->loop);
+    int code = protect ? -tfy__protect_path(protect, dial->address.path, dial->listens) : ENOMEM;
+    const char *reason = code == ENOMEM ? tfy__net_explain(code) : tfy__protect_reason(code);
+    tfy__protect_free(protect);
+    if (reason) dial_fail(dial, code == ENOMEM ? code : EPERM, reason);
+    return reason;
+}
+
 static void dial_local(Dial *dial)
 {
     struct sockaddr_un address;
+    if (is_forbidden(dial)) return;
     int dir, error = -tfy__net_local_address(dial->address.path, &address, &dir);
     int fd = error ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (!error && fd < 0) error = errno;

@@ -368,6 +368,20 @@ static void works_below_a_repository(void **state)
                         "changed\nsub/a.txt\none\n");
 }
 
+static void refuses_what_is_protected(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    assert_fails(preview(loop, ".git/config", "x"),
+                 "cannot preview '.git/config': programs outside the sandbox take commands from it");
+    assert_fails(preview(loop, ".envrc", "x"), "take commands from it");
+    assert_fails(preview(loop, ".tfy/x", "x"), "it belongs to the runtime");
+    const char *diff =
+        "diff --git a/.envrc b/.envrc\nnew file mode 100644\n--- /dev/null\n+++ b/.envrc\n@@ -0,0 +1 @@\n+a\n";
+    assert_fails(apply(loop, patch_of(loop, ".envrc", diff)),
+                 "cannot apply a patch to '.envrc': programs outside the sandbox take commands from it");
+}
+
 /* ---- commit ---- */
 
 static void commits_on_the_runs_branch(void **state)
@@ -477,15 +491,146 @@ static void leaves_out_the_log(void **state)
     assert_string_equal(shell(loop, "git show --name-only --format= HEAD"), ".gitignore\nmine\n");
 }
 
-static void a_hook_cannot_ask(void **state)
+/* Everything that git would run for a repository leaves a mark; none may be there. */
+static void runs_nothing_of_the_repository(void **state)
 {
     TfyLoop *loop = *state;
     repository(loop);
-    shell(loop, "printf '#!/bin/sh\\nread answer || exit 3\\n' > .git/hooks/pre-commit; chmod +x "
-                ".git/hooks/pre-commit; echo b > b.txt");
-    assert_fails(commit(loop, "x", "k"), "git commit failed");
-    shell(loop, "printf '#!/bin/sh\\necho the hook says no >&2; exit 1\\n' > .git/hooks/pre-commit");
-    assert_fails(commit(loop, "x", "k"), "the hook says no");
+    shell(loop,
+          "printf '#!/bin/sh\\necho \"$0 $*\" >>\"'$PWD'/RAN\"\\ncat\\n' >spy; chmod +x spy; echo RAN "
+          ">.git/info/exclude\n"
+          "for hook in pre-commit prepare-commit-msg commit-msg post-commit post-checkout reference-transaction "
+          "post-index-change pre-auto-gc; do cp spy .git/hooks/$hook; done\n"
+          "mkdir hooks; cp spy hooks/pre-commit; git config core.hooksPath hooks\n"
+          "for key in core.fsmonitor core.pager core.editor core.askPass core.sshCommand core.gitProxy gpg.program "
+          "diff.external credential.helper alias.log alias.commit diff.x.textconv diff.x.command merge.x.driver; "
+          "do git config $key \"$PWD/spy\"; done\n"
+          "git config commit.gpgSign true; git config tag.gpgSign true; git config log.showSignature true; "
+          "git config commit.verbose true; git config core.untrackedCache true\n"
+          "git config remote.far.url 'ext::'$PWD'/spy'; git config remote.far.promisor true; git config "
+          "protocol.ext.allow always; git config extensions.partialClone far\n"
+          "printf '*.txt diff=x merge=x\\n' >.gitattributes; echo b >b.txt; rm -f RAN");
+    Job *job = commit(loop, "One", "k1");
+    sha_of(job);
+    job_free(job);
+    shell(loop, "echo c >>a.txt; chmod +x b.txt; rm -f RAN");
+    job = commit(loop, "Two", "k2");
+    sha_of(job);
+    job_free(job);
+    job = preview(loop, "a.txt", "x\n");
+    assert_applies(loop, job->value.o);
+    job_free(job);
+    assert_string_equal(shell(loop, "cat RAN 2>/dev/null || echo none"), "none\n");
+    assert_string_equal(
+        shell(loop, "git -c core.fsmonitor=false --no-pager -c log.showSignature=false rev-list --count " BRANCH),
+        "3\n");
+}
+
+/* A repository inside has settings of its own. */
+static void asks_nothing_of_a_repository_inside(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(
+        loop,
+        "git init -q in && cd in && git config user.name A && git config user.email a@example.invalid && echo 1 >f && "
+        "git add f && git commit -q -m inner && git config core.fsmonitor 'touch ../RAN; false' && git config "
+        "filter.x.clean "
+        "'touch ../RAN; cat' && echo '* filter=x' >.gitattributes && echo 2 >>f && cd .. && rm -f RAN");
+    for (int i = 0; i < 2; i++) {
+        char key[8] = {'k', (char)('0' + i), 0};
+        Job *job = commit(loop, "With it", key);
+        sha_of(job);
+        job_free(job);
+        shell(loop, "touch in/f; echo more >>a.txt");
+    }
+    assert_string_equal(shell(loop, "ls RAN 2>/dev/null || echo none; git ls-tree HEAD in | cut -c1-13"),
+                        "none\n160000 commit\n");
+}
+
+static void filters_are_the_persons_or_refused(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop,
+          "git config --global filter.mine.clean 'tr a-z A-Z'; git config filter.mine.clean 'touch RAN; cat'; echo "
+          "'*.up filter=mine' >.gitattributes; echo abc >x.up");
+    Job *job = commit(loop, "Up", "k1");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop, "git cat-file blob HEAD:x.up; ls RAN 2>/dev/null || echo none"), "ABC\nnone\n");
+    shell(loop, "git config filter.theirs.process 'touch RAN; cat'; echo '*.no filter=theirs' >>.gitattributes; echo "
+                "abc >x.no");
+    assert_fails(commit(loop, "No", "k2"), "a filter that only the repository's settings define is not run");
+    assert_string_equal(shell(loop, "ls RAN 2>/dev/null || echo none"), "none\n");
+    shell(loop, "printf '* text=auto\\n' >.gitattributes; printf 'a\\r\\n' >crlf; rm x.no");
+    job = commit(loop, "Lines", "k3");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop, "git cat-file blob HEAD:crlf"), "a\n");
+}
+
+static void commits_what_git_add_would(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop,
+          "mkdir d e; echo 1 >d/f; echo 2 >e/g; ln -s a.txt link; echo x >exe; chmod +x exe; echo '*.o' >.gitignore; "
+          "git add -A; git commit -q -m more; echo o >x.o; echo ' odd ' >' odd \"name'");
+    shell(loop, "rm -r d; echo file >d; rm e/g; rmdir e; rm link; mkdir link; echo in >link/in; chmod -x exe; git add "
+                "-N x.o -f");
+    Job *job = commit(loop, "  All of it  \n\n\n\nand more", "k");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(
+        shell(loop, "git status --porcelain; git log -1 --format=%B | head -3; git ls-tree -r HEAD | cut -c1-6,54-"),
+        "  All of it\n\nand more\n100644\" odd \\\"name\"\n100644.gitignore\n100644a.txt\n100644d\n100644exe\n"
+        "100644link/in\n100644x.o\n");
+}
+
+static void waits_for_a_merge(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(
+        loop,
+        "git checkout -q -b side; echo side >a.txt; git commit -q -a -m side; git checkout -q main; echo main >a.txt; "
+        "git commit -q -a -m main; git merge side || true");
+    assert_fails(commit(loop, "x", "k"), "a merge is under way in the repository; finish it first");
+}
+
+static void leaves_a_branch_of_another_work_tree(void **state)
+{
+    TfyLoop *loop = *state;
+    repository(loop);
+    shell(loop, "git worktree add -q -b " BRANCH " ../\"$(basename \"$PWD\")\"-other; echo b >b.txt");
+    assert_fails(commit(loop, "x", "k"), "it is checked out in");
+    shell(loop, "git worktree remove --force ../\"$(basename \"$PWD\")\"-other");
+}
+
+/* In a linked work tree `.git` is a file. */
+static void commits_in_a_linked_work_tree(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "git init -q -b main main && cd main && git config user.name Ann && git config user.email "
+                "a@example.invalid && echo 1 "
+                ">f && git add f && git commit -q -m one && git worktree add -q ../tree");
+    char root[256];
+    int outer_fd = loop->root_fd;
+    strcpy(root, loop->root);
+    strcat(loop->root, "/tree");
+    loop->root_fd = openat(outer_fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    shell(loop, "echo 2 >f");
+    Job *job = commit(loop, "Two", "k");
+    sha_of(job);
+    job_free(job);
+    assert_string_equal(shell(loop,
+                              "git status --porcelain; git log --format=%s; git branch --show-current; git -C ../main "
+                              "status --porcelain"),
+                        "Two\none\n" BRANCH "\n");
+    close(loop->root_fd);
+    loop->root_fd = outer_fd;
+    strcpy(loop->root, root);
 }
 
 static void waits_for_another_git(void **state)
@@ -556,13 +701,13 @@ static void an_abort_leaves_no_lock(void **state)
     TfyLoop *loop = *state;
     repository(loop);
     shell(loop,
-          "printf '#!/bin/sh\\nsleep 60\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo b > b.txt");
+          "git config --global filter.slow.clean 'sleep 60'; echo '* filter=slow' > .gitattributes; echo b > b.txt");
     Job *job = commit_start(loop, "x", "k");
     run_for(loop, 600);
     assert_false(job->done || job->failed);
     tfy__perform_commit.abort(&job->call);
     job_free(job);
-    shell(loop, "rm .git/hooks/pre-commit");
+    shell(loop, "git config --global --unset filter.slow.clean");
     job = commit(loop, "x", "k");
     sha_of(job);
     job_free(job);
@@ -607,6 +752,7 @@ int main(void)
         TEST(takes_a_patch_of_others),
         TEST(deletes_and_changes_modes),
         TEST(works_below_a_repository),
+        TEST(refuses_what_is_protected),
         TEST(commits_on_the_runs_branch),
         TEST(never_commits_twice),
         TEST(returns_to_its_branch),
@@ -614,7 +760,13 @@ int main(void)
         TEST(begins_an_empty_repository),
         TEST(says_what_cannot_be_committed),
         TEST(leaves_out_the_log),
-        TEST(a_hook_cannot_ask),
+        TEST(runs_nothing_of_the_repository),
+        TEST(asks_nothing_of_a_repository_inside),
+        TEST(filters_are_the_persons_or_refused),
+        TEST(commits_what_git_add_would),
+        TEST(waits_for_a_merge),
+        TEST(leaves_a_branch_of_another_work_tree),
+        TEST(commits_in_a_linked_work_tree),
         TEST(waits_for_another_git),
         TEST(takes_turns),
         TEST(an_abort_leaves_no_lock),

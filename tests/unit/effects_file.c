@@ -294,6 +294,93 @@ static void walks_without_openat2(void **state)
     assert_int_equal(tfy__beneath_walk(loop->root_fd, "etc", O_RDONLY), -ELOOP);
 }
 
+static void shell(TfyLoop *loop, const char *command)
+{
+    char line[1000];
+    snprintf(line, sizeof line, "cd '%s' && %s", loop->root, command);
+    assert_int_equal(system(line), 0);
+}
+
+#define COMMANDS "programs outside the sandbox take commands from it"
+#define RUNTIMES "it belongs to the runtime"
+
+static void leaves_what_others_obey(void **state)
+{
+    TfyLoop *loop = *state;
+    const char *paths[] = {
+        ".git",          ".git/config",   ".GIT/hooks/x",   "a/../.git/config", "sub/.Git/config", "deep/er/.git",
+        ".envrc",        "sub/.vscode/x", ".idea/x",        ".mcp.json",        ".claude/x",       ".codex/x",
+        ".cursor/rules", "link/config",   "to-config",      "store/config",     "store/hooks/x",   "work/x",
+        "chain",         "sub/./.ENVRC",  "bare.git/config"};
+    shell(loop, "mkdir -p .git/hooks a sub/.Git && touch .git/config && ln -s .git link && ln -s .git/config to-config "
+                "&& ln -s to-config chain");
+    shell(loop, "mkdir -p store/objects store/refs work bare.git/objects bare.git/refs && touch store/HEAD work/HEAD "
+                "work/commondir bare.git/HEAD");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) assert_no_write(loop, paths[i], COMMANDS);
+    assert_reads(loop, ".git/config", "");
+    assert_no_write(loop, ".git/config", "cannot write '.git/config': " COMMANDS);
+    assert_writes(loop, ".gitignore", "x");
+    assert_writes(loop, "sub/git", "x");
+    assert_writes(loop, ".github/x", "x");
+    shell(loop, "test ! -e deep && test ! -e sub/.vscode && test ! -s .git/config");
+}
+
+static void leaves_the_log(void **state)
+{
+    TfyLoop *loop = *state;
+    const char *paths[] = {"db/my.db",           "db/my.db-wal", "db/my.db-live/owner", "hard",     "soft",
+                           "db/../db/my.db-tfy", ".tfy/x",       "sub/.TFY/y",          "dir/my.db"};
+    snprintf(loop->lock_path, sizeof loop->lock_path, "%s/db/my.db-tfy", loop->root);
+    shell(loop, "mkdir -p db/my.db-live .tfy sub/.TFY && touch db/my.db db/my.db-wal db/my.db-tfy db/my.db-live/owner "
+                ".tfy/x sub/.TFY/y db/other && "
+                "ln db/my.db hard && ln -s db/my.db soft && ln -s db dir");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        assert_no_read(loop, paths[i], RUNTIMES);
+        assert_no_write(loop, paths[i], RUNTIMES);
+    }
+    assert_reads(loop, "db/other", "");
+    assert_writes(loop, "db/my.dbx", "");
+}
+
+/* SQLite's locks are lost when any descriptor of the file is closed. */
+static void never_opens_the_log(void **state)
+{
+    TfyLoop *loop = *state;
+    snprintf(loop->lock_path, sizeof loop->lock_path, "%s/my.db-tfy", loop->root);
+    int fd = openat(loop->root_fd, "my.db", O_CREAT | O_RDWR, 0644), held = 0;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    assert_no_read(loop, "my.db", RUNTIMES);
+    pid_t child = fork();
+    if (child == 0) _exit(fcntl(fd, F_SETLK, &lock) < 0 ? 7 : 0);
+    waitpid(child, &held, 0);
+    assert_int_equal(WEXITSTATUS(held), 7);
+    close(fd);
+}
+
+static void leaves_its_own_source(void **state)
+{
+    TfyLoop *loop = *state;
+    shell(loop, "mkdir sub && touch sub/program.tfy");
+    assert_no_write(loop, "sub/program.tfy", "cannot write 'sub/program.tfy': it is the source of this program");
+    assert_no_write(loop, "program.tfy", "it is the source of this program");
+    assert_reads(loop, "sub/program.tfy", "");
+    assert_writes(loop, "my-program.tfy", "x");
+}
+
+static void leaves_the_cache(void **state)
+{
+    TfyLoop *loop = *state;
+    char cache[300];
+    snprintf(cache, sizeof cache, "%s/cache", loop->root);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    shell(loop, "mkdir -p cache/tfy/key && touch cache/tfy/key/program cache/other && ln -s cache/tfy/key k");
+    assert_no_write(loop, "cache/tfy/key/program", RUNTIMES);
+    assert_no_read(loop, "k/program", RUNTIMES);
+    assert_writes(loop, "cache/other", "x");
+    unsetenv("XDG_CACHE_HOME");
+}
+
 static void leaks_no_descriptor(void **state)
 {
     TfyLoop *loop = *state;
@@ -302,6 +389,7 @@ static void leaks_no_descriptor(void **state)
     writes_and_reads(state);
     says_what_is_wrong(state);
     walks_without_openat2(state);
+    leaves_its_own_source(state);
     job_free(read_path(loop, "../x"));
     assert_int_equal(open_descriptors(), before);
 }
@@ -317,7 +405,9 @@ int main(void)
         TEST(refuses_what_is_no_file),    TEST(bounds_the_size),
         TEST(replaces_invalid_utf8),      TEST(a_root_that_is_gone_is_said),
         TEST(forbidden_is_said),          TEST(walks_without_openat2),
-        TEST(leaks_no_descriptor),
+        TEST(leaves_what_others_obey),    TEST(leaves_the_log),
+        TEST(never_opens_the_log),        TEST(leaves_its_own_source),
+        TEST(leaves_the_cache),           TEST(leaks_no_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

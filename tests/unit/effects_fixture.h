@@ -159,6 +159,11 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
     va_end(args);
 }
 
+const char *tfy__source_name(TfyLoop *loop, uint32_t i)
+{
+    return i ? NULL : "program.tfy";
+}
+
 const char *tfy__run_uuid(TfyTask *task)
 {
     return "0190b0c2-1234-7abc-8def-0123456789ab";

@@ -1,0 +1,258 @@
+/* canvas_repository.c: a repository seen without the commands that its settings name.
+ *
+ * A repository's own config can name any number of commands (filters, drivers for diffs and merges, what fetches), and .gitattributes, which
+ * anybody can write, says which files they get. Settings on git's command line can switch off only those whose names are known. So whatever
+ * reads or writes the work tree and the index gets a git directory of its own: the repository's objects, its index and its lists of ignored
+ * files, and of its settings those in the list below, which name no command. Hooks, filters and drivers of the repository are not there to
+ * be run. What a person's own ~/.gitconfig and the system's say still holds.
+ *
+ * A filter that the repository alone defines is kept as "required" without a command: where an attribute asks for it, git refuses. */
+#include "effects/canvas.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "effects/file.h"
+
+/* The lines that git answers when it is asked where everything is. */
+enum { TOP, GIT_DIR, OBJECTS, INDEX, EXCLUDE, ATTRIBUTES, SPARSE, PLACES };
+
+static const char *const harmless[] = {
+    "core.bigfilethreshold",   "core.checkstat",
+    "core.compression",        "core.eol",
+    "core.excludesfile",       "core.filemode",
+    "core.ignorecase",         "core.loosecompression",
+    "core.precomposeunicode",  "core.repositoryformatversion",
+    "core.safecrlf",           "core.sparsecheckout",
+    "core.sparsecheckoutcone", "core.symlinks",
+    "core.trustctime",         "extensions.objectformat",
+    "i18n.commitencoding",     "index.version",
+};
+
+static bool is_harmless(const char *key)
+{
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strcasecmp(key, harmless[i]) == 0) return true;
+    return false;
+}
+
+/* ---- the settings ---- */
+
+/* One entry of git's list, "scope NUL key newline value NUL". */
+typedef struct Setting {
+    const char *scope, *key, *value;
+    size_t key_len; /* the key is not terminated */
+} Setting;
+
+static bool next_setting(const char **at, const char *end, Setting *setting)
+{
+    const char *scope_end = memchr(*at, 0, (size_t)(end - *at));
+    const char *stop = scope_end ? memchr(scope_end + 1, 0, (size_t)(end - scope_end - 1)) : NULL;
+    if (!stop) return false;
+    setting->scope = *at;
+    setting->key = scope_end + 1;
+    const char *newline = memchr(setting->key, '\n', (size_t)(stop - setting->key));
+    setting->key_len = (size_t)((newline ? newline : stop) - setting->key);
+    setting->value = newline ? newline + 1 : "true"; /* a name alone */
+    *at = stop + 1;
+    return true;
+}
+
+static bool is_repositorys(const Setting *setting)
+{
+    return strcmp(setting->scope, "local") == 0 || strcmp(setting->scope, "worktree") == 0;
+}
+
+static void add_quoted(TfyBuffer *out, const char *text, size_t len)
+{
+    tfy__buffer_char(out, '"');
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"' || text[i] == '\\') tfy__buffer_char(out, '\\');
+        if (text[i] == '\n')
+            tfy__buffer_text(out, "\\n");
+        else
+            tfy__buffer_char(out, text[i]);
+    }
+    tfy__buffer_char(out, '"');
+}
+
+/* The name between "filter." and the last dot; false: it is another setting. */
+static bool filter_name(const Setting *setting, const char **name, size_t *len)
+{
+    const char *dot = memrchr(setting->key, '.', setting->key_len);
+    *name = setting->key + 7;
+    if (setting->key_len < 8 || strncmp(setting->key, "filter.", 7) != 0 || dot < *name) return false;
+    *len = (size_t)(dot - *name);
+    return true;
+}
+
+/* Does the person's own configuration define this filter? */
+static bool is_own_filter(const TfyBuffer *list, const char *name, size_t len)
+{
+    const char *at = list->data, *own;
+    size_t own_len;
+    for (Setting setting; next_setting(&at, list->data + list->len, &setting);)
+        if (!is_repositorys(&setting) && filter_name(&setting, &own, &own_len) && own_len == len &&
+            memcmp(own, name, len) == 0)
+            return true;
+    return false;
+}
+
+static void add_setting(TfyBuffer *out, const TfyBuffer *list, const Setting *setting)
+{
+    char key[64];
+    const char *name;
+    size_t len;
+    if (filter_name(setting, &name, &len)) {
+        if (is_own_filter(list, name, len)) return;
+        tfy__buffer_text(out, "[filter ");
+        add_quoted(out, name, len);
+        tfy__buffer_text(out, "]\n\trequired = true\n");
+        return;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)setting->key_len, setting->key);
+    if (!is_harmless(key)) return;
+    char *dot = strchr(key, '.');
+    tfy__buffer_printf(out, "[%.*s]\n\t%s = ", (int)(dot - key), key, dot + 1);
+    add_quoted(out, setting->value, strlen(setting->value));
+    tfy__buffer_char(out, '\n');
+}
+
+/* ---- the directory ---- */
+
+static int write_text(int dir, const char *name, const char *text, size_t len)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), error = fd < 0 ? -errno : 0;
+    while (!error && len) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR) error = -errno;
+        if (n > 0) text += n, len -= (size_t)n;
+    }
+    if (fd >= 0) close(fd);
+    return error;
+}
+
+static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
+{
+    static const char *const links[PLACES] = {
+        [EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes", [SPARSE] = "info/sparse-checkout"};
+    static const char head[] = "ref: refs/heads/none\n";
+    static const char *const dirs[] = {"objects", "refs", "info"};
+    int error = write_text(job->dir_fd, "HEAD", head, sizeof head - 1);
+    for (size_t i = 0; !error && i < sizeof dirs / sizeof *dirs; i++)
+        if (mkdirat(job->dir_fd, dirs[i], 0700) < 0) error = -errno;
+    for (size_t i = 0; !error && i < PLACES; i++)
+        if (links[i] && symlinkat(places[i], job->dir_fd, links[i]) < 0) error = -errno;
+    return error;
+}
+
+static int make_directory(TfyCanvasJob *job, char *const places[PLACES])
+{
+    char objects[PATH_MAX + 32], index[PATH_MAX + 32];
+    snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s", places[OBJECTS]);
+    snprintf(index, sizeof index, "GIT_INDEX_FILE=%s", places[INDEX]);
+    if (!(job->tree = tfy__sys_strdup(places[TOP]))) return -ENOMEM;
+    if (!tfy__canvas_add_env(job, objects) || !tfy__canvas_add_env(job, index)) return -ENOMEM;
+    int error = tfy__canvas_make_dir(job);
+    return error ? error : fill_directory(job, places);
+}
+
+/* ---- the chain ---- */
+
+static void fail_directory(TfyCanvasJob *job, int error)
+{
+    tfy__canvas_error(job, -error, "cannot commit: a temporary directory cannot be made: %s", strerror(-error));
+}
+
+static void on_settings(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    TfyBuffer config = {0};
+    if (end->code) {
+        tfy__git_fail(job, end, "cannot read the repository's settings");
+        return;
+    }
+    const char *at = end->out.data ? end->out.data : "", *stop = at + end->out.len;
+    for (Setting setting; next_setting(&at, stop, &setting);)
+        if (is_repositorys(&setting)) add_setting(&config, &end->out, &setting);
+    int error = config.failed ? -ENOMEM : write_text(job->dir_fd, "config", config.data ? config.data : "", config.len);
+    tfy__buffer_free(&config);
+    if (error)
+        fail_directory(job, error);
+    else
+        job->ready(job);
+}
+
+/* What a person has begun in the repository and not finished; NULL: nothing. */
+static const char *under_way(const char *git_dir)
+{
+    static const char *const names[][2] = {{"MERGE_HEAD", "a merge"},
+                                           {"CHERRY_PICK_HEAD", "a cherry-pick"},
+                                           {"REVERT_HEAD", "a revert"},
+                                           {"rebase-merge", "a rebase"},
+                                           {"rebase-apply", "a rebase"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s/%s", git_dir, names[i][0]) < (int)sizeof path && access(path, F_OK) == 0)
+            return names[i][1];
+    }
+    return NULL;
+}
+
+/* Cuts git's answer into its lines; false: it has another number of them. */
+static bool cut_lines(char *text, char *places[PLACES])
+{
+    int count = 0;
+    for (char *line = text, *stop; *line; line = stop + 1) {
+        if (count == PLACES || !(stop = strchr(line, '\n'))) return false;
+        *stop = 0;
+        places[count++] = line;
+    }
+    return count == PLACES;
+}
+
+static void use_places(TfyCanvasJob *job, char *const places[PLACES])
+{
+    const char *begun = under_way(places[GIT_DIR]);
+    int error = begun ? 0 : make_directory(job, places);
+    if (begun)
+        tfy__canvas_error(job, EBUSY, "cannot commit: %s is under way in the repository; finish it first", begun);
+    else if (error)
+        fail_directory(job, error);
+    else
+        tfy__git_run(job, on_settings, &(TfyGit){.args = {"config", "--list", "-z", "--show-scope"}});
+}
+
+static void on_places(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    char *places[PLACES], *text;
+    if (end->code) {
+        tfy__git_fail(job, end, "cannot commit: the working root is not in a git repository");
+    } else if (!(text = tfy__sys_strdup(end->out.data ? end->out.data : ""))) {
+        tfy__call_starved(tfy__canvas_leave(job));
+    } else {
+        if (cut_lines(text, places))
+            use_places(job, places);
+        else
+            tfy__canvas_error(job, EINVAL, "cannot commit: the path of the repository has a newline in it");
+        free(text);
+    }
+}
+
+void tfy__canvas_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job))
+{
+    job->ready = ready;
+    if (job->dir) {
+        ready(job);
+        return;
+    }
+    TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-path",
+                           "objects", "--git-path", "index", "--git-path", "info/exclude", "--git-path",
+                           "info/attributes", "--git-path", "info/sparse-checkout"}};
+    tfy__git_run(job, on_places, &git);
+}

@@ -1,0 +1,258 @@
+/* protect.c: is this entry of a directory one that effects keep their hands off? */
+#include "effects/protect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CLOSED_MAX 4 /* two places of the cache, the file of secrets, the file with a model's key */
+
+struct TfyProtect {
+    TfyLoop *loop; /* for the names of the program's files, which never change */
+    int root_fd;
+    char *db_dir, *db_name;   /* owned; NULL: a log in memory */
+    char *closed[CLOSED_MAX]; /* paths that are neither read nor written, with all below; owned; NULL: none */
+};
+
+/* ---- what is protected ---- */
+
+static char *joined(const char *dir, const char *name)
+{
+    return dir && *dir == '/' ? tfy__sys_printf("%s/%s", dir, name) : NULL;
+}
+
+/* The directory and the name of the database, from "<db>-tfy"; false: no memory. */
+static bool set_database(TfyProtect *protect, const char *lock_path)
+{
+    char dir[PATH_MAX], real[PATH_MAX];
+    if (!lock_path) return true;
+    const char *slash = strrchr(lock_path, '/'), *name = slash ? slash + 1 : lock_path;
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - lock_path) + 1 : 1, slash ? lock_path : ".");
+    size_t len = strlen(name);
+    if (len > 4 && strcmp(name + len - 4, "-tfy") == 0) len -= 4;
+    protect->db_dir = tfy__sys_strdup(realpath(dir, real) ? real : dir);
+    protect->db_name = tfy__sys_printf("%.*s", (int)len, name);
+    return protect->db_dir && protect->db_name;
+}
+
+TfyProtect *tfy__protect_new(TfyLoop *loop)
+{
+    TfyProtect *protect = tfy__sys_calloc(1, sizeof *protect);
+    if (!protect) return NULL;
+    const char *secrets = tfy__secrets_option(loop), *key = getenv("TFY_LLM_KEY_FILE");
+    protect->loop = loop;
+    protect->root_fd = tfy__root_fd(loop);
+    protect->closed[0] = joined(getenv("XDG_CACHE_HOME"), "tfy");
+    protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
+    protect->closed[2] = secrets ? tfy__sys_strdup(secrets) : NULL;
+    protect->closed[3] = key && *key ? tfy__sys_strdup(key) : NULL;
+    if (set_database(protect, tfy__lock_path(loop)) && !(secrets && !protect->closed[2])) return protect;
+    tfy__protect_free(protect);
+    return NULL;
+}
+
+void tfy__protect_free(TfyProtect *protect)
+{
+    if (!protect) return;
+    free(protect->db_dir);
+    free(protect->db_name);
+    for (int i = 0; i < CLOSED_MAX; i++) free(protect->closed[i]);
+    free(protect);
+}
+
+const char *tfy__protect_reason(int reason)
+{
+    switch (reason) {
+    case TFY_PROTECT_LOG: return "it belongs to the runtime: its log, its cache, or a file of secrets";
+    case TFY_PROTECT_COMMANDS: return "programs outside the sandbox take commands from it";
+    case TFY_PROTECT_SOURCE: return "it is the source of this program";
+    case TFY_PROTECT_BLIND: return "without /proc nobody can tell where it leads";
+    default: return NULL;
+    }
+}
+
+/* ---- one entry ---- */
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_closed(const TfyProtect *protect, const struct stat *entry)
+{
+    struct stat info;
+    for (int i = 0; i < CLOSED_MAX; i++)
+        if (protect->closed[i] && stat(protect->closed[i], &info) == 0 && same_file(&info, entry)) return true;
+    return false;
+}
+
+/* One of the log's names in its own directory. */
+static bool is_log_name(const TfyProtect *protect, const struct stat *dir, const char *name)
+{
+    struct stat home;
+    size_t len = protect->db_name ? strlen(protect->db_name) : 0;
+    if (!len || strncmp(name, protect->db_name, len) != 0 || (name[len] && name[len] != '-')) return false;
+    return stat(protect->db_dir, &home) == 0 && same_file(&home, dir);
+}
+
+/* One of the log's files under another name: a hard link. */
+static bool is_log_file(const TfyProtect *protect, const struct stat *entry)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-tfy"};
+    if (!protect->db_name || entry->st_nlink < 2) return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[PATH_MAX];
+        struct stat info;
+        int len = snprintf(path, sizeof path, "%s/%s%s", protect->db_dir, protect->db_name, endings[i]);
+        if (len < (int)sizeof path && stat(path, &info) == 0 && same_file(&info, entry)) return true;
+    }
+    return false;
+}
+
+static bool takes_commands(const char *name)
+{
+    static const char *const names[] = {".git",      ".envrc",  ".vscode", ".idea",
+                                        ".mcp.json", ".claude", ".codex",  ".cursor"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* Would git take this directory for a repository's own? Then a config in it names commands that git runs, whatever the directory is called
+ * and wherever the `.git` file is that points here. */
+static bool is_git_dir(int dir)
+{
+    struct stat info;
+    if (fstatat(dir, "HEAD", &info, AT_SYMLINK_NOFOLLOW) < 0) return false;
+    bool whole = fstatat(dir, "objects", &info, 0) == 0 && fstatat(dir, "refs", &info, 0) == 0;
+    return whole || fstatat(dir, "commondir", &info, 0) == 0 || fstatat(dir, "gitdir", &info, 0) == 0;
+}
+
+static int check_entry(const TfyProtect *protect, int dir, const char *name, bool write)
+{
+    struct stat above, entry;
+    if (fstat(dir, &above) < 0) return -errno;
+    bool exists = fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW) == 0;
+    if (strcasecmp(name, ".tfy") == 0 || is_log_name(protect, &above, name)) return -TFY_PROTECT_LOG;
+    if (exists && (is_closed(protect, &entry) || is_log_file(protect, &entry))) return -TFY_PROTECT_LOG;
+    return write && (takes_commands(name) || is_git_dir(dir)) ? -TFY_PROTECT_COMMANDS : 0;
+}
+
+/* ---- the way up to the root ---- */
+
+/* Does the path end with one of the program's own files? Only their names below the main file's directory are known. */
+static bool is_source(const TfyProtect *protect, const char *path)
+{
+    size_t len = strlen(path);
+    const char *file;
+    for (uint32_t i = 0; (file = tfy__source_name(protect->loop, i)); i++) {
+        while (strncmp(file, "../", 3) == 0) file += 3;
+        file += strspn(file, "/");
+        size_t want = strlen(file);
+        if (want && len > want && path[len - want - 1] == '/' && strcmp(path + len - want, file) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_root(const TfyProtect *protect, int dir)
+{
+    struct stat root, info;
+    return fstat(protect->root_fd, &root) < 0 || fstat(dir, &info) < 0 || same_file(&root, &info);
+}
+
+/* Goes from an open directory to the root; path is the directory's own and is cut down on the way. The descriptor is closed. */
+static int check_above(const TfyProtect *protect, int dir, char *path, bool write)
+{
+    int error = 0;
+    while (!error && !is_root(protect, dir)) {
+        char *slash = strrchr(path, '/');
+        int above = slash && slash[1] ? openat(dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (above < 0) break; /* the system's root: it was outside */
+        error = check_entry(protect, above, slash + 1, write);
+        *slash = 0;
+        close(dir);
+        dir = above;
+    }
+    close(dir);
+    return error;
+}
+
+/* What is missing below a missing entry has nothing but names. */
+static int check_missing(const char *rest, bool write)
+{
+    char name[NAME_MAX + 1];
+    for (; *rest; rest += strcspn(rest, "/")) {
+        rest += strspn(rest, "/");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(rest, "/"), rest);
+        if (strcasecmp(name, ".tfy") == 0) return -TFY_PROTECT_LOG;
+        if (write && takes_commands(name)) return -TFY_PROTECT_COMMANDS;
+    }
+    return 0;
+}
+
+int tfy__protect_check(const TfyProtect *protect, int dir, const char *path_below, bool write)
+{
+    char name[NAME_MAX + 1], link[48], path[2 * PATH_MAX];
+    size_t first = strcspn(path_below, "/");
+    if (first > NAME_MAX || strlen(path_below) >= PATH_MAX) return -ENAMETOOLONG;
+    snprintf(name, sizeof name, "%.*s", (int)first, path_below);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+    ssize_t len = readlink(link, path, PATH_MAX - 1);
+    if (len < 0) return errno == ENOENT ? -TFY_PROTECT_BLIND : -errno;
+    snprintf(path + len, sizeof path - (size_t)len, "/%s", path_below);
+    if (write && is_source(protect, path)) return -TFY_PROTECT_SOURCE;
+    path[len] = 0;
+    int error = check_entry(protect, dir, name, write);
+    if (!error) error = check_missing(path_below + first, write);
+    int copy = error ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (error) return error;
+    return copy < 0 ? -errno : check_above(protect, copy, path, write);
+}
+
+/* The open directory that a path's last component is in, which *name becomes; or -errno. */
+static int open_above(char *path, char **name)
+{
+    char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (!slash) return open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char kept = slash[1];
+    slash[1] = 0;
+    int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    slash[1] = kept;
+    return dir < 0 ? -errno : dir;
+}
+
+int tfy__protect_found(const TfyProtect *protect, int found)
+{
+    char link[48], path[PATH_MAX], *name;
+    struct stat info, entry;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", found);
+    ssize_t len = readlink(link, path, sizeof path - 1);
+    if (len < 0) return errno == ENOENT ? -TFY_PROTECT_BLIND : -errno;
+    path[len] = 0;
+    int dir = open_above(path, &name);
+    if (dir < 0) return dir;
+    /* Somebody may have renamed something meanwhile: what is asked about must be what was found. */
+    bool same =
+        fstat(found, &info) == 0 && fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&info, &entry);
+    int error = same ? tfy__protect_check(protect, dir, name, false) : -ENOENT;
+    close(dir);
+    return error;
+}
+
+int tfy__protect_path(const TfyProtect *protect, const char *path, bool write)
+{
+    char real[PATH_MAX], *name;
+    if (!realpath(path, real) && snprintf(real, sizeof real, "%s", path) >= (int)sizeof real) return -ENAMETOOLONG;
+    int dir = open_above(real, &name);
+    if (dir < 0) return dir;
+    int error = tfy__protect_check(protect, dir, name, write);
+    close(dir);
+    return error;
+}

@@ -1,0 +1,100 @@
+#!/bin/sh
+# What is in the working root and is not a program's: the log, what programs outside take commands from, the program itself.
+. "$here/lib.sh"
+cat >touch.tfy <<'END'
+workflow fetch(path: string) -> string {
+    return yield read_file(path)
+}
+
+workflow put(path: string) {
+    yield write_file(path, "mine")
+}
+
+workflow patch(path: string) {
+    let change = yield preview(path, "mine\n")
+    yield apply(change)
+}
+
+workflow call(path: string) {
+    let to = yield connect("unix:${path}")
+    yield write(to, "x")
+}
+
+workflow commit_all() -> string {
+    yield write_file("new.txt", "x")
+    return yield commit("all")
+}
+END
+printf 'x\n' >plain.txt
+run tfy run touch.tfy --workflow put --path plain.txt
+check "other files are written" ended 0
+
+# refused WORKFLOW PATH TEXT: the run fails and says why, and goes into the log all the same.
+refused()
+{
+    run tfy run touch.tfy --workflow "$1" --path "$2"
+    check "$1 $2 is refused" ended 1 "'$2': $3"
+}
+runtimes="it belongs to the runtime"
+commands="programs outside the sandbox take commands from it"
+for path in .tfy/runs.db .tfy/runs.db-wal .tfy/runs.db-tfy ./plain/../.tfy/runs.db; do
+    mkdir -p plain
+    refused fetch "$path" "$runtimes"
+    refused put "$path" "$runtimes"
+done
+refused put .tfy/anything "$runtimes"
+refused patch .tfy/runs.db "$runtimes"
+ln -s .tfy there
+refused put there/runs.db "$runtimes"
+rm there
+check "the log is whole" tfy verify
+for path in .git/config .GIT/config sub/.git/hooks/pre-commit .envrc .vscode/tasks.json .claude/settings.json; do
+    refused put "$path" "$commands"
+    refused patch "$path" "$commands"
+done
+refused put touch.tfy "it is the source of this program"
+run tfy run touch.tfy --workflow call --path .tfy/runs.db-live/owner
+check "the owner's socket is not called" ended 1 "$runtimes"
+TFY_DB=$PWD/elsewhere.db
+export TFY_DB
+run tfy run touch.tfy --workflow put --path plain.txt
+refused fetch elsewhere.db "$runtimes"
+refused put elsewhere.db-wal "$runtimes"
+check "a log of another name is whole too" tfy verify
+
+# Somebody else wrote a command into the repository's settings: the runtime's git does not run it.
+git init -q repo
+cp touch.tfy repo
+cd repo
+printf 'out\nerr\ncheck.out\nran\n.gitignore\n' >.gitignore
+git config user.name Ann
+git config user.email ann@example.invalid
+git config core.fsmonitor "touch $PWD/ran; false"
+git config filter.x.clean "touch $PWD/ran; cat"
+printf '#!/bin/sh\ntouch "%s/ran"\n' "$PWD" >.git/hooks/post-commit
+chmod +x .git/hooks/post-commit
+run tfy run touch.tfy --workflow commit_all
+check "a commit" ended 0
+check "... has what changed" [ "$(git -c core.fsmonitor=false show --name-only --format=%an HEAD | tr '\n' ' ')" = "Ann  new.txt touch.tfy " ]
+check "... and leaves the index as the commit is" [ -z "$(git -c core.fsmonitor=false status --porcelain)" ]
+rm -f ran
+echo '* filter=x' >.gitattributes
+echo more >>new.txt
+run tfy run touch.tfy --workflow commit_all
+check "a filter of the repository's is not run" ended 1 "a filter that only the repository's settings define is not run"
+check "nothing the repository names was run" [ ! -e ran ]
+
+# Nor is it by the look at the repository when a run is resumed.
+cat >later.tfy <<'END'
+workflow main() {
+    let change = yield preview("new.txt", "changed\n")
+    yield apply(change)
+    let go: string = yield signal("go")
+}
+END
+run tfy run later.tfy
+check "a run that waits" ended 75
+echo mine >new.txt
+run tfy resume last
+check "what was edited meanwhile is told" ended 75 "note: new.txt is neither as it was before"
+check "... and nothing was run" [ ! -e ran ]
