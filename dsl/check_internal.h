@@ -308,6 +308,8 @@ bool check_test_call(Check *c, Expr *e, const Type **type);
 
 /* ---- check_tool.c ---- */
 void check_attrs(Check *c, Decl *decl);
+/* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */
+void check_shell(Check *c, const Expr *argv);
 void check_tool(Check *c, Decl *decl);
 void check_prompt(Check *c, Decl *decl);
 

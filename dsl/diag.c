@@ -15,8 +15,9 @@ void diag_init(DiagList *list, Arena *arena, const SourceSet *sources)
 
 void diag_adopt(DiagList *list, Diag *diag)
 {
+    uint32_t *count = diag->level == DIAG_ERROR ? &list->errors : &list->warnings;
     diag->next = NULL;
-    if (list->errors++ >= list->limit) return;
+    if ((*count)++ >= list->limit) return;
     if (list->last) {
         list->last->next = diag;
     } else {
@@ -26,15 +27,31 @@ void diag_adopt(DiagList *list, Diag *diag)
 }
 
 /* Above the limit the record is made, so callers may decorate it, but not kept. */
-Diag *diag_error(DiagList *list, Span span, const char *format, ...)
+static Diag *add(DiagList *list, DiagLevel level, Span span, const char *format, va_list args)
 {
     Diag *diag = arena_new(list->arena, Diag);
-    va_list args;
-    va_start(args, format);
     diag->message = arena_vprintf(list->arena, format, args);
-    va_end(args);
+    diag->level = level;
     diag->span = span;
     diag_adopt(list, diag);
+    return diag;
+}
+
+Diag *diag_error(DiagList *list, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    Diag *diag = add(list, DIAG_ERROR, span, format, args);
+    va_end(args);
+    return diag;
+}
+
+Diag *diag_warning(DiagList *list, Span span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    Diag *diag = add(list, DIAG_WARNING, span, format, args);
+    va_end(args);
     return diag;
 }
 

@@ -30,13 +30,16 @@ typedef struct DiagList {
     Diag *first, *last;
     /* how many errors were reported, the ones above the limit included */
     uint32_t errors;
-    uint32_t limit; /* how many are kept; 50 */
+    uint32_t warnings;
+    uint32_t limit; /* how many of each are kept; 50 */
 } DiagList;
 
 void diag_init(DiagList *list, Arena *arena, const SourceSet *sources);
 
-/* Reports an error. The result may be decorated with diag_hint and diag_other; it is never NULL. */
+/* Reports an error, or a warning, which does not stop the compilation. The result may be decorated with diag_hint and diag_other; it is never
+ * NULL. */
 Diag *diag_error(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
+Diag *diag_warning(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(DiagList *list, Diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -53,7 +53,7 @@ static json_t *diagnostics_of(const LspAnalysis *analysis)
     for (const Diag *diag = diags->first; diag; diag = diag->next) {
         if (source_of(&analysis->sources, diag->span.off) == analysis->source)
             json_array_append_new(list, diagnostic(analysis, diag));
-        else
+        else if (diag->level == DIAG_ERROR)
             add_elsewhere(analysis, list, diag, &last);
     }
     return list;

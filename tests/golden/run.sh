@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: run.sh TFYC [DIRECTORY…]
 # Runs the compiler on every NAME.tfy below this directory and compares with what stands beside it:
-#   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when that is anything, else with 0
+#   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when there is an error in it, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
 #   NAME.mermaid, NAME.dot, NAME.report    what --graph=mermaid, --graph=dot and --report print
@@ -35,7 +35,7 @@ check() {
     "$tfyc" --check "$1.tfy" >"$work/out" 2>"$work/err"
     status=$?
     wanted=0
-    [ -s "$1.expected" ] && wanted=65
+    grep -q ': error: ' "$1.expected" && wanted=65
     problem=
     [ $status -eq $wanted ] || problem="exit status $status instead of $wanted"
     report "$1" "$1.expected" "$work/err" "$problem"
