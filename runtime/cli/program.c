@@ -613,6 +613,7 @@ static int dispatch(Session *session)
 int tfy_main(int argc, char **argv, const TfyProgram *program)
 {
     bool stdout_open = tfy__standard_files();
+    tfy_hide_secrets(program->debug || getenv("TFY_DEBUG"));
     const char *slash = argc ? strrchr(argv[0], '/') : NULL;
     tfy__set_program_name(slash ? slash + 1 : argc ? argv[0] : program->name);
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {

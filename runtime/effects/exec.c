@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "effects/file.h"
+#include "effects/known.h"
 #include "effects/output.h"
 #include "effects/process.h"
 #include "effects/secret.h"
@@ -25,7 +26,7 @@ enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV, ARG_COUNT }; /* of the built-in ex
 typedef struct Job {
     TfyCall *call;
     TfyProcess *process;
-    TfySecrets secrets; /* what was put into its arguments is taken out of what it prints */
+    TfySecrets secrets; /* what was put into its arguments */
 } Job;
 
 static void free_job(Job *job)
@@ -79,9 +80,9 @@ static bool give_exec_result(TfyCall *call, const TfyProcessEnd *end)
 }
 
 /* Takes the values of secrets out of an output; the old text is the process's. */
-static void mask_output(const Job *job, TfyBuffer *output, bool cut, TfyBuffer *masked)
+static void mask_output(TfyBuffer *output, bool cut, TfyBuffer *masked)
 {
-    if (tfy__secrets_mask(&job->secrets, output->data, output->len, cut, masked)) *output = *masked;
+    if (tfy__known_mask(output->data, output->len, cut, masked)) *output = *masked;
 }
 
 static void on_end(void *arg, const TfyProcessEnd *ended)
@@ -95,9 +96,9 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     uint32_t mark = tfy_mark(task);
     bool answered = true;
     call->state = NULL;
-    mask_output(job, &end->out, end->out_cut, &out);
-    mask_output(job, &end->err, end->err_cut, &err);
-    if (tfy__secrets_mask(&job->secrets, end->message, strlen(end->message), true, &message))
+    mask_output(&end->out, end->out_cut, &out);
+    mask_output(&end->err, end->err_cut, &err);
+    if (tfy__known_mask(end->message, strlen(end->message), true, &message))
         snprintf(end->message, sizeof end->message, "%.*s", (int)message.len, message.data ? message.data : "");
     free_job(job);
     if (end->no_room) {

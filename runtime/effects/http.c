@@ -17,6 +17,7 @@
 #include <strings.h>
 
 #include "effects/http_client.h"
+#include "effects/known.h"
 #include "effects/output.h"
 #include "effects/process.h"
 #include "effects/secret.h"
@@ -322,10 +323,10 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return request->cut || request->body.failed ? 0 : len;
 }
 
-static void mask(const Request *request, TfyBuffer *text, bool cut)
+static void mask(TfyBuffer *text, bool cut)
 {
     TfyBuffer masked = {0};
-    if (!tfy__secrets_mask(&request->secrets, text->data, text->len, cut, &masked)) return;
+    if (!tfy__known_mask(text->data, text->len, cut, &masked)) return;
     wipe(text);
     *text = masked;
 }
@@ -421,8 +422,8 @@ static bool fail_status(TfyCall *call, const Request *request, long status)
 static bool give_answer(TfyCall *call, Request *request, long status)
 {
     if (status >= 400 && status <= 499 && !request->cut) call->outcome = TFY_NOT_DONE;
-    mask(request, &request->head, false);
-    mask(request, &request->body, request->cut);
+    mask(&request->head, false);
+    mask(&request->body, request->cut);
     if (call->result == &tfy_type_http_response) return give_response(call, request, status);
     if (status < 200 || status > 299) return fail_status(call, request, status);
     return tfy__output_give(call, &request->body, request->cut, "an HttpResponse");

@@ -5,6 +5,7 @@
 #include "llm.h"
 
 #include "effects/http_client.h"
+#include "effects/known.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -60,7 +61,7 @@ static bool read_key_file(const char *path, char *key, char *error)
 /* Reads the key of this moment, so that it can be changed while a program runs. "" when there is none. */
 static bool read_key(char *key, char *error)
 {
-    const char *path = getenv("TFY_LLM_KEY_FILE"), *plain = getenv("TFY_LLM_KEY");
+    const char *path = getenv("TFY_LLM_KEY_FILE"), *plain = tfy__known_variable("TFY_LLM_KEY");
     key[0] = '\0';
     if (path && path[0]) {
         if (!read_key_file(path, key, error)) return false;
@@ -74,27 +75,19 @@ static bool read_key(char *key, char *error)
                  "TFY_LLM_KEY");
         return false;
     }
-    return true;
+    if (strlen(key) < KEY_MIN || tfy__known_add("key", key, strlen(key))) return true;
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out while the model's key was read");
+    return false;
 }
 
-/* A copy of the text with every occurrence of the key taken out: endpoints like to quote it in their refusals. */
-static char *without_key(const TfyLlmAsk *ask, const char *text, size_t len, size_t *out_len)
+/* A copy of the text with every secret taken out, the key first of all: endpoints like to quote it in their refusals. */
+static char *without_key(const char *text, size_t len, size_t *out_len)
 {
-    size_t key_len = strlen(ask->key), n = 0;
-    char *copy = tfy__sys_malloc(len + 1);
-    if (!copy) return NULL;
-    for (size_t i = 0; i < len;) {
-        if (key_len >= KEY_MIN && len - i >= key_len && memcmp(text + i, ask->key, key_len) == 0) {
-            i += key_len;
-            memcpy(copy + n, "[key]", 5);
-            n += 5;
-        } else {
-            copy[n++] = text[i++];
-        }
-    }
-    copy[n] = '\0';
-    if (out_len) *out_len = n;
-    return copy;
+    TfyBuffer masked = {0};
+    if (!tfy__known_mask(text, len, false, &masked)) tfy__buffer_add(&masked, text, len);
+    if (masked.failed) tfy__buffer_free(&masked);
+    if (out_len) *out_len = masked.len;
+    return masked.data;
 }
 
 /* ---- addresses ---- */
@@ -172,7 +165,7 @@ __attribute__((format(printf, 3, 4))) static void fail(TfyLlmAsk *ask, int64_t c
 static char *public_text(const TfyLlmAsk *ask, const json_t *text, size_t *len)
 {
     const char *bytes = json_string_value(text);
-    return without_key(ask, bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
+    return without_key(bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
 }
 
 static int64_t token_count(const json_t *usage, const char *name)

@@ -1,5 +1,7 @@
-/* secret.c: finding the values of secrets, putting them into texts, and taking them out again. */
+/* secret.c: finding the values of secrets and putting them into texts. */
 #include "effects/secret.h"
+
+#include "effects/known.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +53,7 @@ static char *find_value(TfySecrets *secrets, const char *name)
     char *value = path ? find_in_file(path, name, secrets->error, &secrets->no_room) : NULL;
     if (value || secrets->error[0]) return value;
     snprintf(variable, sizeof variable, "TFY_SECRET_%s", name);
-    const char *plain = getenv(variable);
+    const char *plain = tfy__known_variable(variable);
     if (plain && *plain) return tfy__sys_strdup(plain);
     snprintf(secrets->error, sizeof secrets->error, "the secret %s is missing; set %s%s%s", name, variable,
              path ? ", or write it into " : "", path ? path : "");
@@ -75,7 +77,11 @@ static const TfySecret *need(TfySecrets *secrets, const char *name, size_t name_
     if (!secret->value) return NULL;
     secret->len = strlen(secret->value);
     secrets->count++;
-    return secret;
+    char label[96];
+    snprintf(label, sizeof label, "secret:%s", secret->name);
+    if (tfy__known_add(label, secret->value, secret->len)) return secret;
+    snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");
+    return NULL;
 }
 
 /* ---- filling ---- */
@@ -127,40 +133,6 @@ const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *
     if (!secrets->error[0]) snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");
     free(made);
     return NULL;
-}
-
-/* ---- masking ---- */
-
-/* The secret whose value begins at this place, or with cut the one of which only the beginning is there. */
-static const TfySecret *starts_here(const TfySecrets *secrets, const char *text, size_t left, bool cut)
-{
-    for (int i = 0; i < secrets->count; i++) {
-        const TfySecret *secret = &secrets->items[i];
-        if (secret->len < TFY_SECRET_MIN) continue;
-        if (left >= secret->len ? memcmp(text, secret->value, secret->len) == 0
-                                : cut && left >= TFY_SECRET_MIN && memcmp(text, secret->value, left) == 0)
-            return secret;
-    }
-    return NULL;
-}
-
-bool tfy__secrets_mask(const TfySecrets *secrets, const char *text, size_t len, bool cut, TfyBuffer *out)
-{
-    size_t from = 0;
-    bool any = false;
-    for (size_t at = 0; secrets->count && at < len;) {
-        const TfySecret *secret = starts_here(secrets, text + at, len - at, cut);
-        if (!secret) {
-            at++;
-            continue;
-        }
-        any = true;
-        tfy__buffer_add(out, text + from, at - from);
-        tfy__buffer_printf(out, "[secret:%s]", secret->name);
-        at = from = len - at < secret->len ? len : at + secret->len;
-    }
-    if (any) tfy__buffer_add(out, text + from, len - from);
-    return any;
 }
 
 void tfy__secrets_free(TfySecrets *secrets)

@@ -2,10 +2,10 @@
  *
  * secret("NAME") is a string that reads "secret:NAME" wherever it is looked at: in records, digests, messages, in the program itself. Which of
  * its bytes stand for the value is kept beside the text (value/string.c), so no text from outside can pass for a secret. Only the
- * performers of exec, http and C functions put values in, at the moment the work is done, and take them out of whatever comes back
- * before anybody sees it.
+ * performers of exec, http and C functions put values in, at the moment the work is done; from then on they are known, and taken out of
+ * whatever comes back, before anybody sees it (known.h).
  *
- * A value is looked for in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME. It is read anew each time, so that it can be
+ * A value is looked for in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME as it was when the process started. It is read anew each time, so that it can be
  * changed while a program runs, and wiped when the call has ended. */
 #ifndef EFFECTS_SECRET_H
 #define EFFECTS_SECRET_H
@@ -15,8 +15,6 @@
 #include "core/effect.h"
 
 #define TFY_SECRETS_MAX 16 /* different ones in one call */
-#define TFY_SECRET_MIN                                                                                                 \
-    4 /* bytes; shorter values are not taken out of what comes back: they would be found in any text */
 
 typedef struct TfySecret {
     char name[64];
@@ -53,10 +51,6 @@ static inline void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets)
     else
         tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
 }
-
-/* A copy of the text in which every value is replaced by "[secret:NAME]"; cut: the text was cut off, so a value's beginning at its end goes
- * too. False: nothing was found, out is empty. */
-bool tfy__secrets_mask(const TfySecrets *secrets, const char *text, size_t len, bool cut, TfyBuffer *out);
 
 /* Wipes and gives back all. */
 void tfy__secrets_free(TfySecrets *secrets);

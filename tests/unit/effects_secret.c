@@ -5,13 +5,16 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "effects/known.h"
 #include "effects/secret.h"
 #include "value/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *secrets_file;
@@ -139,10 +142,10 @@ static void a_file_comes_first(void **state)
     world_close(&world);
 }
 
-static void expect_mask(World *world, const char *in, bool cut, const char *out)
+static void expect_mask(const char *in, bool cut, const char *out)
 {
     TfyBuffer masked = {0};
-    bool found = tfy__secrets_mask(&world->secrets, in, strlen(in), cut, &masked);
+    bool found = tfy__known_mask(in, strlen(in), cut, &masked);
     assert_string_equal(found ? masked.data : in, out);
     tfy__buffer_free(&masked);
 }
@@ -153,14 +156,86 @@ static void values_are_taken_out(void **state)
     world_open(&world);
     filled(&world, secret(&world, "A"));
     filled(&world, secret(&world, "B"));
-    expect_mask(&world, "nothing", false, "nothing");
-    expect_mask(&world, "value-a, value-avalue-a and bee", false,
-                "[secret:A], [secret:A][secret:A] and bee"); /* too short */
-    expect_mask(&world, "value-", false, "value-");
-    expect_mask(&world, "xx value-", true, "xx [secret:A]");
-    expect_mask(&world, "xx val", true, "xx val");
-    expect_mask(&world, "", true, "");
+    expect_mask("nothing", false, "nothing");
+    expect_mask("value-a, value-avalue-a and bee", false, "[secret:A], [secret:A][secret:A] and bee"); /* too short */
+    expect_mask("value-", false, "value-");
+    expect_mask("xx value-", true, "xx [secret:A]");
+    expect_mask("xx val", true, "xx val");
+    expect_mask("", true, "");
     world_close(&world);
+}
+
+/* What python3 makes of "p/s\"w d+é\U0001f600x": base64 behind 0 to 2 bytes, in both alphabets; hex; percent; JSON. */
+static void every_spelling_is_taken_out(void **state)
+{
+    const char *value = "p/s\"w d+\303\251\360\237\230\200x", *spellings[] = {
+                                                                  "p/s\"w d+\303\251\360\237\230\200x",
+                                                                  "702f7322772064 2bc3a9f09f988078",
+                                                              };
+    assert_true(tfy__known_add("secret:ODD", value, strlen(value)));
+    expect_mask(spellings[0], false, "[secret:ODD]");
+    expect_mask("702f73227720642bc3a9f09f988078", false, "[secret:ODD]");
+    expect_mask("702F73227720642BC3A9F09F988078", false, "[secret:ODD]");
+    expect_mask("k=p%2Fs%22w%20d%2B%C3%A9%F0%9F%98%80x&", false, "k=[secret:ODD]&");
+    expect_mask("k=p%2fs%22w+d%2b%c3%a9%f0%9f%98%80x&", false, "k=[secret:ODD]&");
+    expect_mask("\"p/s\\\"w d+\303\251\360\237\230\200x\"", false, "\"[secret:ODD]\"");
+    expect_mask("\"p\\/s\\\"w d+\\u00e9\\ud83d\\ude00x\"", false, "\"[secret:ODD]\"");
+    expect_mask("cC9zIncgZCvDqfCfmIB4", false, "[secret:ODD]");
+    expect_mask("YXAvcyJ3IGQrw6nwn5iAeGI=", false, "YX[secret:ODD]GI=");
+    expect_mask("YWFwL3MidyBkK8Op8J-YgHhi", false, "YWF[secret:ODD]hi");
+    expect_mask("xx cC9zIncg", true, "xx [secret:ODD]");
+    expect_mask("xx cC9z", true, "xx cC9z");
+}
+
+static void a_megabyte_is_searched_quickly(void **state)
+{
+    enum { LEN = 1 << 20, KNOWN = 16 };
+    char *all = malloc(LEN), name[32], value[64];
+    for (int i = 0; i < KNOWN; i++) {
+        snprintf(name, sizeof name, "secret:S%d", i);
+        snprintf(value, sizeof value, "%c%c-quick-%d-0123456789abcdef", 'a' + i, 'q' - i, i);
+        assert_true(tfy__known_add(name, value, strlen(value)));
+    }
+    for (size_t i = 0; i < LEN; i++) all[i] = (char)(' ' + (i * 7919 + i / 13) % 95);
+    memcpy(all + LEN - 30, "co-quick-2-0123456789abcdef", 27);
+    TfyBuffer out = {0};
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    assert_true(tfy__known_mask(all, LEN, false, &out));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    double ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
+    print_message("1 MiB, %d secrets: %.1f ms\n", KNOWN, ms);
+    assert_true(ms < 500);
+    assert_non_null(memmem(out.data, out.len, "[secret:S2]", 11));
+    tfy__buffer_free(&out);
+    free(all);
+}
+
+static void nobody_looks_into_it(void **state)
+{
+    tfy_hide_secrets(true);
+    assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
+    tfy_hide_secrets(false);
+    assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+    prctl(PR_SET_DUMPABLE, 1L);
+}
+
+extern char **environ;
+
+static void the_environment_is_wiped(void **state)
+{
+    static char key[] = "TFY_SECRET_HIDDEN=deep-down-below", other[] = "OTHER=x";
+    char *own[] = {key, other, NULL}, **before = environ;
+    environ = own;
+    tfy__known_take();
+    assert_ptr_equal(environ[0], other);
+    assert_null(environ[1]);
+    for (size_t i = 0; i < sizeof key; i++) assert_int_equal(key[i], 0);
+    assert_string_equal(tfy__known_variable("TFY_SECRET_HIDDEN"), "deep-down-below");
+    assert_string_equal(tfy__known_variable("OTHER"), "x");
+    assert_null(tfy__known_variable("TFY_SECRET_HIDDE"));
+    environ = before;
+    expect_mask("ZGVlcC1kb3duLWJlbG93", false, "[secret:HIDDEN]");
 }
 
 int main(void)
@@ -172,6 +247,10 @@ int main(void)
         cmocka_unit_test(one_that_is_missing_is_named),
         cmocka_unit_test(a_file_comes_first),
         cmocka_unit_test(values_are_taken_out),
+        cmocka_unit_test(every_spelling_is_taken_out),
+        cmocka_unit_test(a_megabyte_is_searched_quickly),
+        cmocka_unit_test(nobody_looks_into_it),
+        cmocka_unit_test(the_environment_is_wiped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

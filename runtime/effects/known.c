@@ -1,0 +1,262 @@
+/* known.c: which values are secret, how they are spelt, and where a text has one of them. */
+#include "effects/known.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/sys_memory.h"
+#include "base/utf8.h"
+#include "tfy.h"
+
+#define PREFIX "TFY_SECRET_"
+
+extern char **environ;
+
+/* A variable that was taken out of the environment. */
+typedef struct Taken {
+    char *name, *value; /* owned */
+    struct Taken *next;
+} Taken;
+
+/* One spelling of one value. */
+typedef struct Pattern {
+    char *text;        /* owned */
+    size_t len, least; /* least: of these first bytes at the end of a text that was cut off */
+    const char *label;
+} Pattern;
+
+static Taken *taken;
+static Pattern *patterns; /* the longest first: a value may begin like another */
+static size_t pattern_count;
+static uint64_t pairs[1024]; /* a bit for every two bytes that a pattern begins with */
+
+/* ---- the environment ---- */
+
+static bool is_secret(const char *entry)
+{
+    return strncmp(entry, PREFIX, sizeof PREFIX - 1) == 0 || strncmp(entry, "TFY_LLM_KEY=", 12) == 0;
+}
+
+static bool take(char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    Taken *one = equals ? tfy__sys_calloc(1, sizeof *one) : NULL;
+    if (!one) return false;
+    one->name = tfy__sys_printf("%.*s", (int)(equals - entry), entry);
+    one->value = tfy__sys_strdup(equals + 1);
+    if (!one->name || !one->value) {
+        free(one->name);
+        free(one->value);
+        free(one);
+        return false;
+    }
+    one->next = taken;
+    taken = one;
+    bool key = strcmp(one->name, "TFY_LLM_KEY") == 0;
+    char label[96];
+    snprintf(label, sizeof label, "%s%s", key ? "key" : "secret:", key ? "" : one->name + sizeof PREFIX - 1);
+    size_t len = strlen(one->value);
+    return (key && len < TFY_KNOWN_SPELT) || tfy__known_add(label, one->value, len);
+}
+
+void tfy__known_take(void)
+{
+    char **to = environ;
+    for (char **from = environ; from && *from; from++) {
+        char *entry = *from;
+        if (is_secret(entry) && take(entry))
+            explicit_bzero(entry, strlen(entry));
+        else
+            *to++ = entry;
+    }
+    if (to) *to = NULL;
+}
+
+void tfy_hide_secrets(bool debuggers)
+{
+    tfy__known_take();
+    if (!debuggers) prctl(PR_SET_DUMPABLE, 0L);
+}
+
+const char *tfy__known_variable(const char *name)
+{
+    const char *set = getenv(name);
+    for (const Taken *one = set ? NULL : taken; one; one = one->next)
+        if (strcmp(one->name, name) == 0) return one->value;
+    return set;
+}
+
+/* ---- spellings ---- */
+
+static bool have_pattern(const char *text, size_t len)
+{
+    for (size_t i = 0; i < pattern_count; i++)
+        if (patterns[i].len == len && memcmp(patterns[i].text, text, len) == 0) return true;
+    return false;
+}
+
+/* Takes over the text. */
+static bool add_pattern(TfyBuffer *text, const char *label, size_t least)
+{
+    bool fine = !text->failed;
+    if (!fine || text->len < TFY_KNOWN_MIN || have_pattern(text->data, text->len)) {
+        tfy__buffer_free(text);
+        return fine;
+    }
+    Pattern *more = tfy__sys_realloc(patterns, (pattern_count + 1) * sizeof *more);
+    if (!more) {
+        tfy__buffer_free(text);
+        return false;
+    }
+    patterns = more;
+    size_t at = pattern_count++;
+    for (; at && patterns[at - 1].len < text->len; at--) patterns[at] = patterns[at - 1];
+    patterns[at] = (Pattern){text->data, text->len, least, label};
+    unsigned pair = (unsigned)(unsigned char)text->data[0] << 8 | (unsigned char)text->data[1];
+    pairs[pair / 64] |= UINT64_C(1) << pair % 64;
+    *text = (TfyBuffer){0};
+    return true;
+}
+
+static const unsigned char *octets(const char *value)
+{
+    return (const unsigned char *)value;
+}
+
+/* The characters of a base64 text that `value` alone decides, when `skip` bytes stand before it in its group of three. */
+static bool add_base64(const char *label, const char *value, size_t len, size_t skip, const char *last_two)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    TfyBuffer out = {0};
+    for (size_t bit = (skip * 8 + 5) / 6 * 6; bit + 6 <= (skip + len) * 8; bit += 6) {
+        size_t at = bit / 8 - skip;
+        unsigned two = (unsigned)octets(value)[at] << 8 | (at + 1 < len ? octets(value)[at + 1] : 0);
+        unsigned six = two >> (10 - bit % 8) & 63;
+        tfy__buffer_char(&out, six < 62 ? letters[six] : last_two[six - 62]);
+    }
+    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+}
+
+static bool add_hex(const char *label, const char *value, size_t len, const char *format)
+{
+    TfyBuffer out = {0};
+    for (size_t i = 0; i < len; i++) tfy__buffer_printf(&out, format, octets(value)[i]);
+    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+}
+
+/* As in an address; of a form, where a space is a plus. */
+static bool add_percent(const char *label, const char *value, size_t len, const char *format, bool form)
+{
+    TfyBuffer out = {0};
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = octets(value)[i];
+        bool plain =
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
+        if (plain || (form && c == ' '))
+            tfy__buffer_char(&out, plain ? (char)c : '+');
+        else
+            tfy__buffer_printf(&out, format, c);
+    }
+    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+}
+
+/* U+0001 to U+FFFF as \uXXXX, others as two of them. */
+static void add_unit(TfyBuffer *out, const char *bytes, int step)
+{
+    uint32_t point = octets(bytes)[0] & (0xffu >> (step + 1));
+    for (int i = 1; i < step; i++) point = point << 6 | (octets(bytes)[i] & 0x3fu);
+    if (point < 0x10000) {
+        tfy__buffer_printf(out, "\\u%04x", point);
+    } else {
+        point -= 0x10000;
+        tfy__buffer_printf(out, "\\u%04x\\u%04x", 0xd800 + (point >> 10), 0xdc00 + (point & 0x3ff));
+    }
+}
+
+/* As JSON writers do, with or without their freedoms: `/` behind a backslash, everything but ASCII as \u. */
+static bool add_json(const char *label, const char *value, size_t len, bool slash, bool ascii)
+{
+    TfyBuffer quoted = {0}, out = {0};
+    tfy__buffer_json_string(&quoted, value, len);
+    for (size_t i = 1; !quoted.failed && i + 1 < quoted.len;) {
+        int step = tfy__utf8_step(octets(quoted.data) + i, quoted.len - i);
+        if (slash && quoted.data[i] == '/') tfy__buffer_char(&out, '\\');
+        if (ascii && step > 1)
+            add_unit(&out, quoted.data + i, step);
+        else
+            tfy__buffer_add(&out, quoted.data + i, (size_t)(step < 0 ? 1 : step));
+        i += (size_t)(step < 0 ? 1 : step);
+    }
+    bool fine = !quoted.failed;
+    tfy__buffer_free(&quoted);
+    return add_pattern(&out, label, TFY_KNOWN_SPELT) && fine;
+}
+
+static bool add_spellings(const char *label, const char *value, size_t len)
+{
+    bool fine = true;
+    for (size_t skip = 0; skip < 3; skip++) {
+        fine &= add_base64(label, value, len, skip, "+/");
+        fine &= add_base64(label, value, len, skip, "-_");
+    }
+    fine &= add_hex(label, value, len, "%02x") & add_hex(label, value, len, "%02X");
+    fine &= add_hex(label, value, len, "%%%02x") & add_hex(label, value, len, "%%%02X");
+    for (int form = 0; form < 2; form++) {
+        fine &= add_percent(label, value, len, "%%%02x", form);
+        fine &= add_percent(label, value, len, "%%%02X", form);
+    }
+    for (int way = 0; way < 4; way++) fine &= add_json(label, value, len, way & 1, way & 2);
+    return fine;
+}
+
+bool tfy__known_add(const char *label, const char *value, size_t len)
+{
+    TfyBuffer raw = {0};
+    if (len < TFY_KNOWN_MIN || have_pattern(value, len)) return true;
+    char *kept = tfy__sys_strdup(label); /* as long as the process */
+    if (!kept) return false;
+    tfy__buffer_add(&raw, value, len);
+    return add_pattern(&raw, kept, TFY_KNOWN_MIN) && (len < TFY_KNOWN_SPELT || add_spellings(kept, value, len));
+}
+
+/* ---- masking ---- */
+
+/* The pattern that begins at this place, or with cut the one of which only the beginning is there. */
+static const Pattern *starts_here(const char *text, size_t left, bool cut)
+{
+    for (size_t i = 0; i < pattern_count; i++) {
+        const Pattern *pattern = &patterns[i];
+        if (left >= pattern->len ? memcmp(text, pattern->text, pattern->len) == 0
+                                 : cut && left >= pattern->least && memcmp(text, pattern->text, left) == 0)
+            return pattern;
+    }
+    return NULL;
+}
+
+static bool may_start(const char *text)
+{
+    unsigned pair = (unsigned)(unsigned char)text[0] << 8 | (unsigned char)text[1];
+    return pairs[pair / 64] >> pair % 64 & 1;
+}
+
+bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
+{
+    size_t from = 0;
+    bool any = false;
+    for (size_t at = 0; pattern_count && at + 1 < len;) {
+        const Pattern *pattern = may_start(text + at) ? starts_here(text + at, len - at, cut) : NULL;
+        if (!pattern) {
+            at++;
+            continue;
+        }
+        any = true;
+        tfy__buffer_add(out, text + from, at - from);
+        tfy__buffer_printf(out, "[%s]", pattern->label);
+        at = from = len - at < pattern->len ? len : at + pattern->len;
+    }
+    if (any) tfy__buffer_add(out, text + from, len - from);
+    return any;
+}
