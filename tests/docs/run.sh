@@ -92,6 +92,8 @@ transcript() {
             quoted = command
             gsub(/\047/, "\047\\\047\047", quoted)
             printf "status=$?\nprintf \047$ %%s\\n\047 \047%s\047\n(exit $status)\n%s\n", quoted, command
+            # What was killed takes a moment to be gone, and holds its lock until then.
+            if (command ~ /kill -(9|KILL) \$!/) print "status=$?; wait $! 2>/dev/null; (exit $status)"
         }' "$text" >"$blocks/script"
     timeout -k 5 120 sh "$blocks/script" >"$blocks/said" 2>&1 </dev/null
     plain <"$text" >"$blocks/wanted"
