@@ -60,6 +60,9 @@ struct TfyPerformer {
     /* What it keeps for a run beyond its calls and rebuilds in `replay`: as one JSON value, for a snapshot; and from one (NULL: nothing). */
     void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
     void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
+    /* Ends what it left running for a former owner of the database, which is dead, and waits for that: 0, or a negative code when it takes longer.
+     * NULL: it leaves nothing. */
+    int (*end_former)(const char *lock_path, int timeout_ms);
     /* Gets ready before the first call, so that a wrong setting is heard at once: 0, or a negative code with a sentence. NULL: not needed. */
     int (*prepare)(TfyLoop *loop, char *error_text);
 };

@@ -17,6 +17,7 @@
 #define EVENTS_PER_TURN 64
 #define WALL_STEP_NS    100000    /* the wall clock is told in milliseconds: a tenth of one does not matter */
 #define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
+#define FORMER_MS       10000     /* how long what a former owner left running may take to end */
 
 const char *tfy_version(void)
 {
@@ -241,6 +242,17 @@ static void on_log_event(void *arg, uint32_t events)
     tfy__log_event_clear(loop->log); /* the turn looks at the durable lsn itself */
 }
 
+/* What a former owner of the database left running is ended before any run goes on. False: it takes too long. */
+static bool end_former(TfyLoop *loop)
+{
+    bool ended = true;
+    for (int i = 0; i < TFY_F_COUNT && ended && loop->lock_path; i++) {
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->end_former) ended = performer->end_former(loop->lock_path, FORMER_MS) >= 0;
+    }
+    return ended;
+}
+
 static int open_log(TfyLoop *loop, char *error_text)
 {
     const TfyOptions *options = &loop->options;
@@ -262,7 +274,7 @@ static int open_log(TfyLoop *loop, char *error_text)
             snprintf(error_text, TFY_ERROR_TEXT, "the log cannot be watched: %s", strerror(errno));
         return (int)watch;
     }
-    if (loop->lock_path && loop->world.await_former && loop->world.await_former(loop->lock_path, 10000) < 0) {
+    if (!end_former(loop)) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  "processes that the former owner of %s started are still being stopped; try again", path);
         return TFY_E_HELD;
@@ -288,9 +300,11 @@ static int record_opened(TfyLoop *loop, char *error_text)
 static void choose_performers(TfyLoop *loop)
 {
     const TfyPerformer *const *named = loop->world.performs ? loop->program->performers : NULL;
+    const bool all = loop->world.performs == TFY_PERFORMS_ALL;
     for (int family = 0; family < TFY_F_COUNT; family++) {
         loop->performers[family] = loop->world.performers[family];
-        if (named && !loop->performers[family]) loop->performers[family] = named[family];
+        if (named && (all || family == TFY_F_EXTERN) && !loop->performers[family])
+            loop->performers[family] = named[family];
     }
 }
 

@@ -8,9 +8,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "effect.h"
-#include "effects/former.h"
-
 static int64_t clock_ns(clockid_t id)
 {
     struct timespec now;
@@ -54,11 +51,10 @@ const TfyWorld tfy__world_real = {
     .wall_late_ms = real_wall_late,
     .random = real_random,
     .poller = &tfy__poller_epoll,
-    .await_former = tfy__former_end,
 #ifdef TFY_POISON
     .folds = true,
 #endif
-    .performs = true,
+    .performs = TFY_PERFORMS_ALL,
 };
 
 int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text)
@@ -144,9 +140,9 @@ TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed)
                                 .wall_ms = virtual_wall,
                                 .random = virtual_random,
                                 .jump = virtual_jump,
+                                .performs = TFY_PERFORMS_EXTERN,
                                 .folds = true,
                                 .poller = &tfy__poller_epoll};
-    virtual->world.performers[TFY_F_EXTERN] = &tfy__perform_extern;
     return &virtual->world;
 }
 

@@ -58,9 +58,8 @@ struct TfyWorld {
     bool writer_by_hand;
     bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
-    /* Ends what a former owner of the database left running, and waits for that. 0, or TFY_E_HELD. NULL: there is none. */
-    int (*await_former)(const char *lock_path, int timeout_ms);
-    bool performs; /* effects are performed by what the program names (TfyProgram.performers) */
+    /* Which effects are performed by what the program names for them (TfyProgram.performers). */
+    enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* tools in C alone */, TFY_PERFORMS_ALL } performs;
     /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available here". */
     const TfyPerformer *performers[TFY_F_COUNT];
 };

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effects/former.h"
 #include "wal/record.h"
 
 #define TRAILER    "Tiffany-Step"
@@ -405,5 +406,8 @@ static void commit_start(TfyCall *call)
     tfy__canvas_take_turn(job, begin_commit);
 }
 
-const TfyPerformer tfy__perform_commit = {
-    .name = "commit", .start = commit_start, .abort = tfy__canvas_abort, .close = tfy__canvas_close};
+const TfyPerformer tfy__perform_commit = {.name = "commit",
+                                          .start = commit_start,
+                                          .abort = tfy__canvas_abort,
+                                          .close = tfy__canvas_close,
+                                          .end_former = tfy__former_end};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "effects/file.h"
+#include "effects/former.h"
 #include "base/utf8.h"
 #include "wal/record.h"
 
@@ -382,5 +383,7 @@ static void apply_start(TfyCall *call)
     tfy__canvas_take_turn(job, begin_apply);
 }
 
-const TfyPerformer tfy__perform_preview = {.name = "preview", .start = preview_start, .abort = tfy__canvas_abort};
-const TfyPerformer tfy__perform_apply = {.name = "apply", .start = apply_start, .abort = tfy__canvas_abort};
+const TfyPerformer tfy__perform_preview = {
+    .name = "preview", .start = preview_start, .abort = tfy__canvas_abort, .end_former = tfy__former_end};
+const TfyPerformer tfy__perform_apply = {
+    .name = "apply", .start = apply_start, .abort = tfy__canvas_abort, .end_former = tfy__former_end};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "effects/file.h"
+#include "effects/former.h"
 #include "effects/known.h"
 #include "effects/output.h"
 #include "effects/process.h"
@@ -300,4 +301,4 @@ static void abort_process(TfyCall *call)
 }
 
 const TfyPerformer tfy__perform_exec = {
-    .name = "exec", .start = start, .abort = abort_process, .close = tfy__process_close};
+    .name = "exec", .start = start, .abort = abort_process, .close = tfy__process_close, .end_former = tfy__former_end};

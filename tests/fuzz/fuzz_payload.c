@@ -31,6 +31,8 @@ static char *written_again(const TfyPayload *payload)
     return json_dumps(payload->json, JSON_COMPACT);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[160], digest[16] = "0123456789abcdef";

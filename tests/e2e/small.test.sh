@@ -1,0 +1,23 @@
+#!/bin/sh
+# A program carries only what it uses: its size and its libraries are held here, whatever else the runtime learns.
+. "$here/lib.sh"
+cp "$EXAMPLES/hello/hello.tfy" .
+tfy build hello.tfy -o hello >/dev/null
+cp hello stripped && strip stripped
+at_most() { [ "$1" -le "$2" ] || { echo "$1 is more than $2"; return 1; }; }
+libraries() { ldd "$1" | grep -c '=>.*/'; }
+
+check "a program that only sleeps and prints has 560 kB at most, stripped" at_most "$(stat -c %s stripped)" 560000
+check "... and 9 shared libraries, the loader among them" at_most "$(($(libraries hello) + 1))" 9
+check "... of which none speaks HTTP or reads patterns" sh -c '! ldd hello | grep -E "curl|ssl|pcre"'
+
+cat >asks.tfy <<'END'
+workflow main() -> string {
+    let found = "a1".find_match("[0-9]")
+    if found == null { return "" }
+    let answer = yield http("GET", "http://localhost:1/")
+    return "${found.text}${answer.body}"
+}
+END
+tfy build asks.tfy -o asks >/dev/null
+check "one that sends requests and matches patterns has the libraries for it" sh -c 'ldd asks | grep -q curl && ldd asks | grep -q pcre'
