@@ -1,8 +1,8 @@
 /* buffer.h: a growing byte buffer, used wherever the runtime builds text (records, events, messages, requests).
  *
  * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further
- * calls need not add anything. So a writer adds all its parts without looking and tests `failed` once. The price: nobody learns
- * which part failed. */
+ * calls need not add anything. So a writer adds all its parts without looking and tests `failed` once. The price:
+ * nobody learns which part failed. */
 #ifndef TFY_BASE_BUFFER_H
 #define TFY_BASE_BUFFER_H
 

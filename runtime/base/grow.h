@@ -1,15 +1,15 @@
 /* grow.h: arrays that grow: a pointer, how many items it has room for, and a count of them that is the caller's.
  *
- * The room doubles, so that n items cost n copies; no product overflows. The memory is the system's (sys_memory.h), so a refusal is noted for the
- * thread, too. */
+ * The room doubles, so that n items cost n copies; no product overflows. The memory is the system's (sys_memory.h),
+ * so a refusal is noted for the thread, too. */
 #ifndef TFY_BASE_GROW_H
 #define TFY_BASE_GROW_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The room that an array of `cap` items gets when `need` have to fit: cap, or `first` where that is 0, doubled as often as it takes. 0: that
- * many items cannot be. */
+/* The room that an array of `cap` items gets when `need` have to fit: cap, or `first` where that is 0, doubled as
+ * often as it takes. 0: that many items cannot be. */
 size_t tfy__grow_cap(size_t cap, size_t need, size_t first, size_t item_size);
 
 /* Moves an array to one with room for `cap` items. NULL: no memory, and the old one is as it was. */
@@ -23,7 +23,8 @@ void *tfy__grow_to(void *items, size_t cap, size_t item_size);
         grow_moved != NULL;                                                                                            \
     })
 
-/* Makes room for `need` items in `items`, whose room is the integer variable `cap`. False: no memory, and both are as they were. */
+/* Makes room for `need` items in `items`, whose room is the integer variable `cap`. False: no memory, and both are as
+ * they were. */
 #define GROW(items, cap, need, first)                                                                                  \
     ((size_t)(need) <= (size_t)(cap) || ({                                                                             \
          const size_t grow_cap = tfy__grow_cap((size_t)(cap), (need), (first), sizeof *(items));                       \

@@ -1,8 +1,8 @@
 /* list.h: lists whose items carry their own links.
  *
- * A list is any struct with the members `first` and `last`; LIST(Type) is one. All zero is an empty list. The links are named where they are
- * used, so an item can be in several lists, each by links of its own. An argument is evaluated more than once: pass variables and members,
- * no calls. */
+ * A list is any struct with the members `first` and `last`; LIST(Type) is one. All zero is an empty list. The links
+ * are named where they are used, so an item can be in several lists, each by links of its own. An argument is
+ * evaluated more than once: pass variables and members, no calls. */
 #ifndef TFY_BASE_LIST_H
 #define TFY_BASE_LIST_H
 

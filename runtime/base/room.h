@@ -1,5 +1,5 @@
-/* room.h: whether the process has room for what it wants of the system: descriptors, processes, threads, memory of the kernel. What is refused for
- * want of it says nothing about what was asked for: it can be asked for again. */
+/* room.h: whether the process has room for what it wants of the system: descriptors, processes, threads, memory of
+ * the kernel. What is refused for want of it says nothing about what was asked for: it can be asked for again. */
 #ifndef TFY_BASE_ROOM_H
 #define TFY_BASE_ROOM_H
 

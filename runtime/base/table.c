@@ -110,8 +110,8 @@ void tfy__index_add(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const
     index->count++;
 }
 
-/* What stands behind the gap moves up into it, unless its own search begins behind the gap: no search ends too early, and none passes over
- * marks of what was removed (Knuth, The Art of Computer Programming 6.4, algorithm R). */
+/* What stands behind the gap moves up into it, unless its own search begins behind the gap: no search ends too early,
+ * and none passes over marks of what was removed (Knuth, The Art of Computer Programming 6.4, algorithm R). */
 void tfy__index_remove(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const void *owner)
 {
     CHECK(index->count > 0);

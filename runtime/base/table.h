@@ -1,10 +1,10 @@
 /* table.h: two hash tables. Both double when they are full, and neither owns what it finds.
  *
- * TfyTable finds things that exist by themselves: they carry a link, so that adding needs no memory of its own and removing no search of the
- * whole table. Things of the same hash are found newest first.
+ * TfyTable finds things that exist by themselves: they carry a link, so that adding needs no memory of its own and
+ * removing no search of the whole table. Things of the same hash are found newest first.
  *
- * TfyIndex finds items of an array by their numbers: open addressing in four bytes for each, for what there may be a million of. Its
- * keys are 64 bits and differ from one another; the owner's array says what the key of a number is.
+ * TfyIndex finds items of an array by their numbers: open addressing in four bytes for each, for what there may be a
+ * million of. Its keys are 64 bits and differ from one another; the owner's array says what the key of a number is.
  *
  * The low bits of a hash choose the place: keys that are no hashes go through tfy__mix. */
 #ifndef TFY_BASE_TABLE_H

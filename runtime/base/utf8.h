@@ -34,8 +34,8 @@ static inline uint32_t tfy__utf8_len(char lead)
     return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/* How many bytes at the end are the beginning of a character and not all of it, so that it may be whole when more comes.
- * No more bytes make a character of what none begins with. */
+/* How many bytes at the end are the beginning of a character and not all of it, so that it may be whole when more
+ * comes. No more bytes make a character of what none begins with. */
 static inline size_t tfy__utf8_torn_tail(const char *bytes, size_t len)
 {
     for (size_t back = 1; back <= 3 && back <= len; back++) {

@@ -1,12 +1,13 @@
 /* debugger.h: tfy replay --step: going through a recorded run record by record, forward and back.
  *
- * debugger.c knows the commands and moves; debugger_place.c finds records by what people call them; debugger_view.c says a stop in text, and
- * debugger_screen.c shows it on a terminal. What a stop is made of is one JSON object:
+ * debugger.c knows the commands and moves; debugger_place.c finds records by what people call them; debugger_view.c
+ * says a stop in text, and debugger_screen.c shows it on a terminal. What a stop is made of is one JSON object:
  *
  *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "asked"?, "raising"?, "frames", "tasks"?}
  *
- * record counts from 1; M + 1 is the end, where everything recorded has been taken and the members from "lsn" to "payload" are absent.
- * "difference" stands instead of them where the program does not do what was recorded. The others are those of core/debug.h. */
+ * record counts from 1; M + 1 is the end, where everything recorded has been taken and the members from "lsn" to
+ * "payload" are absent. "difference" stands instead of them where the program does not do what was recorded. The
+ * others are those of core/debug.h. */
 #ifndef TFY_CLI_DEBUGGER_H
 #define TFY_CLI_DEBUGGER_H
 
@@ -29,9 +30,9 @@ typedef struct TfyPlaces {
     const char *task; /* only this one's records are come to by going on; NULL: all */
 } TfyPlaces;
 
-/* Where a place is, seen from record `from`, looking forward or back: "12" (a record), "lsn:57", "1.2/7" (step 7 of task 1.2), "start", "end",
- * "failure", "line:40", "FILE.tfy:40", or a point's label or id. Answers its number from 0 (record_count: the end), or a negative exit status
- * with a sentence. */
+/* Where a place is, seen from record `from`, looking forward or back: "12" (a record), "lsn:57", "1.2/7" (step 7 of
+ * task 1.2), "start", "end", "failure", "line:40", "FILE.tfy:40", or a point's label or id. Answers its number from 0
+ * (record_count: the end), or a negative exit status with a sentence. */
 int64_t tfy__place_find(const TfyPlaces *places, const char *text, uint32_t from, bool back, char *error_text);
 /* The neighbour of a record; at the ends themselves. */
 uint32_t tfy__place_next(const TfyPlaces *places, uint32_t from);

@@ -1,10 +1,12 @@
 /* diff.h: two runs side by side: which of their records are the same, changed, or in one of them only.
  *
- * Tasks are paired by their paths, the records of a task by the points they belong to (their ids, which survive edits elsewhere) and their types. Two records
- * that are paired are the same when what the program asked for and what it got are. What differs between any two runs does not count: times, uuids, numbers
- * of tasks, steps and lines, keys made of them, who answered, how long something took.
+ * Tasks are paired by their paths, the records of a task by the points they belong to (their ids, which survive edits
+ * elsewhere) and their types. Two records that are paired are the same when what the program asked for and what it
+ * got are. What differs between any two runs does not count: times, uuids, numbers of tasks, steps and lines, keys
+ * made of them, who answered, how long something took.
  *
- * Where one of the runs was compacted, tasks are compared from the step on that both have (diff_edge.h); what comes before is counted, and no difference. */
+ * Where one of the runs was compacted, tasks are compared from the step on that both have (diff_edge.h); what comes
+ * before is counted, and no difference. */
 #ifndef TFY_CLI_DIFF_H
 #define TFY_CLI_DIFF_H
 

@@ -1,11 +1,12 @@
 /* move.c: a run goes on with another program than the one it has.
  *
- * First the history is replayed under the new program, in a loop of its own that writes nothing: every recorded step must be asked for again, at
- * the point of the same id, with the same arguments. Then every frame of every live task must stand at a point that compat says can be taken
- * over. Only then the move is recorded, and the run is resumed like any other.
+ * First the history is replayed under the new program, in a loop of its own that writes nothing: every recorded step
+ * must be asked for again, at the point of the same id, with the same arguments. Then every frame of every live task
+ * must stand at a point that compat says can be taken over. Only then the move is recorded, and the run is resumed
+ * like any other.
  *
- * A run that was compacted begins at its snapshot: that one is mapped to the new program, and what comes behind it is replayed. What went before
- * nobody can do again, so there the layouts alone decide. */
+ * A run that was compacted begins at its snapshot: that one is mapped to the new program, and what comes behind it is
+ * replayed. What went before nobody can do again, so there the layouts alone decide. */
 #include "wal/move.h"
 
 #include <stdio.h>
@@ -71,7 +72,8 @@ static int check_points(const TfyHistory *history, const TfyCompat *compat, char
     return 0;
 }
 
-/* Tasks that ended before the snapshot are looked up in the log when somebody asks for them, by the name of their workflow. */
+/* Tasks that ended before the snapshot are looked up in the log when somebody asks for them, by the name of their
+ * workflow. */
 static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
 {
     for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {

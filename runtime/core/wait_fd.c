@@ -1,4 +1,5 @@
-/* wait_fd.c: tools in C that wait for a descriptor of their own: the step stays under way, the loop watches, and the tool is called again. */
+/* wait_fd.c: tools in C that wait for a descriptor of their own: the step stays under way, the loop watches, and the
+ * tool is called again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 
 #define ROOM_PAUSE_NS INT64_C(100000000) /* between two tries while there is no descriptor for the copy */
 
-/* The watched descriptor is a copy: several steps may wait for the same one, and whoever closes it early harms nobody. Where there is no room for a
- * copy the step waits for that first: the tool has begun, and cannot begin again. */
+/* The watched descriptor is a copy: several steps may wait for the same one, and whoever closes it early harms
+ * nobody. Where there is no room for a copy the step waits for that first: the tool has begun, and cannot begin
+ * again. */
 struct FdWait {
     Pending *pending;
     int own, fd; /* the tool's, and the copy; -1: there was no room for it yet */

@@ -1,17 +1,19 @@
 /* net.h: descriptors of the language: listeners and streams (connections, the standard input).
  *
- * For a program a descriptor is a number: the opening of the database in the high bits, a serial number in the low ones. So a number that comes
- * out of the log of an earlier process is recognised, and whoever uses it hears Lost; nothing else has to be known about it. A descriptor
- * belongs to its run and is closed when the program says so, or when the run has ended.
+ * For a program a descriptor is a number: the opening of the database in the high bits, a serial number in the low
+ * ones. So a number that comes out of the log of an earlier process is recognised, and whoever uses it hears Lost;
+ * nothing else has to be known about it. A descriptor belongs to its run and is closed when the program says so, or
+ * when the run has ended.
  *
  * Invariants
- *   - Each is registered with the poller once, for reading and writing, edge-triggered. A step tries first and waits only after EAGAIN, so
- *     no edge is missed; what waits is tried again, in order of arrival, when an event comes.
- *   - Two queues per descriptor: steps that take (accept, read, read_line, readable) and steps that give (write, writable). Only the first
- *     of a queue has touched the descriptor.
- *   - What was received and not asked for yet stands in `in`, which is empty memory while nothing is left over: an idle connection costs
- *     its struct.
- *   - The registration is taken back before the descriptor is closed, and the number leaves the table then: a late event finds nobody. */
+ *   - Each is registered with the poller once, for reading and writing, edge-triggered. A step tries first and waits
+ *     only after EAGAIN, so no edge is missed; what waits is tried again, in order of arrival, when an event comes.
+ *   - Two queues per descriptor: steps that take (accept, read, read_line, readable) and steps that give (write,
+ *     writable). Only the first of a queue has touched the descriptor.
+ *   - What was received and not asked for yet stands in `in`, which is empty memory while nothing is left over: an
+ *     idle connection costs its struct.
+ *   - The registration is taken back before the descriptor is closed, and the number leaves the table then: a late
+ *     event finds nobody. */
 #ifndef TFY_EFFECTS_NET_H
 #define TFY_EFFECTS_NET_H
 
@@ -66,7 +68,8 @@ struct TfyNet {
     char *chunk;         /* where received bytes lie first */
 };
 
-/* net.c. The descriptor belongs to the run of the task; NULL: no memory, or the poller refuses it (then fd is closed and errno says why). */
+/* net.c. The descriptor belongs to the run of the task; NULL: no memory, or the poller refuses it (then fd is closed
+ * and errno says why). */
 TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind);
 /* Says what went wrong, in the words people know; error: an errno value. */
 const char *tfy__net_explain(int error);
@@ -82,8 +85,8 @@ typedef struct TfyNetAddress {
 const char *tfy__net_address(TfyLoop *loop, const TfyObj *text, TfyNetAddress *out);
 /* As people write it; at most size bytes. */
 void tfy__net_address_text(const struct sockaddr_storage *address, socklen_t len, char *out, size_t size);
-/* The socket address of a Unix path; a long path goes through a descriptor of its directory, which is opened for it: *dir, to be closed; -1:
- * none. 0 or -errno. */
+/* The socket address of a Unix path; a long path goes through a descriptor of its directory, which is opened for it:
+ * *dir, to be closed; -1: none. 0 or -errno. */
 struct sockaddr_un;
 int tfy__net_local_address(const char *path, struct sockaddr_un *out, int *dir);
 

@@ -1,12 +1,13 @@
 /* secret.h: values that a program names and never holds.
  *
- * secret("NAME") is a string that reads "secret:NAME" wherever it is looked at: in records, digests, messages, in the program itself. Which of
- * its bytes stand for the value is kept beside the text (value/string.c), so no text from outside can pass for a secret. Only the
- * performers of exec, http and C functions put values in, at the moment the work is done; from then on they are known, and taken out of
- * whatever comes back, before anybody sees it (known.h).
+ * secret("NAME") is a string that reads "secret:NAME" wherever it is looked at: in records, digests, messages, in the
+ * program itself. Which of its bytes stand for the value is kept beside the text (value/string.c), so no text from
+ * outside can pass for a secret. Only the performers of exec, http and C functions put values in, at the moment the
+ * work is done; from then on they are known, and taken out of whatever comes back, before anybody sees it (known.h).
  *
- * A value is looked for in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME as it was when the process started. It is read anew each time, so that it can be
- * changed while a program runs, and wiped when the call has ended. */
+ * A value is looked for in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME as it was when the
+ * process started. It is read anew each time, so that it can be changed while a program runs, and wiped when the call
+ * has ended. */
 #ifndef EFFECTS_SECRET_H
 #define EFFECTS_SECRET_H
 
@@ -39,8 +40,8 @@ typedef struct TfySecrets {
     int no_room;                /* … and 0, or the error for which its file could not be opened now */
 } TfySecrets;
 
-/* The text with its secrets put in: the string's own bytes when it has none, else the set's. *len gets the bytes; NUL-terminated.
- * NULL: secrets->error says which secret is missing. */
+/* The text with its secrets put in: the string's own bytes when it has none, else the set's. *len gets the bytes;
+ * NUL-terminated. NULL: secrets->error says which secret is missing. */
 const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *string, size_t *len);
 
 /* Fails the call for which a fill has failed; where there was no room for the file, the call waits. */

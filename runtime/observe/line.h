@@ -1,8 +1,10 @@
-/* line.h: log lines: what the program says with `log`, and what the runtime says of runs, tasks, steps and effects; as text or as JSON.
+/* line.h: log lines: what the program says with `log`, and what the runtime says of runs, tasks, steps and effects;
+ * as text or as JSON.
  *
- * Spans nest: run, task (in the task that spawned it), step, effect (an attempt of a step). Their ids follow from the run's uuid, the task's
- * path and the numbers of step and attempt alone, so a resumed or replayed run has the same. The trace is the run: its id is the uuid without
- * dashes. Trace ids have 16 bytes and span ids 8, none is zero: what W3C's Trace Context wants. */
+ * Spans nest: run, task (in the task that spawned it), step, effect (an attempt of a step). Their ids follow from the
+ * run's uuid, the task's path and the numbers of step and attempt alone, so a resumed or replayed run has the same.
+ * The trace is the run: its id is the uuid without dashes. Trace ids have 16 bytes and span ids 8, none is zero: what
+ * W3C's Trace Context wants. */
 #ifndef OBSERVE_LINE_H
 #define OBSERVE_LINE_H
 
@@ -53,7 +55,8 @@ typedef struct TfyLine {
     uint32_t attempt;     /* 0: about the step */
 } TfyLine;
 
-/* "info", or a list such as "warn,effect=debug": a level for all, levels for some. False: error_text (TFY_ERROR_TEXT bytes) says why. */
+/* "info", or a list such as "warn,effect=debug": a level for all, levels for some. False: error_text (TFY_ERROR_TEXT
+ * bytes) says why. */
 bool tfy__line_filter(TfyLineFilter *filter, const char *text, char *error_text);
 TfyLevel tfy__line_level(const char *name, size_t len); /* TFY_LEVEL_COUNT: no such level */
 bool tfy__line_wanted(const TfyLineFilter *filter, TfyLevel level, TfyTarget target);

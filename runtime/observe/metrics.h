@@ -1,9 +1,12 @@
-/* metrics.h: the figures of a process, or of runs in a log: counters, gauges and histograms in one table, printed as Prometheus reads them.
+/* metrics.h: the figures of a process, or of runs in a log: counters, gauges and histograms in one table, printed as
+ * Prometheus reads them.
  *
- * TfyMetrics holds the numbers, the table in metrics.c says what each is called and what it means. A live process counts as things happen (a plain
- * yield counts nothing); from a log the same numbers are found by reading it. Gauges are what is true now: a log has none.
+ * TfyMetrics holds the numbers, the table in metrics.c says what each is called and what it means. A live process
+ * counts as things happen (a plain yield counts nothing); from a log the same numbers are found by reading it. Gauges
+ * are what is true now: a log has none.
  *
- * Names follow Prometheus' rules: tfy_…, base units, _total for counters. What is added here goes into the table, and nowhere else. */
+ * Names follow Prometheus' rules: tfy_…, base units, _total for counters. What is added here goes into the table, and
+ * nowhere else. */
 #ifndef OBSERVE_METRICS_H
 #define OBSERVE_METRICS_H
 

@@ -1,10 +1,12 @@
 /* pal.h: the process activity log: the newest live events of a process, kept for whoever asks, never on disk.
  *
- * A ring, bounded in events and in bytes: a new event drops the oldest. Subscribers hold nothing here but a number, the next event they want;
- * so none can make the process wait or grow. One that comes too late for events is told which are missing, and goes on behind them.
+ * A ring, bounded in events and in bytes: a new event drops the oldest. Subscribers hold nothing here but a number,
+ * the next event they want; so none can make the process wait or grow. One that comes too late for events is told
+ * which are missing, and goes on behind them.
  *
  * Invariants
- *   - events are numbered 1, 2, 3 … in the order in which they happened; those kept are first … next - 1, without holes.
+ *   - events are numbered 1, 2, 3 … in the order in which they happened; those kept are first … next - 1, without
+ *     holes.
  *   - what is pushed has left the process: the records behind it are synced.
  *   - the newest event is always kept, however long it is. */
 #ifndef OBSERVE_PAL_H
@@ -30,7 +32,8 @@ typedef struct TfyPal {
     uint32_t subscribers; /* now; whoever serves them counts */
 } TfyPal;
 
-/* What a subscriber wants: events from `next` on, of the task `filter` and all below it; a run's uuid: of all its tasks; "": of all. */
+/* What a subscriber wants: events from `next` on, of the task `filter` and all below it; a run's uuid: of all its
+ * tasks; "": of all. */
 typedef struct TfyPalCursor {
     uint64_t next;
     const char *filter;
@@ -45,7 +48,8 @@ void tfy__pal_deinit(TfyPal *pal);
 /* Takes the text. Its number is pal->next; seq, if it is higher, says that events between could not be kept. */
 void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event);
 
-/* The next event for a subscriber; *event is valid until the next push. A gap: those from `from` to the cursor's new next - 1 are gone. */
+/* The next event for a subscriber; *event is valid until the next push. A gap: those from `from` to the cursor's new
+ * next - 1 are gone. */
 TfyPalFound tfy__pal_read(TfyPal *pal, TfyPalCursor *cursor, const TfyPalEvent **event, uint64_t *from);
 
 /* Whether a task's id ("run/path") is the one the filter names, or below it. */

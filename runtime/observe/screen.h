@@ -1,7 +1,9 @@
-/* screen.h: live events as people see them: a line for each live task, drawn again and again in place, and above them what stays to be read.
+/* screen.h: live events as people see them: a line for each live task, drawn again and again in place, and above them
+ * what stays to be read.
  *
- * It takes the lines that a subscriber is sent (cli/owner.h) and writes what goes to the terminal; it opens, reads and waits for nothing. What
- * programs say is shown without control characters, so that no program can play tricks with a terminal. */
+ * It takes the lines that a subscriber is sent (cli/owner.h) and writes what goes to the terminal; it opens, reads
+ * and waits for nothing. What programs say is shown without control characters, so that no program can play tricks
+ * with a terminal. */
 #ifndef OBSERVE_SCREEN_H
 #define OBSERVE_SCREEN_H
 
@@ -30,7 +32,8 @@ void tfy__screen_forget(TfyScreen *screen);
 /* Appends what is to be written now: over what was drawn last, if anything. last: it is not drawn over any more. */
 void tfy__screen_draw(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, bool last, TfyBuffer *out);
 
-/* The same line for a pipe: "TIME TASK WORKFLOW STAGE MESSAGE (line N)", with its newline; nothing for what only a screen needs. */
+/* The same line for a pipe: "TIME TASK WORKFLOW STAGE MESSAGE (line N)", with its newline; nothing for what only a
+ * screen needs. */
 void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out);
 
 /* ---- text for a terminal ---- */

@@ -37,7 +37,8 @@ typedef struct TfyStretch {
 /* The stretches of a string, TfyString.secrets of them, in order. */
 const TfyStretch *tfy__string_secrets(const TfyObj *object);
 
-/* An owned string that stands for secrets at these places; NULL after a panic. One that lies outside the text is left out. */
+/* An owned string that stands for secrets at these places; NULL after a panic. One that lies outside the text is left
+ * out. */
 TfyObj *tfy__string_secret(TfyTask *task, const char *bytes, size_t len, uint32_t count, const TfyStretch *stretches);
 
 /* Owned, unfinished objects for those who build them piece by piece (decoding); each may be dropped at any stage. */
@@ -70,7 +71,8 @@ static inline void tfy__drop_value(TfyTask *task, const TfyType *type, TfyValue 
     if (!type->scalar) tfy_drop(task, value.o);
 }
 
-/* A text failed to be built. Answers false: of one that was too long the task hears, else the system had no memory (tfy__starved). */
+/* A text failed to be built. Answers false: of one that was too long the task hears, else the system had no memory
+ * (tfy__starved). */
 struct TfyBuffer;
 bool tfy__buffer_refused(TfyTask *task, const struct TfyBuffer *buffer);
 

@@ -40,9 +40,9 @@ bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, Tf
 bool tfy__decode_at(TfyTask *task, const TfyType *type, const char *root, const json_t *json, TfyValue *out,
                     char *error);
 
-/* What was encoded into a buffer with `exact` set, for values that come back as they were (snapshots): times and durations are numbers, which
- * hold what no text can; {"text": …, "secrets": [[at, length], …]} is a string that stands for secrets; and any_error knows the errors of a
- * program too. */
+/* What was encoded into a buffer with `exact` set, for values that come back as they were (snapshots): times and
+ * durations are numbers, which hold what no text can; {"text": …, "secrets": [[at, length], …]} is a string that
+ * stands for secrets; and any_error knows the errors of a program too. */
 typedef struct TfyExact {
     const TfyType *const *errors;
     uint32_t error_count;

@@ -51,7 +51,8 @@ static const json_t *take_step(const json_t *json, const Step *step)
     return json_object_getn(json, step->name, step->name_len);
 }
 
-/* The part of json that the path leads to; NULL when there is none. False: the path cannot be read, and a panic says so. */
+/* The part of json that the path leads to; NULL when there is none. False: the path cannot be read, and a panic says
+ * so. */
 static bool follow(TfyTask *task, uint32_t line, const json_t *json, const TfyString *path, const json_t **out)
 {
     const char *at = path->bytes, *end = at + path->byte_len;

@@ -1,8 +1,9 @@
 /* regex.c: regular expressions, by PCRE2.
  *
- * A pattern can take ages on a hostile text. So every pattern is compiled with callouts, one before each of its items, and
- * the callouts count: what they were called and how far the match has moved. A call of ours has so many steps, then it
- * panics. Steps are counted, not measured, so that a run does the same everywhere; for the same reason there is no JIT.
+ * A pattern can take ages on a hostile text. So every pattern is compiled with callouts, one before each of its
+ * items, and the callouts count: what they were called and how far the match has moved. A call of ours has so many
+ * steps, then it panics. Steps are counted, not measured, so that a run does the same everywhere; for the same reason
+ * there is no JIT.
  *
  * Compiled patterns are kept in a small cache beside the heap, the one that was not used for longest goes first. */
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -229,7 +230,8 @@ static TfyObj *groups_of(const Search *search)
     return NULL;
 }
 
-/* An owned Match {text, start, end, groups}. bytes and points: a place before it whose number is known; they move to its end. */
+/* An owned Match {text, start, end, groups}. bytes and points: a place before it whose number is known; they move to
+ * its end. */
 static TfyObj *match_of(const Search *search, uint32_t *bytes, int64_t *points)
 {
     uint32_t from = (uint32_t)search->found[0], to = (uint32_t)search->found[1];

@@ -1,5 +1,5 @@
-/* sort.c: lists in order, in groups, and without what is there twice. The order is stable: what compares equal stays as it
- * was. */
+/* sort.c: lists in order, in groups, and without what is there twice. The order is stable: what compares equal stays
+ * as it was. */
 #include "heap.h"
 #include "map.h"
 

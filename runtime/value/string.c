@@ -91,8 +91,8 @@ TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len)
 
 /* ---- secrets ---- */
 
-/* Where the stretches begin: behind the text and its NUL, aligned. Only a string that was made with them has them; whatever changes its text
- * forgets them, and then it is the plain text that it shows. */
+/* Where the stretches begin: behind the text and its NUL, aligned. Only a string that was made with them has them;
+ * whatever changes its text forgets them, and then it is the plain text that it shows. */
 static TfyStretch *stretches_of(TfyString *made)
 {
     return (TfyStretch *)(void *)(made->bytes + ((made->byte_len + 1 + 3) & ~UINT32_C(3)));

@@ -1,5 +1,6 @@
-/* type_book.h: the types of a program that is not at hand, from the layout that the log keeps of it: names as people write them, to descriptors.
- * With them a value that somebody gives for a recorded step is checked as the program itself would. */
+/* type_book.h: the types of a program that is not at hand, from the layout that the log keeps of it: names as people
+ * write them, to descriptors. With them a value that somebody gives for a recorded step is checked as the program
+ * itself would. */
 #ifndef TFY_VALUE_TYPE_BOOK_H
 #define TFY_VALUE_TYPE_BOOK_H
 
@@ -13,7 +14,8 @@ typedef struct TfyTypeBook TfyTypeBook;
 TfyTypeBook *tfy__type_book_new(const json_t *layout);
 void tfy__type_book_free(TfyTypeBook *book);
 
-/* "int", "list<Report?>", "map<string, Report>". NULL: the program has no such type, or no value of it can be given (tasks, channels, handles). */
+/* "int", "list<Report?>", "map<string, Report>". NULL: the program has no such type, or no value of it can be given
+ * (tasks, channels, handles). */
 const TfyType *tfy__type_book_find(TfyTypeBook *book, const char *name);
 
 /* Is the JSON a value of that type? False: error_text says where it is not. */

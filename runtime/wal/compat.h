@@ -1,16 +1,18 @@
-/* compat.h: two layouts of a program compared, point by point: can a task that stands at a point of the old program stand at the new one's?
+/* compat.h: two layouts of a program compared, point by point: can a task that stands at a point of the old program
+ * stand at the new one's?
  *
- * Points are the same when their ids are: the label, else workflow, kind, callee and ordinal among equals. What is between two points is not
- * looked at; a replay does that.
+ * Points are the same when their ids are: the label, else workflow, kind, callee and ordinal among equals. What is
+ * between two points is not looked at; a replay does that.
  *   same      what lies in the frame there has the same names, types and places, and the point has the same number
  *   mapped    the same names and types; numbers or places have changed, or some are not needed any more
  *   refused   the point is gone, asks for something else, or needs a value that an old frame has not
  *
- * Without a history that could be replayed, a frame must tell by itself that it stands at the same place (compat_frame.c):
- *   - the statement reads the same, blocks that belong to it aside, and so do the `with` and `finally` around it; where several of a workflow
- *     do, there must be as many in both programs, and it must be the same one among them
- *   - what the compiler keeps in the frame is of statements that read the same, and of a name that stands for several variables there are as
- *     many
+ * Without a history that could be replayed, a frame must tell by itself that it stands at the same place
+ * (compat_frame.c):
+ *   - the statement reads the same, blocks that belong to it aside, and so do the `with` and `finally` around it;
+ *     where several of a workflow do, there must be as many in both programs, and it must be the same one among them
+ *   - what the compiler keeps in the frame is of statements that read the same, and of a name that stands for several
+ *     variables there are as many
  *   - its workflow has the same name and result, and a body or undo belongs to the same point */
 #ifndef WAL_COMPAT_H
 #define WAL_COMPAT_H

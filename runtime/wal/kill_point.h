@@ -1,9 +1,9 @@
-/* kill_point.h: places where the process can be ended by SIGKILL, as a crash would end it. `tfy crashtest` and the project's own crash trials
- * use them.
+/* kill_point.h: places where the process can be ended by SIGKILL, as a crash would end it. `tfy crashtest` and the
+ * project's own crash trials use them.
  *
- * Why inside and not from outside: a signal from another process falls somewhere, this one falls exactly before or after the n-th commit, or
- * at the n-th stop of a task, so that every such place can be tried in turn. They are in every build: a place that nobody asked for costs
- * one look at a flag.
+ * Why inside and not from outside: a signal from another process falls somewhere, this one falls exactly before or
+ * after the n-th commit, or at the n-th stop of a task, so that every such place can be tried in turn. They are in
+ * every build: a place that nobody asked for costs one look at a flag.
  *
  *   TFY_TEST_KILL=before:N      before the N-th COMMIT: its transaction is lost
  *   TFY_TEST_KILL=after:N       after it: it is on the disk, and nobody has been told
@@ -28,8 +28,8 @@ typedef enum TfyKillPlace {
 extern const char *const tfy__kill_names[TFY_KILL_PLACES];
 extern bool tfy__kill_armed; /* somebody asked for one; set once, before there is a second thread */
 
-/* Looks what is asked for, when a log is opened for writing, and takes it out of the environment: tools that are tfy programs themselves are
- * not meant. */
+/* Looks what is asked for, when a log is opened for writing, and takes it out of the environment: tools that are tfy
+ * programs themselves are not meant. */
 void tfy__kill_arm(void);
 void tfy__kill_reached(TfyKillPlace place);
 bool tfy__kill_inline(void);

@@ -1,10 +1,11 @@
 /* move.h: runs that change their program.
  *
- * A record names a point by its number in the program the run had then. A move is a record of type Moved in the root's chain, {"from", "to": hashes}:
- * behind it, numbers are the new program's. The run's row has the program it has now, and says which record moved it last.
+ * A record names a point by its number in the program the run had then. A move is a record of type Moved in the
+ * root's chain, {"from", "to": hashes}: behind it, numbers are the new program's. The run's row has the program it
+ * has now, and says which record moved it last.
  *
- * Readers need not know: tfy__history_read hands out numbers of the program the run has now. That every recorded point has one was seen before
- * the run was moved. */
+ * Readers need not know: tfy__history_read hands out numbers of the program the run has now. That every recorded
+ * point has one was seen before the run was moved. */
 #ifndef WAL_MOVE_H
 #define WAL_MOVE_H
 
@@ -30,11 +31,12 @@ void tfy__history_forget_moves(TfyHistory *history);
 /* Whether the moves lead from one program to the next, and the last one to the run's own. */
 bool tfy__history_moves_fit(const TfyHistory *history);
 
-/* Makes the numbers of points those of a layout: of another program, or of the run's own for records before a move. One that is not there
- * becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. Once done it is not done again. */
+/* Makes the numbers of points those of a layout: of another program, or of the run's own for records before a move.
+ * One that is not there becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. Once done it is not done again. */
 int tfy__history_adapt(TfyHistory *history, const char *layout);
 
-/* The snapshot that the history begins at, in the terms of another program: takes it over in every case. 0, or TFY_E_NOMEM. */
+/* The snapshot that the history begins at, in the terms of another program: takes it over in every case. 0, or
+ * TFY_E_NOMEM. */
 int tfy__history_take_snapshot(TfyHistory *history, struct json_t *snapshot, const char *layout);
 
 /* The layout that record's point is a number of, and the row id of its program. */
@@ -47,8 +49,8 @@ typedef struct TfyMoveTarget {
     const char *tfyc, *source, *layout;
 } TfyMoveTarget;
 
-/* Appends the move and changes the run's row, in one transaction; the caller has seen to it that the run can go on there. Waits until it is
- * durable. The history is the run as it was read, and of no use afterwards. */
+/* Appends the move and changes the run's row, in one transaction; the caller has seen to it that the run can go on
+ * there. Waits until it is durable. The history is the run as it was read, and of no use afterwards. */
 int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to);
 
 #endif

@@ -1,14 +1,16 @@
 /* payload.h: the members of payloads, each named once, and the one reader and writer of them.
  *
- * A payload is one JSON object (record.h lists what each type of record holds). Everything that writes one adds its members by their names
- * here; everything that reads one asks for them by the same names. Nobody else looks at the letters of a payload, so a member can neither be
- * misspelt nor be found in the wrong place, inside an argument or a text.
+ * A payload is one JSON object (record.h lists what each type of record holds). Everything that writes one adds its
+ * members by their names here; everything that reads one asks for them by the same names. Nobody else looks at the
+ * letters of a payload, so a member can neither be misspelt nor be found in the wrong place, inside an argument or a
+ * text.
  *
- * There are two ways to read. A question about one member (`tfy__record_has`, `_flag`, `_int`) walks over the text and builds nothing: recovery
- * and replay ask millions of them. Whoever wants several members, or values, opens the payload (`tfy__payload_open`), which parses it once.
+ * There are two ways to read. A question about one member (`tfy__record_has`, `_flag`, `_int`) walks over the text
+ * and builds nothing: recovery and replay ask millions of them. Whoever wants several members, or values, opens the
+ * payload (`tfy__payload_open`), which parses it once.
  *
- * Payloads come from files that anybody may have written, so every reader here takes any bytes: what is absent or of another kind reads as
- * absent. */
+ * Payloads come from files that anybody may have written, so every reader here takes any bytes: what is absent or of
+ * another kind reads as absent. */
 #ifndef WAL_PAYLOAD_H
 #define WAL_PAYLOAD_H
 
@@ -18,8 +20,8 @@
 #include "record.h"
 #include "base/buffer.h"
 
-/* M(NAME, "name", KIND): every member of every payload but those of Snapshot, which has a table of its own (snapshot_members.h). ANY: a value of
- * the program's types, or one that differs from record to record. */
+/* M(NAME, "name", KIND): every member of every payload but those of Snapshot, which has a table of its own
+ * (snapshot_members.h). ANY: a value of the program's types, or one that differs from record to record. */
 #define TFY_PAYLOAD_MEMBERS(M)                                                                                         \
     M(AFTER, "after", LIST)                                                                                            \
     M(ANSWER, "answer", ANY)                                                                                           \
@@ -136,8 +138,8 @@ const char *tfy__error_kind(const json_t *error);
 const char *tfy__error_message(const json_t *error);
 int64_t tfy__error_line(const json_t *error);
 
-/* A copy of the payload, malloc'ed, *len bytes and a NUL, in which the member has another value (JSON text); where it is absent it is added at the
- * end. All else keeps its letters. NULL: no memory, or the payload is not an object. */
+/* A copy of the payload, malloc'ed, *len bytes and a NUL, in which the member has another value (JSON text); where it
+ * is absent it is added at the end. All else keeps its letters. NULL: no memory, or the payload is not an object. */
 char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char *json, size_t *len);
 
 /* ---- what everybody asks ---- */
@@ -151,8 +153,9 @@ bool tfy__record_starts_once(const TfyLogRecord *record);
 /* A cancellation of a task from outside it. */
 bool tfy__record_is_kill(const TfyLogRecord *record);
 
-/* The result of a step, where nothing but its tool, its digest and its value stands in the payload, in this order: *len bytes of JSON. NULL: it
- * is not as simple as that, or tool or digest are others. So a replay need not build a tree for a number. */
+/* The result of a step, where nothing but its tool, its digest and its value stands in the payload, in this order:
+ * *len bytes of JSON. NULL: it is not as simple as that, or tool or digest are others. So a replay need not build a
+ * tree for a number. */
 const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16], size_t *len);
 
 /* ---- writing ---- */
@@ -181,8 +184,8 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value); /* no
 
 /* ---- the rules ---- */
 
-/* Does the payload hold only members that its type may have, each of its kind, and those that it must? NULL: yes; else a sentence, static or in
- * text (of size bytes). Snapshots are not looked into. */
+/* Does the payload hold only members that its type may have, each of its kind, and those that it must? NULL: yes;
+ * else a sentence, static or in text (of size bytes). Snapshots are not looked into. */
 const char *tfy__payload_fault(const TfyLogRecord *record, char *text, size_t size);
 
 #endif

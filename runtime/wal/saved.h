@@ -1,12 +1,15 @@
-/* saved.h: tables of the application, in the same file and the same commits as the log: what `save("orders", order)` writes.
+/* saved.h: tables of the application, in the same file and the same commits as the log: what `save("orders", order)`
+ * writes.
  *
- * A saved table is made by the first row for it: CREATE TABLE "orders"(tfy_run TEXT NOT NULL, tfy_task TEXT NOT NULL, tfy_step INT NOT NULL,
- * …, PRIMARY KEY(…those three)) WITHOUT ROWID, one more column per field. Its rows are keyed by the step that wrote them, so that a row is
- * there exactly when its step's record is: both ride in one transaction. Replay, resume and fork write no rows.
+ * A saved table is made by the first row for it: CREATE TABLE "orders"(tfy_run TEXT NOT NULL, tfy_task TEXT NOT NULL,
+ * tfy_step INT NOT NULL, …, PRIMARY KEY(…those three)) WITHOUT ROWID, one more column per field. Its rows are keyed
+ * by the step that wrote them, so that a row is there exactly when its step's record is: both ride in one
+ * transaction. Replay, resume and fork write no rows.
  *
- * A column's declared type is one of the few below, so that a field that changed its type is seen before anything is recorded; new fields
- * are added to the table, fields that are gone stay there and are NULL in new rows. The log remembers what is in a table and on its way
- * there; other programs may read a table and make plain indexes on it while no process of ours writes, and nothing else. */
+ * A column's declared type is one of the few below, so that a field that changed its type is seen before anything is
+ * recorded; new fields are added to the table, fields that are gone stay there and are NULL in new rows. The log
+ * remembers what is in a table and on its way there; other programs may read a table and make plain indexes on it
+ * while no process of ours writes, and nothing else. */
 #ifndef WAL_SAVED_H
 #define WAL_SAVED_H
 
@@ -32,8 +35,9 @@ typedef struct TfyCell {
     size_t len;
 } TfyCell;
 
-/* Makes room in the table for such a row, when it has none yet, and queues the row; cells are the fields. Goes into the same commit as what is
- * appended next. 0; TFY_E_DATA with a sentence when the table is of another shape, and nothing is queued; another code after a failure. */
+/* Makes room in the table for such a row, when it has none yet, and queues the row; cells are the fields. Goes into
+ * the same commit as what is appended next. 0; TFY_E_DATA with a sentence when the table is of another shape, and
+ * nothing is queued; another code after a failure. */
 int tfy__log_save(TfyLog *log, const char *run_uuid, const TfyLogTask *task, int64_t step, const char *table,
                   const TfyCell *cells, uint32_t count, char *error_text);
 
@@ -77,13 +81,16 @@ struct TfyStore;
 /* All rows of a run, by table; *saved NULL: none. Between look and look_away. */
 int tfy__saved_take(struct TfyStore *store, const char *run_uuid, TfySavedRows **saved);
 
-/* Whether rows that come from outside can be some that were saved: in tables and columns that save would make. TFY_E_DATA with a sentence if not. */
+/* Whether rows that come from outside can be some that were saved: in tables and columns that save would make.
+ * TFY_E_DATA with a sentence if not. */
 int tfy__saved_check(const TfySavedRows *saved, char *error_text);
 
-/* Whether they can come into this log: what is there of their tables has their columns as they have them. TFY_E_DATA with a sentence if not. */
+/* Whether they can come into this log: what is there of their tables has their columns as they have them. TFY_E_DATA
+ * with a sentence if not. */
 int tfy__saved_fits(TfyLog *log, const TfySavedRows *saved, char *error_text);
 
-/* Queues tables and rows that fit; a row that is there already stays as it is. They come with the commit of what is appended next. */
+/* Queues tables and rows that fit; a row that is there already stays as it is. They come with the commit of what is
+ * appended next. */
 int tfy__saved_queue(TfyLog *log, const char *run_uuid, const TfySavedRows *saved);
 
 /* Whether something in a database's schema is a saved table or a plain index on one. */

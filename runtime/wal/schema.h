@@ -1,4 +1,5 @@
-/* schema.h: the durable format: the tables, one statement each. A file is ours when its schema holds exactly these texts.
+/* schema.h: the durable format: the tables, one statement each. A file is ours when its schema holds exactly these
+ * texts.
  *
  *   meta     one row: the file's id, how often it was opened for writing, by whom last, whether it was closed cleanly;
  *            base and base_chain say where the marks begin: 0 and the seed, or the newest one that retention took away
@@ -21,14 +22,16 @@
  *            one of that task before them that is still there (or its base), chain that of the last one that went
  *   obj, inbox   for channels and locks, and arrivals seen
  *
- * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little endian:
- * the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The seed of a
- * chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns (store.c), but for
- * base and base_chain of a task, gone_rows and gone_sum of a mark, all of a gap: what they say is checked against the records.
+ * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little
+ * endian: the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The
+ * seed of a chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns
+ * (store.c), but for base and base_chain of a task, gone_rows and gone_sum of a mark, all of a gap: what they say is
+ * checked against the records.
  *
  * Some indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
- * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken, run_parked_at those that the clock was set back for. They are touched once or twice in the life of a task or run, never per record; wal
- * itself has no index. */
+ * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken,
+ * run_parked_at those that the clock was set back for. They are touched once or twice in the life of a task or run,
+ * never per record; wal itself has no index. */
 #ifndef WAL_SCHEMA_H
 #define WAL_SCHEMA_H
 
@@ -65,8 +68,8 @@ static const char *const schema[] = {
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"
     " BEGIN SELECT RAISE(ABORT,'records of the log are never deleted'); END",
-    /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. The records up to a move name points of the
-     * program that it names; only where a run was moved is the log looked through for them. */
+    /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. The records up to a
+     * move name points of the program that it names; only where a run was moved is the log looked through for them. */
     "CREATE VIEW history AS\n"
     "WITH moves(lsn, root, program) AS MATERIALIZED (SELECT m.lsn, m.tid, q.id FROM wal m JOIN program q\n"
     "  ON lower(hex(q.hash))=CASE WHEN json_valid(m.payload) THEN m.payload->>'$.from' END\n"

@@ -1,8 +1,9 @@
 /* verify.h: reading a whole database and checking all that can be checked, beside a live writer too.
  *
- * Checked are: the pages (SQLite's own check); every record against its task's chain, and that none is missing but where a gap says so; every mark against the
- * records since the mark before, less what retention deleted, and the chain of marks; the sum of every row of the other tables; that
- * rows name rows that are there; that each task was born by a record and stands at its newest one. The first thing that is wrong ends it. */
+ * Checked are: the pages (SQLite's own check); every record against its task's chain, and that none is missing but
+ * where a gap says so; every mark against the records since the mark before, less what retention deleted, and the
+ * chain of marks; the sum of every row of the other tables; that rows name rows that are there; that each task was
+ * born by a record and stands at its newest one. The first thing that is wrong ends it. */
 #ifndef WAL_VERIFY_H
 #define WAL_VERIFY_H
 
