@@ -553,6 +553,19 @@ typedef enum Stage {
 
 enum { FEW_ARGS = 4 };
 
+/* Which flags a step may have in which stage; step.c checks it each time the step is advanced.
+ *
+ *             in_call  in_sync  probing  queue
+ *   BEGIN        -        -        -      may: in the line of a tool with a limit
+ *   OUTCOME      -        -        -      -
+ *   SYNC         -        yes      -      -
+ *   RUN         may       -        -      may: an inner wait, which has no performer
+ *   SETTLE       -        -        -      -
+ *   BACKOFF      -        -        -      -
+ *   DOUBT       may      may      may     -
+ *
+ * A step whose queue still holds it when it is freed is `dead` until the queue lets go of it; it is nobody's step then. Only a step of a run
+ * that replays is `held`. `admitted` follows `lined_up`, and `limiter` is set only for an admitted one. */
 struct Pending {
     TfyCall call; /* what the performer sees; call.args are kept */
     Cold *cold;

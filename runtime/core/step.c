@@ -404,8 +404,30 @@ static bool backoff(Pending *pending)
     return true;
 }
 
+/* The table above struct Pending. */
+static void check_step(const Pending *pending)
+{
+    const Stage stage = pending->stage;
+    const bool doubt = stage == STAGE_DOUBT;
+    CHECK(!pending->dead);
+    CHECK(pending->cold->pending == pending);
+    CHECK(pending->cold->task == pending->call.task);
+    CHECK(!pending->in_call || stage == STAGE_RUN || doubt);
+    CHECK(!pending->in_sync || stage == STAGE_SYNC || doubt);
+    CHECK(stage != STAGE_SYNC || pending->in_sync);
+    CHECK(!pending->probing || doubt);
+    CHECK(!pending->queue || stage == STAGE_RUN || stage == STAGE_BEGIN);
+    CHECK(!pending->queue || !pending->in_call);
+    CHECK(!pending->unanswered || pending->in_call);
+    CHECK(!pending->fd_wait || pending->in_call);
+    CHECK(!pending->limiter || pending->admitted);
+    CHECK(!pending->held || pending->cold->run->history);
+    CHECK(!pending->backoff_only || (!pending->in_call && !pending->started && !pending->limiter));
+}
+
 void tfy__step_advance(Pending *pending)
 {
+    check_step(pending);
     Cold *cold = pending->cold;
     TfyTask *task = pending->call.task;
     while (cold->pending == pending && !(task->state & T_HALTED)) {
