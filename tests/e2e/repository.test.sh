@@ -15,12 +15,10 @@ cat >rooms.awk <<'END'
 BEGIN {
     n = split("base top value wal observe core effects cli", names, " ")
     for (i = 1; i <= n; i++) rank[names[i]] = i
-    # What is still the wrong way round. This list may only become shorter.
-    known["core effects/former.h"] = known["core tfy__former_end"] = known["core tfy__perform_extern"] = 1
 }
 function uses(user, used, what)
 {
-    if (!(user in rank) || rank[used] <= rank[user] || (user " " what) in known) return
+    if (!(user in rank) || rank[used] <= rank[user]) return
     print user " uses " what ", which is in " used
 }
 # FILE:#include "NAME": the room is the folder under runtime/; a name without a room in front is of the same room.
@@ -66,7 +64,7 @@ check "other rooms include only three headers of core" none sh -c 'cd "$1" && gr
 
 # What lines and files may be long today; these numbers and names may only become fewer.
 long_lines() { (cd "$top" && find runtime dsl codegen -name '*.[ch]' -exec awk 'length > 140' {} +); }
-check "at most 280 lines are longer than 140 columns" [ "$(long_lines | wc -l)" -le 280 ]
+check "at most 190 lines are longer than 140 columns" [ "$(long_lines | wc -l)" -le 190 ]
 long_files() { (cd "$top" && find runtime dsl codegen -name '*.[ch]' -exec wc -l {} + | awk '$1 > 900 && $2 != "total" { print $2 }' | grep -v '/core\.h$'); }
 check "no file is longer than 900 lines, but core.h" none long_files
 
