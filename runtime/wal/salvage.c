@@ -18,6 +18,7 @@
 #include "log_state.h"
 #include "move.h"
 #include "payload.h"
+#include "place.h"
 
 enum { PROBES_MAX = 1 << 20 };
 
@@ -640,12 +641,16 @@ static void free_salvage(Salvage *salvage)
 int tfy__salvage(const char *from, const char *to, const char *version, TfySalvaged *salvaged, char *error_text)
 {
     Salvage salvage = {.result = salvaged};
+    char path[TFY_PLACE_BYTES];
     *salvaged = (TfySalvaged){0};
     error_text[0] = '\0';
-    if (access(from, R_OK) != 0) return tfy__log_refuse(error_text, TFY_E_ABSENT, "%s cannot be read", from);
+    int code = tfy__place_resolve(from, path, error_text);
+    if (!code) code = tfy__place_check(path, error_text);
+    if (code) return code;
+    if (access(path, R_OK) != 0) return tfy__log_refuse(error_text, TFY_E_ABSENT, "%s cannot be read", from);
     if (access(to, F_OK) == 0)
         return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", to);
-    int code = sqlite3_open_v2(from, &salvage.from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ? TFY_E_IO : 0;
+    code = sqlite3_open_v2(path, &salvage.from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ? TFY_E_IO : 0;
     if (!code) code = read_rows(&salvage);
     if (code == TFY_E_DATA)
         tfy__log_refuse(error_text, code, "nothing of %s can be read (%s); restore it from a copy", from,

@@ -83,6 +83,9 @@ refused()
         run $command --db real/runs.db
         check "$name: $command" ended 65 "$text"
     done
+    run tfy salvage real/runs.db taken_out.db
+    check "$name: tfy salvage" ended 65 "$text"
+    check "... makes nothing" [ ! -e taken_out.db ]
     check "$name: all is as it was" [ "$(cat real/* precious 2>/dev/null | cksum)" = "$sum" ]
 }
 ln real/runs.db second.db
