@@ -695,6 +695,7 @@ struct TfyLoop {
     Timers timers;
     int64_t now_ns, now_ms;
     int64_t wall_read_ns; /* monotonic time at which now_ms was read */
+    int64_t looked_ns;    /* the same, of the last look at the log's files */
 
     void *poller;
     Watch *watches;

@@ -18,6 +18,7 @@
 #define WALL_STEP_NS    100000    /* the wall clock is told in milliseconds: a tenth of one does not matter */
 #define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
 #define FORMER_MS       10000     /* how long what a former owner left running may take to end */
+#define LOOK_NS         750000000 /* between two looks at the names of the log's files: a loss is noticed within a second */
 
 const char *tfy_version(void)
 {
@@ -535,6 +536,19 @@ static bool all_durable(const TfyLoop *loop)
     return tfy__log_durable(loop->log) >= tfy__log_last(loop->log);
 }
 
+/* The log in a file. A simulated world's files are nobody else's. */
+static bool has_files(const TfyLoop *loop)
+{
+    return !loop->options.world && tfy__log_path(loop->log);
+}
+
+static void look_at_files(TfyLoop *loop)
+{
+    if (!has_files(loop) || loop->now_ns - loop->looked_ns < LOOK_NS) return;
+    loop->looked_ns = loop->now_ns;
+    tfy__log_look(loop->log);
+}
+
 static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
     /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a drain. */
@@ -546,6 +560,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
         next_ns = loop->park_list.first->park_look_ns;
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
+    if (has_files(loop) && (wait_ns < 0 || wait_ns > LOOK_NS)) wait_ns = LOOK_NS;
     return wait_ns;
 }
 
@@ -582,6 +597,7 @@ static int turn(TfyLoop *loop, bool block)
     int happened = 0;
     tfy__loop_clock(loop);
     int64_t durable = tfy__log_durable(loop->log);
+    look_at_files(loop);
     wake_durable(loop);
     while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
     if (tfy__loop_starved(loop)) return happened;

@@ -7,11 +7,15 @@
  *   the -wal file breaks off too early     rot: SQLite would take it for the end of the log
  *   the log ends below the witness         a -wal file is missing, or an older copy was put back
  *
- * Who only reads is refused only for the last two. */
+ * Who only reads is refused only for the last two.
+ *
+ * Nothing is acknowledged of a commit after which a file has lost its name: it was deleted, moved away or replaced (files.h). What is in the -wal file then
+ * goes to the main file, as long as both are open. */
 #include "log_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,6 +103,13 @@ static int refuse_stranger(const TfyLog *log, const struct stat *status, bool kn
     return 0;
 }
 
+static int remember_files(TfyLog *log, char *error_text)
+{
+    if (tfy__files_remember(&log->files, log->path)) return 0;
+    return tfy__log_refuse(error_text, TFY_E_IO, "the files of %s cannot be looked at (%s)", log->path,
+                           strerror(errno));
+}
+
 /* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its name:
  * later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other one, if only
  * as it was here. An opening writes them before the log has its number: a witness of a number that the log does not have
@@ -143,7 +154,8 @@ int tfy__guard_recovered(TfyLog *log, char *error_text)
     }
     if (known && !log->adopts && log->last < log->witness.lsn) return refuse_short(log, error_text);
     if (log->read_only) return 0;
-    const int code = renew(log, known && log->witness.failed, error_text);
+    int code = renew(log, known && log->witness.failed, error_text);
+    if (!code) code = remember_files(log, error_text);
     return code ? code : begin_witness(log, &status, known, error_text);
 }
 
@@ -154,6 +166,39 @@ static int write_witness(TfyLog *log)
 {
     if (tfy__witness_write(log->lock_fd, &log->witness) == 0 || errno == ENOSPC || errno == EDQUOT) return 0;
     return TFY_E_IO;
+}
+
+/* What people have to know to get the records back, or that they cannot; it goes on from the database's name. `moved`: all that was committed is
+ * in the main file, wherever that is now. */
+static void explain_loss(TfyLog *log, const char *ending, bool replaced, bool moved)
+{
+    char *text = log->store->error;
+    const size_t size = sizeof log->store->error;
+    const long long lsn = tfy__log_durable(log);
+    if (*ending)
+        snprintf(text, size, "%s was %s while the database was written; records up to %lld were acknowledged, %s",
+                 ending, replaced ? "replaced" : "removed", lsn,
+                 moved ? "and all of them are in the main file"
+                       : "and not all of them are in the main file: put it back");
+    else if (tfy__hold_is_deleted(log->hold))
+        snprintf(text, size,
+                 " was deleted while it was written; records up to %lld were acknowledged, and are lost with it: "
+                 "restore it from a copy",
+                 lsn);
+    else
+        snprintf(text, size,
+                 " was %s while it was written; records up to %lld were acknowledged, and are in the file that was "
+                 "moved away%s: put it back",
+                 replaced ? "replaced" : "moved away", lsn, moved ? "" : " and in its -wal file");
+}
+
+int tfy__guard_look(TfyLog *log)
+{
+    bool replaced;
+    const TfyFile *lost = tfy__files_lost(&log->files, &replaced);
+    if (!lost) return 0;
+    explain_loss(log, lost->ending, replaced, log->store->ops->move_all(log->store));
+    return TFY_STORE_LOST;
 }
 
 int tfy__guard_synced(TfyLog *log, int64_t lsn)

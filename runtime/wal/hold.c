@@ -139,6 +139,12 @@ int tfy__hold_take(const char *path, bool writes, TfyHold **result, char *error_
     return code;
 }
 
+bool tfy__hold_is_deleted(const TfyHold *hold)
+{
+    struct stat status;
+    return fstat(hold->fd, &status) == 0 && status.st_nlink == 0;
+}
+
 void tfy__hold_drop(TfyHold *hold, bool writes)
 {
     const struct flock none = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = hold_byte, .l_len = 1};

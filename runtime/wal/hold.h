@@ -16,6 +16,9 @@ typedef struct TfyHold TfyHold;
  * refused when it is another name. */
 int tfy__hold_take(const char *path, bool writes, TfyHold **hold, char *error_text);
 
+/* Whether the file has no name any more: it goes when it is closed. */
+bool tfy__hold_is_deleted(const TfyHold *hold);
+
 /* After SQLite has closed the file. NULL: nothing is held. */
 void tfy__hold_drop(TfyHold *hold, bool writes);
 

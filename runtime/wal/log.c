@@ -36,7 +36,7 @@ static void init_threads(TfyLog *log)
     pthread_cond_init(&log->wake, &monotonic);
     pthread_cond_init(&log->rest, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    log->event_fd = log->lock_fd = -1;
+    log->event_fd = log->lock_fd = log->files.directory = -1;
 }
 
 static void free_batches(TfyBatch *batch)
@@ -53,6 +53,7 @@ static void free_log(TfyLog *log, bool clean)
     if (log->store) log->store->ops->close(log->store, clean);
     /* The locks go last: whoever comes next finds the store closed. */
     tfy__hold_drop(log->hold, !log->read_only);
+    tfy__files_forget(&log->files);
     tfy__lock_drop(log->lock_fd);
     if (log->event_fd >= 0) close(log->event_fd);
     free_batches(log->queue.first);
@@ -431,9 +432,12 @@ void tfy__log_error_text(TfyLog *log, char *error_text)
 {
     pthread_mutex_lock(&log->mutex);
     const bool full = tfy__log_full(log) && !tfy__log_error(log);
-    tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
-                    log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,
-                    tfy__log_durable(log));
+    if (log->files_lost)
+        tfy__log_refuse(error_text, 0, "%s%s", log->path, log->error_text);
+    else
+        tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
+                        log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,
+                        tfy__log_durable(log));
     pthread_mutex_unlock(&log->mutex);
 }
 
@@ -453,6 +457,11 @@ bool tfy__log_notice(TfyLog *log, char *text)
 }
 
 /* ---- handing over ---- */
+
+void tfy__log_look(TfyLog *log)
+{
+    if (log->path && writable(log) == 0) tfy__writer_look(log);
+}
 
 void tfy__log_flush(TfyLog *log)
 {

@@ -140,6 +140,9 @@ bool tfy__log_full(
 /* A sentence (TFY_ERROR_TEXT bytes) that people should see: why runs pause, that they go on, who reads for too long. False: nothing new. */
 bool tfy__log_notice(TfyLog *log, char *text);
 
+/* Looks whether the files of a writing log still have their names; if not, the log fails. Commits look too: this is for times without any. */
+void tfy__log_look(TfyLog *log);
+
 /* Hands what was appended to the writer; returns at once (unless it commits inline). Once per turn. */
 void tfy__log_flush(TfyLog *log);
 /* What was not handed over yet is never written: the log is as a process leaves it that is killed here. */

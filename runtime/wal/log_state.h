@@ -3,6 +3,7 @@
  *   mark.c     marks: dirty task rows and the seal over a segment
  *   writer.c   the writer's side: commits what is queued, in a thread or inline
  *   guard.c    what the witness remembers against what the files hold
+ *   files.c    whether the files still have their names
  *   recover.c  the newest mark and the tail behind it, checked
  *   heads.c    heads of tasks as of the tail, by task number
  *   history.c  a run read back whole
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "batch.h"
+#include "files.h"
 #include "heads.h"
 #include "hold.h"
 #include "log.h"
@@ -32,9 +34,10 @@ typedef struct TfyLogProgram {
 struct TfyLog {
     /* as opened */
     TfyStore *store;
-    char *path;    /* NULL: in memory; resolved (place.h) */
-    int lock_fd;   /* the writer lock; -1: none */
-    TfyHold *hold; /* the main file, by whatever name; NULL: there was none yet */
+    char *path;     /* NULL: in memory; resolved (place.h) */
+    int lock_fd;    /* the writer lock; -1: none */
+    TfyHold *hold;  /* the main file, by whatever name; NULL: there was none yet */
+    TfyFiles files; /* of a writing log, as it was opened */
     bool read_only, inline_only, adopts;
     bool forgets;                       /* records are numbered and no more: nobody can read or check them */
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
@@ -72,6 +75,7 @@ struct TfyLog {
     TfyBatch *empty;      /* blocks to use again */
     int64_t full_ms;      /* monotonic time of the last attempt that found no room */
     char error_text[300]; /* why error is set */
+    bool files_lost;      /* it says what became of the files, and of what was acknowledged */
     char notice_text[300];
 
     /* published by the writer */
@@ -96,6 +100,8 @@ int tfy__guard_synced(
     TfyLog *log, int64_t lsn); /* a commit that ends with this record (0: none) is on the disk; store_mutex is held */
 void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the one who commits calls this */
 
+int tfy__guard_look(TfyLog *log); /* whether the files are still those that were opened; store_mutex is held */
+
 /* mark.c */
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task);   /* the task is dirty now */
 void tfy__mark_untouch(TfyLog *log, TfyLogTask *task); /* takes it out of the list */
@@ -108,6 +114,7 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update
 void tfy__writer_hand_over(TfyLog *log); /* the filling batch joins the queue; commits inline where that is better */
 int tfy__writer_wait(TfyLog *log);       /* until the queue is empty; TFY_E_STATE: the disk is full */
 bool tfy__writer_round(TfyLog *log);     /* by hand: one commit or checkpoint */
+void tfy__writer_look(TfyLog *log);      /* fails the log when its files are not those that were opened */
 void tfy__writer_stop(TfyLog *log);
 void tfy__writer_fail(TfyLog *log, int code, const char *why);
 TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: no memory */

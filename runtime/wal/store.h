@@ -17,6 +17,8 @@
 #include "../tfy_program.h"
 
 #define TFY_STORE_FULL (-100) /* no room: nothing of the transaction happened, and it may be tried again */
+#define TFY_STORE_LOST                                                                                                 \
+    (-102) /* a file of it has lost its name; `error` goes on from its name, and says what became of the records */
 #define TFY_STORE_HELD (-101) /* the same, for a reader keeps the -wal file from being emptied; `error` names it */
 
 /* The one row of table meta: about the file as a whole, as of the last opening, mark or close. */
@@ -122,6 +124,7 @@ typedef struct TfyStoreOps {
                                                 sync (all), or where page sums are missing */
     bool (*checkpoint_due)(TfyStore *store);
     int (*checkpoint)(TfyStore *store); /* moves committed rows to their final place; never needed for durability */
+    bool (*move_all)(TfyStore *store);  /* the same, for the last time: whether all are there now, synced */
     int (*look)(TfyStore *store);       /* begins a view of one moment, for several reads; no nesting */
     void (*look_away)(TfyStore *store);
     int (*get_meta)(TfyStore *store, TfyStoreMeta *meta);

@@ -401,6 +401,13 @@ static int checkpoint(TfyStore *store)
     return tfy__sqlite_answer(self, code);
 }
 
+static bool move_all(TfyStore *store)
+{
+    int frames = 0, moved = 0;
+    const int code = sqlite3_wal_checkpoint_v2(inside(store)->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &moved);
+    return !code && frames == moved;
+}
+
 /* ---- reading ---- */
 
 static int look(TfyStore *store)
@@ -781,6 +788,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .renew = renew,
     .checkpoint_due = checkpoint_due,
     .checkpoint = checkpoint,
+    .move_all = move_all,
     .look = look,
     .look_away = look_away,
     .get_meta = get_meta,

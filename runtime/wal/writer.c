@@ -40,6 +40,7 @@ void tfy__writer_fail(TfyLog *log, int code, const char *why)
 {
     if (atomic_load(&log->error)) return;
     snprintf(log->error_text, sizeof log->error_text, "%s", why);
+    log->files_lost = code == TFY_STORE_LOST;
     atomic_store(&log->error, code == TFY_E_NOMEM || code == TFY_E_HELD ? code : TFY_E_IO);
 }
 
@@ -70,6 +71,7 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
         if (!code) tfy__kill_point(TFY_KILL_AFTER);
         if (code) store->ops->rollback(store);
     }
+    if (!code) code = tfy__guard_look(log);
     if (!code) code = tfy__guard_synced(log, last_record(first));
     if (!code) code = tfy__store_ask(store, TFY_CALL_COMMITTED);
     pthread_mutex_unlock(&log->store_mutex);
@@ -168,6 +170,23 @@ static void checkpoint(TfyLog *log)
     tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the checkpoint failed");
     tfy__guard_failed(log);
     notify(log);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void tfy__writer_look(TfyLog *log)
+{
+    char why[sizeof log->store->error];
+    /* Who is at the store looks when it has committed; a disk that is slow keeps nobody here. */
+    if (atomic_load(&log->error) || pthread_mutex_trylock(&log->store_mutex) != 0) return;
+    const int code = tfy__guard_look(log);
+    memcpy(why, log->store->error, sizeof why);
+    pthread_mutex_unlock(&log->store_mutex);
+    if (!code) return;
+    pthread_mutex_lock(&log->mutex);
+    tfy__writer_fail(log, code, why);
+    tfy__guard_failed(log);
+    pthread_cond_broadcast(&log->wake);
+    pthread_cond_broadcast(&log->rest);
     pthread_mutex_unlock(&log->mutex);
 }
 

@@ -25,7 +25,7 @@ if [ -z "$work" ]; then
     trap 'exit 130' INT TERM
 fi
 wraps=
-for call in open64 stat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom socket bind listen accept4 connect recv send poll \
+for call in open64 stat64 fstatat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom socket bind listen accept4 connect recv send poll \
     getsockopt setsockopt getsockname getpeername; do
     wraps="$wraps -Wl,--wrap=$call"
 done

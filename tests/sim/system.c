@@ -21,6 +21,7 @@ static int fd_count;
 
 int __real_open64(const char *name, int flags, ...);
 int __real_stat64(const char *name, struct stat *status);
+int __real_fstatat64(int directory, const char *name, struct stat *status, int flags);
 int __real_access(const char *name, int mode);
 int __real_rename(const char *from, const char *to);
 int __real_unlink(const char *name);
@@ -32,6 +33,7 @@ ssize_t __real_pwrite64(int fd, const void *from, size_t len, off_t at);
 
 int __wrap_open64(const char *name, int flags, ...);
 int __wrap_stat64(const char *name, struct stat *status);
+int __wrap_fstatat64(int directory, const char *name, struct stat *status, int flags);
 int __wrap_access(const char *name, int mode);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_unlink(const char *name);
@@ -112,6 +114,17 @@ int __wrap_stat64(const char *name, struct stat *status)
     }
     *status = (struct stat){.st_mode = S_IFREG | 0600, .st_dev = 1, .st_ino = 1, .st_size = sim_disk_size(name)};
     return 0;
+}
+
+int __wrap_fstatat64(int directory, const char *name, struct stat *status, int flags)
+{
+    char path[72];
+    for (int i = 0; i < fd_count; i++)
+        if (fds[i].fd == directory && fds[i].directory) {
+            snprintf(path, sizeof path, "/sim/%s", name);
+            return __wrap_stat64(path, status);
+        }
+    return __real_fstatat64(directory, name, status, flags);
 }
 
 int __wrap_access(const char *name, int mode)

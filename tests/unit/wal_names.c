@@ -227,6 +227,35 @@ static void test_reader_outlasts(void **state)
     assert_false(sqlite_locks(place->db));
 }
 
+/* After a sync nobody hears of records whose file has lost its name meanwhile; they are told where it is. */
+static void test_lost_name(void **state)
+{
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    Place *place = *state;
+    char name[160];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        TfyLog *log;
+        Work work;
+        snprintf(name, sizeof name, "%s%s", place->db, endings[i]);
+        assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db, .no_thread = true}, place->error), 0);
+        begin_work(log, &work);
+        append_some(log, &work, 5);
+        assert_int_equal(tfy__log_sync(log), 0);
+        const int64_t durable = tfy__log_durable(log);
+        assert_int_equal(rename(name, in(place, "away")), 0);
+        append_some(log, &work, 5);
+        assert_int_equal(tfy__log_sync(log), TFY_E_IO);
+        assert_int_equal(tfy__log_durable(log), durable);
+        tfy__log_error_text(log, place->error);
+        assert_non_null(strstr(place->error, *endings[i] ? "was removed" : "was moved away"));
+        tfy__log_close(log, true);
+        assert_int_equal(*endings[i] ? unlink(in(place, "away")) : rename(in(place, "away"), name), 0);
+        assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
+        assert_true(tfy__log_last(log) >= durable);
+        tfy__log_close(log, true);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "open") == 0) return open_and_tell(argv);
@@ -236,6 +265,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_one_lock, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_found_by_inode, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_reader_outlasts, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_lost_name, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
