@@ -75,3 +75,6 @@ by_hand()
         grep -vE '^runtime/(base/|value/heap\.c|core/fold\.c)'
 }
 check "no list, array or table of the runtime is written by hand" none by_hand
+
+cannot_be_planted() { (cd "$top" && for patch in tests/planted/*.patch; do git apply --check "$patch" 2>&1 || echo "$patch"; done); }
+check "every planted bug fits the code as it is" none cannot_be_planted
