@@ -359,6 +359,8 @@ typedef struct TfyOptions {
     const TfyWorld *world; /* NULL: the real world */
     /* working root for files, canvas and exec; NULL: the current directory */
     const char *root;
+    /* tfy_resume: a run that worked in another directory goes on in root, and the log says so; else it is refused */
+    bool move_root;
     /* NULL: from the environment; "cassette:FILE", "record:FILE" */
     const char *llm;
     /* a file of NAME=value lines; what is not in it comes from TFY_SECRET_NAME in the environment; NULL: none */

@@ -4,9 +4,11 @@
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "cli/db.h"
+#include "cli/where.h"
 #include "cli/result.h"
 #include "tfy.h"
 #include "wal/log.h"
+#include "wal/root.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,15 +96,28 @@ static int exec_with(const TfyArgs *args, const char *program, const char *comma
     return status;
 }
 
-/* Takes up the unfinished runs of one program in a process of their own; the status it ended with. */
-static int resume_program(const TfyArgs *args, const TfyHistory *history)
+/* Does the process for the current directory, or that of --root, take it up? Others are told theirs, and leave runs that do not say where they
+ * work. */
+static bool is_here(const TfyArgs *args, const TfyHistory *history)
+{
+    return args->option[OPT_ROOT] || !history->root.path || tfy__where_is(history, ".");
+}
+
+/* Takes up the unfinished runs that one program has in one directory, in a process of their own; the status it ended with. */
+static int resume_program(const TfyArgs *args, const TfyHistory *history, bool here)
 {
     char *program = NULL;
-    int status = compile_recorded(args, history, &program);
+    TfyArgs own = *args;
+    int status = here ? EXIT_DONE : tfy__where_check(history);
+    if (status == EXIT_DONE) status = compile_recorded(args, history, &program);
     if (status != EXIT_DONE) return status;
+    if (!here) {
+        own.option[OPT_ROOT] = history->root.path;
+        tfy__say("going on in %s with runs that worked there", history->root.path);
+    }
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) _exit(exec_with(args, program, "resume", ""));
+    if (child == 0) _exit(exec_with(&own, program, "resume", ""));
     free(program);
     if (child < 0) return tfy__fail(EXIT_BUG, "no process can be started");
     while (waitpid(child, &status, 0) < 0) continue;
@@ -123,7 +138,31 @@ static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
     return code;
 }
 
-/* Every unfinished run, program by program: one process at a time may write the database. */
+/* Are they taken up by the same process? */
+static bool are_together(const TfyHistory *a, bool a_here, const TfyHistory *b, bool b_here)
+{
+    if (memcmp(a->program_hash, b->program_hash, sizeof a->program_hash) != 0) return false;
+    if (a_here || b_here) return a_here && b_here;
+    return strcmp(a->root.path, b->root.path) == 0 && tfy__root_is(&a->root, &b->root);
+}
+
+/* With --root only the runs of that directory are meant. */
+static uint32_t leave_others(const TfyArgs *args, TfyHistory **histories, uint32_t count)
+{
+    uint32_t kept = 0;
+    if (!args->option[OPT_ROOT]) return count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tfy__where_is(histories[i], args->option[OPT_ROOT]))
+            histories[kept++] = histories[i];
+        else
+            tfy__history_free(histories[i]);
+    }
+    if (kept < count)
+        tfy__say("runs that did not work in %s are left; 'resume RUN --root DIR' moves one", args->option[OPT_ROOT]);
+    return kept;
+}
+
+/* Every unfinished run, by program and directory: one process at a time may write the database. */
 static int resume_all(const TfyArgs *args)
 {
     TfyLog *log = NULL;
@@ -142,15 +181,18 @@ static int resume_all(const TfyArgs *args)
     }
     tfy__log_close(log, false);
     const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
-    for (uint32_t i = 0; histories && i < count && read; i++) {
+    if (histories && read) count = leave_others(args, histories, count);
+    bool *here = calloc(count + 1, sizeof *here);
+    for (uint32_t i = 0; histories && here && i < count && read; i++) {
         bool seen = false;
-        for (uint32_t j = 0; j < i; j++)
-            seen |= memcmp(histories[j]->program_hash, histories[i]->program_hash, 16) == 0;
+        here[i] = is_here(args, histories[i]);
+        for (uint32_t j = 0; j < i; j++) seen |= are_together(histories[j], here[j], histories[i], here[i]);
         if (!seen) {
-            int one = resume_program(args, histories[i]);
+            int one = resume_program(args, histories[i], here[i]);
             if (one > status) status = one;
         }
     }
+    free(here);
     for (uint32_t i = 0; histories && i < count; i++) tfy__history_free(histories[i]);
     free(histories);
     free(ids);

@@ -182,7 +182,8 @@ static bool said_before(Walk *walk, int type, long long step)
 
 static void strip(int type, json_t *payload)
 {
-    static const char *const differing[] = {"run", "seed", "tid", "due", "ms", "by", "passages", "fuel", "attempt"};
+    static const char *const differing[] = {"run", "seed",     "tid",  "due",     "ms",
+                                            "by",  "passages", "fuel", "attempt", "root"};
     for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) json_object_del(payload, differing[i]);
     if (type == TFY_R_VALUE) json_object_del(payload, "now");
 }

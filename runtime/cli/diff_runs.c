@@ -72,8 +72,8 @@ static json_t *normal_value(const json_t *value)
 /* Members that differ between any two runs. */
 static bool is_passing(const char *name)
 {
-    static const char *const passing[] = {"run",      "tid",      "seed", "due", "now",  "ms",
-                                          "passages", "in_slice", "by",   "id",  "line", "fork_of"};
+    static const char *const passing[] = {"run",      "tid", "seed", "due",  "now",     "ms",  "passages",
+                                          "in_slice", "by",  "id",   "line", "fork_of", "root"};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (strcmp(passing[i], name) == 0) return true;
     return false;

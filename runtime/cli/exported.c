@@ -328,7 +328,7 @@ static int take_moves(TfyExported *exported)
     for (uint32_t i = 0; !code && i < history->record_count; i++) {
         TfyStoreProgram program;
         uint8_t from[16], to[16];
-        if (history->records[i].type != TFY_R_MOVED) continue;
+        if (!tfy__record_is_move(&history->records[i])) continue;
         if (!tfy__move_hashes(&history->records[i], from, to) || !find_program(exported, from, &program))
             return refuse(exported, exported->name, "a program that the run had before is missing, or was changed");
         code = tfy__history_add_move(history, i, &program);

@@ -7,6 +7,7 @@
 #include "cli/debugger.h"
 #include "cli/owner.h"
 #include "cli/params.h"
+#include "cli/where.h"
 #include "cli/result.h"
 #include "cli/tests.h"
 #include "cli/worktree.h"
@@ -32,6 +33,8 @@ typedef struct Session {
     const char *db_path;
     const char *command; /* what people type: "tfy", with --db where needed */
     bool stdout_open;
+    const char *root;   /* the working root; NULL: the current directory */
+    bool move_root;     /* of a run that worked elsewhere */
     char workflow[128]; /* the root workflow of the run, for messages */
     TfyLoop *loop;
     TfyOwner *owner;
@@ -178,7 +181,8 @@ static int open_session(Session *session)
     bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YES];
     TfyOptions options = {
         .db_path = session->db_path,
-        .root = args->option[OPT_ROOT],
+        .root = session->root,
+        .move_root = session->move_root,
         .policy = args->option[OPT_POLICY],
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
@@ -455,7 +459,7 @@ static int read_history(const char *db_path, const char *run, bool tail, TfyHist
 /* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
 static int explain_worktree(const Session *session, const TfyHistory *tail, const char *run)
 {
-    const char *root = session->args->option[OPT_ROOT] ? session->args->option[OPT_ROOT] : ".";
+    const char *root = session->root ? session->root : ".";
     TfyHistory *whole = NULL;
     if (!tail->snapshot) {
         tfy__explain_worktree(tail, root);
@@ -468,10 +472,29 @@ static int explain_worktree(const Session *session, const TfyHistory *tail, cons
     return status;
 }
 
+/* Takes the run up once the loop is open: 0, or a code, which is said. */
+static int take_up(Session *session, const char *run, const char *from)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const char *with = session->args->option[OPT_WITH];
+    const int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
+    if (code == TFY_E_DIVERGED && with) {
+        tfy__say("run %s cannot go on with %s: %s", run, with, error);
+        tfy__say("nothing was changed; '%s resume %s' goes on with its own code, '%s compat %s %s' compares the two",
+                 session->command, run, session->command, run, with);
+    } else if (code != TFY_OK) {
+        tfy__say("%s", error);
+    } else if (from) {
+        tfy__say("run %s worked in %s; from now on it works in %s", run, from, tfy__root(session->loop));
+    }
+    return code;
+}
+
 static int resume_one(Session *session, const char *name)
 {
     TfyHistory *history = NULL;
-    char run[37], error[TFY_ERROR_TEXT] = "";
+    TfyWhere where = {0};
+    char run[37];
     int status = read_history(session->db_path, name, true, &history, NULL);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
@@ -482,24 +505,26 @@ static int resume_one(Session *session, const char *name)
         tfy__history_free(history);
         return status;
     }
-    status = explain_worktree(session, history, run);
-    tfy__history_free(history);
+    status = tfy__where_choose(session->args, history, &where);
+    session->root = where.root;
+    session->move_root = where.moves;
+    if (status == EXIT_DONE) status = explain_worktree(session, history, run);
     if (status == EXIT_DONE) status = open_session(session);
+    int code = status == EXIT_DONE ? take_up(session, run, where.moves ? history->root.path : NULL) : TFY_OK;
+    tfy__history_free(history);
     if (status != EXIT_DONE) return status;
-    bool with = session->args->option[OPT_WITH] != NULL;
-    int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
-    if (code == TFY_E_DIVERGED && with) {
-        tfy__say("run %s cannot go on with %s: %s", run, session->args->option[OPT_WITH], error);
-        tfy__say("nothing was changed; '%s resume %s' goes on with its own code, '%s compat %s %s' compares the two",
-                 session->command, run, session->command, run, session->args->option[OPT_WITH]);
-        return close_session(session, EXIT_DATA);
-    }
-    if (code != TFY_OK) {
-        tfy__say("%s", error);
-        return close_session(session, tfy__exit_status(code));
-    }
+    if (code != TFY_OK) return close_session(session, tfy__exit_status(code));
     code = tfy_run(session->loop);
     return close_session(session, code == TFY_OK ? report_run(session, root, run) : report_stop(session, code, run));
+}
+
+/* `tfy` has a process for each directory. */
+static void say_left(const Session *session)
+{
+    const uint32_t count = tfy__left_elsewhere(session->loop);
+    if (!count || strcmp(tfy__program_name(), "tfy") == 0) return;
+    tfy__say("%u run%s not taken up: other directories are theirs; '%s resume --all' goes through all of them", count,
+             count == 1 ? " was" : "s were", session->command);
 }
 
 static int resume_all(Session *session)
@@ -507,11 +532,13 @@ static int resume_all(Session *session)
     char error[TFY_ERROR_TEXT] = "";
     int status = open_session(session);
     if (status != EXIT_DONE) return status;
+    if (session->root) tfy__leave_rootless(session->loop);
     int code = tfy__resume_all(session->loop, error);
     if (code != TFY_OK) {
         tfy__say("%s", error);
         return close_session(session, tfy__exit_status(code));
     }
+    say_left(session);
     code = tfy_run(session->loop);
     if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
     bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0 || tfy__any_parked(session->loop);
@@ -636,6 +663,7 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
         Session session = {.program = program,
                            .args = &args,
                            .db_path = db_path,
+                           .root = args.option[OPT_ROOT],
                            .command = tfy__tfy_command(db_path),
                            .stdout_open = stdout_open};
         status = dispatch(&session);

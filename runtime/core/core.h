@@ -33,6 +33,7 @@
 #include "value/json.h"
 #include "wal/log.h"
 #include "wal/payload.h"
+#include "wal/root.h"
 
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
 #define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */
@@ -273,6 +274,7 @@ struct Run {
     Fork *forks;           /* the run is a fork, perhaps of a fork: oldest first */
     uint32_t fork_count;
     bool ended;
+    bool rooted;      /* its records say where it works: in the loop's root */
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* what the root failed with, for people */
     struct Run *next; /* all runs of the loop, oldest first */
@@ -670,8 +672,15 @@ struct TfyLoop {
     TfyHeap heap;
     TfyLog *log; /* NULL in a replay */
     bool replay_only;
-    char *root_path;
+    TfyRoot root;
     int root_fd;
+    bool root_known;         /* runs record it */
+    bool only_rooted;        /* runs that do not say where they work are left, too */
+    uint32_t left_elsewhere; /* by tfy_resume_all: runs of this program that work elsewhere */
+    struct {                 /* parked runs that do, as far as they were met: ascending */
+        int64_t *ids;
+        size_t count, room;
+    } elsewhere;
     char *lock_path;
 
     TaskCell *cells;     /* reserved: TASK_MAX entries */
@@ -1084,6 +1093,19 @@ int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STA
 int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text);
 /* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is none. */
 Cold *tfy__task_known(Run *run, int64_t handle);
+
+/* root.c */
+int tfy__root_open(TfyLoop *loop, char *error_text);
+void tfy__root_close(TfyLoop *loop);
+/* May a run that works there be taken up by this process? */
+bool tfy__root_serves(const TfyLoop *loop, const TfyRoot *recorded);
+/* The same for a run that was asked for by name: 0, or a code with a sentence; TfyOptions.move_root allows any. */
+int tfy__root_check(const TfyLoop *loop, const TfyHistory *history, char *error_text);
+/* Records that the run goes on here, where it worked elsewhere. 1: done, and the history is of no use any more; 0: it works here. */
+int tfy__root_take(TfyLoop *loop, TfyHistory *history, char *error_text);
+/* Whether a parked run works elsewhere, while the store is read: 1, 0, or a negative code. state: the loop. */
+int tfy__root_elsewhere(void *state, const TfyLogRun *run);
+bool tfy__root_has_parked(TfyLoop *loop, const TfyLogRun *run); /* the same in between: it works here */
 
 /* park.c */
 int tfy__park_init(TfyLoop *loop, char *error_text);

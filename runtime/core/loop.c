@@ -149,7 +149,7 @@ int64_t tfy__wall_ms(TfyLoop *loop)
 }
 const char *tfy__root(TfyLoop *loop)
 {
-    return loop->root_path;
+    return loop->root.path;
 }
 int tfy__root_fd(TfyLoop *loop)
 {
@@ -224,16 +224,6 @@ static int64_t log_pause_clock(void *state)
 {
     TfyLoop *loop = state;
     return loop->world.mono_ns(loop->world.state) / 1000000;
-}
-
-static int open_root(TfyLoop *loop, char *error_text)
-{
-    const char *root = loop->options.root ? loop->options.root : ".";
-    loop->root_path = realpath(root, NULL);
-    loop->root_fd = loop->root_path ? open(loop->root_path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (loop->root_fd >= 0) return 0;
-    snprintf(error_text, TFY_ERROR_TEXT, "the working root '%s' cannot be opened: %s", root, strerror(errno));
-    return TFY_E_ABSENT;
 }
 
 static void on_log_event(void *arg, uint32_t events)
@@ -374,7 +364,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
     tfy__check_place(tell_place, loop);
     int code = open_core(loop, error_text);
-    if (code >= 0) code = open_root(loop, error_text);
+    if (code >= 0) code = tfy__root_open(loop, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
     if (code >= 0) code = open_log(loop, error_text);
     if (code >= 0) code = record_opened(loop, error_text);
@@ -439,6 +429,10 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const Tfy
     tfy__put_int(&out, TFY_P_FUEL, TFY_FUEL_SLICE);
     if (run->max_memory) tfy__put_int(&out, TFY_P_MAX_MEMORY, run->max_memory);
     if (run->max_queue) tfy__put_int(&out, TFY_P_MAX_QUEUE, run->max_queue);
+    if (run->rooted) {
+        tfy__put(&out, TFY_P_ROOT);
+        tfy__root_write(&out, &loop->root);
+    }
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
@@ -459,6 +453,7 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
+    run->rooted = loop->root_known;
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
     Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
@@ -893,8 +888,7 @@ int tfy_close(TfyLoop *loop)
     free(loop->watches);
     if (loop->heap.temps || loop->cells) tfy__heap_deinit(&loop->heap);
     tfy__tasks_deinit(loop);
-    if (loop->root_fd >= 0) close(loop->root_fd);
-    free(loop->root_path);
+    tfy__root_close(loop);
     free(loop->lock_path);
     free(loop->deadlock_text);
     tfy__buffer_free(&loop->payload);

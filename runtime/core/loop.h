@@ -23,8 +23,10 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_
 
 /* Takes up an unfinished run with its recorded answers; tfy_run then goes on live. */
 int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
-/* Takes up every unfinished run of this program. */
+/* Takes up every unfinished run of this program that works in the loop's root, or does not say where it works. */
 int tfy__resume_all(TfyLoop *loop, char *error_text);
+void tfy__leave_rootless(TfyLoop *loop);           /* before: the latter are left, too */
+uint32_t tfy__left_elsewhere(const TfyLoop *loop); /* behind: how many were left */
 
 /* What a replay found. */
 typedef struct TfyReplayReport {

@@ -121,7 +121,8 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     if (code) return code;
     history->log = loop->log;
     const bool same = strcmp(history->program_source, program->source) == 0;
-    if (!same && history->run.state < TFY_TASK_COMPLETED) {
+    code = tfy__root_check(loop, history, error_text);
+    if (!code && !same && history->run.state < TFY_TASK_COMPLETED) {
         code = check_move(loop, history, error_text);
         if (!code && (code = tfy__move_write(loop->log, history, &to)))
             snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");

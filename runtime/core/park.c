@@ -210,7 +210,8 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     loop->wake_due = false;
     int code = program < 0 ? (int)program : catch_up(loop, program);
     if (code >= 0)
-        code = tfy__log_parked_due(loop->log, program, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
+        code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){loop->now_ms, tfy__root_elsewhere, loop}, due,
+                                   WAKES_PER_TURN, &count, &loop->park_next_ms);
     if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: again when there is room */
         loop->wake_due = true;
         return 0;
@@ -231,7 +232,7 @@ static void settle(TfyLoop *loop)
 
 static bool reach(TfyLoop *loop, const TfyLogRun *run)
 {
-    if (!run->parked_ms || !bring_back(loop, run)) return false;
+    if (!run->parked_ms || !tfy__root_has_parked(loop, run) || !bring_back(loop, run)) return false;
     settle(loop);
     return !loop->failure;
 }
@@ -291,7 +292,8 @@ int tfy__park_open(TfyLoop *loop)
     if (program < 0) return (int)program;
     int code = catch_up(loop, program);
     if (code < 0) return code;
-    code = tfy__log_parked_due(loop->log, program, INT64_MAX, &first, 1, &loop->parked, &next_ms); /* or more */
+    code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1,
+                               &loop->parked, &next_ms); /* or more */
     loop->park_next_ms = first.parked_ms;
     if (code >= 0) tfy__park_arm(loop);
     return code;

@@ -435,6 +435,7 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     *out = run;
     run->history = history;
     run->owns_history = own;
+    run->rooted = history->root.path && loop->root_known;
     int code = adapt_snapshot(loop, history, error_text);
     if (!code) code = adapt_points(loop, history);
     if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
@@ -592,14 +593,26 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     int code = tfy__history_read_tail(loop->log, which, &history, error_text);
     if (code < 0) return tfy__explained(code, error_text);
     code = refuse_history(loop, history, error_text);
-    if (code == 0)
-        code = resume_history(loop, history, error_text);
-    else
-        tfy__history_free(history);
+    if (code == 0) code = tfy__root_take(loop, history, error_text);
+    if (code != 0) tfy__history_free(history);
+    if (code > 0)
+        code = tfy__history_read_tail(loop->log, which, &history, error_text); /* with the move */
+    else if (code < 0)
+        return tfy__explained(code, error_text);
+    if (code == 0) code = resume_history(loop, history, error_text);
     return tfy__explained(code, error_text);
 }
 
-/* Runs of other programs are left to those. */
+/* Runs of other programs are left to those, and runs that work elsewhere to processes there. */
+static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
+{
+    const bool ours = same_program(loop, history) && !lives_here(loop, history);
+    if (ours && tfy__root_serves(loop, &history->root)) return resume_history(loop, history, error_text);
+    loop->left_elsewhere += ours;
+    tfy__history_free(history);
+    return 0;
+}
+
 int tfy__resume_all(TfyLoop *loop, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
@@ -614,10 +627,7 @@ int tfy__resume_all(TfyLoop *loop, char *error_text)
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
         code = tfy__history_read_tail(loop->log, id, &history, error_text);
         if (code < 0) break;
-        if (same_program(loop, history) && !lives_here(loop, history))
-            code = resume_history(loop, history, error_text);
-        else
-            tfy__history_free(history);
+        code = resume_ours(loop, history, error_text);
     }
     if (code >= 0 || count) free(ids);
     return tfy__explained(code < 0 ? code : tfy__park_open(loop), error_text);

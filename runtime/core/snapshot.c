@@ -614,6 +614,10 @@ static bool write_run(Writer *w)
     const Run *run = w->run;
     tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V,
                        (unsigned long long)tfy__fork_seed(run->root));
+    if (run->rooted) { /* at the front: who asks only for this need not walk over all of it */
+        tfy__put(&w->out, TFY_P_ROOT);
+        tfy__root_write(&w->out, &run->loop->root);
+    }
     write_number(w, "max_memory", run->max_memory);
     write_number(w, "max_queue", run->max_queue);
     if (!write_tasks(w)) return false;

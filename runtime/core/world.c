@@ -8,6 +8,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "wal/root.h"
+
 static int64_t clock_ns(clockid_t id)
 {
     struct timespec now;
@@ -51,6 +53,7 @@ const TfyWorld tfy__world_real = {
     .wall_late_ms = real_wall_late,
     .random = real_random,
     .poller = &tfy__poller_epoll,
+    .look_root = tfy__root_look,
 #ifdef TFY_POISON
     .folds = true,
 #endif

@@ -7,6 +7,8 @@
 
 #include "tfy_program.h"
 
+struct TfyRoot;
+
 /* What the poller reports for one descriptor. */
 enum {
     TFY_FD_READ = 1,
@@ -58,6 +60,8 @@ struct TfyWorld {
     bool writer_by_hand;
     bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
+    /* Which directory the working root is (wal/root.h): fills in all but its path. NULL: roots are not part of runs. */
+    bool (*look_root)(int fd, struct TfyRoot *root);
     /* Which effects are performed by what the program names for them (TfyProgram.performers). */
     enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* tools in C alone */, TFY_PERFORMS_ALL } performs;
     /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available here". */

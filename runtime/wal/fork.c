@@ -263,7 +263,7 @@ static int copy_records(Copying *copying)
         const int64_t lsn = append_copy(copying, at, &record);
         free(payload.owned);
         if (lsn < 0) return (int)lsn;
-        if (record.type == TFY_R_MOVED) copying->run->moved_lsn = lsn;
+        if (tfy__record_is_move(&record)) copying->run->moved_lsn = lsn;
         if (base) copying->run->base_lsn = lsn;
         const int end = tfy__record_end(&record);
         if (end && record.type != TFY_R_TASK_COMPLETE) copying->tasks[at].state = end;

@@ -14,6 +14,7 @@
 #include "base/grow.h"
 #include "log_state.h"
 #include "move.h"
+#include "root.h"
 #include "saved.h"
 #include "payload.h"
 
@@ -538,7 +539,29 @@ static int read_root_birth(Reading *reading)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
     reading->first_root = tfy__record_int(&birth, TFY_P_TID);
     history->workflow = tfy__record_workflow(&birth);
-    return history->workflow ? 0 : no_memory(reading);
+    if (!history->workflow || tfy__root_of_record(&birth, &history->root) == TFY_E_NOMEM) return no_memory(reading);
+    return 0;
+}
+
+/* Where the run works: what the newest record of the root's chain that says so says. Of a tail the first one is read already. */
+static int note_root(Reading *reading)
+{
+    TfyHistory *history = reading->history;
+    TfyRoot newest = {0};
+    int code = 0;
+    for (uint32_t i = history->record_count; !code && !newest.path && i > 0; i--) {
+        const TfyLogRecord *record = &history->records[i - 1];
+        const bool tells =
+            record->type == TFY_R_MOVED || record->type == TFY_R_SNAPSHOT || record->type == TFY_R_INSTRUCTION_START;
+        if (tells) code = tfy__root_of_record(record, &newest);
+    }
+    if (!code && !newest.path)
+        code = tfy__root_of_json(json_object_get(history->snapshot, tfy__member_name(TFY_P_ROOT)), &newest);
+    if (newest.path) {
+        tfy__root_free(&history->root);
+        history->root = newest;
+    }
+    return code == TFY_E_NOMEM ? no_memory(reading) : 0;
 }
 
 /* The programs that the run had before. */
@@ -549,7 +572,7 @@ static int take_moves(Reading *reading)
         const TfyLogRecord *record = &history->records[i];
         TfyStoreProgram program;
         uint8_t from[16], to[16];
-        if (record->type != TFY_R_MOVED) continue;
+        if (!tfy__record_is_move(record)) continue;
         int code = tfy__move_hashes(record, from, to)
                        ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, 0, from, &program)
                        : TFY_E_ABSENT;
@@ -580,6 +603,7 @@ static int read_tail(Reading *reading)
     if (!code) code = order_records(reading);
     if (!code) refresh_states(history);
     if (!code && history->run.moved_lsn > history->snapshot_lsn) code = take_moves(reading);
+    if (!code) code = note_root(reading);
     return code ? code : note_layout(reading);
 }
 
@@ -620,6 +644,7 @@ static int read_run(Reading *reading, const char *run)
     if (!code) refresh_states(history);
     if (!code && history->run.moved_lsn) code = take_moves(reading);
     if (!code && history->run.base_lsn) code = load_base(reading);
+    if (!code) code = note_root(reading);
     if (!code && reading->whole) code = take_saved(reading);
     return code;
 }
@@ -698,6 +723,7 @@ void tfy__history_free(TfyHistory *history)
     if (!history) return;
     if (!history->task_workflows) free(history->workflow); /* else it is one of them */
     json_decref(history->snapshot);
+    tfy__root_free(&history->root);
     free(history->snapshot_layout);
     tfy__history_forget_moves(history);
     tfy__saved_rows_free(history->saved);

@@ -86,7 +86,7 @@ static int append_records(Importing *importing)
         if (lsn < 0) return (int)lsn;
         if (record->lsn == history->run.base_lsn) importing->run.base_lsn = lsn;
         if (tfy__record_spawns(record)) bear_task(importing, lsn);
-        if (record->type == TFY_R_MOVED) importing->run.moved_lsn = lsn;
+        if (tfy__record_is_move(record)) importing->run.moved_lsn = lsn;
     }
     return 0;
 }

@@ -50,6 +50,13 @@ typedef struct TfyLogTask {
     struct TfyLogTask **dirty_link; /* what points at this task in that list, so that it leaves at once */
 } TfyLogTask;
 
+/* The directory that a run works in (root.h). */
+typedef struct TfyRoot {
+    char *path;       /* absolute, links followed; NULL: it is not known */
+    int64_t dev, ino; /* of the directory */
+    int64_t born_ns;  /* when it was made, by the file system's clock; 0: not known */
+} TfyRoot;
+
 typedef struct TfyLogOptions {
     const char *path;   /* NULL: memory only */
     bool read_only;     /* inspect, replay: never writes, needs no lock, works beside a live writer */
@@ -94,9 +101,15 @@ int tfy__log_end_run(TfyLog *log, const TfyLogRun *run);
 int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
 /* Of a program's parked runs those that are due, at most `room`; *next_ms: when there will be others (INT64_MAX: no time is known). What is
  * queued for them is not seen before it is committed. */
-int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
-                        int64_t *next_ms);
-/* A parked run of each program that has some, for who wants to know the programs; *ids is malloc'ed. */
+typedef struct TfyDueAt {
+    int64_t now_ms;
+    /* Asked of each while the store is read: 1: it is passed over; 0; or a negative code, which ends the search. NULL: none is. */
+    int (*pass)(void *state, const TfyLogRun *run);
+    void *state;
+} TfyDueAt;
+int tfy__log_parked_due(TfyLog *log, int64_t program, const TfyDueAt *at, TfyLogRun *runs, uint32_t room,
+                        uint32_t *count, int64_t *next_ms);
+/* A parked run of each program and working root that have some, for who wants to know these; *ids is malloc'ed. */
 int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count);
 /* A clock that is behind by less was corrected; who waits for less is not parked. */
 enum { TFY_AHEAD_MS = 60000 };
@@ -160,6 +173,7 @@ bool tfy__log_write(TfyLog *log);
 typedef struct TfyHistory {
     TfyLogRun run;
     char *workflow; /* name of the root workflow */
+    TfyRoot root;   /* where it works now */
     uint8_t program_hash[16];
     char *program_source, *program_layout, *program_tfyc;
     TfyLogTask *tasks;     /* by tid ascending; .run points at run above */

@@ -22,6 +22,11 @@ static bool read_hash(const TfyPayload *payload, TfyMember member, uint8_t hash[
     return ok;
 }
 
+bool tfy__record_is_move(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_MOVED && tfy__record_has(record, TFY_P_FROM);
+}
+
 bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16])
 {
     TfyPayload payload;
@@ -69,7 +74,7 @@ bool tfy__history_moves_fit(const TfyHistory *history)
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         uint8_t from[16], to[16];
-        if (record->type != TFY_R_MOVED) continue;
+        if (!tfy__record_is_move(record)) continue;
         if (found == history->move_count || !tfy__move_hashes(record, from, to)) return false;
         const TfyHistoryMove *move = &history->moves[found++];
         const uint8_t *next = found < history->move_count ? move[1].hash : history->program_hash;

@@ -21,6 +21,9 @@ typedef struct TfyHistoryMove {
 
 struct TfyStoreProgram;
 
+/* A record that says which program the run has from there on; other Moved records name a directory (root.h). */
+bool tfy__record_is_move(const TfyLogRecord *record);
+
 /* The hashes in a Moved record. False: it is damaged. */
 bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16]);
 

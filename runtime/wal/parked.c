@@ -2,19 +2,26 @@
 #include "log_state.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "root.h"
 
 /* ---- those that are due ---- */
 
 typedef struct Due {
+    const TfyDueAt *at;
     TfyLogRun *runs;
     uint32_t room, count;
-    int64_t now_ms, next_ms;
+    int64_t next_ms;
 } Due;
 
 static int take_due(void *state, const TfyLogRun *run)
 {
     Due *due = state;
-    if (run->parked_ms > due->now_ms || due->count == due->room) {
+    const int pass = due->at->pass && due->count < due->room ? due->at->pass(due->at->state, run) : 0;
+    if (pass) return pass < 0 ? pass : 0;
+    if (run->parked_ms > due->at->now_ms || due->count == due->room) {
         due->next_ms = run->parked_ms;
         return 1;
     }
@@ -22,10 +29,10 @@ static int take_due(void *state, const TfyLogRun *run)
     return 0;
 }
 
-int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun *runs, uint32_t room, uint32_t *count,
-                        int64_t *next_ms)
+int tfy__log_parked_due(TfyLog *log, int64_t program, const TfyDueAt *at, TfyLogRun *runs, uint32_t room,
+                        uint32_t *count, int64_t *next_ms)
 {
-    Due due = {.runs = runs, .room = room, .now_ms = now_ms, .next_ms = INT64_MAX};
+    Due due = {.at = at, .runs = runs, .room = room, .next_ms = INT64_MAX};
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
@@ -38,32 +45,62 @@ int tfy__log_parked_due(TfyLog *log, int64_t program, int64_t now_ms, TfyLogRun 
     return code < 0 ? code : 0;
 }
 
-static int take_first(void *state, const TfyLogRun *run)
+/* Of each program one run for each root that parked runs of it work in. */
+typedef struct Places {
+    TfyLog *log;
+    int64_t *ids;
+    uint32_t id_count, id_room;
+    TfyRoot *roots; /* of the program at hand */
+    uint32_t count, room;
+} Places;
+
+static bool is_new(const Places *places, const TfyRoot *root)
 {
-    *(int64_t *)state = run->id;
-    return 1;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const TfyRoot *other = &places->roots[i];
+        const bool same = root->path ? tfy__root_is(root, other) && strcmp(root->path, other->path) == 0 : !other->path;
+        if (same) return false;
+    }
+    return true;
+}
+
+static int take_place(void *state, const TfyLogRun *run)
+{
+    Places *places = state;
+    TfyRoot root;
+    int code = tfy__log_root_locked(places->log, run, &root);
+    const bool added = !code && is_new(places, &root);
+    if (added && (!GROW(places->roots, places->room, places->count + 1, 8) ||
+                  !GROW(places->ids, places->id_room, places->id_count + 1, 16)))
+        code = TFY_E_NOMEM;
+    if (!added || code) {
+        tfy__root_free(&root);
+        return code;
+    }
+    places->roots[places->count++] = root;
+    places->ids[places->id_count++] = run->id;
+    return 0;
 }
 
 int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count)
 {
     int64_t last_run, programs = 0, last_tid;
-    *ids = NULL;
-    *count = 0;
+    Places places = {.log = log};
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
         code = TFY_STORE(log->store, TFY_CALL_READ, last_ids, &last_run, &programs, &last_tid);
-        if (!code && !(*ids = malloc((size_t)(programs + 1) * sizeof **ids))) code = TFY_E_NOMEM;
-        for (int64_t program = 1; code >= 0 && program <= programs; program++) {
-            code = TFY_STORE(log->store, TFY_CALL_READ, see_parked, program, INT64_MAX, take_first, &(*ids)[*count]);
-            if (code > 0) ++*count;
+        for (int64_t program = 1; !code && program <= programs; program++) {
+            code = TFY_STORE(log->store, TFY_CALL_READ, see_parked, program, INT64_MAX, take_place, &places);
+            while (places.count) tfy__root_free(&places.roots[--places.count]);
         }
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
-    if (code >= 0) return 0;
-    free(*ids);
-    *ids = NULL;
+    free(places.roots);
+    if (code) free(places.ids);
+    *ids = code ? NULL : places.ids;
+    *count = code ? 0 : places.id_count;
     return code;
 }
 

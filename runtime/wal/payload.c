@@ -391,7 +391,7 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF)},
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
                         P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
@@ -427,7 +427,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_RESOLVED] = {P(HOW), P(VALUE), P(BY)},
     [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
-    [TFY_R_MOVED] = {P(FROM), P(TO)},
+    [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
 };
 #undef P
 

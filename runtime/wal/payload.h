@@ -74,6 +74,7 @@
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
     M(QUESTION, "question", TEXT)                                                                                      \
     M(REQUEST, "request", TEXT)                                                                                        \
+    M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
     M(RUN, "run", TEXT)                                                                                                \
     M(RUNS, "runs", LIST)                                                                                              \

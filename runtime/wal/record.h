@@ -6,7 +6,7 @@
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
- *                     "fork_of"?: […]}    first record of a root task; fork_of: wal/fork.h
+ *                     "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?}}    first record of a root task; fork_of: wal/fork.h; root: wal/root.h
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
@@ -45,6 +45,7 @@
  *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run that nothing could move any more
  *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     what retention did, in the chain of the database itself (gc.h)
  *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
+ *                     {"root": {…}}                                                   the directory it goes on in (root.h)
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program. "passages"
  * counts the points passed since the task's previous record, so that what came from outside is delivered at the same place again. */

@@ -408,7 +408,7 @@ static void ask_moves(Salvage *salvage, uint32_t run)
     for (size_t i = 0; i < salvage->count; i++) {
         const TfyLogRecord *record = &salvage->records[i];
         uint8_t from[16], to[16];
-        if (record->type != TFY_R_MOVED || salvage->owners[i] == NOBODY) continue;
+        if (!tfy__record_is_move(record) || salvage->owners[i] == NOBODY) continue;
         if (salvage->tasks[salvage->owners[i]].run != run || !tfy__move_hashes(record, from, to)) continue;
         if (record->lsn < found->cut && !(has_program(salvage, from) && has_program(salvage, to)))
             found->cut = record->lsn;
@@ -445,7 +445,7 @@ static int take_moves(Salvage *salvage, TfyHistory *history, char *error_text)
         uint8_t from[16], to[16];
         sqlite3_stmt *row = NULL;
         TfyStoreProgram program;
-        if (history->records[i].type != TFY_R_MOVED) continue;
+        if (!tfy__record_is_move(&history->records[i])) continue;
         if (!tfy__move_hashes(&history->records[i], from, to) || !find_program(salvage, 0, from, &row, &program))
             code = tfy__log_refuse(error_text, TFY_E_DATA, "its move in record %lld leads from no program",
                                    (long long)history->records[i].lsn);
