@@ -65,6 +65,7 @@ typedef struct Kill {
     long long after_us;        /* not 0: from outside, so long after the start */
     int signal;                /* … by this one, which drains; 0: SIGKILL */
     const char *mouth;         /* what stdout is: "closed", "full"; NULL: a file */
+    bool elsewhere;            /* who takes the run up stands in another directory */
 } Kill;
 
 /* A record in doubt: the newest record of its task is InDoubt. */
@@ -95,6 +96,7 @@ typedef struct Command {
     long long kill_us; /* not 0: killed so long after the start, */
     int signal;        /* … by this signal; 0: SIGKILL */
     const char *mouth; /* Kill's */
+    bool elsewhere;    /* run in dir itself */
     const char *out;   /* file in dir to append stdout to */
     const char *err;   /* the same for stderr */
 } Command;

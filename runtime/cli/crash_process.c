@@ -86,11 +86,11 @@ static void prepare(const Command *command, const char *dir)
     if (command->mouth) redirect("/dev", "full", O_WRONLY, 1);
     if (command->mouth && strcmp(command->mouth, "closed") == 0) close(1);
     redirect(dir, command->err, O_WRONLY | O_CREAT | O_APPEND, 2);
-    if (chdir(dir) < 0 || chdir("root") < 0) _exit(127);
+    if (chdir(dir) < 0 || (!command->elsewhere && chdir("root") < 0)) _exit(127);
     unsetenv("TFY_TEST_KILL");
     unsetenv("TFY_TEST_INLINE");
     unsetenv("TFY_TEST_REHEARSE");
-    setenv("TFY_DB", "../runs.db", 1);
+    setenv("TFY_DB", command->elsewhere ? "runs.db" : "../runs.db", 1);
     if (command->kill) setenv("TFY_TEST_KILL", command->kill, 1);
     if (command->in_line) setenv("TFY_TEST_INLINE", "1", 1);
     if (command->rehearsed) setenv("TFY_TEST_REHEARSE", dir, 1);

@@ -24,6 +24,7 @@ typedef struct Trial {
     char db[PATH_BYTES + 16];
     const char *id;
     unsigned processes; /* begun so far */
+    bool elsewhere;     /* resumes stand in another directory */
     unsigned harsh;     /* of them, those that were killed, or could not print */
     const char *spoil;  /* where the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
     FILE *out;          /* where what is wrong is said */
@@ -125,7 +126,9 @@ static int launch(Trial *trial, const char *verb, const Kill *kill)
     if (kill) command.mouth = kill->mouth;
     crash_command_add(&command, the->program);
     crash_command_add(&command, verb);
-    if (strcmp(verb, "resume") == 0) crash_command_add(&command, "last");
+    const bool resumes = strcmp(verb, "resume") == 0;
+    if (resumes) crash_command_add(&command, "last");
+    command.elsewhere = resumes && trial->elsewhere;
     crash_command_add_all(&command, strcmp(verb, "run") == 0 ? the->args : the->again);
     trial->processes++;
     const int status = crash_command_run(&command, trial->dir);
@@ -482,6 +485,7 @@ Verdict crash_trial_run(const Case *the, const Outcome *reference, const char *i
 {
     Trial trial;
     begin(&trial, the, id, out);
+    trial.elsewhere = first->elsewhere;
     int status = launch(&trial, "run", first);
     const bool reached = was_stopped(status);
     if (reached) status = finish(&trial, status, second);

@@ -5,10 +5,10 @@
  *
  * Kinds: commit (before and after every commit, before every checkpoint), point (every stop of a task), double (a second kill while the run is
  * taken up), drain (SIGTERM, SIGINT or SIGHUP at some moment, and in the resume again), mouth (stdout is closed or full in the process that is
- * killed), family (stops of a task, and commits: the watcher of the tools is killed too, or with its stubs, or alone); with call_killer.c also
- * call (system calls, before they begin and when they are done) and resume (those of a process that takes the run up). --every takes each
- * N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard splits the
- * places between processes. The last line says how many trials passed and failed. */
+ * killed), elsewhere (the run is taken up from another directory), family (stops of a task, and commits: the watcher of the tools is killed too,
+ * or with its stubs, or alone); with call_killer.c also call (system calls, before they begin and when they are done) and resume (those of a
+ * process that takes the run up). --every takes each N-th place only, --dense leaves nothing out, --random adds N kills at some moment; --shard
+ * splits the places between processes. The last line says how many trials passed and failed. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ static void note(const Work *work, const char *id, Verdict verdict)
 
 static Verdict attempt(Work *work, const Kill *first, const Kill *second)
 {
-    const char *before = first->mouth ? first->mouth : first->whom;
+    const char *before = first->mouth ? first->mouth : first->elsewhere ? "elsewhere" : first->whom;
     char *id = crash_text("%s%s%s%s:%d", first->in_line ? "inline:" : "", before ? before : "", before ? ":" : "",
                           first->kind, first->count);
     if (second) {
@@ -201,6 +201,16 @@ static void mouths(Work *work)
     }
 }
 
+/* A run that was killed is taken up by somebody who stands in another directory: its files and commits are its own directory's all the same. */
+static void elsewheres(Work *work)
+{
+    for (int i = 0, count = 2; count < COUNT_MAX; i++, count += 5 * work->every) {
+        if (work->place++ % work->shards != work->shard) continue;
+        const Kill kill = {.kind = i % 2 ? "before" : "after", .count = count, .elsewhere = true};
+        if (attempt(work, &kill, NULL) == UNREACHED) return;
+    }
+}
+
 static bool wanted(const Work *work, const char *kind)
 {
     return !work->kinds || strstr(work->kinds, kind);
@@ -228,6 +238,7 @@ static void go_through(Work *work)
     moments(work);
     if (wanted(work, "drain")) drains(work);
     if (wanted(work, "mouth")) mouths(work);
+    if (wanted(work, "elsewhere")) elsewheres(work);
     if (work->call_killer && wanted(work, "call")) calls(work, NULL, COUNT_MAX);
     if (work->call_killer && wanted(work, "resume")) calls_of_resume(work);
 }

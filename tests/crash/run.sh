@@ -10,18 +10,18 @@ trap 'exit 130' INT TERM
 crash_build "$1"
 
 if [ "${2:-}" = quick ]; then
-    crash_ledger --every 10 --kinds commit,point,double,drain,mouth
-    crash_team --every 16 --kinds commit,point,double,drain,mouth
-    crash_code_agent --every 12 --kinds commit,point,double,drain,mouth
+    crash_ledger --every 10 --kinds commit,point,double,drain,mouth,elsewhere
+    crash_team --every 16 --kinds commit,point,double,drain,mouth,elsewhere
+    crash_code_agent --every 12 --kinds commit,point,double,drain,mouth,elsewhere
     crash_orphans --every 6 --kinds family
 else
     crash_ledger --kinds commit,point
-    crash_ledger --kinds call,resume,double,drain,mouth --every 3
+    crash_ledger --kinds call,resume,double,drain,mouth,elsewhere --every 3
     crash_team --kinds commit,point --every 8
     TFY_SNAPSHOT_EVERY=1 crash_team --kinds commit,point --every 8 # taken up from a snapshot each time
-    crash_team --kinds call,resume,double,drain,mouth --every 12
+    crash_team --kinds call,resume,double,drain,mouth,elsewhere --every 12
     crash_code_agent --kinds commit,point
-    crash_code_agent --kinds double,drain,mouth --every 6
+    crash_code_agent --kinds double,drain,mouth,elsewhere --every 6
     crash_code_agent --kinds call,resume --every 20
     crash_orphans --kinds family --every 2
     crash_orphans --kinds commit,double --every 8
