@@ -45,47 +45,89 @@ void tfy__say_through(TfyLoop *loop)
     through = loop;
 }
 
-void tfy__say_text(const char *format, ...)
+/* A message must be heard most of all when memory has run out: up to ROOM bytes need none. A longer one then loses its end, and
+ * the rest leaves room for what is put around it. */
+#define ROOM 4096
+
+typedef struct Message {
+    const char *text;
+    size_t len;
+    char *owned;
+    char room[ROOM];
+} Message;
+
+static size_t shorten(char *text, size_t len)
 {
-    TfyBuffer text = {0};
-    va_list args;
-    va_start(args, format);
-    tfy__buffer_vprintf(&text, format, args);
-    va_end(args);
-    if (!text.failed && through)
-        tfy__out_text(through, STDERR_FILENO, text.data, text.len);
-    else if (!text.failed)
-        fwrite(text.data, 1, text.len, stderr);
-    tfy__buffer_free(&text);
+    static const char CUT[] = "…";
+    while (len && ((unsigned char)text[len] & 0xc0) == 0x80) len--; /* not within a character */
+    memcpy(text + len, CUT, sizeof CUT);
+    return len + sizeof CUT - 1;
 }
 
-static void say_line(TfyLevel level, const char *format, va_list args)
+static void compose(Message *message, const char *format, va_list args)
 {
-    TfyBuffer message = {0}, out = {0};
+    va_list again;
+    va_copy(again, args);
+    const int len = vsnprintf(message->room, ROOM, format, args);
+    message->text = message->room;
+    message->len = len < 0 ? 0 : (size_t)len;
+    message->owned = message->len < ROOM ? NULL : malloc(message->len + 1);
+    if (message->owned) {
+        vsnprintf(message->owned, message->len + 1, format, again);
+        message->text = message->owned;
+    } else if (message->len >= ROOM) {
+        message->len = shorten(message->room, ROOM / 2);
+    }
+    va_end(again);
+}
+
+static void send(const char *text, size_t len)
+{
+    if (through)
+        tfy__out_text(through, STDERR_FILENO, text, len);
+    else
+        fwrite(text, 1, len, stderr);
+}
+
+void tfy__say_text(const char *format, ...)
+{
+    Message message;
+    va_list args;
+    va_start(args, format);
+    compose(&message, format, args);
+    va_end(args);
+    send(message.text, message.len);
+    free(message.owned);
+}
+
+static void say_line(TfyLevel level, const Message *message)
+{
+    char room[ROOM];
+    TfyBuffer whole = {0}, brief = {.data = room, .cap = sizeof room, .max = sizeof room - 1};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    tfy__buffer_vprintf(&message, format, args);
-    tfy__line_json(&out, &(TfyLine){.ts_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
-                                    .level = level,
-                                    .target = TFY_TARGET_RUN,
-                                    .message = message.data ? message.data : "",
-                                    .message_len = message.len});
-    if (!out.failed) tfy__say_text("%s", out.data);
-    tfy__buffer_free(&message);
-    tfy__buffer_free(&out);
+    TfyLine line = {.ts_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+                    .level = level,
+                    .target = TFY_TARGET_RUN,
+                    .message = message->text,
+                    .message_len = message->len};
+    tfy__line_json(&whole, &line);
+    if (whole.failed && line.message_len > ROOM / 8) line.message_len = ROOM / 8; /* a byte is written as 6 at most */
+    if (whole.failed) tfy__line_json(&brief, &line);
+    send(whole.failed ? brief.data : whole.data, whole.failed ? brief.len : whole.len);
+    tfy__buffer_free(&whole);
 }
 
 static void say(TfyLevel level, const char *format, va_list args)
 {
+    Message message;
     fflush(stdout); /* so that data and messages keep their order on a terminal */
-    if (say_json) {
-        say_line(level, format, args);
-        return;
-    }
-    TfyBuffer text = {0};
-    tfy__buffer_vprintf(&text, format, args);
-    tfy__say_text("%s: %s\n", program_name, text.failed ? format : text.data ? text.data : "");
-    tfy__buffer_free(&text);
+    compose(&message, format, args);
+    if (say_json)
+        say_line(level, &message);
+    else
+        tfy__say_text("%s: %s\n", program_name, message.text);
+    free(message.owned);
 }
 
 void tfy__say(const char *format, ...)

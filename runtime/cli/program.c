@@ -47,7 +47,7 @@ typedef struct Session {
 #define SIGNALS_APART_MS 200 /* signals that come closer together are one */
 
 /* What a signal handler reaches; a handler has no argument of its own. */
-static TfyLoop *volatile signalled_loop;
+static _Atomic(TfyLoop *) signalled_loop;
 static volatile int64_t signalled_ms, signalled_grace_ms; /* when the first signal came, 0: none; what it was given */
 
 static void on_signal(int number)
@@ -58,7 +58,8 @@ static void on_signal(int number)
     const int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     if (!signalled_ms) {
         signalled_ms = now_ms;
-        if (signalled_loop) tfy_drain(signalled_loop, signalled_grace_ms);
+        TfyLoop *loop = signalled_loop;
+        if (loop) tfy_drain(loop, signalled_grace_ms);
     } else if (number != SIGHUP && now_ms - signalled_ms >= SIGNALS_APART_MS) {
         signal(number, SIG_DFL);
         raise(number);
@@ -74,16 +75,11 @@ static void catch_signals(TfyLoop *loop, int64_t grace_ms)
     struct sigaction action = {.sa_handler = on_signal};
     signalled_ms = 0;
     signalled_grace_ms = grace_ms;
-    signalled_loop = loop;
+    tfy__drain_by(loop, &signalled_loop);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
         struct sigaction old;
         if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGNALS[i], &action, NULL);
     }
-}
-
-static void release_signals(void)
-{
-    signalled_loop = NULL;
 }
 
 /* ---- opening and closing ---- */
@@ -236,7 +232,6 @@ static int close_session(Session *session, int status)
                                "the log could not be closed in order; the last record on disk is %lld", safe);
     }
     session->loop = NULL;
-    release_signals();
     return status;
 }
 

@@ -724,9 +724,9 @@ struct TfyLoop {
     size_t out_bytes; /* of text for stdout and stderr among them */
     bool stdout_closed;
     struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
-    bool outlet_known[3];
-    uint64_t left_out; /* messages and events that nobody read and that were dropped; not told yet */
-    uint32_t *muffled; /* slots of tasks that wait for their output to be read, in order */
+    bool direct[3];               /* … for good: it never blocks */
+    uint64_t left_out;            /* messages and events that nobody read and that were dropped; not told yet */
+    uint32_t *muffled;            /* slots of tasks that wait for their output to be read, in order */
     uint32_t muffled_count, muffled_cap;
 
     Injection *injections;
@@ -763,6 +763,7 @@ struct TfyLoop {
     int64_t drain_until_ns;
     void (*on_drain)(void *state, const char *calls, int64_t grace_ms); /* NULL: nobody listens */
     void *drain_state;
+    _Atomic(TfyLoop *) *drained_by; /* where a signal handler finds the loop; NULL: nowhere */
     bool shutdown_written;
     uint64_t events;                /* sequence number of the last activity event */
     TfyPal *pal;                    /* live events for subscribers; NULL: nobody can subscribe */

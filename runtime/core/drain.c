@@ -94,6 +94,12 @@ void tfy__on_drain(TfyLoop *loop, void (*tell)(void *state, const char *calls, i
     loop->drain_state = state;
 }
 
+void tfy__drain_by(TfyLoop *loop, _Atomic(TfyLoop *) *place)
+{
+    loop->drained_by = place;
+    *place = loop;
+}
+
 static void begin(TfyLoop *loop)
 {
     tfy__loop_clock(loop);

@@ -866,6 +866,7 @@ int tfy_close(TfyLoop *loop)
     if (loop->log && !code) code = tfy__log_sync(loop->log);
     if (!code) tfy__out_flush(loop);
     tfy__out_await(loop);
+    if (loop->drained_by) *loop->drained_by = NULL;
     tfy__out_free(loop);
     tfy__pal_close(loop);
     tfy__metrics_free(&loop->metrics);

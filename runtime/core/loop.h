@@ -52,6 +52,9 @@ int tfy__loop_prepare(TfyLoop *loop, char *error_text);
 void tfy__on_drain(TfyLoop *loop, void (*tell)(void *state, const char *calls, int64_t grace_ms), void *state);
 /* The same of calls that have not finished; malloc'ed, NULL: there are none. */
 char *tfy__under_way(TfyLoop *loop);
+/* place: what a signal handler drains by. tfy_close makes it NULL when it has waited for the last reader, so that a signal may come at any
+ * time. */
+void tfy__drain_by(TfyLoop *loop, _Atomic(TfyLoop *) *place);
 
 /* Why tfy_run returned with work left: the number of tasks that wait for people or signals, and a sentence for each (malloc'ed, with the command to type). */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals,

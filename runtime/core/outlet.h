@@ -17,18 +17,21 @@
 #define TFY_OUTLET_FULL  ((size_t)1 << 20)  /* bytes queued above which tasks that print wait */
 #define TFY_OUTLET_SPARE ((size_t)16 << 20) /* … above which messages and events of the runtime are dropped */
 
+#define TFY_OUTLET_RESERVE ((size_t)4096) /* bytes that can be queued when there is no memory */
+
 typedef struct TfyOutlet TfyOutlet;
 
-/* NULL: there is no memory or no thread; the caller writes by itself. wake_fd: an eventfd that is written when what was asked for with
+/* NULL: there is no memory, no thread or no signal left; the caller writes by itself. wake_fd: an eventfd that is written when what was asked for with
  * tfy__outlet_want is there, or an error came. It must stay open until the outlet is closed. */
 TfyOutlet *tfy__outlet_open(int wake_fd);
-/* Queues a copy. fd is where it goes. False: no memory. */
+/* Queues a copy. fd is where it goes. False: no memory, and the reserve is in use or too small. */
 bool tfy__outlet_put(TfyOutlet *outlet, int fd, const char *text, size_t len);
 size_t tfy__outlet_held(const TfyOutlet *outlet); /* bytes that were queued and not written */
 /* Wakes the loop when at most so many are left; true: that is so already. */
 bool tfy__outlet_want(TfyOutlet *outlet, size_t most);
 /* errno of the write that failed; 0: none did. What comes behind it is thrown away. */
 int tfy__outlet_error(const TfyOutlet *outlet, int fd);
-void tfy__outlet_close(TfyOutlet *outlet); /* what is left is not written */
+/* What is left is not written. A write that is stuck is ended by a signal to its thread. */
+void tfy__outlet_close(TfyOutlet *outlet);
 
 #endif

@@ -87,22 +87,58 @@ static bool same_file(int a, int b)
 }
 
 /* Regular files take what they get; worlds of tests have no threads. */
+static bool never_blocks(const TfyLoop *loop, int fd)
+{
+    struct stat st;
+    return loop->options.world || fstat(fd, &st) < 0 || S_ISREG(st.st_mode);
+}
+
 static TfyOutlet *outlet_of(TfyLoop *loop, int fd)
 {
     const int other = fd == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
-    struct stat st;
-    if (loop->outlet_known[fd]) return loop->outlets[fd];
-    loop->outlet_known[fd] = true;
-    if (loop->options.world || fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || !tfy__wake_open(loop)) return NULL;
+    if (loop->outlets[fd] || loop->direct[fd]) return loop->outlets[fd];
+    loop->direct[fd] = never_blocks(loop, fd);
+    if (loop->direct[fd] || !tfy__wake_open(loop)) return NULL;
     loop->outlets[fd] =
         loop->outlets[other] && same_file(fd, other) ? loop->outlets[other] : tfy__outlet_open(loop->wake_fd);
     return loop->outlets[fd];
 }
 
+/* Waits until the outlet is empty. patient: for ever; else for as long as it is read. */
+static bool await_empty(TfyLoop *loop, TfyOutlet *outlet, bool patient)
+{
+    size_t before = SIZE_MAX;
+    while (!tfy__outlet_want(outlet, 0)) {
+        const size_t held = tfy__outlet_held(outlet);
+        struct pollfd woken = {.fd = loop->wake_fd, .events = POLLIN};
+        uint64_t count;
+        const bool patience = patient && !loop->interrupted;
+        if (!patience && (held == before || loop->interrupted > 1)) return false;
+        before = patience ? SIZE_MAX : held;
+        if (poll(&woken, 1, patience ? -1 : LAST_READ_MS) > 0) (void)!read(loop->wake_fd, &count, sizeof count);
+    }
+    return true;
+}
+
+/* There is no memory to queue it. Behind what is queued already it can be written at once, if somebody reads that; else the process has to end,
+ * for it can neither wait nor lose the text. */
+static void write_unqueued(TfyLoop *loop, TfyOutlet *outlet, int fd, const char *text, size_t len)
+{
+    const bool is_empty = await_empty(loop, outlet, false);
+    (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t)); /* the loop looks at what the wait has seen */
+    if (is_empty)
+        write_all(loop, fd, text, len);
+    else
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output that nobody reads");
+}
+
 static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
 {
     TfyOutlet *outlet = outlet_of(loop, fd);
-    if (!outlet || !tfy__outlet_put(outlet, fd, text, len)) write_all(loop, fd, text, len);
+    if (!outlet)
+        write_all(loop, fd, text, len);
+    else if (!tfy__outlet_put(outlet, fd, text, len))
+        write_unqueued(loop, outlet, fd, text, len);
 }
 
 void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len)
@@ -174,27 +210,12 @@ void tfy__out_look(TfyLoop *loop)
     tfy__out_release(loop);
 }
 
-/* Waits for one outlet; after a signal for as long as it is read. */
-static void await_outlet(TfyLoop *loop, TfyOutlet *outlet)
-{
-    size_t before = SIZE_MAX;
-    while (!tfy__outlet_want(outlet, 0)) {
-        const size_t held = tfy__outlet_held(outlet);
-        struct pollfd woken = {.fd = loop->wake_fd, .events = POLLIN};
-        uint64_t count;
-        if (loop->interrupted && (held == before || loop->interrupted > 1)) return;
-        before = loop->interrupted ? held : SIZE_MAX;
-        if (poll(&woken, 1, loop->interrupted ? LAST_READ_MS : -1) > 0)
-            (void)!read(loop->wake_fd, &count, sizeof count);
-    }
-}
-
 int tfy__out_await(TfyLoop *loop)
 {
     TfyOutlet *const out = loop->outlets[STDOUT_FILENO], *const err = loop->outlets[STDERR_FILENO];
-    if (out) await_outlet(loop, out);
+    if (out) await_empty(loop, out, true);
     if (out) tfy__out_look(loop);
-    if (err) await_outlet(loop, err);
+    if (err) await_empty(loop, err, true);
     if (out && !loop->stdout_error && tfy__outlet_held(out)) return EINTR;
     return loop->stdout_error;
 }

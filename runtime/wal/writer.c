@@ -12,6 +12,7 @@
 #include "kill_point.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,12 +259,23 @@ static void *write_queued(void *state)
     return NULL;
 }
 
+/* Signals are the loop's: a handler reaches what this thread must not touch. */
+static bool start_thread(TfyLog *log)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&log->thread, NULL, write_queued, log) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
 /* The thread is made when it is first of use: short commands never have one. Without it the loop commits inline. */
 static bool ensure_thread(TfyLog *log)
 {
     if (log->thread_started || (log->by_hand_ms && !log->stopping)) return true;
     if (log->inline_only || log->stopping) return false;
-    log->thread_started = pthread_create(&log->thread, NULL, write_queued, log) == 0;
+    log->thread_started = start_thread(log);
     log->inline_only = !log->thread_started;
     return log->thread_started;
 }
