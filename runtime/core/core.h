@@ -654,6 +654,7 @@ typedef struct Injection {
     LIST(InjectedAnswer) answers;
     struct Injection *next;
 } Injection;
+void tfy__answers_free(TfyLoop *loop); /* those that were given beforehand, and what was registered */
 
 typedef struct Watch {
     int fd;
