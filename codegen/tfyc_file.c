@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../runtime/base/whole_file.h"
 #include "tfyc.h"
 
 int tfyc_report_io(const char *path, const char *what)
@@ -56,20 +57,17 @@ static int write_special(const char *path, const char *data, size_t len)
 
 int tfyc_write_file(const char *path, const char *data, size_t len, unsigned mode)
 {
-    char temporary[4096];
     if (is_special(path)) return write_special(path, data, len);
     if (strcmp(path, "-") == 0)
         return write_whole(stdout, data, len) ? EXIT_OK : tfyc_report_io("standard output", "cannot write");
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return tfyc_report_io(path, "cannot write");
-    }
-    FILE *file = fopen(temporary, "w");
-    if (!file) return tfyc_report_io(path, "cannot write");
-    bool ok = write_whole(file, data, len) && (!mode || fchmod(fileno(file), mode) == 0);
-    ok = fclose(file) == 0 && ok;
-    if (ok && rename(temporary, path) == 0) return EXIT_OK;
+    TfyWhole whole;
+    const int fd = tfy__whole_open(&whole, path, 0666);
+    if (fd < 0) return tfyc_report_io(path, "cannot write");
+    FILE *file = fdopen(fd, "w");
+    bool ok = file && write_whole(file, data, len) && (!mode || fchmod(fd, mode) == 0);
+    ok = (file ? fclose(file) : close(fd)) == 0 && ok;
+    if (ok && tfy__whole_commit(&whole, TFY_WHOLE_OVER)) return EXIT_OK;
     int status = tfyc_report_io(path, "cannot write");
-    remove(temporary);
+    tfy__whole_abandon(&whole);
     return status;
 }

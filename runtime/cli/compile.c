@@ -1,6 +1,7 @@
 #include "cli/compile.h"
 #include "cli/cli.h"
 #include "base/buffer.h"
+#include "base/whole_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -110,7 +111,8 @@ static int find_parts(Toolchain *tools)
     tools->flags = flags ? flags : "";
     if (!find_tfyc(tools->tfyc)) return no_tfyc();
     if (!find_library(tools)) {
-        return tfy__fail(EXIT_MISSING, "libtfy.a, tfy.h and tfy_program.h are not found beside this program; build or install them");
+        return tfy__fail(EXIT_MISSING,
+                         "libtfy.a, tfy.h and tfy_program.h are not found beside this program; build or install them");
     }
     if (!find_cc(tools->cc)) {
         return tfy__fail(
@@ -691,28 +693,34 @@ static int fill_cache(const TfyCompile *what, const Toolchain *tools, const char
     return status;
 }
 
+static bool copy_bytes(int in, int out)
+{
+    char block[65536];
+    ssize_t got = 1;
+    while (got > 0) {
+        got = read(in, block, sizeof block);
+        for (ssize_t put = 0, done = 0; done < got; done += put) {
+            put = write(out, block + done, (size_t)(got - done));
+            if (put < 0) return false;
+        }
+    }
+    return got == 0;
+}
+
 /* Copies the executable to where it was asked for, whole or not at all. */
 static int copy_program(const char *from, const char *to)
 {
-    char aside[PATH_MAX], block[65536];
-    if (snprintf(aside, sizeof aside, "%s.XXXXXX", to) >= PATH_MAX)
-        return tfy__fail(EXIT_USAGE, "the path %s is too long", to);
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = mkstemp(aside);
-    bool fine = in >= 0 && out >= 0;
-    while (fine) {
-        ssize_t got = read(in, block, sizeof block);
-        if (got == 0) break;
-        fine = got > 0 && write(out, block, (size_t)got) == got;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    fine = fine && fchmod(out, 0777 & ~mask) == 0 && rename(aside, to) == 0;
-    int reason = errno;
-    if (in >= 0) close(in);
-    if (out >= 0) close(out);
-    if (!fine && out >= 0) unlink(aside);
-    return fine ? EXIT_DONE : tfy__fail(EXIT_MISSING, "cannot write %s: %s", to, strerror(reason));
+    TfyWhole whole;
+    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0) return tfy__fail(EXIT_MISSING, "cannot read %s: %s", from, strerror(errno));
+    const int out = tfy__whole_open(&whole, to, 0777);
+    bool fine = out >= 0 && copy_bytes(in, out);
+    if (out >= 0) fine &= close(out) == 0;
+    close(in);
+    fine = fine && tfy__whole_commit(&whole, TFY_WHOLE_OVER);
+    const int status = fine ? EXIT_DONE : tfy__fail(EXIT_MISSING, "cannot write %s: %s", to, strerror(errno));
+    if (out >= 0) tfy__whole_abandon(&whole);
+    return status;
 }
 
 int tfy__compile(const TfyCompile *what, char **program)

@@ -17,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "cli/saved_lines.h"
 #include "cli/wal_lines.h"
 #include "base/buffer.h"
+#include "base/whole_file.h"
 #include "value/json.h"
 #include "wal/move.h"
 #include "wal/store.h"
@@ -44,22 +46,55 @@ static bool write_record(FILE *file, const TfyLogRecord *record, const char *uui
     return fine;
 }
 
+/* ---- files ---- */
+
+/* One of the run's files: DIRECTORY/UUID.ENDING, to be finished by finish_file(). */
+static int begin_file(TfyWhole *whole, const char *directory, const char *uuid, const char *ending, FILE **file)
+{
+    char name[NAME_BYTES];
+    if (snprintf(name, sizeof name, "%s/%s.%s", directory, uuid, ending) >= (int)sizeof name)
+        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
+    const int fd = tfy__whole_open(whole, name, 0666);
+    *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (*file) return EXIT_DONE;
+    const int status = tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
+    if (fd >= 0) {
+        close(fd);
+        tfy__whole_abandon(whole);
+    }
+    return status;
+}
+
+/* `fine`: all of it was written, as far as one knows. */
+static int finish_file(TfyWhole *whole, FILE *file, bool fine, TfyWholeEnd end)
+{
+    int reason = errno;
+    if (fclose(file) != 0) {
+        if (fine) reason = errno;
+        fine = false;
+    }
+    if (fine && tfy__whole_commit(whole, TFY_WHOLE_OVER | end)) {
+        printf("%s\n", whole->name);
+        return EXIT_DONE;
+    }
+    if (fine) reason = errno;
+    tfy__whole_abandon(whole);
+    return tfy__fail(EXIT_LOG, "%s cannot be written: %s", whole->name, strerror(reason));
+}
+
 /* The records of one task, by their places in the history. */
 static int export_task(const TfyHistory *history, const TfyLogTask *task, const uint32_t *places, uint32_t count,
                        const char *directory)
 {
-    char uuid[37], name[NAME_BYTES];
+    char uuid[37];
+    TfyWhole whole;
     tfy__line_task_id(history, task, uuid);
-    if (snprintf(name, sizeof name, "%s/%s.wal", directory, uuid) >= (int)sizeof name) {
-        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
-    }
-    FILE *file = fopen(name, "we");
-    bool fine = file != NULL;
+    FILE *file = NULL;
+    const int status = begin_file(&whole, directory, uuid, "wal", &file);
+    if (status != EXIT_DONE) return status;
+    bool fine = true;
     for (uint32_t i = 0; fine && i < count; i++) fine = write_record(file, &history->records[places[i]], uuid);
-    if (file) fine &= fclose(file) == 0;
-    if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
-    printf("%s\n", name);
-    return EXIT_DONE;
+    return finish_file(&whole, file, fine, TFY_WHOLE_MORE);
 }
 
 /* ---- what the records do not say ---- */
@@ -146,14 +181,24 @@ static json_t *programs_before(const TfyHistory *history)
     return programs;
 }
 
+/* The last file of a run: with it the others can be imported, so the directory is synced when it is there. Takes the head. */
+static int write_head(const TfyHistory *history, json_t *head, const char *uuid, const char *directory)
+{
+    TfyWhole whole;
+    const bool all = head && (!history->run.base_lsn || json_object_get(head, "gaps"));
+    FILE *file = NULL;
+    int status = all ? begin_file(&whole, directory, uuid, "run", &file) : tfy__fail(EXIT_BUG, "memory ran out");
+    if (status == EXIT_DONE) status = finish_file(&whole, file, json_dumpf(head, file, JSON_INDENT(1)) == 0, 0);
+    json_decref(head);
+    return status;
+}
+
 /* counts: records per task; saved: the sum of the file with its rows, or empty. */
 static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t *counts, const char *saved,
                        const char *directory)
 {
-    char uuid[37], name[NAME_BYTES];
+    char uuid[37];
     tfy__uuid_text(history->run.uuid, uuid);
-    if (snprintf(name, sizeof name, "%s/%s.run", directory, uuid) >= (int)sizeof name)
-        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
     json_t *tasks = json_array();
     for (uint32_t i = 0; i < history->task_count; i++)
         json_array_append_new(tasks, task_entry(history, &history->tasks[i], counts[i]));
@@ -173,38 +218,31 @@ static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t 
         json_object_set_new(head, "origin",
                             json_pack("{s:s,s:I}", "run", origin, "lsn", (json_int_t)history->run.origin_lsn));
     }
-    const bool whole = !history->run.base_lsn || json_object_get(head, "gaps");
-    const bool fine = head && whole && json_dump_file(head, name, JSON_INDENT(1)) == 0;
-    json_decref(head);
-    if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
-    printf("%s\n", name);
-    return EXIT_DONE;
+    return write_head(history, head, uuid, directory);
 }
 
 /* ---- saved rows ---- */
 
 static int export_saved(const TfyHistory *history, const char *directory, char sum[17])
 {
-    char uuid[37], name[NAME_BYTES];
+    char uuid[37];
     TfyBuffer text = {0};
+    TfyWhole whole;
     sum[0] = '\0';
     if (!history->saved) return EXIT_DONE;
     tfy__uuid_text(history->run.uuid, uuid);
-    if (snprintf(name, sizeof name, "%s/%s.saved", directory, uuid) >= (int)sizeof name)
-        return tfy__fail(EXIT_USAGE, "the name of the directory is too long");
     tfy__saved_lines_write(&text, history->saved);
     if (text.failed) {
         tfy__buffer_free(&text);
         return tfy__fail(EXIT_BUG, "memory ran out");
     }
     snprintf(sum, 17, "%016llx", (unsigned long long)XXH3_64bits(text.data, text.len));
-    FILE *file = fopen(name, "we");
-    bool fine = file && fwrite(text.data, 1, text.len, file) == text.len;
-    if (file) fine &= fclose(file) == 0;
+    FILE *file = NULL;
+    int status = begin_file(&whole, directory, uuid, "saved", &file);
+    if (status == EXIT_DONE)
+        status = finish_file(&whole, file, fwrite(text.data, 1, text.len, file) == text.len, TFY_WHOLE_MORE);
     tfy__buffer_free(&text);
-    if (!fine) return tfy__fail(EXIT_LOG, "%s cannot be written: %s", name, strerror(errno));
-    printf("%s\n", name);
-    return EXIT_DONE;
+    return status;
 }
 
 /* ---- all of it ---- */

@@ -11,42 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
 #include "import.h"
+#include "place.h"
 #include "store_sqlite.h"
 
-enum { STEP_PAGES = 512, NAME_BYTES = 4096 };
-
-static void remove_beside(const char *path)
-{
-    static const char *const endings[] = {"-wal", "-shm", "-journal", "-tfy"};
-    char name[NAME_BYTES];
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (snprintf(name, sizeof name, "%s%s", path, endings[i]) < (int)sizeof name) unlink(name);
-}
+enum { STEP_PAGES = 512 };
 
 /* An empty file of ours: SQLite would make it readable for all. */
 static int make_file(const char *path, char *error_text)
 {
-    unlink(path); /* left over from a backup that was cut off */
-    remove_beside(path);
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be created (%s); check the directory", path,
                                strerror(errno));
     close(fd);
     return 0;
-}
-
-static int sync_file(const char *path, bool directory)
-{
-    char *name = strdup(path), *slash = name ? strrchr(name, '/') : NULL;
-    if (!name) return -1;
-    if (directory && slash) slash[slash == name] = '\0';
-    const int fd = open(directory && !slash ? "." : name, O_RDONLY | O_CLOEXEC);
-    const int code = fd < 0 ? -1 : fsync(fd);
-    if (fd >= 0) close(fd);
-    free(name);
-    return code;
 }
 
 static int copy_pages(sqlite3 *from, sqlite3 *to, TfyVerifyProgress *progress, void *state)
@@ -96,23 +76,23 @@ static int copy_moment(const char *path, const char *to, TfyVerifyProgress *prog
 int tfy__backup(const char *path, const char *to, TfyVerifyProgress *progress, void *state, TfyVerified *verified,
                 char *error_text)
 {
-    char name[NAME_BYTES];
+    char name[TFY_PLACE_BYTES];
+    TfyWhole whole;
     int code = tfy__store_identify(path, error_text);
     if (code == TFY_E_ABSENT) return tfy__log_refuse(error_text, code, "there is no database %s", path);
+    if (!code) code = tfy__place_resolve(to, name, error_text);
+    if (!code) code = tfy__place_is_free(name, error_text);
     if (code) return code;
-    if (access(to, F_OK) == 0)
-        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", to);
-    if (snprintf(name, sizeof name, "%s-new", to) >= (int)sizeof name - 16)
-        return tfy__log_refuse(error_text, TFY_E_INVALID, "the name of the copy is too long");
-    if ((code = make_file(name, error_text))) return code;
-    code = copy_moment(path, name, progress, state, error_text);
-    if (!code) code = tfy__verify(name, progress, state, verified, error_text);
+    if (!tfy__whole_open_database(&whole, name))
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be created (%s); check the directory", to,
+                               strerror(errno));
+    code = make_file(whole.aside, error_text);
+    if (!code) code = copy_moment(path, whole.aside, progress, state, error_text);
+    if (!code) code = tfy__verify(whole.aside, progress, state, verified, error_text);
     /* Nobody overwrites a file that somebody else has made meanwhile. */
-    if (!code && (sync_file(name, false) != 0 || renameat2(AT_FDCWD, name, AT_FDCWD, to, RENAME_NOREPLACE) != 0 ||
-                  sync_file(to, true) != 0))
+    if (!code && !tfy__whole_commit(&whole, TFY_WHOLE_NEW))
         code = tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be completed (%s)", to, strerror(errno));
-    if (code) unlink(name);
-    remove_beside(name);
+    tfy__whole_abandon(&whole);
     return code;
 }
 

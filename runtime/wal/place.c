@@ -99,3 +99,16 @@ int tfy__place_check(const char *path, char *error_text)
     }
     return 0;
 }
+
+int tfy__place_is_free(const char *path, char *error_text)
+{
+    static const char *const endings[] = {"", "-wal", "-journal"};
+    char name[TFY_PLACE_BYTES];
+    struct stat status;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (snprintf(name, sizeof name, "%s%s", path, endings[i]) >= (int)sizeof name) return refuse_length(error_text);
+        if (lstat(name, &status) != 0) continue;
+        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", name);
+    }
+    return 0;
+}

@@ -16,4 +16,7 @@ int tfy__place_resolve(const char *name, char path[TFY_PLACE_BYTES], char *error
 /* Whether the database, if it is there, has this name alone, and its companions, as far as there are any, may be opened. 0, or a code with a sentence. */
 int tfy__place_check(const char *path, char *error_text);
 
+/* Whether a copy can get this name: neither it nor a -wal or -journal file is there, which SQLite would take for the copy's. 0, or a code with a sentence. */
+int tfy__place_is_free(const char *path, char *error_text);
+
 #endif

@@ -4,7 +4,9 @@
  * a scan at the first page that makes no sense; behind it rows are looked up by number, one by one, until one can be read again. */
 #include "salvage.h"
 #include "base/grow.h"
+#include "base/whole_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -607,7 +609,7 @@ void tfy__salvaged_free(TfySalvaged *salvaged)
     *salvaged = (TfySalvaged){0};
 }
 
-static int write_runs(Salvage *salvage, const char *to, const char *version, char *error_text)
+static int write_log(Salvage *salvage, const char *to, const char *version, char *error_text)
 {
     TfyLog *log;
     salvage->result->runs = calloc(salvage->run_count + 1, sizeof *salvage->result->runs);
@@ -622,6 +624,20 @@ static int write_runs(Salvage *salvage, const char *to, const char *version, cha
     }
     const int closed = tfy__log_close_saying(log, !code, error_text);
     return code ? code : closed;
+}
+
+/* The runs come one after the other, each in a transaction: a part would look as sound as all. */
+static int write_runs(Salvage *salvage, const char *to, const char *version, char *error_text)
+{
+    TfyWhole whole;
+    if (!tfy__whole_open_database(&whole, to))
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be created (%s); check the directory", to,
+                               strerror(errno));
+    int code = write_log(salvage, whole.aside, version, error_text);
+    if (!code && !tfy__whole_commit(&whole, TFY_WHOLE_NEW))
+        code = tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be completed (%s)", to, strerror(errno));
+    tfy__whole_abandon(&whole);
+    return code;
 }
 
 static void free_salvage(Salvage *salvage)
@@ -641,15 +657,15 @@ static void free_salvage(Salvage *salvage)
 int tfy__salvage(const char *from, const char *to, const char *version, TfySalvaged *salvaged, char *error_text)
 {
     Salvage salvage = {.result = salvaged};
-    char path[TFY_PLACE_BYTES];
+    char path[TFY_PLACE_BYTES], target[TFY_PLACE_BYTES];
     *salvaged = (TfySalvaged){0};
     error_text[0] = '\0';
     int code = tfy__place_resolve(from, path, error_text);
     if (!code) code = tfy__place_check(path, error_text);
+    if (!code) code = tfy__place_resolve(to, target, error_text);
     if (code) return code;
     if (access(path, R_OK) != 0) return tfy__log_refuse(error_text, TFY_E_ABSENT, "%s cannot be read", from);
-    if (access(to, F_OK) == 0)
-        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", to);
+    if ((code = tfy__place_is_free(target, error_text))) return code;
     code = sqlite3_open_v2(path, &salvage.from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) ? TFY_E_IO : 0;
     if (!code) code = read_rows(&salvage);
     if (code == TFY_E_DATA)
@@ -659,7 +675,7 @@ int tfy__salvage(const char *from, const char *to, const char *version, TfySalva
     for (size_t i = 0; !code && i < salvage.count; i++) code = place_record(&salvage, i);
     if (!code) ask_tasks(&salvage);
     for (size_t i = 0; !code && i < salvage.run_count; i++) ask_row(&salvage, &salvage.runs[i]);
-    if (!code) code = write_runs(&salvage, to, version, error_text);
+    if (!code) code = write_runs(&salvage, target, version, error_text);
     if (code && !error_text[0])
         tfy__log_refuse(error_text, code, code == TFY_E_NOMEM ? "no memory to read %s" : "%s could not be written", to);
     free_salvage(&salvage);

@@ -1,7 +1,8 @@
-/* call_killer.c: runs a program and kills it at one of its system calls.
+/* call_killer.c: runs a program and kills it at one of its system calls, or interrupts it there.
  *
  *   call_killer enter:N PROGRAM ARGUMENT…   when its N-th call is about to begin, and never does
  *   call_killer leave:N PROGRAM ARGUMENT…   when the N-th that comes back has been done, and nobody has been told
+ *   call_killer interrupt:N PROGRAM …       the same as enter, with SIGINT: the call is done, and the program may clear up
  *   call_killer count:FILE PROGRAM …        nowhere; at its end there stands in FILE how many calls began
  *
  * Counted are the calls of all threads of the program's own process, as the kernel comes upon them, from its execve on; what the process starts
@@ -23,6 +24,7 @@ typedef struct Watch {
     pid_t program;
     long enter, leave; /* the call to kill it at; 0: none */
     long begun, done;  /* so far */
+    int signal;        /* what it is killed with */
 } Watch;
 
 __attribute__((noreturn)) static void die(const char *what)
@@ -48,7 +50,7 @@ static void count_call(Watch *watch, pid_t thread)
     if (begins) watch->begun++;
     if (!begins && watch->begun) watch->done++;
     if (begins ? watch->begun == watch->enter : watch->done && watch->done == watch->leave)
-        kill(watch->program, SIGKILL);
+        kill(watch->program, watch->signal);
 }
 
 /* Lets the program go from call to call until it ends; its status as wait(2) gives it. */
@@ -80,11 +82,15 @@ static void read_place(Watch *watch, const char *text, const char **count_file)
 {
     if (sscanf(text, "enter:%ld", &watch->enter) == 1 && watch->enter > 0) return;
     if (sscanf(text, "leave:%ld", &watch->leave) == 1 && watch->leave > 0) return;
+    if (sscanf(text, "interrupt:%ld", &watch->enter) == 1 && watch->enter > 0) {
+        watch->signal = SIGINT;
+        return;
+    }
     if (strncmp(text, "count:", 6) == 0) {
         *count_file = text + 6;
         return;
     }
-    fprintf(stderr, "call_killer: '%s' is none of enter:N, leave:N, count:FILE\n", text);
+    fprintf(stderr, "call_killer: '%s' is none of enter:N, leave:N, interrupt:N, count:FILE\n", text);
     exit(64);
 }
 
@@ -96,11 +102,11 @@ static void write_count(const Watch *watch, const char *path)
 
 int main(int argc, char **argv)
 {
-    Watch watch = {0};
+    Watch watch = {.signal = SIGKILL};
     const char *count_file = NULL;
     int status;
     if (argc < 3) {
-        fprintf(stderr, "usage: call_killer enter:N|leave:N|count:FILE PROGRAM ARGUMENT…\n");
+        fprintf(stderr, "usage: call_killer enter:N|leave:N|interrupt:N|count:FILE PROGRAM ARGUMENT…\n");
         return 64;
     }
     read_place(&watch, argv[1], &count_file);
