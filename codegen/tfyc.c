@@ -17,6 +17,7 @@
 #include "../dsl/lsp.h"
 #include "../dsl/parse.h"
 #include "../dsl/token.h"
+#include "../runtime/base/terminal.h"
 #include "machine.h"
 #include "tfyc.h"
 
@@ -209,6 +210,7 @@ static int compile_files(const Options *options)
 
 int main(int argc, char **argv)
 {
+    tfy__terminal_guard();
     Options options = tfyc_read_options(argc, argv);
     int status = options.lsp      ? lsp_serve(STDIN_FILENO, stdout, &options.paths)
                  : options.format ? tfyc_format_files(&options)

@@ -1,5 +1,7 @@
 /* diag.c: collecting and printing what the compiler tells people. */
 #include "diag.h"
+#include "../runtime/base/shown.h"
+#include "../runtime/base/terminal.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -189,19 +191,23 @@ static uint32_t point_width(uint32_t point)
     return 1;
 }
 
-/* What one code point of the source line looks like on screen: tabs are spread, control and broken bytes shown as
- * '?'. */
-static uint32_t print_point(FILE *out, const char *text, uint32_t size, uint32_t point, uint32_t column)
+/* Prints the next character of a source line as it is shown, tabs spread; adds the columns it takes, and answers its bytes. */
+static uint32_t print_point(FILE *out, const char *text, uint32_t left, uint32_t *column)
 {
-    if (point == '\t') {
-        uint32_t width = TAB_WIDTH - column % TAB_WIDTH;
-        if (out) fprintf(out, "%*s", (int)width, "");
-        return width;
+    char shown[TFY_SHOWN_MAX];
+    uint32_t size = (uint32_t)tfy__shown_step(text, left, shown), ignored, width;
+    if (*text == '\t') {
+        width = TAB_WIDTH - *column % TAB_WIDTH;
+        fprintf(out, "%*s", (int)width, "");
+    } else if (shown[0]) {
+        width = (uint32_t)strlen(shown);
+        fputs(shown, out);
+    } else {
+        width = point_width(decode_point(text, left, &ignored));
+        fwrite(text, 1, size, out);
     }
-    bool broken = point < 0x20 || point == 0x7f || (size == 1 && point >= 0x80) || (point >= 0x202a && point <= 0x202e);
-    if (out && broken) fputc('?', out);
-    if (out && !broken) fwrite(text, 1, size, out);
-    return broken ? 1 : point_width(point);
+    *column += width;
+    return size;
 }
 
 enum { LINE_SHOWN_MAX = 160 };
@@ -226,15 +232,17 @@ static void print_excerpt(FILE *out, const LineCol *where, Span span, const char
     uint32_t column = 0, caret = 0, width = 0, size;
     fprintf(out, "    %s", start ? "..." : "");
     for (uint32_t i = start; i < stop; i += size) {
-        uint32_t point = decode_point(line + i, len - i, &size);
-        uint32_t drawn = print_point(out, line + i, size, point, column);
-        if (i < at) caret += drawn;
-        if (i >= at && i < end) width += drawn;
-        column += drawn;
+        const uint32_t before = column;
+        size = print_point(out, line + i, len - i, &column);
+        if (i < at) caret = column;
+        if (i >= at && i < end) width += column - before;
     }
-    fprintf(out, "%s\n    %*s%s^", stop < len ? "..." : "", (int)(caret + (start ? 3 : 0)), "", on);
+    fprintf(out, "%s\n    %*s", stop < len ? "..." : "", (int)(caret + (start ? 3 : 0)), "");
+    tfy__terminal_codes(out, on);
+    fputc('^', out);
     for (uint32_t i = 1; i < width; i++) fputc('~', out);
-    fprintf(out, "%s\n", off);
+    tfy__terminal_codes(out, off);
+    fputc('\n', out);
 }
 
 static void print_place(const DiagList *list, FILE *out, Span span, const char *kind, const char *message, bool colour)
@@ -242,8 +250,14 @@ static void print_place(const DiagList *list, FILE *out, Span span, const char *
     LineCol where = source_line_col(list->sources, span.off);
     const char *bold = colour ? "\033[1m" : "", *strong = !colour ? "" : kind[0] == 'e' ? "\033[1;31m" : "\033[1;36m";
     const char *plain = colour ? "\033[0m" : "";
-    fprintf(out, "%s%s:%u:%u:%s %s%s:%s %s\n", bold, where.source ? where.source->name : "?", where.line, where.col,
-            plain, strong, kind, plain, message);
+    tfy__terminal_codes(out, bold);
+    fprintf(out, "%s:%u:%u:", where.source ? where.source->name : "?", where.line, where.col);
+    tfy__terminal_codes(out, plain);
+    fputc(' ', out);
+    tfy__terminal_codes(out, strong);
+    fprintf(out, "%s:", kind);
+    tfy__terminal_codes(out, plain);
+    fprintf(out, " %s\n", message);
     if (where.source) print_excerpt(out, &where, span, strong, plain);
 }
 

@@ -2,6 +2,7 @@
 #include "buffer.h"
 #include "check.h"
 #include "grow.h"
+#include "shown.h"
 #include "utf8.h"
 
 #include <stdarg.h>
@@ -101,6 +102,16 @@ void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len)
     }
     tfy__buffer_add(buffer, text + start, at - start);
     tfy__buffer_char(buffer, '"');
+}
+
+static void put_shown(void *to, const char *bytes, size_t len)
+{
+    tfy__buffer_add(to, bytes, len);
+}
+
+void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len)
+{
+    tfy__shown_each(text, len, put_shown, buffer);
 }
 
 void tfy__buffer_reset(TfyBuffer *buffer)

@@ -57,6 +57,9 @@ void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */
 /* A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */
 void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len);
 
+/* Text from outside for a terminal (shown.h). */
+void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len);
+
 void tfy__buffer_reset(TfyBuffer *buffer); /* empty, not failed; the memory is kept for the next use */
 void tfy__buffer_free(TfyBuffer *buffer);  /* gives the memory back; the buffer is empty and usable again */
 

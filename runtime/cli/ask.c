@@ -122,16 +122,6 @@ static void on_input(void *arg, uint32_t events)
     }
 }
 
-/* Questions and diffs may come from a model: what could steer the terminal is shown as '?'. */
-static void defuse(char *text)
-{
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
-        if (c1) *at++ = '?';
-        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f) *at = '?';
-    }
-}
-
 static char *text_of(const TfyQuestion *asked)
 {
     char *text = NULL;
@@ -139,7 +129,6 @@ static char *text_of(const TfyQuestion *asked)
     if (asprintf(&text, "%s, line %u%s%s asks: %s%s%s", asked->workflow, asked->line, asked->file ? " of " : "",
                  asked->file ? asked->file : "", asked->question, *details ? "\n" : "", details) < 0)
         return NULL;
-    defuse(text);
     return text;
 }
 

@@ -2,7 +2,8 @@
  *
  * `tfy` and every compiled program read their arguments through the same tables, so help, did-you-mean and refusals are the same
  * everywhere. Data goes to stdout, messages to stderr, one clear sentence each, always beginning with the name of the program.
- * Only `watch` colours and animates, on a terminal, and not against NO_COLOR. */
+ * Only `watch` colours and animates, on a terminal, and not against NO_COLOR. A terminal obeys nothing of what is printed but what
+ * tfy__terminal_codes writes (base/terminal.h), so a command prints text from outside like any other. */
 #ifndef TFY_CLI_CLI_H
 #define TFY_CLI_CLI_H
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "cli/crash.h"
@@ -371,9 +372,11 @@ static void tell(CrashTest *test, const Line *line, int total)
         print_command(test, &place);
     }
     fflush(stdout);
-    if (isatty(STDERR_FILENO) && !test->args->option[OPT_JSON])
-        fprintf(stderr, "\r%d of %d kills%s", test->same + test->differ + test->unknown, total,
+    if (isatty(STDERR_FILENO) && !test->args->option[OPT_JSON]) {
+        tfy__terminal_codes(stderr, "\r");
+        fprintf(stderr, "%d of %d kills%s", test->same + test->differ + test->unknown, total,
                 test->differ ? ", differences" : "");
+    }
     free(text);
     free(name);
 }

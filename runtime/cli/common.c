@@ -1,5 +1,6 @@
 /* common.c: messages, exit statuses and standard files, shared by all commands. */
 #include "base/buffer.h"
+#include "base/terminal.h"
 #include "cli/cli.h"
 #include "core/loop.h"
 #include "observe/line.h"
@@ -234,6 +235,7 @@ bool tfy__standard_files(void)
         fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* closed again for a program that replaces this one */
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
+    tfy__terminal_guard();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and for the log like a full disk */
     return stdout_open;

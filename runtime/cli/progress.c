@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "cli/cli.h"
 
 enum { QUIET_MS = 1000, SCREEN_MS = 200, LINE_MS = 10000 };
@@ -19,7 +20,11 @@ static int64_t now_ms(void)
 
 void tfy__progress_end(TfyProgress *progress)
 {
-    if (progress->width) fprintf(stderr, "\r%*s\r", progress->width, "");
+    if (progress->width) {
+        tfy__terminal_codes(stderr, "\r");
+        fprintf(stderr, "%*s", progress->width, "");
+        tfy__terminal_codes(stderr, "\r");
+    }
     progress->width = 0;
 }
 
@@ -41,6 +46,7 @@ void tfy__progress(void *state, const char *what, int64_t done, int64_t of)
         tfy__say("%s", text);
         return;
     }
-    const int width = fprintf(stderr, "\r%s: %-*s", tfy__program_name(), progress->width, text);
+    tfy__terminal_codes(stderr, "\r");
+    const int width = fprintf(stderr, "%s: %-*s", tfy__program_name(), progress->width, text);
     if (width > progress->width) progress->width = width;
 }

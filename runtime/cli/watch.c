@@ -1,6 +1,7 @@
 /* watch.c: tfy watch: what the live process of a database does: on a terminal a line for each live task, elsewhere a line for each event.
  *
  * It reads the owner's socket and no more: it cannot make the process wait, and the process does not know it but by its socket. */
+#include "base/terminal.h"
 #include "cli/db.h"
 #include "cli/owner.h"
 #include "observe/screen.h"
@@ -80,8 +81,7 @@ static void draw(Watching *watching, bool last)
     watching->drawn = true;
     tfy__screen_draw(watching->screen, &look, wall_ms(), last, &out);
     if (last) tfy__buffer_text(&out, "\033[?25h");
-    if (!out.failed) fwrite(out.data, 1, out.len, stdout);
-    fflush(stdout);
+    if (out.data && !out.failed) tfy__terminal_codes(stdout, out.data);
     tfy__buffer_free(&out);
 }
 

@@ -726,6 +726,7 @@ struct TfyLoop {
     bool stdout_closed;
     struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
     bool direct[3];               /* … for good: it never blocks */
+    signed char terminal[3];      /* 1: it is a terminal, -1: it is not; 0: nobody has asked yet */
     uint64_t left_out;            /* messages and events that nobody read and that were dropped; not told yet */
     uint32_t *muffled;            /* slots of tasks that wait for their output to be read, in order */
     uint32_t muffled_count, muffled_cap;

@@ -132,13 +132,35 @@ static void write_unqueued(TfyLoop *loop, TfyOutlet *outlet, int fd, const char 
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output that nobody reads");
 }
 
-static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
+static void let_bytes_out(TfyLoop *loop, int fd, const char *text, size_t len)
 {
     TfyOutlet *outlet = outlet_of(loop, fd);
     if (!outlet)
         write_all(loop, fd, text, len);
     else if (!tfy__outlet_put(outlet, fd, text, len))
         write_unqueued(loop, outlet, fd, text, len);
+}
+
+static bool is_terminal(TfyLoop *loop, int fd)
+{
+    if (!loop->terminal[fd]) loop->terminal[fd] = !loop->options.world && isatty(fd) ? 1 : -1;
+    return loop->terminal[fd] > 0;
+}
+
+/* A terminal shows what it is not to obey; all others get the bytes. */
+static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyBuffer shown = {0};
+    if (!is_terminal(loop, fd)) {
+        let_bytes_out(loop, fd, text, len);
+        return;
+    }
+    tfy__buffer_shown(&shown, text, len);
+    if (shown.failed)
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output");
+    else
+        let_bytes_out(loop, fd, shown.data ? shown.data : "", shown.len);
+    tfy__buffer_free(&shown);
 }
 
 void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len)

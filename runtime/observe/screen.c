@@ -81,10 +81,10 @@ static const char *text_of(const json_t *line, const char *name)
 
 void tfy__screen_clean(TfyBuffer *out, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-        if (c1) at++;
-        tfy__buffer_char(out, c1 || *at < 0x20 || *at == 0x7f ? ' ' : (char)*at);
+    for (size_t len; *text; text += len) {
+        len = strcspn(text, "\n\t");
+        tfy__buffer_shown(out, text, len);
+        if (text[len]) tfy__buffer_char(out, ' '), len++;
     }
 }
 

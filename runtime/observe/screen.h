@@ -2,8 +2,8 @@
  * what stays to be read.
  *
  * It takes the lines that a subscriber is sent (cli/owner.h) and writes what goes to the terminal; it opens, reads
- * and waits for nothing. What programs say is shown without control characters, so that no program can play tricks
- * with a terminal. */
+ * and waits for nothing. What programs say is shown as base/shown.h does it, so that no program can play
+ * tricks with a terminal. */
 #ifndef OBSERVE_SCREEN_H
 #define OBSERVE_SCREEN_H
 
@@ -38,7 +38,7 @@ void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out);
 
 /* ---- text for a terminal ---- */
 
-/* Without what a terminal would obey: control characters, those of Latin-1 included, become blanks. */
+/* As base/shown.h shows it, in one line: line breaks and tabs become blanks. */
 void tfy__screen_clean(TfyBuffer *out, const char *text);
 void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
 void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … and blanks up to so many */

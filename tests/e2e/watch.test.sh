@@ -74,7 +74,7 @@ check "a step in the runtime: it waits and goes on" sh -c 'grep -q "\"Idle\",\"m
 check "a tool: begun and done, with its line" grep -q '"ToolExecutionStart","message":"work","workflow":"child","line":5' events.json
 check "a failure" grep -q '"TaskFailure","message":"Panic' events.json
 check "the run's end" grep -q '"message":"run completed".*"run":"completed"' events.json
-check "lines for people, without control characters" sh -c 'grep -q "/1.1 child Log: debug: child 1  \[31m (line 6)$" events.txt && ! grep -q "$(printf "\\033")" events.txt'
+check "lines for people, without control characters" sh -c 'grep -q "/1.1 child Log: debug: child 1 \\\\u{1b}\[31m (line 6)$" events.txt && ! grep -q "$(printf "\\033")" events.txt'
 check "one task alone" sh -c 'grep -q "/1.2\"" task.json && ! grep -q "task_id\":\"[^\"]*/1\"" task.json && ! grep -q "/1.1\"" task.json'
 check "nothing of it is on disk" sh -c '! grep -aq "ToolExecutionStart" .tfy/runs.db* && [ ! -e .tfy/runs.db-live ]'
 run tfy watch last
