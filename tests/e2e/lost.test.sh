@@ -27,7 +27,7 @@ hit()
     name=$1
     rm -rf db else
     mkdir db else
-    start ./work run --db db/runs.db "--rests=$2"
+    start timeout 30 ./work run --db db/runs.db "--rests=$2" # ended, where nobody notices
     check "$name: the run is under way" within 20 test -s out
     sh -c "$3"
     begun=$(date +%s%N)
