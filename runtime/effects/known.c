@@ -202,8 +202,8 @@ static bool add_spellings(const char *label, const char *value, size_t len)
         fine &= add_base64(label, value, len, skip, "+/");
         fine &= add_base64(label, value, len, skip, "-_");
     }
-    fine &= add_hex(label, value, len, "%02x") & add_hex(label, value, len, "%02X");
-    fine &= add_hex(label, value, len, "%%%02x") & add_hex(label, value, len, "%%%02X");
+    static const char *const digits[] = {"%02x", "%02X", "%%%02x", "%%%02X"};
+    for (int form = 0; form < 4; form++) fine &= add_hex(label, value, len, digits[form]);
     for (int form = 0; form < 2; form++) {
         fine &= add_percent(label, value, len, "%%%02x", form);
         fine &= add_percent(label, value, len, "%%%02X", form);
