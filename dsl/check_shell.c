@@ -1,7 +1,8 @@
 /* check_shell.c: warns where a value becomes a part of what a shell reads as a program.
  *
- * exec starts no shell, so an argument stays one argument whatever is in it. `exec ["sh", "-c", "rm ${name}"]` gives that away: a name with a
- * space, a quote or `$(…)` in it is read as more than a name. The same value behind the script, as "$1", is only a value. */
+ * exec starts no shell, so an argument stays one argument whatever is in it. `exec ["sh", "-c", "rm ${name}"]` gives
+ * that away: a name with a space, a quote or `$(…)` in it is read as more than a name. The same value behind the
+ * script, as "$1", is only a value. */
 #include "check_internal.h"
 
 static bool is_word(const char *text, size_t len, const char *word)

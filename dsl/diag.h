@@ -36,8 +36,8 @@ typedef struct DiagList {
 
 void diag_init(DiagList *list, Arena *arena, const SourceSet *sources);
 
-/* Reports an error, or a warning, which does not stop the compilation. The result may be decorated with diag_hint and diag_other; it is never
- * NULL. */
+/* Reports an error, or a warning, which does not stop the compilation. The result may be decorated with diag_hint
+ * and diag_other; it is never NULL. */
 Diag *diag_error(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 Diag *diag_warning(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(DiagList *list, Diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));

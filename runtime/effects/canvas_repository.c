@@ -1,12 +1,14 @@
 /* canvas_repository.c: a repository seen without the commands that its settings name.
  *
- * A repository's own config can name any number of commands (filters, drivers for diffs and merges, what fetches), and .gitattributes, which
- * anybody can write, says which files they get. Settings on git's command line can switch off only those whose names are known. So whatever
- * reads or writes the work tree and the index gets a git directory of its own: the repository's objects, its index and its lists of ignored
- * files, and of its settings those in the list below, which name no command. Hooks, filters and drivers of the repository are not there to
- * be run. What a person's own ~/.gitconfig and the system's say still holds.
+ * A repository's own config can name any number of commands (filters, drivers for diffs and merges, what fetches),
+ * and .gitattributes, which anybody can write, says which files they get. Settings on git's command line can switch
+ * off only those whose names are known. So whatever reads or writes the work tree and the index gets a git directory
+ * of its own: the repository's objects, its index and its lists of ignored files, and of its settings those in the
+ * list below, which name no command. Hooks, filters and drivers of the repository are not there to be run. What a
+ * person's own ~/.gitconfig and the system's say still holds.
  *
- * A filter that the repository alone defines is kept as "required" without a command: where an attribute asks for it, git refuses. */
+ * A filter that the repository alone defines is kept as "required" without a command: where an attribute asks for
+ * it, git refuses. */
 #include "effects/canvas.h"
 
 #include <errno.h>

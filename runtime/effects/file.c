@@ -1,9 +1,10 @@
 /* file.c: read_file and write_file inside the working root.
  *
- * A disk can take long, so both are work for the pool's threads. Writes are done one after the other, and whoever stops one waits until it
- * is over: no write goes on behind the back of a later attempt, which would use the same temporary name. A write is seen whole or not at all, also after a crash: a new file in the same directory, synced, renamed over
- * the old one, the directory synced. The temporary name follows from the step's key, so what a crash leaves behind is taken up by the
- * repeated step. */
+ * A disk can take long, so both are work for the pool's threads. Writes are done one after the other, and whoever
+ * stops one waits until it is over: no write goes on behind the back of a later attempt, which would use the same
+ * temporary name. A write is seen whole or not at all, also after a crash: a new file in the same directory, synced,
+ * renamed over the old one, the directory synced. The temporary name follows from the step's key, so what a crash
+ * leaves behind is taken up by the repeated step. */
 #include "effects/file.h"
 
 #include <errno.h>

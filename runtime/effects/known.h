@@ -1,9 +1,10 @@
-/* known.h: the secrets this process knows: taken out of the environment when it starts, and taken out of all that comes back.
+/* known.h: the secrets this process knows: taken out of the environment when it starts, and taken out of all that
+ * comes back.
  *
- * A secret that was read once is known until the process ends. Its value is looked for in its usual spellings: as it is, in base64 (both
- * alphabets, at each of the three places in a group), in hex, percent-encoded, and as a JSON string has it. Values shorter than
- * TFY_KNOWN_MIN bytes are not looked for, other spellings only of values of TFY_KNOWN_SPELT bytes or more: shorter ones would be found in any
- * text. All of this belongs to the loop's thread. */
+ * A secret that was read once is known until the process ends. Its value is looked for in its usual spellings: as it
+ * is, in base64 (both alphabets, at each of the three places in a group), in hex, percent-encoded, and as a JSON
+ * string has it. Values shorter than TFY_KNOWN_MIN bytes are not looked for, other spellings only of values of
+ * TFY_KNOWN_SPELT bytes or more: shorter ones would be found in any text. All of this belongs to the loop's thread. */
 #ifndef TFY_EFFECTS_KNOWN_H
 #define TFY_EFFECTS_KNOWN_H
 
