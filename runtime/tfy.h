@@ -460,9 +460,10 @@ int tfy_close(TfyLoop *loop);
 /* The main function of a compiled program: run, resume, replay. Returns the exit status. */
 int tfy_main(int argc, char **argv, const TfyProgram *program);
 
-/* Hides what this process knows from those it starts: moves TFY_SECRET_* and TFY_LLM_KEY out of the environment, wipes them there, and unless
- * debuggers are wanted makes the process undumpable, so that others of the same user cannot read its memory. tfy_main does this; a host calls it
- * first of all in its own main, before there are threads, or not at all. */
+/* Hides what this process knows from those it starts: moves TFY_SECRET_* and TFY_LLM_KEY out of the environment,
+ * wipes them there, and unless debuggers are wanted makes the process undumpable, so that others of the same user
+ * cannot read its memory. tfy_main does this; a host calls it first of all in its own main, before there are threads,
+ * or not at all. */
 void tfy_hide_secrets(bool debuggers);
 
 const char *tfy_version(void);

@@ -21,7 +21,8 @@ enum { ENDINGS = sizeof endings / sizeof *endings };
 
 /* ---- what goes with the process ---- */
 
-/* Those that are under way, for a signal's handler. What finds no room here is removed all the same, but not on a signal. */
+/* Those that are under way, for a signal's handler. What finds no room here is removed all the same, but not on a
+ * signal. */
 static TfyWhole *_Atomic pending[PENDING];
 static pid_t owner; /* a child that was forked has them too, and they are not its own */
 
@@ -105,7 +106,8 @@ static int name_aside(TfyWhole *file, const char *name)
     return -1;
 }
 
-/* Nothing of that name is there, whatever a process of the same number has left when it was killed. False, with errno. */
+/* Nothing of that name is there, whatever a process of the same number has left when it was killed. False, with
+ * errno. */
 static bool is_unused(const TfyWhole *file)
 {
     char name[PATH_MAX + ENDING_BYTES];

@@ -101,7 +101,8 @@ static void stop_reading(TfyAsker *asker)
     asker->watch = -1;
 }
 
-/* The descriptor may be shared with other processes, so it is not made nonblocking: poll says whether a read would wait. */
+/* The descriptor may be shared with other processes, so it is not made nonblocking: poll says whether a read would
+ * wait. */
 static void on_input(void *arg, uint32_t events)
 {
     TfyAsker *asker = arg;
@@ -150,7 +151,8 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
     if (asker->first == question) show(asker);
 }
 
-/* Without a terminal whoever reads the messages is told at once how to answer: other tasks may keep the process busy for long. */
+/* Without a terminal whoever reads the messages is told at once how to answer: other tasks may keep the process busy
+ * for long. */
 static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
 {
     char *text = text_of(asked);

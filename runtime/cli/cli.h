@@ -1,9 +1,11 @@
-/* cli.h: what the commands share: exit statuses, one table of commands and options, where the database lies, messages.
+/* cli.h: what the commands share: exit statuses, one table of commands and options, where the database lies,
+ * messages.
  *
- * `tfy` and every compiled program read their arguments through the same tables, so help, did-you-mean and refusals are the same
- * everywhere. Data goes to stdout, messages to stderr, one clear sentence each, always beginning with the name of the program.
- * Only `watch` colours and animates, on a terminal, and not against NO_COLOR. A terminal obeys nothing of what is printed but what
- * tfy__terminal_codes writes (base/terminal.h), so a command prints text from outside like any other. */
+ * `tfy` and every compiled program read their arguments through the same tables, so help, did-you-mean and refusals
+ * are the same everywhere. Data goes to stdout, messages to stderr, one clear sentence each, always beginning with
+ * the name of the program. Only `watch` colours and animates, on a terminal, and not against NO_COLOR. A terminal
+ * obeys nothing of what is printed but what tfy__terminal_codes writes (base/terminal.h), so a command prints text
+ * from outside like any other. */
 #ifndef TFY_CLI_CLI_H
 #define TFY_CLI_CLI_H
 
@@ -119,8 +121,8 @@ typedef struct TfyArgs {
     char *db; /* of a command that takes --db: the database's name, links followed (wal/place.h); malloc'ed */
 } TfyArgs;
 
-/* Takes apart argv[1..] of the command named by argv[0] ("inspect", "wal export"). Answers -1 to go on, or the status to exit with after a
- * message or --help was printed. args is to be given to tfy__args_free in every case. */
+/* Takes apart argv[1..] of the command named by argv[0] ("inspect", "wal export"). Answers -1 to go on, or the status
+ * to exit with after a message or --help was printed. args is to be given to tfy__args_free in every case. */
 int tfy__args_parse(int argc, char **argv, TfyArgs *args);
 void tfy__args_free(TfyArgs *args);
 
@@ -139,7 +141,8 @@ bool tfy__command_takes(const TfyCommandInfo *command, int option);
 typedef const char *(*TfyCandidate)(const void *state, int index); /* NULL ends the list */
 const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *state);
 
-/* --db, else $TFY_DB, else ./.tfy/runs.db; links followed, so that whatever stands beside the database is found by this name. */
+/* --db, else $TFY_DB, else ./.tfy/runs.db; links followed, so that whatever stands beside the database is found by
+ * this name. */
 const char *tfy__db_path(const TfyArgs *args);
 /* Sets args->db. Answers -1 to go on, or the status to exit with after a message. */
 int tfy__db_resolve(TfyArgs *args);
@@ -156,16 +159,19 @@ void tfy__say_text(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* What messages begin with: "tfy", or a compiled program's own name. */
 void tfy__set_program_name(const char *name);
 const char *tfy__program_name(void);
-/* What people type to reach a run's commands: "tfy", or "tfy" with --db when the database is not the default one; static storage. */
+/* What people type to reach a run's commands: "tfy", or "tfy" with --db when the database is not the default one;
+ * static storage. */
 const char *tfy__tfy_command(const char *db_path);
 
 /* The exit status that a TFY_E_… code asks for. */
 int tfy__exit_status(int code);
 
-/* Makes sure that descriptors 0 to 2 are open, so that no database lands on them, and ignores SIGPIPE and SIGXFSZ. Answers whether stdout was open. */
+/* Makes sure that descriptors 0 to 2 are open, so that no database lands on them, and ignores SIGPIPE and SIGXFSZ.
+ * Answers whether stdout was open. */
 bool tfy__standard_files(void);
 
-/* EXIT_DONE; or, with a sentence, the status to end with: there are too few descriptors for a database, the loop and one tool. */
+/* EXIT_DONE; or, with a sentence, the status to end with: there are too few descriptors for a database, the loop and
+ * one tool. */
 int tfy__enough_files(void);
 
 /* Flushes stdout; EXIT_LOG with a message when it could not be written (a full disk, a closed pipe), else status. */

@@ -1,5 +1,5 @@
-/* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process where there is one, else into
- * its log. */
+/* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
+ * where there is one, else into its log. */
 #include "cli/cli.h"
 #include "cli/request.h"
 

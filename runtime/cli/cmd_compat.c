@@ -1,4 +1,5 @@
-/* cmd_compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many stand at each. */
+/* cmd_compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many
+ * stand at each. */
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "cli/db.h"

@@ -1,10 +1,10 @@
-/* cmd_crashtest.c: tfy crashtest: somebody's program is killed at every commit and at every stop of a task, each time in a fresh directory,
- * taken up again until it ends, and compared with an undisturbed run.
+/* cmd_crashtest.c: tfy crashtest: somebody's program is killed at every commit and at every stop of a task, each time
+ * in a fresh directory, taken up again until it ends, and compared with an undisturbed run.
  *
- * The first run is a real one, and gives the answers of the others, unless those are to be real too. The second is made like the trials and
- * is what they are compared with; it also says how many places there are. The third, which commits on
- * a thread like those that take a run up again, shows whether two undisturbed runs are the same at all: where tasks race, only results and
- * effects are compared. */
+ * The first run is a real one, and gives the answers of the others, unless those are to be real too. The second is
+ * made like the trials and is what they are compared with; it also says how many places there are. The third, which
+ * commits on a thread like those that take a run up again, shows whether two undisturbed runs are the same at all:
+ * where tasks race, only results and effects are compared. */
 #include <ctype.h>
 #include <errno.h>
 #include <ftw.h>

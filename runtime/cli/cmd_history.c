@@ -1,5 +1,5 @@
-/* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's source, so a run can be
- * taken up or looked at with exactly the code it began with, whatever became of the file. */
+/* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
+ * source, so a run can be taken up or looked at with exactly the code it began with, whatever became of the file. */
 #include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/compile.h"
@@ -50,8 +50,8 @@ static bool steps(const TfyArgs *args)
     return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
 }
 
-/* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins at one is shown without
- * them. */
+/* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins
+ * at one is shown without them. */
 int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool debug,
                           char **program)
 {
@@ -78,7 +78,8 @@ static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char
     return tfy__compile_recorded(history, args->words + from, args->word_count - from, steps(args), program);
 }
 
-/* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on failure. */
+/* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on
+ * failure. */
 static int exec_with(const TfyArgs *args, const char *program, const char *command, const char *run)
 {
     char *words[OPT_COUNT + 2] = {NULL};
@@ -96,14 +97,15 @@ static int exec_with(const TfyArgs *args, const char *program, const char *comma
     return status;
 }
 
-/* Does the process for the current directory, or that of --root, take it up? Others are told theirs, and leave runs that do not say where they
- * work. */
+/* Does the process for the current directory, or that of --root, take it up? Others are told theirs, and leave runs
+ * that do not say where they work. */
 static bool is_here(const TfyArgs *args, const TfyHistory *history)
 {
     return args->option[OPT_ROOT] || !history->root.path || tfy__where_is(history, ".");
 }
 
-/* Takes up the unfinished runs that one program has in one directory, in a process of their own; the status it ended with. */
+/* Takes up the unfinished runs that one program has in one directory, in a process of their own; the status it ended
+ * with. */
 static int resume_program(const TfyArgs *args, const TfyHistory *history, bool here)
 {
     char *program = NULL;
@@ -124,8 +126,8 @@ static int resume_program(const TfyArgs *args, const TfyHistory *history, bool h
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs that name every program that has something to do: those in memory when their process ended, and one for all that a program has
- * parked, which its process looks after by itself. */
+/* Runs that name every program that has something to do: those in memory when their process ended, and one for all
+ * that a program has parked, which its process looks after by itself. */
 static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
 {
     int64_t *parked = NULL;

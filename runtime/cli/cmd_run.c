@@ -12,7 +12,8 @@ static bool ends_with(const char *text, const char *end)
     return len > end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* The first word that is no option, in argv[1..]; argc when there is none, -1 after a message. What stands before it can only be tfy's own. */
+/* The first word that is no option, in argv[1..]; argc when there is none, -1 after a message. What stands before it
+ * can only be tfy's own. */
 static int find_file(int argc, char **argv)
 {
     const TfyCommandInfo *command = tfy__command_find(argv[0]);
@@ -37,7 +38,8 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
-/* Takes every `-I DIR` out of argv: it concerns the compilation, not the program. Answers how many words are left, -1 after a message. */
+/* Takes every `-I DIR` out of argv: it concerns the compilation, not the program. Answers how many words are left, -1
+ * after a message. */
 static int take_dirs(int argc, char **argv, const char **dirs, int *count)
 {
     int kept = 0;

@@ -1,5 +1,5 @@
-/* cmd_test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of the tests: to people,
- * as TAP, or as JSON lines. */
+/* cmd_test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of
+ * the tests: to people, as TAP, or as JSON lines. */
 #include "cli/cli.h"
 #include "cli/compile.h"
 #include "base/buffer.h"

@@ -46,8 +46,8 @@ void tfy__say_through(TfyLoop *loop)
     through = loop;
 }
 
-/* A message must be heard most of all when memory has run out: up to ROOM bytes need none. A longer one then loses its end, and
- * the rest leaves room for what is put around it. */
+/* A message must be heard most of all when memory has run out: up to ROOM bytes need none. A longer one then loses
+ * its end, and the rest leaves room for what is put around it. */
 #define ROOM 4096
 
 typedef struct Message {

@@ -35,7 +35,8 @@ static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", 
                                         "-ljansson",         "-lxxhash",        "-lcurl",
                                         "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
-/* -O1: the time of -O2 grows beyond all measure on long workflows. Of -O2 only what costs nothing: a workflow ends with a call of the runtime. */
+/* -O1: the time of -O2 grows beyond all measure on long workflows. Of -O2 only what costs nothing: a workflow ends
+ * with a call of the runtime. */
 static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-foptimize-sibling-calls", "-g"};
 #define CC_FLAG_COUNT ((int)(sizeof CC_FLAGS / sizeof *CC_FLAGS))
 
@@ -150,7 +151,8 @@ static void pass_standard_files(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) fcntl(fd, F_SETFD, 0);
 }
 
-/* Runs a command and waits. out_fd, err_fd: where its output and messages go; -1: where ours go. Its exit status, 128 + signal, or -1. */
+/* Runs a command and waits. out_fd, err_fd: where its output and messages go; -1: where ours go. Its exit status, 128
+ * + signal, or -1. */
 static int run_command(const Command *command, int out_fd, int err_fd)
 {
     int status;
@@ -603,7 +605,8 @@ static bool sum_of(const char *path, char sum[SUM_SIZE])
     return read;
 }
 
-/* An executable that a power cut or the disk has damaged would fail in any way, and again each time: what is not as it was made is not used. */
+/* An executable that a power cut or the disk has damaged would fail in any way, and again each time: what is not as
+ * it was made is not used. */
 static bool is_whole(const char *entry, const char *stem)
 {
     char program[PATH_MAX], path[PATH_MAX], sum[SUM_SIZE], kept[SUM_SIZE] = "";
@@ -654,8 +657,8 @@ static void remove_left_over(const char *cache)
     if (dir) closedir(dir);
 }
 
-/* Gives the directory its name. Losing that race is fine: the winner's entry is equal. Only one process at a time takes a damaged entry away, so
- * that it takes none that another one has just made. */
+/* Gives the directory its name. Losing that race is fine: the winner's entry is equal. Only one process at a time
+ * takes a damaged entry away, so that it takes none that another one has just made. */
 static bool place_entry(const char *aside, const char *entry, const char *stem, const char *cache)
 {
     const int lock = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

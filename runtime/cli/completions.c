@@ -1,7 +1,8 @@
 /* completions.c: what shells need to complete the command lines of tfy and tfyc.
  *
- * Nothing is listed here: tfy's commands and options come from the tables in options.c, tfyc's from tfyc itself. What stands for an option's
- * value in those tables says what is offered for it: files, directories, or the words between '|'. */
+ * Nothing is listed here: tfy's commands and options come from the tables in options.c, tfyc's from tfyc itself. What
+ * stands for an option's value in those tables says what is offered for it: files, directories, or the words between
+ * '|'. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,8 @@ static void put_words(const char *text)
     for (; *text; text++) putchar(*text == '|' ? ' ' : *text);
 }
 
-/* Text between single quotes; `escaped` are characters that get a backslash. In fish a quote is escaped, the other shells end and begin
- * the quotes again. */
+/* Text between single quotes; `escaped` are characters that get a backslash. In fish a quote is escaped, the other
+ * shells end and begin the quotes again. */
 static void put_quoted(const char *text, const char *escaped, bool fish)
 {
     putchar('\'');

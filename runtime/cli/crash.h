@@ -1,10 +1,10 @@
 /* crash.h: trials by killing. `tfy crashtest` makes them for people's programs, tests/crash for this project's own.
  *
- * A trial runs a program in a fresh directory, kills it at a chosen place, takes its run up again until it has ended, and compares all that
- * can be seen with one undisturbed run: result, history, output, effects outside, replay, processes left behind. crash_process.c runs
- * commands, crash_history.c reads databases with SQL as a stranger would, crash_calls.c the record of calls, crash_files.c the files that
- * tools left, crash_trial.c is one trial.
- * Whoever uses it goes through the places. Want of memory ends the process with a message (crash_die). */
+ * A trial runs a program in a fresh directory, kills it at a chosen place, takes its run up again until it has ended,
+ * and compares all that can be seen with one undisturbed run: result, history, output, effects outside, replay,
+ * processes left behind. crash_process.c runs commands, crash_history.c reads databases with SQL as a stranger would,
+ * crash_calls.c the record of calls, crash_files.c the files that tools left, crash_trial.c is one trial. Whoever
+ * uses it goes through the places. Want of memory ends the process with a message (crash_die). */
 #ifndef TFY_CLI_CRASH_H
 #define TFY_CLI_CRASH_H
 
@@ -103,8 +103,9 @@ typedef struct Command {
 
 void crash_command_add(Command *command, const char *word);
 void crash_command_add_all(Command *command, const char *const *words);
-/* Runs it in dir/root, with the database dir/runs.db, and waits at most a minute. Its exit status, 128 + signal, or -1 when it had to be stopped.
- * When its watcher alone was killed and it ended with 70 for that, this counts as SIGKILL. */
+/* Runs it in dir/root, with the database dir/runs.db, and waits at most a minute. Its exit status, 128 + signal, or
+ * -1 when it had to be stopped. When its watcher alone was killed and it ended with 70 for that, this counts as
+ * SIGKILL. */
 int crash_command_run(const Command *command, const char *dir);
 /* Waits until no process that descends from this one is left; false after 5 s, then it ends them. */
 bool crash_processes_gone(void);
@@ -119,8 +120,8 @@ void crash_die(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 /* ---- crash_history.c ---- */
 
 bool crash_history_has_run(const char *db);
-/* The histories of all tasks of the newest run, one record a line, without what differs from run to run. value: the result as
- * JSON, NULL when there is none. */
+/* The histories of all tasks of the newest run, one record a line, without what differs from run to run. value: the
+ * result as JSON, NULL when there is none. */
 char *crash_history_text(const char *db, char **value);
 bool crash_history_doubt(const char *db, Doubt *doubt);
 /* Are two such texts equal? A result that a person gave has no digest of the request: it is compared without. */
@@ -129,7 +130,8 @@ bool crash_history_same(const char *a, const char *b);
 char *crash_normal_text(char *text, const char *run_uuid);
 /* The lines of text that are not empty, sorted. Frees text. */
 char *crash_in_order(char *text);
-/* How much of the run's uuid stands at text, before end: all of it, or the beginning that shortened names have; 0: none. */
+/* How much of the run's uuid stands at text, before end: all of it, or the beginning that shortened names have; 0:
+ * none. */
 size_t crash_uuid_len(const char *text, const char *end, const char *run_uuid);
 char *crash_history_uuid(const char *db);
 /* NULL, or what is wrong with the file. */
@@ -139,7 +141,8 @@ char *crash_history_damage(const char *db);
 
 /* Writes what a database has recorded of every step of its newest run, an object a line, for core/rehearse.h. */
 void crash_answers_write(const char *db, const char *file);
-/* What the calls in a trial's directory say of a once step with this key. result: as JSON, "null" for nothing (the caller frees it). */
+/* What the calls in a trial's directory say of a once step with this key. result: as JSON, "null" for nothing (the
+ * caller frees it). */
 typedef enum CallState { CALL_NEVER, CALL_BEGUN, CALL_DONE, CALL_FAILED } CallState;
 CallState crash_call_state(const char *dir, const char *key, char **result);
 /* The once calls that were made, a line each with their number of attempts; run uuids become fixed words. */
@@ -158,8 +161,9 @@ char *crash_files_mask(char *text, const char *names);
 
 /* ---- crash_trial.c ---- */
 
-/* One undisturbed run. NULL, or why it cannot be compared with (the caller frees it). answers: file to write its answers to, or NULL. in_line:
- * it commits on the loop's own thread, as the process of a trial that is killed does, and not like those that take its run up again. */
+/* One undisturbed run. NULL, or why it cannot be compared with (the caller frees it). answers: file to write its
+ * answers to, or NULL. in_line: it commits on the loop's own thread, as the process of a trial that is killed does,
+ * and not like those that take its run up again. */
 char *crash_trial_reference(const Case *the, Outcome *outcome, const char *answers, bool in_line);
 void crash_trial_outcome_free(Outcome *outcome);
 /* One trial; says into out what is wrong. second: kills the first resume. */

@@ -1,4 +1,5 @@
-/* crash_calls.c: what core/rehearse.c reads and writes, seen from outside: the answers of a recorded run, and the calls of a trial. */
+/* crash_calls.c: what core/rehearse.c reads and writes, seen from outside: the answers of a recorded run, and the
+ * calls of a trial. */
 #include <jansson.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 /* ---- answers ---- */
 
-/* Outcomes of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own; and Value: the clock. */
+/* Outcomes of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own; and
+ * Value: the clock. */
 static const char answers_sql[] =
     "SELECT json_object('path',t.path,'step',w.step,'type',w.type,'payload',json(w.payload)) FROM wal w JOIN task t ON "
     "t.tid=w.tid "

@@ -1,7 +1,8 @@
 /* crash_history.c: what a database says about its newest run, read with SQL as a stranger would.
  *
- * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed differs further in what
- * belongs to its being taken up: openings, doubts and their resolutions. All of it is left out here; what remains has to be equal. */
+ * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed
+ * differs further in what belongs to its being taken up: openings, doubts and their resolutions. All of it is left
+ * out here; what remains has to be equal. */
 #include <ctype.h>
 #include <jansson.h>
 #include <sqlite3.h>
@@ -188,7 +189,8 @@ static void strip(int type, json_t *payload)
     if (type == TFY_R_VALUE) json_object_del(payload, "now");
 }
 
-/* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not have. */
+/* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not
+ * have. */
 static char *result_words(json_t *payload)
 {
     json_t *shown = json_object();

@@ -130,8 +130,8 @@ static int children_of(pid_t parent, const char *name, pid_t *children)
     return count;
 }
 
-/* A stopped process, and of those that watch over its tools whom the trial means. Everybody who is to die is stopped first, so that none sees
- * another's death. A process that has no watcher yet is killed alone. */
+/* A stopped process, and of those that watch over its tools whom the trial means. Everybody who is to die is stopped
+ * first, so that none sees another's death. A process that has no watcher yet is killed alone. */
 static void kill_family(pid_t pid, const char *whom)
 {
     pid_t watcher, stubs[CHILDREN_MAX];

@@ -218,7 +218,8 @@ static bool resolve(Trial *trial)
 
 /* ---- from the kill to the end ---- */
 
-/* A run that was killed before its first record was durable never began: nothing of it may be seen, and it begins anew. */
+/* A run that was killed before its first record was durable never began: nothing of it may be seen, and it begins
+ * anew. */
 static bool never_began(Trial *trial)
 {
     if (access(trial->db, F_OK) == 0 && crash_history_has_run(trial->db)) return false;
@@ -340,8 +341,8 @@ static bool is_result(const char *line, size_t len, const char *uuid, const char
     return same;
 }
 
-/* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the result, once at most by each
- * process: one that finds the run ended prints it again. */
+/* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the
+ * result, once at most by each process: one that finds the run ended prints it again. */
 static void check_printed(Trial *trial, const Outcome *outcome, const char *printed)
 {
     char *out = crash_file_text(trial->dir, "out");

@@ -1,4 +1,5 @@
-/* db.h: what the commands that only read a database share: opening it, reading a run, and where a point lies in the source. */
+/* db.h: what the commands that only read a database share: opening it, reading a run, and where a point lies in the
+ * source. */
 #ifndef TFY_CLI_DB_H
 #define TFY_CLI_DB_H
 
@@ -37,8 +38,8 @@ void tfy__source_callee(const TfySourceMap *map, uint32_t point, char name[64]);
 /* The text of a point's line without the blanks around it; *len its bytes; "" when there is none. */
 const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *len);
 
-/* Whether a process has the database open for writing. Asked before runs are read, and again afterwards: what was read of one that ended
- * meanwhile is that it was running. */
+/* Whether a process has the database open for writing. Asked before runs are read, and again afterwards: what was
+ * read of one that ended meanwhile is that it was running. */
 bool tfy__db_held(const char *db_path);
 /* "completed"; of an unfinished run "running" or "stopped", as somebody holds the database or not. */
 const char *tfy__db_run_state(const TfyLogRun *run, bool held);

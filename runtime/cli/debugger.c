@@ -1,7 +1,8 @@
 /* debugger.c: the commands of tfy replay --step, and moving.
  *
- * The replay calls us at each stop, possibly from the middle of generated code, and we answer where to stop next. Going back ends that
- * replay and begins another one. So the commands are read within the call; a move is only a number. */
+ * The replay calls us at each stop, possibly from the middle of generated code, and we answer where to stop next.
+ * Going back ends that replay and begins another one. So the commands are read within the call; a move is only a
+ * number. */
 #include "cli/debugger.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* debugger_place.c: finding a record by what people call it. Everything is known from the records; nothing has to be replayed for it. */
+/* debugger_place.c: finding a record by what people call it. Everything is known from the records; nothing has to be
+ * replayed for it. */
 #include "cli/debugger.h"
 #include "wal/payload.h"
 
@@ -40,7 +41,8 @@ static bool was_timeout(const TfyHistory *history, uint32_t index)
     return false;
 }
 
-/* Something failed here: an attempt, a join, a time that was up, a task, the run. A retry only repeats what its attempt said. */
+/* Something failed here: an attempt, a join, a time that was up, a task, the run. A retry only repeats what its
+ * attempt said. */
 static bool is_failure(const TfyHistory *history, uint32_t index)
 {
     const TfyLogRecord *record = &history->records[index];
@@ -113,7 +115,8 @@ static int64_t refuse(int status, char *error_text, const char *what, const char
     return -status;
 }
 
-/* The number of a file's line over all files of the program; 0: there is no such file. The main file has number 1, and may be left out. */
+/* The number of a file's line over all files of the program; 0: there is no such file. The main file has number 1,
+ * and may be left out. */
 static uint32_t line_over_all(const TfyProgram *program, const char *file, size_t len, int64_t line)
 {
     const size_t own = strlen(program->name);

@@ -8,7 +8,8 @@
  *   in main, line 12: …                                                  frames and variables, or the tasks; scrolls
  *   n next  b back  …                                                    keys, a message, or what is being typed
  *
- * Every line is cut to the width of the terminal and ends with "erase to the end of the line", so that nothing flickers. */
+ * Every line is cut to the width of the terminal and ends with "erase to the end of the line", so that nothing
+ * flickers. */
 #include "cli/debugger.h"
 
 #include <errno.h>
@@ -300,7 +301,8 @@ static const char *ask(TfyDebugScreen *screen, const json_t *stop, const char *p
     return line;
 }
 
-/* One variable whole, or what could not be found, as the message of the last line is too short for it: it takes the page until a key. */
+/* One variable whole, or what could not be found, as the message of the last line is too short for it: it takes the
+ * page until a key. */
 static void show_local(TfyDebugScreen *screen, const json_t *stop, const char *line)
 {
     TfyBuffer out = {0};

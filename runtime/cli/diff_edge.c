@@ -53,7 +53,8 @@ void tfy__diff_edges_free(TfyDiffEdges *edges)
     free(edges->edges);
 }
 
-/* A task that the run does not have was made before the snapshot, if one from which it descends had ended by then or had made so many. */
+/* A task that the run does not have was made before the snapshot, if one from which it descends had ended by then or
+ * had made so many. */
 static TfyDiffEdgeKind missing(const TfyDiffEdges *edges, const char *path)
 {
     char *above = strdup(path);
@@ -82,7 +83,8 @@ static bool ends_task(const TfyLogRecord *record)
     return record->type == TFY_R_TASK_EXIT || record->type == TFY_R_TASK_ABORT || record->type == TFY_R_TASK_COMPLETE;
 }
 
-/* Who stands behind a step can still end there. What came from outside while it stood is there on one side and not on the other. */
+/* Who stands behind a step can still end there. What came from outside while it stood is there on one side and not on
+ * the other. */
 static bool beyond_step(const TfyDiffEdge *edge, const TfyLogRecord *record)
 {
     if (record->step != edge->step) return record->step > edge->step;

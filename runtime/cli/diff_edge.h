@@ -1,8 +1,9 @@
 /* diff_edge.h: from where on the records of a run that was compacted can be compared with another run's.
  *
- * Of what a task did before the snapshot few records are left, and of a task that had ended by then its end at most. So each task has an edge: the step
- * it stood at, of which all records are there if it was under way. What another run's task did before that step has no counterpart. Steps are counted
- * alike where both runs have done the same so far. */
+ * Of what a task did before the snapshot few records are left, and of a task that had ended by then its end at most.
+ * So each task has an edge: the step it stood at, of which all records are there if it was under way. What another
+ * run's task did before that step has no counterpart. Steps are counted alike where both runs have done the same so
+ * far. */
 #ifndef TFY_CLI_DIFF_EDGE_H
 #define TFY_CLI_DIFF_EDGE_H
 

@@ -1,5 +1,5 @@
-/* doctor.c: tfy doctor: what is the matter with a database: its files, who has it open, and of each unfinished run why it waits and
- * what to type. What inspect knows about a run is inspect's; here it is said of all of them. */
+/* doctor.c: tfy doctor: what is the matter with a database: its files, who has it open, and of each unfinished run
+ * why it waits and what to type. What inspect knows about a run is inspect's; here it is said of all of them. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -20,7 +20,8 @@
 
 enum { NAME_BYTES = 4096, LINE_MAX_BYTES = 1 << 30 };
 
-/* Whether a sum that was told is the one that was computed. Whoever writes files by hand can compute it too: a fuzzer is led past it. */
+/* Whether a sum that was told is the one that was computed. Whoever writes files by hand can compute it too: a fuzzer
+ * is led past it. */
 static bool is_sum(uint64_t *told, uint64_t computed)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -110,7 +111,8 @@ static bool read_chain(const json_t *object, const char *name, uint64_t *chain)
     return true;
 }
 
-/* Where records are missing, in the order of the log: no record has two gaps. What they say is checked with the records. */
+/* Where records are missing, in the order of the log: no record has two gaps. What they say is checked with the
+ * records. */
 static bool read_gaps(TfyExported *exported, const json_t *gaps)
 {
     TfyHistory *history = exported->history;

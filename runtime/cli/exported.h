@@ -17,7 +17,8 @@ typedef struct TfyExported {
     char error[TFY_ERROR_TEXT];
 } TfyExported;
 
-/* Reads the files and checks that they are a run, as it was written; name is set. 0, or TFY_E_… with a sentence in error. */
+/* Reads the files and checks that they are a run, as it was written; name is set. 0, or TFY_E_… with a sentence in
+ * error. */
 int tfy__exported_read(TfyExported *exported);
 void tfy__exported_free(TfyExported *exported);
 

@@ -95,7 +95,8 @@ static int find_step(Plan *plan)
                   plan->fork.task, plan->run, (long long)step, (long long)newest);
 }
 
-/* Of a run that was compacted every fork has at least what its snapshot holds: a task can be left at the step where it stood then, or later. */
+/* Of a run that was compacted every fork has at least what its snapshot holds: a task can be left at the step where
+ * it stood then, or later. */
 static int check_reach(Plan *plan)
 {
     const TfyHistory *history = plan->history;
@@ -177,7 +178,8 @@ static int refuse_settled(const Plan *plan)
                   (long long)plan->fork.step, plan->run);
 }
 
-/* A signal's value stands where it arrived: in the root's chain. Of a run that was compacted, the snapshot has counted those before it. */
+/* A signal's value stands where it arrived: in the root's chain. Of a run that was compacted, the snapshot has
+ * counted those before it. */
 static int change_signal(Plan *plan, const TfyLogRecord *woke)
 {
     const TfyHistory *history = plan->history;

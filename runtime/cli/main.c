@@ -91,7 +91,8 @@ static int dispatch(int argc, char **argv)
     return unknown(argv[0]);
 }
 
-/* `tfy --db FILE COMMAND …`, as our own messages write it: the words of the command come first, so that it reads the option as its own. */
+/* `tfy --db FILE COMMAND …`, as our own messages write it: the words of the command come first, so that it reads the
+ * option as its own. */
 static void command_first(int argc, char **argv)
 {
     int option = argc > 1 && strcmp(argv[1], "--db") == 0 ? 2 : argc > 1 && strncmp(argv[1], "--db=", 5) == 0 ? 1 : 0;

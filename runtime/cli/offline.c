@@ -30,7 +30,8 @@ static bool is_question(const TfyLogRecord *record)
     return record->type == TFY_R_STEP_START && tfy__record_has(record, TFY_P_QUESTION);
 }
 
-/* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step came after it. */
+/* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step
+ * came after it. */
 static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
 {
     const TfyLogRecord *open = NULL;
@@ -161,7 +162,8 @@ static bool has_ended(const TfyHistory *history, uint32_t task)
     return ended;
 }
 
-/* No "passages": nobody is there to count them. The kill is delivered as soon as the task has taken up what stands before it. */
+/* No "passages": nobody is there to count them. The kill is delivered as soon as the task has taken up what stands
+ * before it. */
 static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
                      char *error_text)
 {

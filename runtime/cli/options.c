@@ -306,8 +306,8 @@ static bool takes_params(const TfyCommandInfo *command)
     return is_run(command) || strcmp(command->name, "crashtest") == 0;
 }
 
-/* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later. A following "--x"
- * is the next parameter, never a value: values that begin with two dashes are written with '='. */
+/* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later.
+ * A following "--x" is the next parameter, never a value: values that begin with two dashes are written with '='. */
 static bool take_param(Reader *reader)
 {
     char *text = reader->argv[reader->at];

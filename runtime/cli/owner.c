@@ -486,7 +486,8 @@ static void say_end(Client *client)
 
 static const char NOT_OBEYED[] = "{\"code\":-1,\"error\":\"the process ends\",\"ended\":true}";
 
-/* Nobody connects any more. Those that have, and were not heard, are told so: they may ask elsewhere without asking twice. */
+/* Nobody connects any more. Those that have, and were not heard, are told so: they may ask elsewhere without asking
+ * twice. */
 static void turn_away(TfyOwner *owner)
 {
     if (owner->watch >= 0) tfy__watch_del(owner->loop, owner->watch);
@@ -583,7 +584,8 @@ int tfy__owner_connect(const char *db_path, const json_t *request)
     return -1;
 }
 
-/* A reply that the request was not heard, or none to a request that may be sent twice, is as if nobody had been there. */
+/* A reply that the request was not heard, or none to a request that may be sent twice, is as if nobody had been
+ * there. */
 static bool read_reply(int fd, const json_t *request, int *code, char run[37], char *text)
 {
     char line[4 * TFY_ERROR_TEXT];

@@ -119,7 +119,8 @@ static bool check_names(const TfyWorkflow *workflow, const TfyArgs *args)
     return true;
 }
 
-/* The text given for a parameter: NULL when it was not given; *alone when it was given without a value. False: given twice. */
+/* The text given for a parameter: NULL when it was not given; *alone when it was given without a value. False: given
+ * twice. */
 static bool given(const TfyField *param, const TfyArgs *args, const char **text, bool *alone)
 {
     *text = NULL;

@@ -1,7 +1,8 @@
 /* params.h: a workflow's parameters as command-line flags.
  *
- * `--name value` becomes a member of the JSON object that tfy_submit takes. The flag's text is read by the parameter's type: strings stand
- * for themselves, numbers, bools, durations, times and bare enum cases are written plainly, everything else is JSON. */
+ * `--name value` becomes a member of the JSON object that tfy_submit takes. The flag's text is read by the
+ * parameter's type: strings stand for themselves, numbers, bools, durations, times and bare enum cases are written
+ * plainly, everything else is JSON. */
 #ifndef TFY_CLI_PARAMS_H
 #define TFY_CLI_PARAMS_H
 
@@ -9,7 +10,8 @@
 #include "tfy_program.h"
 #include "base/buffer.h"
 
-/* Appends the JSON object. False after a message that names the parameter: unknown, missing, given twice, or of the wrong type. */
+/* Appends the JSON object. False after a message that names the parameter: unknown, missing, given twice, or of the
+ * wrong type. */
 bool tfy__params_json(const TfyWorkflow *workflow, const TfyArgs *args, TfyBuffer *out);
 
 /* Prints how the workflow is run: usage line, doc comment, one line for each parameter. file is a FILE *. */

@@ -1,7 +1,7 @@
 /* program.c: the command line of a compiled program: run, resume, replay.
  *
- * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy", so messages and usage
- * name what was typed. */
+ * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
+ * so messages and usage name what was typed. */
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/debugger.h"
@@ -67,8 +67,9 @@ static void on_signal(int number)
     errno = reason;
 }
 
-/* The first signal stops in order. A second one ends the process at once, by its default action, which loses nothing durable; but not one
- * that comes with the first (timeout(1) sends two), nor a hangup: a terminal that is closed sends several, and systemd one behind SIGTERM. */
+/* The first signal stops in order. A second one ends the process at once, by its default action, which loses nothing
+ * durable; but not one that comes with the first (timeout(1) sends two), nor a hangup: a terminal that is closed
+ * sends several, and systemd one behind SIGTERM. */
 static void catch_signals(TfyLoop *loop, int64_t grace_ms)
 {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};

@@ -1,5 +1,5 @@
-/* progress.h: how far long work is, on stderr: after a second, on a terminal as one line that is written over, elsewhere as a line every
- * ten seconds. */
+/* progress.h: how far long work is, on stderr: after a second, on a terminal as one line that is written over,
+ * elsewhere as a line every ten seconds. */
 #ifndef TFY_CLI_PROGRESS_H
 #define TFY_CLI_PROGRESS_H
 

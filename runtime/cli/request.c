@@ -57,7 +57,8 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* No event tells of both a lock that is free and a socket that is there. Pauses differ, so that many that wait do not come in step. */
+/* No event tells of both a lock that is free and a socket that is there. Pauses differ, so that many that wait do not
+ * come in step. */
 static void pause_between(int attempt)
 {
     const long longest = attempt < 5 ? 4 << attempt : 100, ms = 1 + (attempt * 31L + getpid()) % longest;

@@ -19,8 +19,9 @@ typedef struct TfyDelivery {
     char text[TFY_ERROR_TEXT]; /* why not; of one that was delivered what became of an earlier one, or "" */
 } TfyDelivery;
 
-/* To the run's live process where there is one, else into its log. Commands like this one hold the log for a moment, one after the other: each
- * waits up to --timeout until the log is free or a process listens. A code of the runtime, TFY_E_HELD when neither came about. */
+/* To the run's live process where there is one, else into its log. Commands like this one hold the log for a moment,
+ * one after the other: each waits up to --timeout until the log is free or a process listens. A code of the runtime,
+ * TFY_E_HELD when neither came about. */
 int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *delivery);
 
 #endif

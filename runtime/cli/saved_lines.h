@@ -3,8 +3,8 @@
  *   {"table":"orders","columns":[["id","TEXT"],["total","REAL"]]}      begins a table
  *   {"task":"1.2","step":3,"row":["o1",2.5]}                           a row of it
  *
- * A cell is null, a number (with a point or an exponent if SQLite holds it as REAL), a string, or what JSON has no notation for:
- * {"blob": hex}, {"text": hex} where it is no UTF-8, {"real": "inf"} and {"real": "-inf"}. */
+ * A cell is null, a number (with a point or an exponent if SQLite holds it as REAL), a string, or what JSON has no
+ * notation for: {"blob": hex}, {"text": hex} where it is no UTF-8, {"real": "inf"} and {"real": "-inf"}. */
 #ifndef TFY_CLI_SAVED_LINES_H
 #define TFY_CLI_SAVED_LINES_H
 

@@ -1,5 +1,5 @@
-/* sent.h: what became of a signal that was sent before under the same id. A sender that lost its answer sends again, also when the run has ended
- * meanwhile, and has to hear of its first signal and not of the second. */
+/* sent.h: what became of a signal that was sent before under the same id. A sender that lost its answer sends again,
+ * also when the run has ended meanwhile, and has to hear of its first signal and not of the second. */
 #ifndef TFY_CLI_SENT_H
 #define TFY_CLI_SENT_H
 

@@ -1,7 +1,8 @@
 /* stats.c: tfy stats: the figures of a run, of all runs of a database, or of the process that runs them now.
  *
- * What a live process counted it is asked for; everything else is read from the log. There, an attempt of a tool lasts from the record before it in
- * its task (its StepStart, if it has one; after a Retry, the time when it was due) to its result. */
+ * What a live process counted it is asked for; everything else is read from the log. There, an attempt of a tool
+ * lasts from the record before it in its task (its StepStart, if it has one; after a Retry, the time when it was due)
+ * to its result. */
 #include "cli/db.h"
 #include "cli/owner.h"
 #include "observe/metrics.h"

@@ -1,4 +1,5 @@
-/* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and cancellations went. */
+/* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and
+ * cancellations went. */
 #include "base/grow.h"
 #include "cli/db.h"
 #include "wal/payload.h"

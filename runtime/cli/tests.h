@@ -1,7 +1,9 @@
-/* tests.h: the tests of a compiled program, one JSON line for what happens to each: `tfy test` runs the program and reads them.
+/* tests.h: the tests of a compiled program, one JSON line for what happens to each: `tfy test` runs the program and
+ * reads them.
  *
- * {"begin": name, "line": N} before a test, so that one which takes the process down is known by name; behind it {"end": name, "ok": bool,
- * "message", "in": another file than the program's, "line", "missing", "left", "right", "trail": […], "output": […]}. */
+ * {"begin": name, "line": N} before a test, so that one which takes the process down is known by name; behind it
+ * {"end": name, "ok": bool, "message", "in": another file than the program's, "line", "missing", "left", "right",
+ * "trail": […], "output": […]}. */
 #ifndef TFY_CLI_TESTS_H
 #define TFY_CLI_TESTS_H
 

@@ -1,7 +1,7 @@
 /* timeline.c: tfy timeline: what each task of a run did when, read from its records alone.
  *
- * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool, the end of a sleep or of a wait,
- * an answer; and running, when it is none of these. */
+ * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool,
+ * the end of a sleep or of a wait, an answer; and running, when it is none of these. */
 #include "base/grow.h"
 #include "cli/db.h"
 
@@ -146,7 +146,8 @@ static bool is_arrival(const TfyLogRecord *record)
     return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
 }
 
-/* Where the clock was set back, the time stands still until it is reached again: records are in the order in which things happened. */
+/* Where the clock was set back, the time stands still until it is reached again: records are in the order in which
+ * things happened. */
 static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
 {
     Reading *reading = &timeline->readings[task];

@@ -1,12 +1,13 @@
-/* wal_export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the
- * task's UUID:
+/* wal_export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the task's
+ * UUID:
  *
  *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the
  *   payload's members}
  *
  * UUID.saved, the rows that the run has in saved tables (saved_lines.h), if it has any; and UUID.run, one JSON object
- * with what all these do not say: the run's program and those it had before, its state, its tasks and the chain each of
- * them ends at, and of a run that was compacted where it begins and where records are missing. Together they are all that `tfy wal import` needs to make the same run elsewhere.
+ * with what all these do not say: the run's program and those it had before, its state, its tasks and the chain each
+ * of them ends at, and of a run that was compacted where it begins and where records are missing. Together they are
+ * all that `tfy wal import` needs to make the same run elsewhere.
  *
  * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
@@ -128,8 +129,8 @@ static json_t *program_entry(const uint8_t id[16], const char *tfyc, const char 
                      sum);
 }
 
-/* Lines have no chains, so a gap tells both ends of what is missing: the chain that the lines before it come to, and the one that those behind it
- * go on from. NULL: no memory. */
+/* Lines have no chains, so a gap tells both ends of what is missing: the chain that the lines before it come to, and
+ * the one that those behind it go on from. NULL: no memory. */
 static json_t *gap_entries(const TfyHistory *history)
 {
     json_t *gaps = json_array();
@@ -181,7 +182,8 @@ static json_t *programs_before(const TfyHistory *history)
     return programs;
 }
 
-/* The last file of a run: with it the others can be imported, so the directory is synced when it is there. Takes the head. */
+/* The last file of a run: with it the others can be imported, so the directory is synced when it is there. Takes the
+ * head. */
 static int write_head(const TfyHistory *history, json_t *head, const char *uuid, const char *directory)
 {
     TfyWhole whole;

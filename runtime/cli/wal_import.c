@@ -1,5 +1,5 @@
-/* wal_import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked before anything is
- * written, and a run goes in as one commit: it is there whole, or not at all. */
+/* wal_import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked
+ * before anything is written, and a run goes in as one commit: it is there whole, or not at all. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

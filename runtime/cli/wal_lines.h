@@ -1,8 +1,8 @@
 /* wal_lines.h: records as lines of JSON and back, byte for byte.
  *
- * A line has members of ours and then those of the record's payload, whose text is taken over as it is: the chain is a hash over these
- * bytes, and a number or string that was read and written anew could come out different. A member of the payload that has a name of ours,
- * with any number of underscores behind it, gets one more. */
+ * A line has members of ours and then those of the record's payload, whose text is taken over as it is: the chain is
+ * a hash over these bytes, and a number or string that was read and written anew could come out different. A member
+ * of the payload that has a name of ours, with any number of underscores behind it, gets one more. */
 #ifndef TFY_CLI_WAL_LINES_H
 #define TFY_CLI_WAL_LINES_H
 

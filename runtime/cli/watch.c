@@ -1,6 +1,8 @@
-/* watch.c: tfy watch: what the live process of a database does: on a terminal a line for each live task, elsewhere a line for each event.
+/* watch.c: tfy watch: what the live process of a database does: on a terminal a line for each live task, elsewhere a
+ * line for each event.
  *
- * It reads the owner's socket and no more: it cannot make the process wait, and the process does not know it but by its socket. */
+ * It reads the owner's socket and no more: it cannot make the process wait, and the process does not know it but by
+ * its socket. */
 #include "base/terminal.h"
 #include "cli/db.h"
 #include "cli/owner.h"

@@ -11,7 +11,8 @@ typedef struct TfyWhere {
     bool moves;       /* --root names another directory than the run worked in */
 } TfyWhere;
 
-/* Says when it is not the current directory; refuses, with both paths, when the recorded one does not lead to where the run worked any more. */
+/* Says when it is not the current directory; refuses, with both paths, when the recorded one does not lead to where
+ * the run worked any more. */
 int tfy__where_choose(const TfyArgs *args, const TfyHistory *history, TfyWhere *choice);
 
 /* Does the run work in this directory? False too for one that does not say. */

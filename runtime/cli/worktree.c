@@ -1,4 +1,5 @@
-/* worktree.c: the work tree against the log (ADR-0006: on restart, Git's state is cross-checked with the last Commit and PatchPreview). */
+/* worktree.c: the work tree against the log (ADR-0006: on restart, Git's state is cross-checked with the last Commit
+ * and PatchPreview). */
 #include "cli/worktree.h"
 
 #include <errno.h>
@@ -133,7 +134,8 @@ static int exit_status(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs `git -C root …`; out (may be NULL) gets what it prints, without its last newline. Its exit status, -1: it could not be run. */
+/* Runs `git -C root …`; out (may be NULL) gets what it prints, without its last newline. Its exit status, -1: it
+ * could not be run. */
 static int git(const char *root, const char *const *words, const char *input, TfyBuffer *out)
 {
     static const char *const settings[] = {TFY_GIT_SETTINGS};

@@ -1,4 +1,5 @@
-/* worktree.h: before a run that works on a git repository is taken up again: does the repository still stand where the log says? */
+/* worktree.h: before a run that works on a git repository is taken up again: does the repository still stand where
+ * the log says? */
 #ifndef TFY_CLI_WORKTREE_H
 #define TFY_CLI_WORKTREE_H
 
@@ -7,9 +8,9 @@
 /* Can the run have a Commit or a PatchPreview? Its program says so, without its records. */
 bool tfy__touches_worktree(const TfyHistory *history);
 
-/* Compares git's HEAD and the work tree below root with the run's last Commit and with the PatchPreview behind it, and explains on stderr
- * what differs, a line each. The number of differences; 0 also for runs that touched no canvas. Changes nothing: going on is the
- * reader's decision. */
+/* Compares git's HEAD and the work tree below root with the run's last Commit and with the PatchPreview behind it,
+ * and explains on stderr what differs, a line each. The number of differences; 0 also for runs that touched no
+ * canvas. Changes nothing: going on is the reader's decision. */
 int tfy__explain_worktree(const TfyHistory *history, const char *root);
 
 #endif

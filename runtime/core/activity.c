@@ -1,8 +1,9 @@
 /* activity.c: live events and log lines: what the loop tells of runs, tasks, steps and effects while they happen.
  *
- * Both leave through the queue of tell.c, when everything appended so far is synced. Nothing is told while a run takes up its history: it was
- * told when it happened. A replay that performs nothing tells it again, if somebody wants to hear it, and marks each event as a ghost; its time is then that of
- * the record it goes with, or of the one before. */
+ * Both leave through the queue of tell.c, when everything appended so far is synced. Nothing is told while a run
+ * takes up its history: it was told when it happened. A replay that performs nothing tells it again, if somebody
+ * wants to hear it, and marks each event as a ghost; its time is then that of the record it goes with, or of the one
+ * before. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

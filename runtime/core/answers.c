@@ -1,5 +1,5 @@
-/* answers.c: effects that somebody else answers: a test with values that it gave beforehand, or the embedding program with its own functions.
- * step_live.c asks both before it starts a performer. */
+/* answers.c: effects that somebody else answers: a test with values that it gave beforehand, or the embedding program
+ * with its own functions. step_live.c asks both before it starts a performer. */
 #include <stdlib.h>
 #include <string.h>
 

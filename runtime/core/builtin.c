@@ -83,8 +83,8 @@ EFFECT(readable, TFY_F_READABLE, TFY_PURE, handle_params, tfy_type_nothing);
 EFFECT(writable, TFY_F_WRITABLE, TFY_PURE, handle_params, tfy_type_nothing);
 EFFECT(read, TFY_F_READ, TFY_PURE, receive_params, tfy_type_optional_string);
 EFFECT(read_line, TFY_F_READ_LINE, TFY_PURE, line_params, tfy_type_optional_string);
-/* For the language it is once, so that no `retry` sends a text again. No StepStart, though: after a crash the connection is gone, and
- * whoever asks again hears Lost. */
+/* For the language it is once, so that no `retry` sends a text again. No StepStart, though: after a crash the
+ * connection is gone, and whoever asks again hears Lost. */
 EFFECT(write, TFY_F_WRITE, TFY_PURE, transmit_params, tfy_type_int);
 EFFECT(address, TFY_F_ADDRESS, TFY_PURE, handle_params, tfy_type_string);
 EFFECT(lock, TFY_F_LOCK, TFY_PURE, lock_params, tfy_type_nothing);

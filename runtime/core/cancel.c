@@ -1,7 +1,9 @@
-/* cancel.c: cancellations, and what sets them off: kills, failures of parents and groups, deadlines of calls and of blocks.
+/* cancel.c: cancellations, and what sets them off: kills, failures of parents and groups, deadlines of calls and of
+ * blocks.
  *
- * A cancellation has a target: the whole task, or a scope, which is one call (a frame) or one `with deadline` block. It is asked for at any
- * time and delivered when the task next goes on, unless a finally within the target runs: then it waits (T_CANCEL). */
+ * A cancellation has a target: the whole task, or a scope, which is one call (a frame) or one `with deadline` block.
+ * It is asked for at any time and delivered when the task next goes on, unless a finally within the target runs: then
+ * it waits (T_CANCEL). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,8 @@ static Deadline *deadline_by_scope(Cold *cold, uint32_t scope)
     return NULL;
 }
 
-/* The outermost scope that has run out of time, or the whole task (NO_INDEX), as far as no finally on the way holds it back. 0: nothing. */
+/* The outermost scope that has run out of time, or the whole task (NO_INDEX), as far as no finally on the way holds
+ * it back. 0: nothing. */
 static uint32_t deliverable(const TfyTask *task)
 {
     const Cold *cold = task->cold;
@@ -151,8 +154,8 @@ static bool mark_scope(TfyTask *task, uint16_t *flags, uint64_t *timer, bool tar
     return target;
 }
 
-/* The scopes that a cancellation unwinds have no deadline of their own any more, which could pass while their cleanup runs; only the
- * target's boundary makes a Timeout of it. */
+/* The scopes that a cancellation unwinds have no deadline of their own any more, which could pass while their cleanup
+ * runs; only the target's boundary makes a Timeout of it. */
 static void mark_scopes(TfyTask *task, uint32_t target)
 {
     Cold *cold = cold_of(task);

@@ -1,9 +1,9 @@
 /* channel.c: messages between the tasks of a run.
  *
- * A message is accepted when there is room (ChannelSend in the sender's chain) and handed out to those who wait in their order (ChannelRecv
- * in the receiver's). Each record is appended before its effect can be seen by another task, so whatever a crash leaves is a state the
- * channel was in: what was sent and not received lies in the queue again. Nothing is lost to a cancellation either: a message whose
- * receiver never took it goes back to the head. */
+ * A message is accepted when there is room (ChannelSend in the sender's chain) and handed out to those who wait in
+ * their order (ChannelRecv in the receiver's). Each record is appended before its effect can be seen by another task,
+ * so whatever a crash leaves is a state the channel was in: what was sent and not received lies in the queue again.
+ * Nothing is lost to a cancellation either: a message whose receiver never took it goes back to the head. */
 #include "step.h"
 
 #include <stdio.h>

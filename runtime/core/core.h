@@ -1,15 +1,20 @@
 /* core.h: the scheduler's own data: loop, runs, tasks, pending steps. Private to core/.
  *
  * Invariants
- *   - One thread owns a loop. A task stands in at most one place: the ready ring, one pending step, a wait for its children, or nowhere (ended).
+ *   - One thread owns a loop. A task stands in at most one place: the ready ring, one pending step, a wait for its
+ *     children, or nowhere (ended).
  *   - Tasks lie in one reserved stretch of memory and never move; their cold parts are allocated one by one.
- *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or to the outside.
- *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside carries it.
- *   - While a run replays, only the task that owns the record at the history's cursor runs, so that tasks meet each other in the recorded
- *     order. It stops where it stopped then, and where it was answered at once now: behind that, others may come first. Nothing goes live
- *     before the cursor has reached the end.
- *   - What a task was handed (a message, a lock, a signal) is its own when its frame goes on with it; before that a cancellation gives it back.
- *   - Fuel is full after every passage, whether the task waited there or was answered at once: loops are cut at the same rounds in a replay. */
+ *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or
+ *     to the outside.
+ *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside
+ *     carries it.
+ *   - While a run replays, only the task that owns the record at the history's cursor runs, so that tasks meet each
+ *     other in the recorded order. It stops where it stopped then, and where it was answered at once now: behind
+ *     that, others may come first. Nothing goes live before the cursor has reached the end.
+ *   - What a task was handed (a message, a lock, a signal) is its own when its frame goes on with it; before that a
+ *     cancellation gives it back.
+ *   - Fuel is full after every passage, whether the task waited there or was answered at once: loops are cut at the
+ *     same rounds in a replay. */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
 
@@ -112,7 +117,8 @@ typedef struct Signal {
     struct Signal *next;
 } Signal;
 
-/* The signals of one name that nobody took yet, oldest first, and the tasks that wait for one: only one of the two has any. */
+/* The signals of one name that nobody took yet, oldest first, and the tasks that wait for one: only one of the two
+ * has any. */
 typedef struct SignalName {
     TfyObj *text; /* string, kept */
     LIST(Signal) kept;
@@ -176,12 +182,14 @@ typedef struct Follower {
 
 /* ---- timers ---- */
 
-/* A hierarchical wheel: six levels of 256 slots with a bitmap each. A slot of level k holds the timers of 256^k ticks (a tick: a millisecond),
- * oldest first; a timer lies on the level of the highest digit in which its tick differs from the wheel's, so all of a lower level come
- * before all of a higher one. The wheel turns only as far as it has to: when a slot's time has come, its timers are spread over the levels below.
+/* A hierarchical wheel: six levels of 256 slots with a bitmap each. A slot of level k holds the timers of 256^k ticks
+ * (a tick: a millisecond), oldest first; a timer lies on the level of the highest digit in which its tick differs
+ * from the wheel's, so all of a lower level come before all of a higher one. The wheel turns only as far as it has
+ * to: when a slot's time has come, its timers are spread over the levels below.
  *   - Every timer that is set stands in one list, of a slot or `due`, or in the heap `late`.
- *   - Timers of the wheel's own tick and earlier are not in slots: those that came up with it are in `due`, by (due_ns, creation); those that
- *     were set since are in `late`, which is a heap, as nothing is known about their order.
+ *   - Timers of the wheel's own tick and earlier are not in slots: those that came up with it are in `due`, by
+ *     (due_ns, creation); those that were set since are in `late`, which is a heap, as nothing is known about their
+ *     order.
  *   - The wheel moves on when both are empty. So timers with the same deadline fire in the order of their creation. */
 enum {
     WHEEL_LEVELS = 6, /* 2^48 ticks: more than an int64_t of nanoseconds has */
@@ -243,8 +251,8 @@ bool tfy__timers_has(const Timers *timers, uint64_t handle);
  * there are too many handlers. */
 uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg);
 int64_t tfy__timers_due(const Timers *timers, uint64_t handle); /* of one that is set */
-/* No timer is due earlier; INT64_MAX: there is none. Exact but for a slot of many timers: then it can be the slot's begin, and who waits until
- * then, fires what is due and asks again gets a better answer. */
+/* No timer is due earlier; INT64_MAX: there is none. Exact but for a slot of many timers: then it can be the slot's
+ * begin, and who waits until then, fires what is due and asks again gets a better answer. */
 int64_t tfy__timers_next(Timers *timers);
 bool tfy__timers_fire_one(Timers *timers, int64_t now_ns); /* the earliest, if it is due */
 
@@ -332,15 +340,16 @@ typedef struct Unwinding {
     struct Unwinding *below; /* of a frame below */
 } Unwinding;
 
-/* A task's hot part and the beginning of its stack, in two cache lines that are fetched together; tfy.h says which one is written when. */
+/* A task's hot part and the beginning of its stack, in two cache lines that are fetched together; tfy.h says which
+ * one is written when. */
 typedef struct TaskCell {
     TfyTask task;
     char stack[FIRST_STACK];
 } TaskCell;
 _Static_assert(sizeof(TaskCell) == 128, "two cache lines");
 
-/* The neighbours of a live child among those of its parent's frame, as references: 0 is none, else the child's slot + 1 or, of one that is folded,
- * FOLDED_REF and its number. */
+/* The neighbours of a live child among those of its parent's frame, as references: 0 is none, else the child's slot +
+ * 1 or, of one that is folded, FOLDED_REF and its number. */
 typedef struct Siblings {
     uint32_t prev, next;
 } Siblings;
@@ -403,12 +412,13 @@ struct Cold {
 
 /* ---- folded tasks ---- */
 
-/* What is kept of a task of which little is left: of one that sleeps, one frame deep and with nothing else hanging on it, and of one that has
- * ended well. Its cell, its Cold and its step are given back; when its timer fires, or when anybody asks for it, they are made again as they
- * were (fold.c).
- *   - It stands in no list of tasks: tfy__task_by_tid finds it and unfolds it, and whoever walks over run->tasks asks for those that sleep.
- *   - Asleep, it keeps its place among its parent's children, by reference, and its timer. Its parent has a live child, so it is never
- *     folded itself: its slot and its frames stay where they are.
+/* What is kept of a task of which little is left: of one that sleeps, one frame deep and with nothing else hanging on
+ * it, and of one that has ended well. Its cell, its Cold and its step are given back; when its timer fires, or when
+ * anybody asks for it, they are made again as they were (fold.c).
+ *   - It stands in no list of tasks: tfy__task_by_tid finds it and unfolds it, and whoever walks over run->tasks asks
+ *     for those that sleep.
+ *   - Asleep, it keeps its place among its parent's children, by reference, and its timer. Its parent has a live
+ *     child, so it is never folded itself: its slot and its frames stay where they are.
  *   - The log has its row as of its head; nothing refers to its TfyLogTask.
  *   - Its run does not replay: a replay folds nothing, and whether a task was folded leaves no trace in the log. */
 typedef enum FoldedKind {
@@ -535,7 +545,8 @@ static inline void set_state(TfyTask *task, TfyTaskState state)
     task->state = (task->state & ~(uint32_t)T_STATE) | state;
 }
 
-/* A task that goes from one plain yield to the next keeps the state it has in the ring; before it does anything else it is marked. */
+/* A task that goes from one plain yield to the next keeps the state it has in the ring; before it does anything else
+ * it is marked. */
 static inline void mark_running(TfyTask *task)
 {
     task->state = (task->state & ~(uint32_t)(T_QUEUED | T_STATE)) | TFY_TASK_RUNNING;
@@ -566,8 +577,9 @@ enum { FEW_ARGS = 4 };
  *   BACKOFF      -        -        -      -
  *   DOUBT       may      may      may     -
  *
- * A step whose queue still holds it when it is freed is `dead` until the queue lets go of it; it is nobody's step then. Only a step of a run
- * that replays is `held`. `admitted` follows `lined_up`, and `limiter` is set only for an admitted one. */
+ * A step whose queue still holds it when it is freed is `dead` until the queue lets go of it; it is nobody's step
+ * then. Only a step of a run that replays is `held`. `admitted` follows `lined_up`, and `limiter` is set only for an
+ * admitted one. */
 struct Pending {
     TfyCall call; /* what the performer sees; call.args are kept */
     Cold *cold;
@@ -799,7 +811,8 @@ static inline uint32_t slot_of(const TfyLoop *loop, const TfyTask *task)
     return (uint32_t)((const TaskCell *)task - loop->cells);
 }
 
-/* The performer of a family; NULL: there is none, or an earlier family has the same. So a walk over all families meets each one once. */
+/* The performer of a family; NULL: there is none, or an earlier family has the same. So a walk over all families
+ * meets each one once. */
 static inline const TfyPerformer *performer_once(const TfyLoop *loop, int family)
 {
     for (int before = 0; before < family; before++)
@@ -822,8 +835,8 @@ Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_
                     const char *path); /* NULL: no memory */
 void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow);
 void tfy__task_pop(TfyTask *task);
-/* Calls and returns of a task take care while a test watches it, a deadline bounds it, or it has something to undo: whoever begins one of these
- * says so here; where it turns out at a call that none is left, care ends. */
+/* Calls and returns of a task take care while a test watches it, a deadline bounds it, or it has something to undo:
+ * whoever begins one of these says so here; where it turns out at a call that none is left, care ends. */
 static inline void take_care(TfyTask *task)
 {
     task->room = 0;
@@ -839,8 +852,8 @@ Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, 
                           const char *path);               /* one that has no slot any more; NULL: no memory */
 Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);        /* unfolds it; NULL: there is none */
 Cold *tfy__task_by_path(const Run *run, const char *path); /* the same */
-/* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run that is imported into
- * another database gets other numbers there but keeps these. */
+/* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run
+ * that is imported into another database gets other numbers there but keeps these. */
 static inline int64_t tfy__task_handle(const Cold *cold)
 {
     return cold->log.tid - cold->run->log.root;
@@ -855,7 +868,8 @@ void tfy__fold_asleep(
 void tfy__fold_ended(Cold *cold);
 Cold *tfy__unfold(TfyLoop *loop, Folded *folded);             /* NULL: no memory; the loop has failed */
 Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid); /* NULL: none */
-/* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0. NULL: no more. */
+/* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0.
+ * NULL: no more. */
 Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at);
 bool tfy__unfold_run(Run *run, uint32_t most);                 /* so many that sleep; false: the loop has failed */
 Folded *tfy__folded_by_path(const Run *run, const char *path); /* looks at all of them; NULL: none */
@@ -913,8 +927,8 @@ void tfy__undo_retried(TfyTask *task); /* … its attempt failed with task->erro
 void tfy__undo_unknown(TfyTask *task, bool unknown); /* … its attempt may have done it; or none of them has */
 void tfy__undo_frame_ends(TfyTask *task); /* the top frame: its entries go, unless its task hands them over */
 void tfy__undo_hand_over(Cold *body);     /* to the parent's frame; drops them when there is none */
-/* The top frame has returned and its children have ended: when it was cancelled meanwhile, its steps are undone first. False: not now; a
- * block was pushed (it runs next) or the task was halted. */
+/* The top frame has returned and its children have ended: when it was cancelled meanwhile, its steps are undone
+ * first. False: not now; a block was pushed (it runs next) or the task was halted. */
 bool tfy__undo_returned(TfyTask *task);
 void tfy__undo_drop_all(TfyTask *task);
 
@@ -938,8 +952,8 @@ void tfy__step_wait_sync(Pending *pending);
 int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall clock; never overflows */
-/* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then the pause begins anew, since
- * nobody knows how much of it is over, and a year back must not make it a year long. */
+/* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then
+ * the pause begins anew, since nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
 int64_t tfy__step_due(
     const Pending *pending); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
@@ -1026,7 +1040,8 @@ void tfy__probe_done(Pending *pending, TfyValue answer);
 
 /* tell.c */
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
-/* Descriptors are closed like that: whoever sees it from outside sees what came before, too. handle 0: all of the run. */
+/* Descriptors are closed like that: whoever sees it from outside sees what came before, too. handle 0: all of the
+ * run. */
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle);
 void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event);
 int64_t tfy__out_lsn(const TfyLoop *loop); /* what must be durable before something that is known now may leave */
@@ -1059,7 +1074,8 @@ void tfy__history_async(TfyTask *task);                  /* takes arrivals and c
 bool tfy__history_arrives_later(const TfyTask *task);
 /* A record that follows from what the program does: taken and compared, or written. False: the task is halted. */
 bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload);
-/* For records written without suspending: true and *record set when recorded; true and NULL when live; false: diverged. */
+/* For records written without suspending: true and *record set when recorded; true and NULL when live; false:
+ * diverged. */
 bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
 void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -1083,7 +1099,8 @@ int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const Tf
                         void *state, struct TfyReplayReport *report);
 
 /* fork.c: runs that began as a copy of another one's records */
-/* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are counted from. False: no memory. */
+/* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are
+ * counted from. False: no memory. */
 bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first); /* fork_of, as a payload has it; NULL: none */
 uint64_t tfy__fork_seed(const Cold *cold);                          /* of the task's next random number */
 
@@ -1092,9 +1109,11 @@ int tfy__snapshot_init(TfyLoop *loop, char *error_text);
 void tfy__snapshot_count(Run *run, size_t bytes); /* a record of so many bytes was appended */
 void tfy__snapshots_write(TfyLoop *loop);         /* between two slices: of the runs for which it is time */
 int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STATE: it cannot have one */
-/* Builds the tasks of a new run from the snapshot of its history. 0, or a code with a sentence: then the run holds what was made so far. */
+/* Builds the tasks of a new run from the snapshot of its history. 0, or a code with a sentence: then the run holds
+ * what was made so far. */
 int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text);
-/* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is none. */
+/* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is
+ * none. */
 Cold *tfy__task_known(Run *run, int64_t handle);
 
 /* root.c */
@@ -1104,7 +1123,8 @@ void tfy__root_close(TfyLoop *loop);
 bool tfy__root_serves(const TfyLoop *loop, const TfyRoot *recorded);
 /* The same for a run that was asked for by name: 0, or a code with a sentence; TfyOptions.move_root allows any. */
 int tfy__root_check(const TfyLoop *loop, const TfyHistory *history, char *error_text);
-/* Records that the run goes on here, where it worked elsewhere. 1: done, and the history is of no use any more; 0: it works here. */
+/* Records that the run goes on here, where it worked elsewhere. 1: done, and the history is of no use any more; 0: it
+ * works here. */
 int tfy__root_take(TfyLoop *loop, TfyHistory *history, char *error_text);
 /* Whether a parked run works elsewhere, while the store is read: 1, 0, or a negative code. state: the loop. */
 int tfy__root_elsewhere(void *state, const TfyLogRun *run);
@@ -1132,7 +1152,8 @@ bool tfy__drain_lets_start(const Pending *pending);
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
 int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
-/* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or recorded. */
+/* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or
+ * recorded. */
 bool tfy__loop_starved(TfyLoop *loop);
 
 /* The code of a call that failed. For want of memory nobody may have written a sentence: then this does. */

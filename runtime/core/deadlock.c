@@ -1,9 +1,10 @@
 /* deadlock.c: nothing can ever run again: who says so, and the graph of who waits for whom.
  *
- * A task is stuck when only another task of its run could move it: it waits for an end, a message, a lock or its children, and no time
- * bounds that, neither its step's nor that of a call or block around it. A run is stuck when all its live tasks are; since tasks of
- * different runs share nothing, only somebody outside could help it then. Whatever is not known to be stuck counts as able to move, so a
- * wait for people, for signals or for anything new is never called a deadlock. Nothing here costs anything before the loop is idle. */
+ * A task is stuck when only another task of its run could move it: it waits for an end, a message, a lock or its
+ * children, and no time bounds that, neither its step's nor that of a call or block around it. A run is stuck when
+ * all its live tasks are; since tasks of different runs share nothing, only somebody outside could help it then.
+ * Whatever is not known to be stuck counts as able to move, so a wait for people, for signals or for anything new is
+ * never called a deadlock. Nothing here costs anything before the loop is idle. */
 #include <stdlib.h>
 #include <string.h>
 

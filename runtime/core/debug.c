@@ -65,7 +65,8 @@ void tfy__debug_end(Run *run)
 
 /* ---- where a task stands ---- */
 
-/* The point that a frame stands at. `top` is what is known of the innermost frame of a task that runs: its code is under way. */
+/* The point that a frame stands at. `top` is what is known of the innermost frame of a task that runs: its code is
+ * under way. */
 static const TfyPoint *point_of_frame(const TfyFrame *frame)
 {
     return frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;

@@ -1,12 +1,13 @@
 /* debug.h: a replay that stops at records, and what can be seen of the run there.
  *
- * A replay goes through the records of a run in their order. It can stop when it comes to one: the task that owns it stands at the record's
- * point, has asked for what the record answers, and has not taken the answer yet. A record may lie in the middle of a slice, where
- * generated code is under way, so whoever steps is called from there and says where to stop next. Going back is beginning anew: a replay
- * does the same every time.
+ * A replay goes through the records of a run in their order. It can stop when it comes to one: the task that owns it
+ * stands at the record's point, has asked for what the record answers, and has not taken the answer yet. A record may
+ * lie in the middle of a slice, where generated code is under way, so whoever steps is called from there and says
+ * where to stop next. Going back is beginning anew: a replay does the same every time.
  *
- * What the frames hold is known where a task stands at a point that can be resumed. Between two of those only a program that was compiled
- * for it knows its variables (tfyc --debug); of another one the top frame is shown without them. */
+ * What the frames hold is known where a task stands at a point that can be resumed. Between two of those only a
+ * program that was compiled for it knows its variables (tfyc --debug); of another one the top frame is shown without
+ * them. */
 #ifndef CORE_DEBUG_H
 #define CORE_DEBUG_H
 
@@ -39,8 +40,8 @@ tfy__stop_difference(const TfyStop *stop); /* the sentence about the difference 
  *   "frames": [{"workflow", "file"?, "line", "source", "point"?, "locals": [{"name", "type", "value"}, …]}, …]   innermost first; a frame whose
  *                                                              variables cannot be known here has no "locals"
  *   "tasks": [{"task", "workflow", "state", "file"?, "line"?, "waits"?}, …]      all tasks of the run, in the order of their making
- * frames are those of the task at `path`; NULL: of the one that owns the record. An unknown path has no frames. tasks: with them; a run can have
- * very many. */
+ * frames are those of the task at `path`; NULL: of the one that owns the record. An unknown path has no frames.
+ * tasks: with them; a run can have very many. */
 void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out);
 
 #endif

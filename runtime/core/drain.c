@@ -1,9 +1,9 @@
-/* drain.c: how a process that is asked to stop comes to its end. Nothing starts any more: no task runs, no step is advanced, no timer of a task
- * fires. Calls that performers have may finish within a grace period, and their results are recorded; what people send is recorded as ever.
- * Then loop.c writes the ShutdownMarker.
+/* drain.c: how a process that is asked to stop comes to its end. Nothing starts any more: no task runs, no step is
+ * advanced, no timer of a task fires. Calls that performers have may finish within a grace period, and their results
+ * are recorded; what people send is recorded as ever. Then loop.c writes the ShutdownMarker.
  *
- * A drain needs no records of its own: at each of its moments the log is one that a kill could have left. It only makes it less likely that a
- * `once` step is cut off in the middle and in doubt. */
+ * A drain needs no records of its own: at each of its moments the log is one that a kill could have left. It only
+ * makes it less likely that a `once` step is cut off in the middle and in doubt. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -50,7 +50,8 @@ bool tfy__wake_open(TfyLoop *loop)
 
 /* ---- what is waited for ---- */
 
-/* Its StepStart is in the log, so whoever takes the run up has to take it for done: it is let start rather than left in doubt. */
+/* Its StepStart is in the log, so whoever takes the run up has to take it for done: it is let start rather than left
+ * in doubt. */
 bool tfy__drain_lets_start(const Pending *pending)
 {
     return pending->started && pending->stage == STAGE_SYNC && !is_question(pending->call.tool) &&

@@ -1,12 +1,13 @@
 /* effect.h: how an effect is performed: the contract between the scheduler and the files in effects/.
  *
- * The scheduler owns everything that is recorded: it writes StepStart and waits for its sync before start(), counts attempts, runs timeouts and
- * retries, writes the result record. A performer only does the work of one attempt: start() begins it and it later ends in exactly one
- * tfy__call_done or tfy__call_fail (both may also happen inside start). After abort() it must not complete any more.
+ * The scheduler owns everything that is recorded: it writes StepStart and waits for its sync before start(), counts
+ * attempts, runs timeouts and retries, writes the result record. A performer only does the work of one attempt:
+ * start() begins it and it later ends in exactly one tfy__call_done or tfy__call_fail (both may also happen inside
+ * start). After abort() it must not complete any more.
  *
- * What became of an attempt is one of three (TfyOutcome), and only the performer can say which: it keeps call->outcome true while it works. Of a
- * `once` step that may have been done the scheduler keeps the undo, asks the probe, and else a person; nothing of that follows from the kind of
- * error. */
+ * What became of an attempt is one of three (TfyOutcome), and only the performer can say which: it keeps
+ * call->outcome true while it works. Of a `once` step that may have been done the scheduler keeps the undo, asks the
+ * probe, and else a person; nothing of that follows from the kind of error. */
 #ifndef CORE_EFFECT_H
 #define CORE_EFFECT_H
 
@@ -17,8 +18,8 @@
 #include "base/buffer.h"
 #include "base/sys_memory.h"
 
-/* What is known of an attempt. UNKNOWN is what holds when nobody says otherwise: a doubt asks a person, a wrong certainty does a thing twice or
- * leaves it undone. */
+/* What is known of an attempt. UNKNOWN is what holds when nobody says otherwise: a doubt asks a person, a wrong
+ * certainty does a thing twice or leaves it undone. */
 typedef enum TfyOutcome {
     TFY_UNKNOWN,  /* it may have been done: it was begun, and how it ended does not tell */
     TFY_NOT_DONE, /* certainly not: it was never begun (not started, not connected), or the tool's contract says that such an end is a failure */
@@ -51,19 +52,23 @@ struct TfyPerformer {
     void (*start)(TfyCall *call);
     void (*abort)(TfyCall *call); /* cancelled or timed out: stop the work, release state */
     void (*close)(TfyLoop *loop); /* the loop closes; no call is in flight; may be NULL */
-    /* Turns a recorded payload back into the result where the record has no plain "value" (LLMPlan: decode the answer). payload is the
-     * whole JSON object. true: *out (borrowed) is the result; false: task->error is set as it was then. NULL: not needed. */
+    /* Turns a recorded payload back into the result where the record has no plain "value" (LLMPlan: decode the
+     * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as it
+     * was then. NULL: not needed. */
     bool (*replay)(TfyTask *task, const TfySite *site, const char *payload, size_t len, TfyValue *out);
-    /* A descriptor that it gave out is not needed any more; handle 0: all of this run. First for the program (durable false: nobody may use
-     * it any more), then for the world, when all that was recorded before is durable. NULL: it gives out none. */
+    /* A descriptor that it gave out is not needed any more; handle 0: all of this run. First for the program (durable
+     * false: nobody may use it any more), then for the world, when all that was recorded before is durable. NULL: it
+     * gives out none. */
     void (*let_go)(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable);
-    /* What it keeps for a run beyond its calls and rebuilds in `replay`: as one JSON value, for a snapshot; and from one (NULL: nothing). */
+    /* What it keeps for a run beyond its calls and rebuilds in `replay`: as one JSON value, for a snapshot; and from
+     * one (NULL: nothing). */
     void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
     void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
-    /* Ends what it left running for a former owner of the database, which is dead, and waits for that: 0, or a negative code when it takes longer.
-     * NULL: it leaves nothing. */
+    /* Ends what it left running for a former owner of the database, which is dead, and waits for that: 0, or a
+     * negative code when it takes longer. NULL: it leaves nothing. */
     int (*end_former)(const char *lock_path, int timeout_ms);
-    /* Gets ready before the first call, so that a wrong setting is heard at once: 0, or a negative code with a sentence. NULL: not needed. */
+    /* Gets ready before the first call, so that a wrong setting is heard at once: 0, or a negative code with a
+     * sentence. NULL: not needed. */
     int (*prepare)(TfyLoop *loop, char *error_text);
 };
 
@@ -84,20 +89,21 @@ void tfy__call_panicked(TfyCall *call);
 /* The system had no memory for it. Of that nothing is recorded: the process ends with this turn, as if killed. */
 void tfy__call_starved(TfyCall *call);
 
-/* The process, or the machine, has no room for it now (error: an errno value), and nothing has begun that cannot begin again. Of that nothing is
- * recorded: the step waits, and start() is called again. */
+/* The process, or the machine, has no room for it now (error: an errno value), and nothing has begun that cannot
+ * begin again. Of that nothing is recorded: the step waits, and start() is called again. */
 void tfy__call_no_room(TfyCall *call, int error);
 
 /* ---- services of the loop for performers ---- */
 
-/* The loop cannot go on: it stops with this turn, and tfy_run and its like answer the code. After TFY_E_LOST and TFY_E_NOMEM nothing of this
- * turn is recorded, as if the process had been killed. The first call counts. */
+/* The loop cannot go on: it stops with this turn, and tfy_run and its like answer the code. After TFY_E_LOST and
+ * TFY_E_NOMEM nothing of this turn is recorded, as if the process had been killed. The first call counts. */
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative code. */
+/* Calls handler(arg, events) on the loop's thread when the descriptor has events. Answers a handle, or a negative
+ * code. */
 typedef void (*TfyFdHandler)(void *arg, uint32_t events);
-/* With TFY_FD_ONCE among the events (world.h), what was reported is not reported again before tfy__watch_arm asks for it; ask when a call
- * said EAGAIN. Others are told until there is nothing left to tell. */
+/* With TFY_FD_ONCE among the events (world.h), what was reported is not reported again before tfy__watch_arm asks for
+ * it; ask when a call said EAGAIN. Others are told until there is nothing left to tell. */
 int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg);
 void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events);
 void tfy__watch_del(TfyLoop *loop, int64_t handle); /* before the descriptor is closed */

@@ -1,5 +1,5 @@
-/* ended.c: tasks that have ended and are not at hand. A run that was taken up from a snapshot knows only those that it still needs; somebody
- * may join, kill or await any other by its number, and then the log is asked. */
+/* ended.c: tasks that have ended and are not at hand. A run that was taken up from a snapshot knows only those that
+ * it still needs; somebody may join, kill or await any other by its number, and then the log is asked. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,8 @@
 #define PRIORITY_MAX 1000
 #define PAYLOAD_KEPT 65536 /* bytes */
 
-/* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is being written. */
+/* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is
+ * being written. */
 static TfyBuffer *family_payload(TfyLoop *loop)
 {
     if (loop->family_payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->family_payload);
@@ -147,7 +148,8 @@ static bool begin_after(Cold *child, const With *with)
     return true;
 }
 
-/* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way already. */
+/* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way
+ * already. */
 static void let_followers_begin(Cold *ended)
 {
     Follower *first = NULL;
@@ -235,7 +237,8 @@ static void take_spawn(Cold *cold, Birth *birth, const TfyLogRecord *record, con
     birth->recorded = true;
 }
 
-/* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is given if it is new. */
+/* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is
+ * given if it is new. */
 static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
 {
     TfyLoop *loop = cold->task->loop;
@@ -402,8 +405,8 @@ static const char *workflow_at(const Run *run, const char *path)
     return cold ? cold->workflow->name : NULL;
 }
 
-/* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in and the places from
- * the inside out. False: the error tells of no task that ended. */
+/* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in
+ * and the places from the inside out. False: the error tells of no task that ended. */
 static bool say_cause(TfyBuffer *out, const Cold *cold, const TfyObj *error)
 {
     if (error->type != &tfy_type_task_failed) return false;

@@ -1,11 +1,13 @@
-/* fold.c: a task of which little is left is kept as a small record (core.h: Folded), and made again when somebody needs it.
+/* fold.c: a task of which little is left is kept as a small record (core.h: Folded), and made again when somebody
+ * needs it.
  *
- * Most of a million tasks sleep, and most of a long run's tasks have ended. What a step, a stack and a place in all the queues need is
- * then given back; what cannot be had from elsewhere is kept in 80 bytes, in chunks that begin on a border of their size, so that a timer
- * that has nothing but a record finds its loop. What is rarely there (more than one live slot, counters that have moved) is allocated apart.
+ * Most of a million tasks sleep, and most of a long run's tasks have ended. What a step, a stack and a place in all
+ * the queues need is then given back; what cannot be had from elsewhere is kept in 80 bytes, in chunks that begin on
+ * a border of their size, so that a timer that has nothing but a record finds its loop. What is rarely there (more
+ * than one live slot, counters that have moved) is allocated apart.
  *
- * To fold and unfold again costs about as much as a short sleep: only sleeps that last, of a process with many tasks, are folded. Worlds of
- * tests have it done whenever it may be. */
+ * To fold and unfold again costs about as much as a short sleep: only sleeps that last, of a process with many tasks,
+ * are folded. Worlds of tests have it done whenever it may be. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
-/* fork.c: what is different in a run that began as a copy of another one's records (wal/fork.h): random numbers go on from a seed of its own
- * where the copy ends, so that what uuid() names in the fork and in the other run are two things. */
+/* fork.c: what is different in a run that began as a copy of another one's records (wal/fork.h): random numbers go on
+ * from a seed of its own where the copy ends, so that what uuid() names in the fork and in the other run are two
+ * things. */
 #include <stdlib.h>
 
 #include "core.h"

@@ -1,8 +1,10 @@
-/* group.c: parallel and race: tasks that are bodies of one statement, and the steps of their parent that wait for them.
+/* group.c: parallel and race: tasks that are bodies of one statement, and the steps of their parent that wait for
+ * them.
  *
- * A group knows how many of its bodies are alive, which ended first and which failed first, in the order of the log; so the end of a body
- * costs the same however many there are, and a replay, which ends them in the recorded order, decides alike. The values of the bodies stand
- * in their own TaskExit records; the step's JoinResult says only what was decided. */
+ * A group knows how many of its bodies are alive, which ended first and which failed first, in the order of the log;
+ * so the end of a body costs the same however many there are, and a replay, which ends them in the recorded order,
+ * decides alike. The values of the bodies stand in their own TaskExit records; the step's JoinResult says only what
+ * was decided. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,8 +187,9 @@ static void abandon(TfyTask *task, const TfyObj *handles)
         tfy__cancel_request(body_at(task, handles, i), ABANDONED, NULL, false);
 }
 
-/* Nothing that the other bodies do can matter any more. They are cancelled before they do another thing, so that what one of them was
- * handed in the same turn goes back; the parent, which abandons them when it goes on, would come too late for that. */
+/* Nothing that the other bodies do can matter any more. They are cancelled before they do another thing, so that what
+ * one of them was handed in the same turn goes back; the parent, which abandons them when it goes on, would come too
+ * late for that. */
 static bool decides(const Pending *pending, const Verdict *verdict)
 {
     uint8_t family = pending->call.tool->family;

@@ -1,11 +1,13 @@
-/* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often within a time.
+/* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often
+ * within a time.
  *
- * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what waits here has not.
- * Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs that are taken up again bring along when
- * their steps began (StepStart) or ended (everything else), so a restart does not open the window of a rate anew; what lies before a snapshot
- * stands in that. A run whose steps still count is not parked (park.c), for a process that starts then would not know of them. In a process that
- * window is one of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later than now
- * began now.
+ * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what
+ * waits here has not. Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs
+ * that are taken up again bring along when their steps began (StepStart) or ended (everything else), so a restart
+ * does not open the window of a rate anew; what lies before a snapshot stands in that. A run whose steps still count
+ * is not parked (park.c), for a process that starts then would not know of them. In a process that window is one of
+ * the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later
+ * than now began now.
  *
  * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* lock.c: locks and semaphores of a run: first come first served, not re-entrant.
  *
- * A grant is recorded in the chain of the one who gets it, a release in the chain of the one who held it. A holder holds on through a crash
- * and a resume. Whoever ends, however it ends, gives back what it holds. */
+ * A grant is recorded in the chain of the one who gets it, a release in the chain of the one who held it. A holder
+ * holds on through a crash and a resume. Whoever ends, however it ends, gives back what it holds. */
 #include "step.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services performers use.
  *
- * A turn: what has become durable and finished effects; descriptors (with them people's arrivals); due timers, ties by creation; ready tasks,
- * FIFO; then what was appended is handed to the writer. When nothing is ready the loop blocks in the poller until the next deadline. */
+ * A turn: what has become durable and finished effects; descriptors (with them people's arrivals); due timers, ties
+ * by creation; ready tasks, FIFO; then what was appended is handed to the writer. When nothing is ready the loop
+ * blocks in the poller until the next deadline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,8 +34,8 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
     va_end(args);
-    /* A stop for want of memory may come between two records that belong together: none of this turn is written, as after a kill. Nor is
-     * anything that a timer or a task made of a step whose tool nobody watches any more. */
+    /* A stop for want of memory may come between two records that belong together: none of this turn is written, as
+     * after a kill. Nor is anything that a timer or a task made of a step whose tool nobody watches any more. */
     if ((code == TFY_E_NOMEM || code == TFY_E_LOST) && loop->log)
         tfy__log_give_up(loop->log, code == TFY_E_NOMEM ? "memory ran out" : loop->failure_text);
 }
@@ -546,7 +547,8 @@ static void look_at_files(TfyLoop *loop)
 
 static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
-    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a drain. */
+    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a
+     * drain. */
     const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work.first;
     if (!block || (busy && !loop->draining)) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
@@ -559,9 +561,9 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
     return wait_ns;
 }
 
-/* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing happens at that place. So the
- * process ends as if it had been killed at its last commit. (A task that wants more than a task may have is another matter: that is recorded,
- * see memory.c.) */
+/* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing
+ * happens at that place. So the process ends as if it had been killed at its last commit. (A task that wants more
+ * than a task may have is another matter: that is recorded, see memory.c.) */
 bool tfy__loop_starved(TfyLoop *loop)
 {
     if (loop->heap.ran_out || tfy__sys_starved())
@@ -596,8 +598,8 @@ static int turn(TfyLoop *loop, bool block)
     wake_durable(loop);
     while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
     if (tfy__loop_starved(loop)) return happened;
-    /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could wait for an event that
-     * the first has consumed; and none at all when the disk was faster. */
+    /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could
+     * wait for an event that the first has consumed; and none at all when the disk was faster. */
     if (block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
     happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;

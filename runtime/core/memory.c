@@ -1,12 +1,13 @@
 /* memory.c: the memory of one task is bounded, so that one that grows without end fails alone.
  *
- * A task's memory is its stack, all that its live frames refer to and the messages in channels it made; what tasks share counts for each.
- * Nothing is counted on the way. While all values together fit into one task's limit, nobody can be over it; beyond that the tasks are
- * measured, between two turns, whenever the whole has grown by another eighth. Who is over the limit gets a cancellation that is recorded
- * like a kill, so a replay needs no limit; delivered, it is a panic: `finally` and `undo` run, `catch` does not see it.
+ * A task's memory is its stack, all that its live frames refer to and the messages in channels it made; what tasks
+ * share counts for each. Nothing is counted on the way. While all values together fit into one task's limit, nobody
+ * can be over it; beyond that the tasks are measured, between two turns, whenever the whole has grown by another
+ * eighth. Who is over the limit gets a cancellation that is recorded like a kill, so a replay needs no limit;
+ * delivered, it is a panic: `finally` and `undo` run, `catch` does not see it.
  *
- * Within one slice a task could still ask for a block of any size. So no single block may be larger than the limit; that limit is
- * recorded with the run, and a replay keeps it. */
+ * Within one slice a task could still ask for a block of any size. So no single block may be larger than the limit;
+ * that limit is recorded with the run, and a replay keeps it. */
 #include <stdlib.h>
 #include <string.h>
 

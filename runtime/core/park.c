@@ -1,16 +1,17 @@
-/* park.c: runs that wait for long leave memory. What is left of one is its snapshot and a row that says when it has to be woken, written in one
- * commit; the timer, a signal, an answer or a kill brings it back, as a resume would. A database with a million of them is opened without
- * reading one.
+/* park.c: runs that wait for long leave memory. What is left of one is its snapshot and a row that says when it has
+ * to be woken, written in one commit; the timer, a signal, an answer or a kill brings it back, as a resume would. A
+ * database with a million of them is opened without reading one.
  *
- *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time that is far enough, for people,
- *     for signals or for each other, and nothing of it is under way outside.
- *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds it due.
- *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while, runs whose steps count in the
- *     window of a rate: whoever opens the database then would not know of them.
+ *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time
+ *     that is far enough, for people, for signals or for each other, and nothing of it is under way outside.
+ *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds
+ *     it due.
+ *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while,
+ *     runs whose steps count in the window of a rate: whoever opens the database then would not know of them.
  *   - A run in a deadlock stays too, and people are told: nobody would wake it.
  *   - Those that are due come back a bounded number in a turn.
- *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that was set forward ends their waiting,
- *     as if the process had been away so long. */
+ *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that
+ *     was set forward ends their waiting, as if the process had been away so long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,8 +191,8 @@ static int64_t program_id(TfyLoop *loop)
     return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
 }
 
-/* What is queued is not seen by a reading, so it is committed first: those that came back a moment ago must not come again. Then the clock may
- * have been set back. */
+/* What is queued is not seen by a reading, so it is committed first: those that came back a moment ago must not come
+ * again. Then the clock may have been set back. */
 static int catch_up(TfyLoop *loop, int64_t program)
 {
     int code = tfy__log_sync(loop->log), again;

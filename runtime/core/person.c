@@ -1,5 +1,5 @@
-/* person.c: what people decide: approvals, steps in doubt, kills from outside. Every answer is recorded in the chain of its task before it
- * has any effect. */
+/* person.c: what people decide: approvals, steps in doubt, kills from outside. Every answer is recorded in the chain
+ * of its task before it has any effect. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,8 @@ static bool record_approval(Pending *pending, const char *answer, const char *by
     return lsn > 0;
 }
 
-/* Cases that carry values are no answers: nobody could type the values. The compiler sees to it that one case is left. */
+/* Cases that carry values are no answers: nobody could type the values. The compiler sees to it that one case is
+ * left. */
 static const char *first_answer(const TfyType *type)
 {
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++)
@@ -148,7 +149,8 @@ static bool record_resolved(Pending *pending, const char *how, const char *value
     return lsn > 0;
 }
 
-/* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its result. */
+/* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its
+ * result. */
 void tfy__probe_done(Pending *pending, TfyValue answer)
 {
     TfyObj *found = answer.o;

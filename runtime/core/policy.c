@@ -1,11 +1,12 @@
 /* policy.c: who of the ready tasks runs next, when it is not simply the one that has been ready for longest.
  *
- * fifo is the ring itself and knows nothing of this file. With any other policy the ring is only where ready tasks arrive: before each
- * slice they are handed to the policy's own queue, and the one that it answers runs. A policy decides the order of live tasks only; in a
- * replay, and while a run is taken up again, the records do, so a history is the same under every policy.
+ * fifo is the ring itself and knows nothing of this file. With any other policy the ring is only where ready tasks
+ * arrive: before each slice they are handed to the policy's own queue, and the one that it answers runs. A policy
+ * decides the order of live tasks only; in a replay, and while a run is taken up again, the records do, so a history
+ * is the same under every policy.
  *
- * Nobody starves: a task's place is the number of its turn minus a bonus, so one that waits is overtaken only by those who became ready
- * at most so many turns later. */
+ * Nobody starves: a task's place is the number of its turn minus a bonus, so one that waits is overtaken only by
+ * those who became ready at most so many turns later. */
 #include <stdlib.h>
 #include <string.h>
 

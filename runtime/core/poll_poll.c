@@ -1,6 +1,7 @@
-/* poll_poll.c: the same as poll_epoll.c with poll(2), for systems and tests without epoll. It reports levels, not edges: a watcher that
- * reads until EAGAIN works with both. A descriptor that is added with TFY_FD_ONCE gets edges all the same: what was reported is left out
- * until it is armed again. Adding, arming and taking out cost the same however many there are; waiting does not. */
+/* poll_poll.c: the same as poll_epoll.c with poll(2), for systems and tests without epoll. It reports levels, not
+ * edges: a watcher that reads until EAGAIN works with both. A descriptor that is added with TFY_FD_ONCE gets edges
+ * all the same: what was reported is left out until it is armed again. Adding, arming and taking out cost the same
+ * however many there are; waiting does not. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>

@@ -212,7 +212,8 @@ static bool answers_call(const Answer *answer, const TfyCall *call, const char *
            (answer->tool && strcmp(answer->tool, call->tool->name) == 0 && strcmp(answer->digest, digest) == 0);
 }
 
-/* What one attempt of the step came to whose answers begin there; of more attempts than there were, what the last one came to. NULL: nothing. */
+/* What one attempt of the step came to whose answers begin there; of more attempts than there were, what the last one
+ * came to. NULL: nothing. */
 static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
 {
     const Answer *answer = NULL;

@@ -1,5 +1,5 @@
-/* rehearse.h: a run that is watched from outside, for `tfy crashtest`: what is called is written to a file that no crash undoes, and answers
- * can come from the records of an earlier run instead of from the world.
+/* rehearse.h: a run that is watched from outside, for `tfy crashtest`: what is called is written to a file that no
+ * crash undoes, and answers can come from the records of an earlier run instead of from the world.
  *
  * Two files in one directory:
  *   calls    a JSON object a line, appended: {"start": key, "attempt", "once": bool, "tool"} before an attempt begins, {"done": key,
@@ -9,7 +9,8 @@
  *            got that asked the same. One that nothing like that answers gets none, and nobody waits for it: whatever else there is goes
  *            on, and when there is nothing the process ends and says so
  *
- * The clock is answered for like a tool, random numbers are the same in every run. Time jumps to the next deadline whenever nothing else is under way: a sleep of a year takes none. */
+ * The clock is answered for like a tool, random numbers are the same in every run. Time jumps to the next deadline
+ * whenever nothing else is under way: a sleep of a year takes none. */
 #ifndef CORE_REHEARSE_H
 #define CORE_REHEARSE_H
 

@@ -1,10 +1,11 @@
 /* replay.c: a recorded run as the source of answers, for resume and for replay.
  *
- * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other. The cursor is the lowest
- * record that nobody has taken, and only the task that owns it runs: what tasks do to each other happens in the recorded order, whatever
- * the scheduler's order was then. Tasks that are ready otherwise stand in the run's queue of parked tasks. When the cursor has passed the
- * last record, these go to the ready ring in their order, and the steps that were held because they had nothing recorded go on live. That
- * moment lies between two slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
+ * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other.
+ * The cursor is the lowest record that nobody has taken, and only the task that owns it runs: what tasks do to each
+ * other happens in the recorded order, whatever the scheduler's order was then. Tasks that are ready otherwise stand
+ * in the run's queue of parked tasks. When the cursor has passed the last record, these go to the ready ring in their
+ * order, and the steps that were held because they had nothing recorded go on live. That moment lies between two
+ * slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +212,8 @@ const char *tfy__kill_reason(const char *why)
     return "killed";
 }
 
-/* What came from outside for a task: a kill, the time of one of its scopes being up, or, in the root's chain, a signal for the run. */
+/* What came from outside for a task: a kill, the time of one of its scopes being up, or, in the root's chain, a
+ * signal for the run. */
 typedef struct Arrival {
     bool signal;
     uint32_t target; /* a scope, or NO_INDEX: the whole task */
@@ -219,8 +221,9 @@ typedef struct Arrival {
     const char *why; /* static */
 } Arrival;
 
-/* Is the record an arrival that belongs where the task is now? in_slice: it runs, between two of its points; only its own doing can have
- * been recorded there. A kill that arrived while nobody ran the task counts no passages: it belongs right behind what stands before it. */
+/* Is the record an arrival that belongs where the task is now? in_slice: it runs, between two of its points; only its
+ * own doing can have been recorded there. A kill that arrived while nobody ran the task counts no passages: it
+ * belongs right behind what stands before it. */
 static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_slice, Arrival *arrival)
 {
     if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return false;
@@ -459,8 +462,8 @@ static bool take_late_signal(Cold *root)
     return true;
 }
 
-/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside while it waits for its
- * children. False: it does not come to that record. */
+/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside
+ * while it waits for its children. False: it does not come to that record. */
 static bool advance_owner(Run *run)
 {
     const TfyHistory *history = run->history;
@@ -548,8 +551,8 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
 
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
 
-/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there; unless the run was compacted, which
- * nobody does before its own program was seen to take the snapshot up. */
+/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there; unless the
+ * run was compacted, which nobody does before its own program was seen to take the snapshot up. */
 static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
 {
     TfyHistory *history;

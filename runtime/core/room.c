@@ -1,5 +1,6 @@
-/* room.c: steps that find no room in the process: no descriptor is free, no process or thread can be made. That is no outcome of a step, so nothing
- * of it is recorded: the step waits, which is said once, and its work is begun again when something else has ended, or a moment later. */
+/* room.c: steps that find no room in the process: no descriptor is free, no process or thread can be made. That is no
+ * outcome of a step, so nothing of it is recorded: the step waits, which is said once, and its work is begun again
+ * when something else has ended, or a moment later. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* root.c: the process's working root, and which runs work there (wal/root.h).
  *
- * A process has one root. It takes up the runs that work in it and leaves the others: by name they are refused with both paths, unless the
- * embedding program asked for the move; of those that nobody named it takes none. Runs of older versions do not say where they work, and go on
- * wherever the process is. */
+ * A process has one root. It takes up the runs that work in it and leaves the others: by name they are refused with
+ * both paths, unless the embedding program asked for the move; of those that nobody named it takes none. Runs of
+ * older versions do not say where they work, and go on wherever the process is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

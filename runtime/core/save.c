@@ -16,7 +16,8 @@ static void text_of(TfyCell *cell, const TfyString *text, TfyCellKind kind)
     cell->len = text->byte_len;
 }
 
-/* A field's column, and what stands in it. SQLite has fewer types than the language: the declared type says which it was. */
+/* A field's column, and what stands in it. SQLite has fewer types than the language: the declared type says which it
+ * was. */
 static void fill(TfyCell *cell, TfyBuffer *json, const TfyType *type, TfyValue value)
 {
     const bool absent = type->kind == TFY_OPTIONAL && !value.o,

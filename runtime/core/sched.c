@@ -15,15 +15,16 @@ void tfy__sched_wake(TfyTask *task)
         tfy__ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
 }
 
-/* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can catch. */
+/* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can
+ * catch. */
 static void timeout_at_boundary(TfyTask *task, const TfyFrame *frame)
 {
     if (!(frame->flags & FRAME_TIMED_OUT) || !task->error || task->error->type != &tfy_type_cancelled) return;
     tfy__scope_raise_timeout(task, frame->workflow->line, "the call ran out of time");
 }
 
-/* A frame that had children is done. Even when none is left this counts as a suspension: whether the last one ends just before or just
- * after may differ between a run and its replay. False: the task has ended or was halted. */
+/* A frame that had children is done. Even when none is left this counts as a suspension: whether the last one ends
+ * just before or just after may differ between a run and its replay. False: the task has ended or was halted. */
 static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
 {
     task->state |= T_RETURNING | T_ANSWERED;
@@ -65,8 +66,8 @@ static bool frame_finish(TfyTask *task)
     return false;
 }
 
-/* In a replay, what others did comes first: before a task that has just taken what came from outside goes on, and before one whose step was
- * answered at once, which may have waited the first time. */
+/* In a replay, what others did comes first: before a task that has just taken what came from outside goes on, and
+ * before one whose step was answered at once, which may have waited the first time. */
 static bool others_first(const TfyTask *task)
 {
     return task->state & T_FOLLOWING && !tfy__history_at_cursor(cold_of(task));
@@ -126,9 +127,10 @@ static inline bool returns_plainly(const TfyTask *task, const TfyFrame *frame)
     return __builtin_expect(task->room != 0, 1) && frame_is_bare(frame);
 }
 
-/* The top frame has said TFY_CALL. The common case, a workflow that calls others which return at once: runs callee and caller in turn until
- * one of them says anything else, and answers that. Where the caller's frame lies is kept here and not read back from the callee's: so a
- * call need not wait until all that the last one wrote has been read again. */
+/* The top frame has said TFY_CALL. The common case, a workflow that calls others which return at once: runs callee
+ * and caller in turn until one of them says anything else, and answers that. Where the caller's frame lies is kept
+ * here and not read back from the callee's: so a call need not wait until all that the last one wrote has been read
+ * again. */
 static __attribute__((noinline, aligned(64))) TfyStatus run_calls(TfyTask *task, uint32_t caller)
 {
     TfyStatus status;
@@ -212,7 +214,8 @@ static void ring_write(TfyLoop *loop, uint32_t at, const uint32_t *from, uint32_
     memcpy(loop->ring, from + straight, (count - straight) * sizeof *from);
 }
 
-/* Those that have yielded since the ring's end stood at `tail` go there: behind them come the tasks that the last one has made ready. */
+/* Those that have yielded since the ring's end stood at `tail` go there: behind them come the tasks that the last one
+ * has made ready. */
 static void requeue(TfyLoop *loop, const uint32_t *from, const uint32_t *to, uint32_t tail)
 {
     const uint32_t count = (uint32_t)(to - from), mask = loop->ring_mask;
@@ -232,10 +235,10 @@ static inline void fetch_early(const TfyLoop *loop, uint32_t slot)
 
 #define NOT_RUN ((TfyStatus)-1)
 
-/* The common case, tasks that go from one plain yield to the next: runs them until one does anything else, and answers its place and what
- * it said: TFY_YIELD when it made others ready, NOT_RUN when something came for it meanwhile. Every instruction counts here. Such a task
- * touches two cache lines, its hot part and its frame; it keeps the state it has in the ring; and what came from outside (a kill by
- * itself) is seen when it is its turn again. */
+/* The common case, tasks that go from one plain yield to the next: runs them until one does anything else, and
+ * answers its place and what it said: TFY_YIELD when it made others ready, NOT_RUN when something came for it
+ * meanwhile. Every instruction counts here. Such a task touches two cache lines, its hot part and its frame; it keeps
+ * the state it has in the ring; and what came from outside (a kill by itself) is seen when it is its turn again. */
 static inline __attribute__((always_inline)) const uint32_t *run_plain(TfyLoop *loop, const uint32_t *slot,
                                                                        const uint32_t *end, TfyStatus *said, bool many)
 {

@@ -1,7 +1,8 @@
 /* signal.c: signals: named values that somebody outside sends to a run.
  *
- * A signal is recorded in the root's chain when it comes (Signal), and durable before the sender hears of it. It stays with the run until a
- * task takes it: Woke in that task's chain consumes it. One whose taker was cancelled before it went on is there again for the next. */
+ * A signal is recorded in the root's chain when it comes (Signal), and durable before the sender hears of it. It
+ * stays with the run until a task takes it: Woke in that task's chain consumes it. One whose taker was cancelled
+ * before it went on is there again for the next. */
 #include "step.h"
 
 #include <stdio.h>
@@ -100,7 +101,8 @@ static bool read_value(Pending *pending, const Signal *signal, TfyValue *out)
     return false;
 }
 
-/* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else task->error is. */
+/* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else
+ * task->error is. */
 static bool take_first(Pending *pending, SignalName *name, Signal **taken, TfyValue *value)
 {
     *taken = LIST_TAKE(&name->kept, next);
@@ -256,7 +258,8 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has already ended", run->uuid);
         return TFY_E_STATE;
     }
-    /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be durable yet. */
+    /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be
+     * durable yet. */
     if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
     if (loop->options.max_queue && kept_signals(run) >= loop->options.max_queue) {
         snprintf(error_text, TFY_ERROR_TEXT,

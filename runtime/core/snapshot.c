@@ -1,7 +1,7 @@
 /* snapshot.c: writing a run's state into one record. docs/log-format.md has the format, snapshot_restore.c reads it.
  *
- * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted from 0 in the order of the
- * text: what several places share is written once, and shared again when it comes back. */
+ * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted
+ * from 0 in the order of the text: what several places share is written once, and shared again when it comes back. */
 #include "snapshot.h"
 #include "base/table.h"
 

@@ -1,7 +1,10 @@
-/* snapshot_restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay would have left them.
+/* snapshot_restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay
+ * would have left them.
  *
- * Values are read in the order in which they were written, for that numbers those that are shared. Tasks come first, so that whatever names one finds it; then what hangs between them. A snapshot that says something impossible (a routine,
- * point or task that is not there) is refused as a whole: the caller replays the run from its beginning instead. */
+ * Values are read in the order in which they were written, for that numbers those that are shared. Tasks come first,
+ * so that whatever names one finds it; then what hangs between them. A snapshot that says something impossible (a
+ * routine, point or task that is not there) is refused as a whole: the caller replays the run from its beginning
+ * instead. */
 #include "snapshot.h"
 
 #include <stdio.h>
@@ -148,7 +151,8 @@ static const json_t *slot_in(const json_t *slots, const TfyLive *live)
     return json_object_get(slots, name);
 }
 
-/* What a finally block has to go on with when it is through is a value, an error, or nothing: the other slots hold none. */
+/* What a finally block has to go on with when it is through is a value, an error, or nothing: the other slots hold
+ * none. */
 static bool is_empty(const TfyType *type, const json_t *json)
 {
     return !type->scalar && type->kind != TFY_JSON && json_is_null(json_array_get(json, 0));
@@ -679,8 +683,8 @@ static void restore_performers(Reader *r, const json_t *json)
 
 /* ---- the whole ---- */
 
-/* The records of a task that lie behind the snapshot; steps that nothing there ends go live at the end of it, in the order in which they
- * stood in line. */
+/* The records of a task that lie behind the snapshot; steps that nothing there ends go live at the end of it, in the
+ * order in which they stood in line. */
 static bool attach(Reader *r, const json_t *json)
 {
     const json_t *order = json_object_get(json, "order");

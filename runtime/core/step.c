@@ -1,12 +1,12 @@
 /* step.c: one step of a task: an effect from its request to its answer.
  *
- * A step is a small state machine over stages. Each fact about it (its deadline, its start, its outcome, a further attempt) is either taken
- * from the run's history or made now and appended to the log; the code is the same for both, so that resume and replay follow exactly the
- * path that was recorded. Facts that follow from the program alone are looked for with history_expect; outcomes come from outside and are
- * taken in the recorded order of all tasks.
+ * A step is a small state machine over stages. Each fact about it (its deadline, its start, its outcome, a further
+ * attempt) is either taken from the run's history or made now and appended to the log; the code is the same for both,
+ * so that resume and replay follow exactly the path that was recorded. Facts that follow from the program alone are
+ * looked for with history_expect; outcomes come from outside and are taken in the recorded order of all tasks.
  *
- * Here: the life of a step and its way through the stages. step_begin.c begins an attempt, step_recorded.c takes what the history knows,
- * step_live.c has the work done, step_call.c hears what performers say. */
+ * Here: the life of a step and its way through the stages. step_begin.c begins an attempt, step_recorded.c takes what
+ * the history knows, step_live.c has the work done, step_call.c hears what performers say. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -431,8 +431,8 @@ void tfy__step_advance(Pending *pending)
     Cold *cold = pending->cold;
     TfyTask *task = pending->call.task;
     while (cold->pending == pending && !(task->state & T_HALTED)) {
-        /* What came from outside came between two of the facts below; it may end the step. A doubt that it did not end is said again, since
-         * people answer the newest record of a task. */
+        /* What came from outside came between two of the facts below; it may end the step. A doubt that it did not
+         * end is said again, since people answer the newest record of a task. */
         uint32_t next = cold->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
         if (cold->pending != pending || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
@@ -470,7 +470,8 @@ void tfy__step_advance(Pending *pending)
 
 /* ---- the request ---- */
 
-/* One place more than there are parameters: a probe is given the key there, and performers may always look at the first. */
+/* One place more than there are parameters: a probe is given the key there, and performers may always look at the
+ * first. */
 static bool keep_args(Pending *pending, const TfyValue *args)
 {
     const TfyTool *tool = pending->call.tool;

@@ -1,4 +1,5 @@
-/* step.h: what the files of a step share. step.c leads it from stage to stage; each of the others knows one part of the way. */
+/* step.h: what the files of a step share. step.c leads it from stage to stage; each of the others knows one part of
+ * the way. */
 #ifndef CORE_STEP_H
 #define CORE_STEP_H
 
@@ -39,7 +40,8 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error);       /* a built
 void tfy__step_diverge(Pending *pending, const TfyLogRecord *record); /* this is not what the step asks for */
 void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message);
 
-/* A kind of step whose outcome is made inside the run, by what other tasks do. Each leaves one record of its own type. */
+/* A kind of step whose outcome is made inside the run, by what other tasks do. Each leaves one record of its own
+ * type. */
 typedef struct Inner {
     void (*live)(Pending *pending);                             /* nothing is recorded: answers it, or enters a queue */
     void (*take)(Pending *pending, const TfyLogRecord *record); /* the history's cursor stands at its record */
@@ -59,7 +61,8 @@ bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobo
 void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
 void tfy__step_start_work(Pending *pending); /* in_call: its performer begins, perhaps not for the first time */
 void tfy__step_go_live(Pending *pending);    /* STAGE_OUTCOME with nothing recorded */
-/* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what was told then. */
+/* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what
+ * was told then. */
 void tfy__step_ghost_begins(Pending *pending);
 void tfy__step_ghost_ends(const Pending *pending, const char *how);
 void tfy__step_ghost_waits(Pending *pending);

@@ -1,4 +1,5 @@
-/* step_call.c: what performers say: the work of an attempt succeeded or failed. It is recorded, then the step goes on. */
+/* step_call.c: what performers say: the work of an attempt succeeded or failed. It is recorded, then the step goes
+ * on. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,8 @@ void tfy__step_note_outcome(Pending *pending, const char *outcome)
     tfy__undo_unknown(pending->call.task, pending->unknown);
 }
 
-/* The attempt has failed with task->error: that is recorded, with what it says about earlier attempts (NULL: nothing), and settled. */
+/* The attempt has failed with task->error: that is recorded, with what it says about earlier attempts (NULL:
+ * nothing), and settled. */
 static void record_failure(Pending *pending, const char *outcome)
 {
     TfyCall *call = &pending->call;
@@ -94,8 +96,9 @@ static bool retries(const Pending *pending)
     return pending->retry > 0 && tfy_retriable(pending->call.task);
 }
 
-/* A once step that must not simply fail: this attempt may have been done, or none will follow and an earlier one may have been. Nobody could say
- * more of a write to a stream than its error does, and the stream is gone with it: that one fails, and its undo stays. */
+/* A once step that must not simply fail: this attempt may have been done, or none will follow and an earlier one may
+ * have been. Nobody could say more of a write to a stream than its error does, and the stream is gone with it: that
+ * one fails, and its undo stays. */
 static bool is_doubtful(const Pending *pending)
 {
     const TfyCall *call = &pending->call;

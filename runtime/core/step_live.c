@@ -1,4 +1,5 @@
-/* step_live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of another task. */
+/* step_live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of
+ * another task. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,7 +192,8 @@ bool tfy__step_is_synced(const TfyLoop *loop)
     return loop->sync.first && loop->sync.first->sync_lsn <= tfy__log_durable(loop->log);
 }
 
-/* What a commit let go on is done in several turns, so that the writer has the records of the first ones while the loop is at the others. */
+/* What a commit let go on is done in several turns, so that the writer has the records of the first ones while the
+ * loop is at the others. */
 void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
@@ -292,7 +294,8 @@ void tfy__step_go_live(Pending *pending)
     }
 }
 
-/* A once step began, in an earlier process or in this one, and nobody knows whether it was done. Its probe may; else a person has to say. */
+/* A once step began, in an earlier process or in this one, and nobody knows whether it was done. Its probe may; else
+ * a person has to say. */
 void tfy__step_doubt_live(Pending *pending)
 {
     const TfyTool *probe = pending->call.site->tool->probe;

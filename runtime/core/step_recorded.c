@@ -42,7 +42,8 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error)
     cut_temps(task);
 }
 
-/* The result, without a tree of JSON where it is simple. False: it is not, or the value does not fit; a closer look finds out. */
+/* The result, without a tree of JSON where it is simple. False: it is not, or the value does not fit; a closer look
+ * finds out. */
 static bool decode_plain(Pending *pending, const TfyLogRecord *record, TfyValue *value)
 {
     size_t len;
@@ -186,8 +187,9 @@ static void take_approval(Pending *pending, const TfyLogRecord *record)
     if (ok) tfy__step_answer(pending, value);
 }
 
-/* Results are checked before they are recorded, but by the layout in the log, which older compilers did not give types, and older logs have some that
- * nobody checked. One that does not fit decides nothing: the step stays in doubt, and that is reported anew. */
+/* Results are checked before they are recorded, but by the layout in the log, which older compilers did not give
+ * types, and older logs have some that nobody checked. One that does not fit decides nothing: the step stays in
+ * doubt, and that is reported anew. */
 static void refuse_resolution(Pending *pending, const char *why)
 {
     TfyCall *call = &pending->call;

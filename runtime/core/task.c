@@ -1,9 +1,9 @@
 /* task.c: where tasks and their frames live.
  *
- * The hot part of a task lies in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot number and never moves.
- * Frames lie on the task's own small stack, which grows by doubling and may move: offsets, not pointers. The first bytes of it are in the
- * same two cache lines as the hot part: most tasks have one small frame. Taking and giving back memory of tasks and frames happens in this
- * file only. */
+ * The hot part of a task lies in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot
+ * number and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets,
+ * not pointers. The first bytes of it are in the same two cache lines as the hot part: most tasks have one small
+ * frame. Taking and giving back memory of tasks and frames happens in this file only. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,8 +125,8 @@ static char *first_stack(TfyTask *task)
     return ((TaskCell *)task)->stack;
 }
 
-/* A call that stays within task->room needs no look at what is rare: the stack is large enough, and the frames on it are fewer than DEPTH_MAX,
- * since none is smaller than its head. */
+/* A call that stays within task->room needs no look at what is rare: the stack is large enough, and the frames on it
+ * are fewer than DEPTH_MAX, since none is smaller than its head. */
 static void set_room(TfyTask *task)
 {
     const Cold *cold = cold_of(task);

@@ -1,6 +1,7 @@
 /* tell.c: effects that do not suspend, and everything that leaves the process.
  *
- * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes out. */
+ * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes
+ * out. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -120,8 +121,8 @@ static bool await_empty(TfyLoop *loop, TfyOutlet *outlet, bool patient)
     return true;
 }
 
-/* There is no memory to queue it. Behind what is queued already it can be written at once, if somebody reads that; else the process has to end,
- * for it can neither wait nor lose the text. */
+/* There is no memory to queue it. Behind what is queued already it can be written at once, if somebody reads that;
+ * else the process has to end, for it can neither wait nor lose the text. */
 static void write_unqueued(TfyLoop *loop, TfyOutlet *outlet, int fd, const char *text, size_t len)
 {
     const bool is_empty = await_empty(loop, outlet, false);
@@ -473,7 +474,8 @@ bool tfy_self(TfyTask *task, TfyObj **out)
     return (*out = tfy_string_of(task, path, strlen(path))) != NULL;
 }
 
-/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay draws the same. */
+/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay draws
+ * the same. */
 static uint64_t draw(TfyTask *task)
 {
     Cold *cold = cold_of(task);

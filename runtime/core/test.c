@@ -1,8 +1,8 @@
 /* test.c: mocks, what was called, and the way of one test from its first to its last turn.
  *
- * Mocks with an equal pattern form a queue: each answers once, the last one stays. Among patterns that fit a call the one with the fewest
- * `_` answers; among equals the one that was written first. A workflow with mocks is called through a stand-in descriptor, so that calls,
- * spawns and bodies of groups meet them without knowing of them. */
+ * Mocks with an equal pattern form a queue: each answers once, the last one stays. Among patterns that fit a call the
+ * one with the fewest `_` answers; among equals the one that was written first. A workflow with mocks is called
+ * through a stand-in descriptor, so that calls, spawns and bodies of groups meet them without knowing of them. */
 #include "core/test.h"
 
 #include <stdlib.h>
@@ -287,8 +287,8 @@ static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *wor
     return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
 }
 
-/* An answer of another type is none: one place may ask for a bool, another for a case of an enum. A T fits a T?, null too, and where nothing
- * is asked for (a signal as a statement of its own) everything does. */
+/* An answer of another type is none: one place may ask for a bool, another for a case of an enum. A T fits a T?, null
+ * too, and where nothing is asked for (a signal as a statement of its own) everything does. */
 static bool type_fits(const TfyType *type, const TfyType *wanted)
 {
     if (type == wanted || wanted->kind == TFY_NOTHING) return true;

@@ -1,8 +1,8 @@
 /* test.h: tests of the language: one test is one run in a loop of its own, with everything from outside replaced.
  *
- * The loop has a log in memory, a virtual clock that begins at TFY_TEST_TIME_MS and never waits, and a fixed seed. What the program asks of
- * the outside is answered by mocks; what nobody answers fails the test, also when the program would have caught the error. Nothing a test
- * does leaves the process. */
+ * The loop has a log in memory, a virtual clock that begins at TFY_TEST_TIME_MS and never waits, and a fixed seed.
+ * What the program asks of the outside is answered by mocks; what nobody answers fails the test, also when the
+ * program would have caught the error. Nothing a test does leaves the process. */
 #ifndef CORE_TEST_H
 #define CORE_TEST_H
 

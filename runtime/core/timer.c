@@ -1,7 +1,8 @@
-/* timer.c: deadlines in a hierarchical wheel (core.h draws it), with handles so that a timer can be taken back. Setting and cancelling take
- * constant time; a timer moves at most once per level before it fires.
+/* timer.c: deadlines in a hierarchical wheel (core.h draws it), with handles so that a timer can be taken back.
+ * Setting and cancelling take constant time; a timer moves at most once per level before it fires.
  *
- * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that of a radix heap. */
+ * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that
+ * of a radix heap. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,8 +26,8 @@ static Timer *node_at(const Timers *timers, uint32_t node)
 
 /* ---- nodes and lists ---- */
 
-/* Like realloc for what is used of it; what is large begins on a border of huge pages and asks for them: timers are visited in any order, and with small pages every
- * visit would first miss the processor's table of them. */
+/* Like realloc for what is used of it; what is large begins on a border of huge pages and asks for them: timers are
+ * visited in any order, and with small pages every visit would first miss the processor's table of them. */
 static void *enlarge(void *old, size_t used, size_t size)
 {
     if (size < HUGE_PAGE) return tfy__sys_realloc(old, size);
@@ -187,7 +188,8 @@ static void sort_due(Timers *timers)
     timers->due = (TimerList){sorted, last};
 }
 
-/* Turns the wheel to the begin of its earliest slot: what comes up with that very tick is due in this tick, the others go down. */
+/* Turns the wheel to the begin of its earliest slot: what comes up with that very tick is due in this tick, the
+ * others go down. */
 static void turn_to(Timers *timers, uint32_t place)
 {
     uint32_t node = timers->slots[place].first, next;

@@ -1,8 +1,9 @@
 /* undo.c: what steps left behind to undo them.
  *
- * Each entry belongs to a frame; frames nest, so those of the running frame are the last ones of the task's list. What becomes of an entry
- * follows from recorded facts only (how the attempts of its step ended, whether StepStart is in the log), so that a replay keeps and runs
- * the same ones. Steps tell the newest entry of their frame about their attempts: when it is not their own, nobody asks it again. */
+ * Each entry belongs to a frame; frames nest, so those of the running frame are the last ones of the task's list.
+ * What becomes of an entry follows from recorded facts only (how the attempts of its step ended, whether StepStart is
+ * in the log), so that a replay keeps and runs the same ones. Steps tell the newest entry of their frame about their
+ * attempts: when it is not their own, nobody asks it again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,8 +234,8 @@ void tfy__undo_drop_all(TfyTask *task)
     }
 }
 
-/* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should it be deeper, the
- * entries still go where they belong. */
+/* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should
+ * it be deeper, the entries still go where they belong. */
 void tfy__undo_hand_over(Cold *body)
 {
     Cold *parent = body->parent;

@@ -1,7 +1,8 @@
-/* world.h: everything the scheduler takes from outside, in one table: clock, randomness, memory, descriptors, performers of effects.
+/* world.h: everything the scheduler takes from outside, in one table: clock, randomness, memory, descriptors,
+ * performers of effects.
  *
- * Tests and simulations replace any of it: a virtual clock jumps to the next deadline, any call can be made to fail, effects are answered
- * by the test. Nothing in core/ calls the operating system but through here. */
+ * Tests and simulations replace any of it: a virtual clock jumps to the next deadline, any call can be made to fail,
+ * effects are answered by the test. Nothing in core/ calls the operating system but through here. */
 #ifndef CORE_WORLD_H
 #define CORE_WORLD_H
 
@@ -22,14 +23,15 @@ typedef struct TfyFdEvent {
     uint32_t events; /* TFY_FD_… */
 } TfyFdEvent;
 
-/* Waiting for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes before close. */
+/* Waiting for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes
+ * before close. */
 typedef struct TfyPoller {
     const char *name;
     int (*open)(void **poller);
     void (*close)(void *poller);
     int (*add)(void *poller, int fd, uint32_t events, uint64_t tag);
-    /* The watcher of a descriptor that was added with TFY_FD_ONCE got EAGAIN: it wants to hear when that changes. NULL: edges tell by
-     * themselves. */
+    /* The watcher of a descriptor that was added with TFY_FD_ONCE got EAGAIN: it wants to hear when that changes.
+     * NULL: edges tell by themselves. */
     void (*arm)(void *poller, int fd, uint32_t events);
     void (*del)(void *poller, int fd);
     /* Waits at most timeout_ns (0: not at all, -1: for ever); answers the number of events, 0 on a signal. */
@@ -41,22 +43,24 @@ extern const TfyPoller tfy__poller_poll;
 const TfyPoller *tfy__poller_of_choice(void); /* epoll; poll where TFY_POLLER says so */
 int tfy__poller_check(char *error_text);      /* 0, or TFY_E_INVALID: TFY_POLLER says something else */
 
-/* A whole number from the environment. 1: *value is it; 0: it is not set; TFY_E_INVALID with a sentence: it is none, or above max. */
+/* A whole number from the environment. 1: *value is it; 0: it is not set; TFY_E_INVALID with a sentence: it is none,
+ * or above max. */
 int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text);
 
 struct TfyWorld {
     void *state;
     int64_t (*mono_ns)(void *state); /* monotonic clock, nanoseconds */
     int64_t (*wall_ms)(void *state); /* wall clock, milliseconds since 1970 */
-    /* The same, some milliseconds late and much cheaper: no record that is written in the middle of a turn waits for the clock. NULL: wall_ms. */
+    /* The same, some milliseconds late and much cheaper: no record that is written in the middle of a turn waits for
+     * the clock. NULL: wall_ms. */
     int64_t (*wall_late_ms)(void *state);
     void (*random)(void *state, void *bytes, size_t len);
     void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* NULL: malloc and free */
     /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */
     void (*jump)(void *state, int64_t deadline_ns);
     const TfyPoller *poller;
-    /* The log has no writer thread: the world says with tfy__log_write (wal/log.h) when what is queued is committed. For simulations: one
-     * thread, one order of events. */
+    /* The log has no writer thread: the world says with tfy__log_write (wal/log.h) when what is queued is committed.
+     * For simulations: one thread, one order of events. */
     bool writer_by_hand;
     bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
@@ -64,13 +68,15 @@ struct TfyWorld {
     bool (*look_root)(int fd, struct TfyRoot *root);
     /* Which effects are performed by what the program names for them (TfyProgram.performers). */
     enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* tools in C alone */, TFY_PERFORMS_ALL } performs;
-    /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available here". */
+    /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available
+     * here". */
     const TfyPerformer *performers[TFY_F_COUNT];
 };
 
 extern const TfyWorld tfy__world_real;
 
-/* A virtual world for tests: time begins at wall_ms and moves only by jumps; no performers; randomness from the seed. free with tfy__world_free. */
+/* A virtual world for tests: time begins at wall_ms and moves only by jumps; no performers; randomness from the seed.
+ * free with tfy__world_free. */
 TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed);
 void tfy__world_free(TfyWorld *world);
 

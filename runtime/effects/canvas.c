@@ -8,9 +8,9 @@
  *            where the patch can only be undone, not done.
  *   commit   carries the trailer `Tiffany-Step: <key>`, and looks for it in the branch before it commits.
  *
- * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of waiting. git runs
- * without a terminal, a pager, an editor or a prompt, in English, and every process has a time limit. It runs no command that the
- * repository names: what stands there may be a model's. */
+ * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of
+ * waiting. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
+ * limit. It runs no command that the repository names: what stands there may be a model's. */
 #include "effects/canvas.h"
 #include "base/list.h"
 
@@ -270,8 +270,8 @@ bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry)
     return (*place = tfy__sys_strdup(entry));
 }
 
-/* Takes "." and "..", and doubled slashes, out of a path, as git writes names; symbolic links, which could make a difference, are refused
- * later. 0, EXDEV when it leads out, EISDIR when nothing is left. */
+/* Takes "." and "..", and doubled slashes, out of a path, as git writes names; symbolic links, which could make a
+ * difference, are refused later. 0, EXDEV when it leads out, EISDIR when nothing is left. */
 static int tidy_path(char *path)
 {
     char *out = path, *from = path;

@@ -1,7 +1,8 @@
-/* canvas.h: what preview, apply and commit share: a job per call, turns among those that change something, and running git.
+/* canvas.h: what preview, apply and commit share: a job per call, turns among those that change something, and
+ * running git.
  *
- * A job is a chain: each step starts one process with tfy__git_run and names the function that gets its end. A job that answers its call
- * is gone: whatever is needed afterwards must be taken out of it before. */
+ * A job is a chain: each step starts one process with tfy__git_run and names the function that gets its end. A job
+ * that answers its call is gone: whatever is needed afterwards must be taken out of it before. */
 #ifndef TFY_EFFECTS_CANVAS_H
 #define TFY_EFFECTS_CANVAS_H
 
@@ -75,22 +76,23 @@ void tfy__canvas_error(TfyCanvasJob *job, int64_t code, const char *format, ...)
 void tfy__canvas_file_error(TfyCanvasJob *job, const char *verb, int error);
 void tfy__git_fail(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what);
 
-/* Begins a job now, or when those before it have ended. begin may also be called again by a retry timer (tfy__canvas_again). */
+/* Begins a job now, or when those before it have ended. begin may also be called again by a retry timer
+ * (tfy__canvas_again). */
 void tfy__canvas_take_turn(TfyCanvasJob *job, void (*begin)(TfyCanvasJob *job));
 void tfy__canvas_again(TfyCanvasJob *job, int64_t delay_ms);
 
 /* Adds "NAME=value" for the job's git processes; there is room for seven. False: no memory. */
 bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry);
 
-/* Runs git, in the working root unless told otherwise; next gets its end. What compares bare texts passes `-C /`: no repository's
- * attributes apply there. */
+/* Runs git, in the working root unless told otherwise; next gets its end. What compares bare texts passes `-C /`: no
+ * repository's attributes apply there. */
 void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git);
 /* What git had to say, without the last newline, as much as fits a message; answers its length. */
 int tfy__git_words(const TfyProcessEnd *end, const char **words);
 
-/* Git failed because a lock file exists: begins the job anew a little later, until the git that holds it is done. One that stays the same
- * during all the tries, while no git is at work in the repository, was left by a git that was killed: it is removed, which is said on
- * stderr. False: git failed otherwise, or another git takes too long. */
+/* Git failed because a lock file exists: begins the job anew a little later, until the git that holds it is done. One
+ * that stays the same during all the tries, while no git is at work in the repository, was left by a git that was
+ * killed: it is removed, which is said on stderr. False: git failed otherwise, or another git takes too long. */
 bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end);
 
 /* Answers how many bytes of a text are before the newlines at its end. */

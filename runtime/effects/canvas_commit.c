@@ -3,9 +3,10 @@
  *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer) → who commits? → the run's branch,
  *   made where HEAD stands or switched to → what changed → into the index → its tree → is it another one? → the commit → the branch
  *
- * All of it is done by git's inner commands: none of them runs a hook, and those that read the work tree or the index run apart from the
- * repository's own settings (canvas_repository.c). What others see changes in two places only, the index and the branch, each at once; a
- * crash in between leaves what is to be committed staged, and the repeated step commits it. */
+ * All of it is done by git's inner commands: none of them runs a hook, and those that read the work tree or the index
+ * run apart from the repository's own settings (canvas_repository.c). What others see changes in two places only, the
+ * index and the branch, each at once; a crash in between leaves what is to be committed staged, and the repeated step
+ * commits it. */
 #include "effects/canvas.h"
 
 #include <ctype.h>
@@ -145,8 +146,8 @@ static void on_staged(TfyCanvasJob *job, const TfyProcessEnd *end)
         fail_files(job, end, "git update-index failed");
 }
 
-/* Adds the names that git listed, each "TAG NAME" ended by NUL: those that are new, or those that were in the index. A repository of its
- * own inside is listed with a slash behind its name; what is deleted is listed as modified too. */
+/* Adds the names that git listed, each "TAG NAME" ended by NUL: those that are new, or those that were in the index.
+ * A repository of its own inside is listed with a slash behind its name; what is deleted is listed as modified too. */
 static void add_names(TfyBuffer *names, const TfyBuffer *list, bool new)
 {
     const char *before = "";
@@ -184,8 +185,9 @@ static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__buffer_free(&names);
 }
 
-/* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a wildcard, because git takes
- * the plain beginning of a pattern, even of what to leave out, for a path that was asked for, and complains when that is ignored. */
+/* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a
+ * wildcard, because git takes the plain beginning of a pattern, even of what to leave out, for a path that was asked
+ * for, and complains when that is ignored. */
 static bool log_pattern(TfyCanvasJob *job, char *pattern, size_t cap)
 {
     char root[PATH_MAX], log[PATH_MAX];

@@ -1,4 +1,5 @@
-/* canvas_lock.c: git's lock files in commit's way: waiting for the git that holds one, and removing what a killed git left behind. */
+/* canvas_lock.c: git's lock files in commit's way: waiting for the git that holds one, and removing what a killed git
+ * left behind. */
 #include "effects/canvas.h"
 
 #include <dirent.h>

@@ -52,7 +52,8 @@ static void add_side(TfyBuffer *out, const char *sign, const char *side, const c
     tfy__buffer_char(out, '\n');
 }
 
-/* The value of git's `index` line in a diff, "old..new", up to a space or the line's end; NULL: it has none before its first hunk. */
+/* The value of git's `index` line in a diff, "old..new", up to a space or the line's end; NULL: it has none before
+ * its first hunk. */
 static const char *find_index(const char *diff, size_t len, size_t *value_len)
 {
     for (const char *line = diff, *end = diff + len; line < end && *line != '@';) {

@@ -1,7 +1,8 @@
 /* exec.c: exec() and exec tools: one process per attempt, its end turned into a value.
  *
- * A result of type ExecResult takes any exit code. Any other result type is what the tool prints: a string gets the text as it is, every
- * other type is read as JSON by its descriptor, and a non-zero exit is a ToolError that ends with the last lines of stderr. */
+ * A result of type ExecResult takes any exit code. Any other result type is what the tool prints: a string gets the
+ * text as it is, every other type is read as JSON by its descriptor, and a non-zero exit is a ToolError that ends
+ * with the last lines of stderr. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

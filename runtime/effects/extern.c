@@ -1,11 +1,12 @@
-/* extern.c: tools that are C functions linked into the program. They are called at once, on the loop's thread; whoever writes one knows
- * that everything else waits for it. */
+/* extern.c: tools that are C functions linked into the program. They are called at once, on the loop's thread;
+ * whoever writes one knows that everything else waits for it. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "effects/secret.h"
 
-/* Parameters that are strings get their secrets: in place, on the release stack, and gone with it. False after the call was failed. */
+/* Parameters that are strings get their secrets: in place, on the release stack, and gone with it. False after the
+ * call was failed. */
 static bool fill_args(TfyCall *call, TfySecrets *secrets, TfyValue *filled)
 {
     const TfyTool *tool = call->tool;

@@ -124,8 +124,9 @@ static int kind_error(const struct stat *info)
     return !S_ISREG(info->st_mode) ? -ENOTSUP : info->st_size > (off_t)TFY_FILE_CAP ? -EFBIG : 0;
 }
 
-/* Finds the file without opening it, and opens only what may be read: to close a file of the database, opened for whatever reason, lets go
- * of every lock that this process has on it. A FIFO or a device, which may never answer, is not opened either. */
+/* Finds the file without opening it, and opens only what may be read: to close a file of the database, opened for
+ * whatever reason, lets go of every lock that this process has on it. A FIFO or a device, which may never answer, is
+ * not opened either. */
 static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links)
 {
     struct stat info;
@@ -278,7 +279,8 @@ static int make_parents(const TfyProtect *protect, int root_fd, char *path)
     return error;
 }
 
-/* Opens the directory a path stands in, readable so that it can be synced; *name is the last component. A descriptor or -errno. */
+/* Opens the directory a path stands in, readable so that it can be synced; *name is the last component. A descriptor
+ * or -errno. */
 static int open_parent(int root_fd, char *path, char **name)
 {
     char *slash = strrchr(path, '/');
@@ -291,8 +293,8 @@ static int open_parent(int root_fd, char *path, char **name)
     return dir;
 }
 
-/* Replaces a path that ends in a symbolic link by what the link names, so that a write goes through it and not over it. 0: nothing more to
- * follow; 1: path has changed; or -errno. */
+/* Replaces a path that ends in a symbolic link by what the link names, so that a write goes through it and not over
+ * it. 0: nothing more to follow; 1: path has changed; or -errno. */
 static int follow_link(int dir, const char *name, char **path)
 {
     char target[PATH_MAX];
@@ -319,7 +321,8 @@ static int write_all(int fd, const char *bytes, size_t len)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* The permissions of a file that is replaced: those it had, but for what is asked about execution (by whoever may read it). */
+/* The permissions of a file that is replaced: those it had, but for what is asked about execution (by whoever may
+ * read it). */
 static mode_t replaced_mode(const struct stat *old, int executable)
 {
     mode_t mode = old->st_mode & 07777;

@@ -1,14 +1,15 @@
 /* http.c: the effect http and http tools: one request per attempt, its answer turned into a value.
  *
- * What is promised depends on the repeat class. A pure request may be redirected, and curl may send it again on a connection that turned out to
- * be dead. Every other one goes out on a fresh connection, exactly once, is never redirected, and carries the step's key as
- * Idempotency-Key.
+ * What is promised depends on the repeat class. A pure request may be redirected, and curl may send it again on a
+ * connection that turned out to be dead. Every other one goes out on a fresh connection, exactly once, is never
+ * redirected, and carries the step's key as Idempotency-Key.
  *
- * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other status is a ToolError.
+ * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other
+ * status is a ToolError.
  *
- * A request was certainly not done when it never left (the name is unknown, nobody listens, no secure connection came about), and when a whole
- * answer 4xx refuses it. All else that is not a result is unknown: a server that breaks off, 5xx, a 2xx body that does not fit, and 3xx, which may
- * say "done, look there" as well as "ask there". */
+ * A request was certainly not done when it never left (the name is unknown, nobody listens, no secure connection came
+ * about), and when a whole answer 4xx refuses it. All else that is not a result is unknown: a server that breaks off,
+ * 5xx, a 2xx body that does not fit, and 3xx, which may say "done, look there" as well as "ask there". */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* http_client.c: libcurl's multi interface on the loop. Two things need care:
  *
- * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again. So after each call
- *   `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls again until none is. What arrives after
- *   that makes a new edge. A bounded number of rounds per turn keeps a fast sender from starving other tasks.
+ * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again.
+ *   So after each call `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls
+ *   again until none is. What arrives after that makes a new edge. A bounded number of rounds per turn keeps a fast
+ *   sender from starving other tasks.
  * - Ends are handed on outside curl's callbacks only, because whoever gets one may start or stop a transfer at once. */
 #include "effects/http_client.h"
 
@@ -158,7 +159,8 @@ static Socket *remember_socket(TfyHttp *http, int fd)
     return socket;
 }
 
-/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what is ready already. */
+/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what
+ * is ready already. */
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
     TfyHttp *http = arg;

@@ -1,7 +1,8 @@
 /* http_client.h: HTTP on the loop's thread, without ever blocking it: what asking a model and the effect http share.
  *
- * libcurl does the protocol; the loop's poller and timers drive its multi interface. Who sends something makes an easy handle, says all
- * about the request with curl_easy_setopt, and starts a transfer of it; the transfer ends in exactly one call. */
+ * libcurl does the protocol; the loop's poller and timers drive its multi interface. Who sends something makes an
+ * easy handle, says all about the request with curl_easy_setopt, and starts a transfer of it; the transfer ends in
+ * exactly one call. */
 #ifndef EFFECTS_HTTP_CLIENT_H
 #define EFFECTS_HTTP_CLIENT_H
 
@@ -33,7 +34,8 @@ void tfy__http_stop(TfyHttp *http,
 /* The parts of an http or https address, to be given to curl_url_cleanup; NULL when it is none. */
 CURLU *tfy__http_parse_url(const char *url);
 char *tfy__http_take_url(CURLU *parts); /* malloc'ed, or NULL */
-/* What of an address may stand in messages: no user, password or query. malloc'ed, or NULL when it is no http address. */
+/* What of an address may stand in messages: no user, password or query. malloc'ed, or NULL when it is no http
+ * address. */
 char *tfy__http_public_url(const char *url);
 
 #endif

@@ -126,7 +126,8 @@ static const unsigned char *octets(const char *value)
     return (const unsigned char *)value;
 }
 
-/* The characters of a base64 text that `value` alone decides, when `skip` bytes stand before it in its group of three. */
+/* The characters of a base64 text that `value` alone decides, when `skip` bytes stand before it in its group of
+ * three. */
 static bool add_base64(const char *label, const char *value, size_t len, size_t skip, const char *last_two)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

@@ -13,7 +13,8 @@
 #define TFY_KNOWN_MIN   4 /* bytes */
 #define TFY_KNOWN_SPELT 8 /* bytes */
 
-/* Moves TFY_SECRET_* and TFY_LLM_KEY out of the environment, and wipes them where the kernel shows them (/proc/PID/environ). */
+/* Moves TFY_SECRET_* and TFY_LLM_KEY out of the environment, and wipes them where the kernel shows them
+ * (/proc/PID/environ). */
 void tfy__known_take(void);
 
 /* The value of a variable, from the environment or from what was taken out of it; NULL: there is none. */
@@ -22,8 +23,8 @@ const char *tfy__known_variable(const char *name);
 /* From now on the value is taken out of what comes back, as "[label]". False: no memory. */
 bool tfy__known_add(const char *label, const char *value, size_t len);
 
-/* A copy of the text in which every spelling of every value is replaced; cut: the text was cut off, so a beginning at its end goes too.
- * False: nothing was found, out is empty. */
+/* A copy of the text in which every spelling of every value is replaced; cut: the text was cut off, so a beginning at
+ * its end goes too. False: nothing was found, out is empty. */
 bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out);
 
 #endif

@@ -1,14 +1,16 @@
 /* llm.c: the performer of llm() and of prompts.
  *
- * Where an answer comes from is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint that TFY_LLM_URL
- * names. Nothing is ever invented: without a source the call fails and says what to set.
+ * Where an answer comes from is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the
+ * endpoint that TFY_LLM_URL names. Nothing is ever invented: without a source the call fails and says what to set.
  *
- * Two things live longer than a call, both rebuilt from the log by `replay`, so that a resumed run goes on exactly where it was:
+ * Two things live longer than a call, both rebuilt from the log by `replay`, so that a resumed run goes on exactly
+ * where it was:
  *
- * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded answer. LLMPlan carries the
- *   request's digest and occurrence for that. Only answers count: an endpoint that failed has used nothing up.
- * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the model. At most one
- *   can be open in a task, since a task stands at one place. */
+ * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded answer.
+ *   LLMPlan carries the request's digest and occurrence for that. Only answers count: an endpoint that failed has
+ *   used nothing up.
+ * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the
+ *   model. At most one can be open in a task, since a task stands at one place. */
 #include "llm.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -201,7 +203,8 @@ static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
     return memory;
 }
 
-/* Keeps a misfit for the next asking; after the last one nobody would ask for it. Without memory the next asking is a fresh one. */
+/* Keeps a misfit for the next asking; after the last one nobody would ask for it. Without memory the next asking is a
+ * fresh one. */
 static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *answer, size_t len, const char *error)
 {
     Memory *memory = make_memory(llm, task, site);
@@ -237,7 +240,8 @@ static void add_member(TfyBuffer *extra, const char *name, const char *text, siz
     tfy__buffer_json_string(extra, text, len);
 }
 
-/* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same way. */
+/* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same
+ * way. */
 static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t occurrence)
 {
     TfyBuffer *extra = &asking->call->extra;

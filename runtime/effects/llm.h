@@ -7,11 +7,12 @@
  *   llm_http      POST to an OpenAI-compatible endpoint, without ever blocking the loop
  *   llm           the performer: chooses the source, writes what LLMPlan keeps, remembers a misfit for the next asking
  *
- * The request is kept as JSON (jansson) because three things need the same bytes: the digest, the cassette's line and the body. Its digest
- * is taken over the canonical text with the model as the *program* names it ("default"), not as TFY_LLM_MODEL resolves it, so that a
- * cassette plays on a machine with another endpoint or none.
+ * The request is kept as JSON (jansson) because three things need the same bytes: the digest, the cassette's line and
+ * the body. Its digest is taken over the canonical text with the model as the *program* names it ("default"), not as
+ * TFY_LLM_MODEL resolves it, so that a cassette plays on a machine with another endpoint or none.
  *
- * The key is read when a request leaves and wiped after it; whatever an endpoint says is searched for it before anybody else sees it. */
+ * The key is read when a request leaves and wiped after it; whatever an endpoint says is searched for it before
+ * anybody else sees it. */
 #ifndef EFFECTS_LLM_H
 #define EFFECTS_LLM_H
 
@@ -51,8 +52,8 @@ typedef struct TfyLlmMisfit {
 
 /* ---- llm_prompt.c ---- */
 
-/* Builds {"messages": [...], "model": "...", "schema": {...}?} from the call's arguments; misfit (or NULL) adds what the model answered
- * before and what was wrong with it. NULL: task->error is set. Owned by the caller. */
+/* Builds {"messages": [...], "model": "...", "schema": {...}?} from the call's arguments; misfit (or NULL) adds what
+ * the model answered before and what was wrong with it. NULL: task->error is set. Owned by the caller. */
 json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit);
 
 /* XXH3-64 of the canonical text; 0 when memory ran out. */
@@ -61,15 +62,17 @@ uint64_t tfy__llm_digest(const json_t *request);
 /* The body for the endpoint. name: what the schema is called. Owned by the caller; NULL when memory ran out. */
 json_t *tfy__llm_body(const json_t *request, const char *model, const char *name);
 
-/* An answer's text to a value: a string as it is, everything else as JSON, with or without code fences around it. The result is borrowed.
- * False: error (TFY_ERROR_TEXT bytes) says what does not fit; task->error is set only when the program is at fault. */
+/* An answer's text to a value: a string as it is, everything else as JSON, with or without code fences around it. The
+ * result is borrowed. False: error (TFY_ERROR_TEXT bytes) says what does not fit; task->error is set only when the
+ * program is at fault. */
 bool tfy__llm_decode(TfyTask *task, const TfyType *type, const char *answer, size_t len, TfyValue *out, char *error);
 
 /* ---- llm_cassette.c ---- */
 
 typedef struct TfyCassette TfyCassette;
 
-/* Reads the lines of a session; name stands in errors. False: error has one sentence with name:line. The cassette is empty before. */
+/* Reads the lines of a session; name stands in errors. False: error has one sentence with name:line. The cassette is
+ * empty before. */
 bool tfy__cassette_read(TfyCassette *cassette, const char *bytes, size_t len, const char *name, char *error);
 
 /* Opens FILE to answer from it, or (record) to append to it, creating it. TFY_OK, or a negative code and a sentence. */
@@ -89,7 +92,8 @@ int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t 
 typedef struct TfyLlmHttp TfyLlmHttp;
 typedef struct TfyLlmAsk TfyLlmAsk;
 
-/* Ends an asking: reply (borrowed) or, when it is NULL, a code (HTTP status or errno value) and a sentence. The ask is gone after it. */
+/* Ends an asking: reply (borrowed) or, when it is NULL, a code (HTTP status or errno value) and a sentence. The ask
+ * is gone after it. */
 typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
 TfyLlmHttp *
@@ -97,19 +101,21 @@ tfy__llm_http_new(TfyLoop *loop,
                   const TfyLlmLimits *limits); /* limits stay the caller's and may change; NULL: no memory */
 void tfy__llm_http_free(TfyLlmHttp *http);     /* no ask is in flight */
 
-/* Sends the body (kept as long as needed). The answer comes on the loop's thread, never inside this call. NULL: error (TFY_ERROR_TEXT
- * bytes) says why nothing was sent, *code as above. */
+/* Sends the body (kept as long as needed). The answer comes on the loop's thread, never inside this call. NULL: error
+ * (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */
 TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmDone done, void *arg,
                              int64_t *code, char *error);
 void tfy__llm_http_cancel(TfyLlmAsk *ask); /* done is not called any more */
 
-/* Where requests go for a TFY_LLM_URL: with or without /v1 or /v1/chat/completions at its end. malloc'd, or NULL when it is no http(s) URL. */
+/* Where requests go for a TFY_LLM_URL: with or without /v1 or /v1/chat/completions at its end. malloc'd, or NULL when
+ * it is no http(s) URL. */
 char *tfy__llm_endpoint(const char *url);
 
 /* ---- llm.c ---- */
 
-/* Reads the loop's llm option now: a cassette is opened and checked. Called at open so that a bad one is refused before anything runs;
- * otherwise the first call does it. TFY_OK or a negative code and a sentence (TFY_ERROR_TEXT bytes). */
+/* Reads the loop's llm option now: a cassette is opened and checked. Called at open so that a bad one is refused
+ * before anything runs; otherwise the first call does it. TFY_OK or a negative code and a sentence (TFY_ERROR_TEXT
+ * bytes). */
 int tfy__llm_prepare(TfyLoop *loop, char *error);
 
 /* For tests; NULL when memory ran out. */

@@ -3,12 +3,14 @@
  *   {"digest": "0123456789abcdef", "occurrence": 1, "request": {"messages": [...], "model": "default", "schema": {...}?},
  *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop"}
  *
- * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be left out of a line
- * written by hand: the digest then follows from the request, and the occurrence is 1. A digest that contradicts its request is refused, so
- * an edited request is noticed at once. Only request and answer are needed; members we do not know are ignored. Empty lines are skipped.
- * A later line replaces an earlier one with the same digest and occurrence: recording again improves a session.
+ * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be left
+ * out of a line written by hand: the digest then follows from the request, and the occurrence is 1. A digest that
+ * contradicts its request is refused, so an edited request is noticed at once. Only request and answer are needed;
+ * members we do not know are ignored. Empty lines are skipped. A later line replaces an earlier one with the same
+ * digest and occurrence: recording again improves a session.
  *
- * A process that dies while it records leaves at most one torn last line; recording goes on by cutting it off. Playing refuses it. */
+ * A process that dies while it records leaves at most one torn last line; recording goes on by cutting it off.
+ * Playing refuses it. */
 #include "base/table.h"
 #include "llm.h"
 

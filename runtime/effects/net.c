@@ -1,4 +1,5 @@
-/* net.c: descriptors: their table, and the steps that use one: accept, read, read_line, write, readable, writable, address. */
+/* net.c: descriptors: their table, and the steps that use one: accept, read, read_line, write, readable, writable,
+ * address. */
 #include "effects/net.h"
 #include "base/check.h"
 #include "base/list.h"
@@ -149,7 +150,8 @@ static size_t left_over(const TfyDescriptor *d)
     return d->in.len - d->at;
 }
 
-/* More bytes behind those that are left over: 1; 0: there are no more; or -errno, -EAGAIN among them (then an event will come). */
+/* More bytes behind those that are left over: 1; 0: there are no more; or -errno, -EAGAIN among them (then an event
+ * will come). */
 static int receive(TfyDescriptor *d)
 {
     ssize_t len;
@@ -245,7 +247,8 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
     }
 }
 
-/* How much of what has come can be handed out: whole characters, of `most` bytes together, and one at least. 0: more has to come. */
+/* How much of what has come can be handed out: whole characters, of `most` bytes together, and one at least. 0: more
+ * has to come. */
 static size_t whole_characters(const TfyDescriptor *d, size_t most)
 {
     const size_t there = left_over(d), len = there < most ? there : most;
@@ -455,7 +458,8 @@ static void begin(TfyDescriptor *d, TfyCall *call)
 
 /* ---- the standard input ---- */
 
-/* A description of our own may be told not to block, without anybody else noticing; where none can be had, reading asks first. */
+/* A description of our own may be told not to block, without anybody else noticing; where none can be had, reading
+ * asks first. */
 static int open_input(bool *blocking)
 {
     struct stat info;

@@ -1,5 +1,5 @@
-/* net_dial.c: listen and connect. A name that is no number is looked up by a thread of the pool; then the addresses are tried in order
- * until one will do. */
+/* net_dial.c: listen and connect. A name that is no number is looked up by a thread of the pool; then the addresses
+ * are tried in order until one will do. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -262,7 +262,8 @@ static void lookup_work(TfyJob *job)
     Lookup *lookup = (Lookup *)job;
     lookup->code = look_up(lookup->host, lookup->port, 0, &lookup->list);
     lookup->error = errno;
-    /* This name means this machine (RFC 6761), also where nothing was set up that says so: without a host, the loopback addresses come. */
+    /* This name means this machine (RFC 6761), also where nothing was set up that says so: without a host, the
+     * loopback addresses come. */
     if (lookup->code && strcasecmp(lookup->host, "localhost") == 0)
         lookup->code = look_up("", lookup->port, 0, &lookup->list);
     if (lookup->code == EAI_MEMORY) tfy__sys_refused();

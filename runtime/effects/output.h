@@ -4,8 +4,9 @@
 
 #include "core/effect.h"
 
-/* Ends a call whose result type is not a record of the whole outcome: a string gets the text as it is, every other type is read as JSON by its
- * descriptor. cut: the text was too long to be kept; `whole` names the type that can hold a part of it. False: a panic is pending. */
+/* Ends a call whose result type is not a record of the whole outcome: a string gets the text as it is, every other
+ * type is read as JSON by its descriptor. cut: the text was too long to be kept; `whole` names the type that can hold
+ * a part of it. False: a panic is pending. */
 bool tfy__output_give(TfyCall *call, const TfyBuffer *output, bool cut, const char *whole);
 
 /* Making a value, or the program's own code for an argument or a default, panicked: the step ends with that panic. */

@@ -1,9 +1,11 @@
 /* proc.h: finding processes in /proc and signalling them without ever hitting another one.
  *
- * The number of a process can belong to another one a moment after it was read. So each candidate is tested, held by a descriptor (pidfd),
- * tested again, and signalled through the descriptor: what passed the second test is what gets the signal.
+ * The number of a process can belong to another one a moment after it was read. So each candidate is tested, held by
+ * a descriptor (pidfd), tested again, and signalled through the descriptor: what passed the second test is what gets
+ * the signal.
  *
- * Everything here uses system calls and the caller's stack only, so it can be called after a fork in a process with threads. */
+ * Everything here uses system calls and the caller's stack only, so it can be called after a fork in a process with
+ * threads. */
 #ifndef TFY_EFFECTS_PROC_H
 #define TFY_EFFECTS_PROC_H
 
@@ -15,10 +17,12 @@
 /* Whether it is one of the processes that are meant. */
 typedef bool TfyProcTest(pid_t pid, void *arg);
 
-/* Sends the signals, up to a 0, to every process that passes the test. How many passed; those that may not be signalled count too. */
+/* Sends the signals, up to a 0, to every process that passes the test. How many passed; those that may not be
+ * signalled count too. */
 uint32_t tfy__proc_signal(const int *signals, TfyProcTest *test, void *arg);
 
-/* A test: whether the process descends from the one that arg (pid_t *) names. A process that has ended still does until it was reaped. */
+/* A test: whether the process descends from the one that arg (pid_t *) names. A process that has ended still does
+ * until it was reaped. */
 bool tfy__proc_descends(pid_t pid, void *arg);
 
 /* Reads /proc/PID/NAME: the number of bytes, 0 when nothing can be read. */

@@ -7,7 +7,8 @@
  *      │                                          ▲───────────────────── the next process of the same key ──────────────┘
  *      └ too many at once, the socket is full, or a process of the same key still dies
  *
- * A watcher that died takes the process with it: nobody knows any more what became of the tools under way, so nothing is said about them. */
+ * A watcher that died takes the process with it: nobody knows any more what became of the tools under way, so nothing
+ * is said about them. */
 #include "effects/process.h"
 #include "base/check.h"
 #include "base/list.h"
@@ -197,7 +198,8 @@ static void remove_process(TfyProcess *process)
 
 static void on_begin(void *arg);
 
-/* Looks after what waits, from the loop: never from inside a handler or a caller's start, and never one inside the other. */
+/* Looks after what waits, from the loop: never from inside a handler or a caller's start, and never one inside the
+ * other. */
 static void tend_in(Pool *pool, int64_t delay_ns)
 {
     if (!pool->begin && (pool->waiting || pool->requests.len))
@@ -209,8 +211,8 @@ static void begin_soon(Pool *pool)
     tend_in(pool, 0);
 }
 
-/* The one way a process that was not aborted ends. What a tool leaves running lives on, but not beside another attempt of a step that failed:
- * so it is remembered. */
+/* The one way a process that was not aborted ends. What a tool leaves running lives on, but not beside another
+ * attempt of a step that failed: so it is remembered. */
 static void finish(TfyProcess *process)
 {
     Pool *pool = process->pool;
@@ -296,7 +298,8 @@ static void keep_output(Stream *stream, const char *bytes, size_t len)
 
 static void read_again(void *arg);
 
-/* Reads what is there, but only so much in a row: an endless printer must not stop the loop. Closes the stream at its end. */
+/* Reads what is there, but only so much in a row: an endless printer must not stop the loop. Closes the stream at its
+ * end. */
 static void read_stream(Stream *stream)
 {
     char chunk[READ_CHUNK];
@@ -433,7 +436,8 @@ static int watch_watcher(Pool *pool)
     return ENOMEM;
 }
 
-/* A living watcher ends everything, then itself, when the socket closes. One that a tool has stopped must go on first. */
+/* A living watcher ends everything, then itself, when the socket closes. One that a tool has stopped must go on
+ * first. */
 static void await_watcher(Pool *pool)
 {
     kill(pool->watcher, SIGCONT);
@@ -529,7 +533,8 @@ static int open_fds(TfyProcess *process, int *fds)
     return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
 }
 
-/* Asks the watcher for it. 0, EAGAIN when the socket is full (nothing has changed), or the errno value of what went wrong. */
+/* Asks the watcher for it. 0, EAGAIN when the socket is full (nothing has changed), or the errno value of what went
+ * wrong. */
 static int launch(TfyProcess *process)
 {
     int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
@@ -639,7 +644,8 @@ static const char *search_path(const TfyProcessSpec *spec)
     return given ? given + strlen("PATH=") : own && *own ? own : DEFAULT_PATH;
 }
 
-/* The files to try. Relative and empty directories of the PATH are left out: the working root is full of other people's files. */
+/* The files to try. Relative and empty directories of the PATH are left out: the working root is full of other
+ * people's files. */
 static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec)
 {
     const char *name = spec->argv[0];

@@ -1,20 +1,23 @@
-/* process.h: tools as child processes of the loop's watcher: started without a shell, their output collected without blocking.
+/* process.h: tools as child processes of the loop's watcher: started without a shell, their output collected without
+ * blocking.
  *
- * What a tool sees: exactly the given argv; an environment of the names in the list below, plus what the caller gives, plus TFY_KEY (the
- * step's key, for tools that can tell a repetition by it) and TFY_PROCESS (a mark by which runaway descendants are found); a working
- * directory; stdin as an unnamed file that holds the text, or /dev/null; no terminal; no other descriptors but an empty file that is part of
- * the mark (former.h). What it prints is read as it comes and kept up to a limit; the rest is read and thrown away, so that it never blocks
- * on us and never takes our memory. Names without a slash are looked up in the absolute directories of the PATH it is given.
+ * What a tool sees: exactly the given argv; an environment of the names in the list below, plus what the caller
+ * gives, plus TFY_KEY (the step's key, for tools that can tell a repetition by it) and TFY_PROCESS (a mark by which
+ * runaway descendants are found); a working directory; stdin as an unnamed file that holds the text, or /dev/null; no
+ * terminal; no other descriptors but an empty file that is part of the mark (former.h). What it prints is read as it
+ * comes and kept up to a limit; the rest is read and thrown away, so that it never blocks on us and never takes our
+ * memory. Names without a slash are looked up in the absolute directories of the PATH it is given.
  *
- * What it leaves running when it ends lives on until the loop closes; if it failed, until the next process of the same key starts. The end
- * of a step (a timeout, a kill) ends the tool and everything that descends from it, also what left its group, session and environment. The
- * next process of the same key starts when nothing of that is left; a set-uid descendant, which may not be signalled, is waited for.
+ * What it leaves running when it ends lives on until the loop closes; if it failed, until the next process of the
+ * same key starts. The end of a step (a timeout, a kill) ends the tool and everything that descends from it, also
+ * what left its group, session and environment. The next process of the same key starts when nothing of that is left;
+ * a set-uid descendant, which may not be signalled, is waited for.
  *
- * A watcher that dies is no outcome of a step. The loop stops (TFY_E_LOST) as if this process had been killed; what the tools did is found
- * out by the resume. A watcher or a tool that cannot be started is an error of that start.
+ * A watcher that dies is no outcome of a step. The loop stops (TFY_E_LOST) as if this process had been killed; what
+ * the tools did is found out by the resume. A watcher or a tool that cannot be started is an error of that start.
  *
- * Passed on: PATH HOME LANG LANGUAGE LC_* TZ TMPDIR USER LOGNAME SHELL TERM XDG_CONFIG_HOME. Everything else (keys of model services,
- * GIT_DIR, LD_PRELOAD …) stays here. */
+ * Passed on: PATH HOME LANG LANGUAGE LC_* TZ TMPDIR USER LOGNAME SHELL TERM XDG_CONFIG_HOME. Everything else (keys of
+ * model services, GIT_DIR, LD_PRELOAD …) stays here. */
 #ifndef TFY_EFFECTS_PROCESS_H
 #define TFY_EFFECTS_PROCESS_H
 
@@ -53,14 +56,15 @@ typedef void (*TfyProcessHandler)(void *arg, const TfyProcessEnd *end);
 /* Starts a process; handler is called once, later, from the loop, unless it is aborted before. NULL: errno says why. */
 TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyProcessHandler handler, void *arg);
 
-/* The handler will not be called any more; the tool and its descendants get SIGTERM, after 2 s SIGKILL. The handle is gone. */
+/* The handler will not be called any more; the tool and its descendants get SIGTERM, after 2 s SIGKILL. The handle is
+ * gone. */
 void tfy__process_abort(TfyProcess *process);
 
 /* Ends everything that still lives and the watcher; waits for that. */
 void tfy__process_close(TfyLoop *loop);
 
-/* The text as valid UTF-8 (broken sequences become U+FFFD): borrowed, or NULL after a panic. *lossy is set when something was replaced;
- * with cut, an incomplete last character is dropped and is not a loss. */
+/* The text as valid UTF-8 (broken sequences become U+FFFD): borrowed, or NULL after a panic. *lossy is set when
+ * something was replaced; with cut, an incomplete last character is dropped and is not a loss. */
 TfyObj *tfy__process_text(TfyTask *task, const TfyBuffer *output, bool cut, bool *lossy);
 
 #endif

@@ -124,8 +124,8 @@ static bool takes_commands(const char *name)
     return false;
 }
 
-/* Would git take this directory for a repository's own? Then a config in it names commands that git runs, whatever the directory is called
- * and wherever the `.git` file is that points here. */
+/* Would git take this directory for a repository's own? Then a config in it names commands that git runs, whatever
+ * the directory is called and wherever the `.git` file is that points here. */
 static bool is_git_dir(int dir)
 {
     struct stat info;
@@ -166,7 +166,8 @@ static bool is_root(const TfyProtect *protect, int dir)
     return fstat(protect->root_fd, &root) < 0 || fstat(dir, &info) < 0 || same_file(&root, &info);
 }
 
-/* Goes from an open directory to the root; path is the directory's own and is cut down on the way. The descriptor is closed. */
+/* Goes from an open directory to the root; path is the directory's own and is cut down on the way. The descriptor is
+ * closed. */
 static int check_above(const TfyProtect *protect, int dir, char *path, bool write)
 {
     int error = 0;

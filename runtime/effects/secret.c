@@ -16,8 +16,8 @@
 
 /* ---- finding ---- */
 
-/* The value behind NAME= in the file, malloc'ed; NULL: not there, or *problem says why nobody can tell; *no_room: an error that
- * says nothing about the file. */
+/* The value behind NAME= in the file, malloc'ed; NULL: not there, or *problem says why nobody can tell; *no_room: an
+ * error that says nothing about the file. */
 static char *find_in_file(const char *path, const char *name, char *problem, int *no_room)
 {
     char *line = NULL, *value = NULL;

@@ -61,7 +61,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The tool's table of descriptors. The mark's place may be above the limit of this process; then it is the first that is free. */
+/* The tool's table of descriptors. The mark's place may be above the limit of this process; then it is the first that
+ * is free. */
 static bool set_descriptors(const Launch *launch)
 {
     if (dup2(launch->fds[TFY_W_FD_STDIN], 0) < 0 || dup2(launch->fds[TFY_W_FD_STDOUT], 1) < 0) return false;

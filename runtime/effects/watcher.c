@@ -1,7 +1,8 @@
 /* watcher.c: the process that starts stubs, tells them when to end, and leaves nothing of them behind.
  *
- * Everything below `watch` runs in the forked helper: system calls and memory of its own only. It has no way to tell people anything;
- * what goes wrong goes back as an errno value in a report. Blocking on the socket is fine here: the runtime always drains it. */
+ * Everything below `watch` runs in the forked helper: system calls and memory of its own only. It has no way to tell
+ * people anything; what goes wrong goes back as an errno value in a report. Blocking on the socket is fine here: the
+ * runtime always drains it. */
 #include "effects/watcher.h"
 
 #include <errno.h>
@@ -184,7 +185,8 @@ static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, cons
     int error = watcher->error;
     if (!error && fd_count != TFY_W_FD_COUNT)
         error = EMFILE; /* the kernel dropped some: our table of descriptors is full */
-    /* Our lock is held, so a new owner waits for us; a runtime that died since it asked has none of its tools started. */
+    /* Our lock is held, so a new owner waits for us; a runtime that died since it asked has none of its tools
+     * started. */
     if (!error && !runtime_lives(watcher)) return;
     if (!error) error = start_stub(watcher, request, fds);
     if (error) report(watcher, TFY_W_STARTED, request->id, error);
@@ -232,7 +234,8 @@ static bool is_orphan(pid_t pid, void *arg)
     return tfy__proc_descends(pid, &watcher->self);
 }
 
-/* The owner is gone, or what it would hear is not to be relied on. The stubs end what is theirs; each that has ended leaves nothing. */
+/* The owner is gone, or what it would hear is not to be relied on. The stubs end what is theirs; each that has ended
+ * leaves nothing. */
 static void end_everybody(Watcher *watcher)
 {
     static const int last[] = {SIGKILL, 0};
@@ -250,7 +253,8 @@ static void end_everybody(Watcher *watcher)
     if (watcher->lock_fd >= 0 && !watcher->error) tfy__former_note(watcher->lock_fd, 0);
 }
 
-/* What to poll: the signals, the runtime, and the stubs that are kept and have a tool; whose is which place's number. How many. */
+/* What to poll: the signals, the runtime, and the stubs that are kept and have a tool; whose is which place's number.
+ * How many. */
 static nfds_t gather(Watcher *watcher, struct pollfd *fds, uint32_t *whose)
 {
     nfds_t count = 0;
@@ -283,7 +287,8 @@ static void watch(Watcher *watcher)
     end_everybody(watcher);
 }
 
-/* Takes byte 1 of the lock file, which this process and its stubs keep until they end, and notes the mark of what will be started. */
+/* Takes byte 1 of the lock file, which this process and its stubs keep until they end, and notes the mark of what
+ * will be started. */
 static int take_lock(Watcher *watcher, const char *lock_path, uint64_t mark)
 {
     int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), error = 0;

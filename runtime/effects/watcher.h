@@ -1,22 +1,24 @@
 /* watcher.h: the helper process under which every tool runs, and the messages between it and the runtime.
  *
- * Why a process of its own: when the runtime is killed, nobody inside it can end the tools it started, and a `once` step must not be
- * asked about, or done again, while its old tool still works. The watcher outlives the runtime by moments: it sees the socket close, has
- * every tool ended with all its descendants, and only then releases its lock, byte 1 of the lock file. It also keeps starting processes
- * cheap: it lives in its own session without a terminal, and has no threads to mind.
+ * Why a process of its own: when the runtime is killed, nobody inside it can end the tools it started, and a `once`
+ * step must not be asked about, or done again, while its old tool still works. The watcher outlives the runtime by
+ * moments: it sees the socket close, has every tool ended with all its descendants, and only then releases its lock,
+ * byte 1 of the lock file. It also keeps starting processes cheap: it lives in its own session without a terminal,
+ * and has no threads to mind.
  *
  *   runtime ── watcher ──┬── stub ── tool ── what the tool starts, whatever that does to its session, group, environment or parents
  *                        └── stub ── …
  *
- * Each tool has a stub (stub.h) between itself and the watcher, so that the end of one step ends all that belongs to it and nothing else.
- * A stub shares the watcher's lock and its socket to the runtime, so both are free when the watcher and all stubs are gone, however they
- * went. A watcher that dies while the runtime lives is a crash of the runtime's process (process.h); a stub that dies takes the watcher with it.
+ * Each tool has a stub (stub.h) between itself and the watcher, so that the end of one step ends all that belongs to
+ * it and nothing else. A stub shares the watcher's lock and its socket to the runtime, so both are free when the
+ * watcher and all stubs are gone, however they went. A watcher that dies while the runtime lives is a crash of the
+ * runtime's process (process.h); a stub that dies takes the watcher with it.
  *
- * It is a fork of the runtime without exec, so it uses only what is safe after a fork in a process with threads: system calls and
- * memory of its own. The price is that it shares the runtime's pages as they were at the fork.
+ * It is a fork of the runtime without exec, so it uses only what is safe after a fork in a process with threads:
+ * system calls and memory of its own. The price is that it shares the runtime's pages as they were at the fork.
  *
- * Requests and reports are single datagrams of a SOCK_SEQPACKET pair; a SPAWN carries descriptors. Everything of variable length travels
- * in a memfd, so that no message can be too big for the socket. */
+ * Requests and reports are single datagrams of a SOCK_SEQPACKET pair; a SPAWN carries descriptors. Everything of
+ * variable length travels in a memfd, so that no message can be too big for the socket. */
 #ifndef TFY_EFFECTS_WATCHER_H
 #define TFY_EFFECTS_WATCHER_H
 
@@ -34,7 +36,8 @@ enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE };
 /* The descriptors of a SPAWN, in this order. */
 enum { TFY_W_FD_BLOB, TFY_W_FD_CWD, TFY_W_FD_STDIN, TFY_W_FD_STDOUT, TFY_W_FD_STDERR, TFY_W_FD_COUNT };
 
-/* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to try in turn), argv, env. */
+/* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to try
+ * in turn), argv, env. */
 typedef struct TfyWatcherRequest {
     uint32_t kind; /* TFY_W_SPAWN: start; TFY_W_KILL: SIGTERM, later SIGKILL, to the tool and all its descendants */
     uint32_t id;   /* chosen by the runtime, not 0, unique among the living */
@@ -44,16 +47,16 @@ typedef struct TfyWatcherRequest {
     uint32_t blob_len; /* bytes */
 } TfyWatcherRequest;
 
-/* watcher or stub → runtime. For a SPAWN come, in this order: STARTED; EXITED when that said 0; GONE when the tool has no descendant left. After
- * a KILL the first two may be missing, and GONE always comes. */
+/* watcher or stub → runtime. For a SPAWN come, in this order: STARTED; EXITED when that said 0; GONE when the tool
+ * has no descendant left. After a KILL the first two may be missing, and GONE always comes. */
 typedef struct TfyWatcherReport {
     uint32_t kind; /* TFY_W_STARTED; TFY_W_EXITED: the tool itself ended; TFY_W_GONE: nor is any descendant left */
     uint32_t id;
     int32_t value; /* STARTED: 0 or an errno value; EXITED: the status as wait(2) gives it */
 } TfyWatcherReport;
 
-/* Forks the watcher. Answers the runtime's end of the socket (close-on-exec, non-blocking) and *pid, or -errno. lock_path may be NULL.
- * mark: what its tools are marked with (former.h), not 0. */
+/* Forks the watcher. Answers the runtime's end of the socket (close-on-exec, non-blocking) and *pid, or -errno.
+ * lock_path may be NULL. mark: what its tools are marked with (former.h), not 0. */
 int tfy__watcher_start(const char *lock_path, uint64_t mark, pid_t *pid);
 
 /* ---- messages, for all three ---- */

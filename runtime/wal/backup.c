@@ -1,5 +1,5 @@
-/* backup.c: SQLite's backup within one read transaction: the pages of that moment, whatever is written meanwhile. Taken in pieces, so
- * that there is something to tell. */
+/* backup.c: SQLite's backup within one read transaction: the pages of that moment, whatever is written meanwhile.
+ * Taken in pieces, so that there is something to tell. */
 #include "backup.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
-/* backup.h: a copy of a database as of one moment, taken beside a live writer; and making a copy a database of its own.
+/* backup.h: a copy of a database as of one moment, taken beside a live writer; and making a copy a database of its
+ * own.
  *
- * A copy has the id of its original and says in meta which file that was, so it shows: it is read like any database, but who writes to it
- * without adopting it could do again what the original does. */
+ * A copy has the id of its original and says in meta which file that was, so it shows: it is read like any database,
+ * but who writes to it without adopting it could do again what the original does. */
 #ifndef WAL_BACKUP_H
 #define WAL_BACKUP_H
 
@@ -9,7 +10,8 @@
 
 #include "verify.h"
 
-/* Copies path to `to`, which must not exist, checks the copy whole, and syncs it; it appears under its name when it is complete. */
+/* Copies path to `to`, which must not exist, checks the copy whole, and syncs it; it appears under its name when it
+ * is complete. */
 int tfy__backup(const char *path, const char *to, TfyVerifyProgress *progress, void *state, TfyVerified *verified,
                 char *error_text);
 

@@ -1,4 +1,5 @@
-/* compact.c: first every task of the run is looked at, then it is settled who is kept, then all chains are walked once more and records go. */
+/* compact.c: first every task of the run is looked at, then it is settled who is kept, then all chains are walked
+ * once more and records go. */
 #include "compact.h"
 #include "base/grow.h"
 
@@ -191,7 +192,8 @@ static bool mentions_tasks(const json_t *type)
     return does;
 }
 
-/* What tasks come to names others only if the type of some result, or of a field of some declared type, has such in it. */
+/* What tasks come to names others only if the type of some result, or of a field of some declared type, has such in
+ * it. */
 static bool hands_tasks_on(const TfyHistory *tail)
 {
     json_t *layout = json_loads(tail->program_layout, 0, NULL), *one;
@@ -210,7 +212,8 @@ static void keep_number(Compacting *c, const char *digits)
         keep(c, member_of(c, c->run->run.root + strtoll(digits, NULL, 10)));
 }
 
-/* Every number in it is taken for a task's: to keep one too many costs little. What nests deeper than this is not written. */
+/* Every number in it is taken for a task's: to keep one too many costs little. What nests deeper than this is not
+ * written. */
 static void keep_named(Compacting *c, const json_t *json)
 {
     const char *key;

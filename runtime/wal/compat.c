@@ -139,8 +139,8 @@ static bool same_cases(Comparison *comparison, const json_t *old, const json_t *
     return same;
 }
 
-/* A declared type is taken to be the same while it is looked at, as it may contain itself. When it is not, what was found to be the same
- * meanwhile may rest on that, and is forgotten. */
+/* A declared type is taken to be the same while it is looked at, as it may contain itself. When it is not, what was
+ * found to be the same meanwhile may rest on that, and is forgotten. */
 static bool same_declared(Comparison *comparison, const char *name)
 {
     const json_t *known = json_object_get(comparison->same_types, name);

@@ -1,5 +1,5 @@
-/* compat_frame.c: what a frame tells without its history: whether the point it stands at, and the variables in it, are the same ones in another
- * program. compat.h has the rules; who cannot tell is refused. */
+/* compat_frame.c: what a frame tells without its history: whether the point it stands at, and the variables in it,
+ * are the same ones in another program. compat.h has the rules; who cannot tell is refused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

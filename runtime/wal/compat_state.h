@@ -1,5 +1,5 @@
-/* compat_state.h: two layouts that were read, shared by compat.c (points, for whoever has a history to replay), compat_frame.c (what a frame alone
- * can tell) and snapshot_map.c (a snapshot in the terms of another program). */
+/* compat_state.h: two layouts that were read, shared by compat.c (points, for whoever has a history to replay),
+ * compat_frame.c (what a frame alone can tell) and snapshot_map.c (a snapshot in the terms of another program). */
 #ifndef WAL_COMPAT_STATE_H
 #define WAL_COMPAT_STATE_H
 
@@ -49,8 +49,8 @@ bool tfy__compat_same_type(Comparison *comparison, const char *old, const char *
 /* The same names in the same order, each of the same type: fields of a type, arguments of a call. */
 bool tfy__compat_same_fields(Comparison *comparison, const json_t *old, const json_t *new);
 
-/* The slot that holds the same variable as slots_of_wanted[at]: of the same name, and as many of that name before it; of those the compiler
- * made, with `exact` of the same statement too. -1: none. */
+/* The slot that holds the same variable as slots_of_wanted[at]: of the same name, and as many of that name before it;
+ * of those the compiler made, with `exact` of the same statement too. -1: none. */
 int64_t tfy__compat_find_slot(const Slot *slots, uint32_t count, const Slot *slots_of_wanted, uint32_t wanted_count,
                               uint32_t at, bool exact);
 uint32_t tfy__compat_count_alike(const Slot *slots, uint32_t count, const Slot *wanted, bool exact);

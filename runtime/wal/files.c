@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A number that the file system gives anew is a file that nobody can tell from the old one; that takes the main file's deletion while it is open, after
- * which it keeps its number until it is closed. */
+/* A number that the file system gives anew is a file that nobody can tell from the old one; that takes the main
+ * file's deletion while it is open, after which it keeps its number until it is closed. */
 static bool is_same(const TfyFile *file, const struct stat *status)
 {
     return file->dev == (uint64_t)status->st_dev && file->ino == (uint64_t)status->st_ino;

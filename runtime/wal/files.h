@@ -1,8 +1,9 @@
-/* files.h: whether the files that were opened still have their names. A database that is deleted, moved away or replaced can be written as ever through
- * the descriptors that are open: every sync succeeds, and nobody will ever find what was written. So device and inode of each file are remembered, and looked
- * at after each sync.
+/* files.h: whether the files that were opened still have their names. A database that is deleted, moved away or
+ * replaced can be written as ever through the descriptors that are open: every sync succeeds, and nobody will ever
+ * find what was written. So device and inode of each file are remembered, and looked at after each sync.
  *
- * They are looked up in the directory that was opened, so that a directory that gets another name takes its database along. */
+ * They are looked up in the directory that was opened, so that a directory that gets another name takes its database
+ * along. */
 #ifndef WAL_FILES_H
 #define WAL_FILES_H
 

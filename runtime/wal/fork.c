@@ -121,7 +121,8 @@ static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *reco
     return ok;
 }
 
-/* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program chose that. */
+/* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program
+ * chose that. */
 static bool rewrite_task(const Copying *copying, json_t *json)
 {
     const TfyHistory *from = copying->fork->from;

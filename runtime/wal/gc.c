@@ -1,8 +1,8 @@
 /* gc.c: choosing the runs, and taking them out.
  *
- * The log is opened for writing, so nobody else does. A mark seals what is there; whatever is deleted then lies below it, and the dense
- * tail that recovery reads stays dense. Runs go in transactions of some thousand records: a crash leaves some of them gone and the rest
- * whole, and the next gc goes on. */
+ * The log is opened for writing, so nobody else does. A mark seals what is there; whatever is deleted then lies below
+ * it, and the dense tail that recovery reads stays dense. Runs go in transactions of some thousand records: a crash
+ * leaves some of them gone and the rest whole, and the next gc goes on. */
 #include "gc.h"
 #include "base/grow.h"
 
@@ -145,8 +145,8 @@ static int64_t varint_bytes(int64_t value)
     return bytes;
 }
 
-/* A cell of the table: how long it is, its number, the types of ten columns, what they hold (a text's type says its length); and where it is
- * in its page. */
+/* A cell of the table: how long it is, its number, the types of ten columns, what they hold (a text's type says its
+ * length); and where it is in its page. */
 int64_t tfy__gc_record_bytes(const TfyLogRecord *record)
 {
     const int64_t text = record->payload_len, types = 1 + 9 + varint_bytes(13 + 2 * text);

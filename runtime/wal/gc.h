@@ -1,8 +1,9 @@
 /* gc.h: retention: runs that have ended are dropped, or moved to an archive, and the file stays verifiable.
  *
- * A run goes as a whole, with its records, tasks and row, in one transaction, the only kind in which the triggers let records be deleted.
- * Each mark then says how many of its records are gone and what they added to its sum; marks at the beginning of which nothing is left go
- * too, and meta says where the rest begins. A Compacted record in the chain of the database itself, written before, names the runs.
+ * A run goes as a whole, with its records, tasks and row, in one transaction, the only kind in which the triggers let
+ * records be deleted. Each mark then says how many of its records are gone and what they added to its sum; marks at
+ * the beginning of which nothing is left go too, and meta says where the rest begins. A Compacted record in the chain
+ * of the database itself, written before, names the runs.
  *
  * Runs that stay can lose the records before their newest snapshot (compact.h). */
 #ifndef WAL_GC_H
@@ -13,8 +14,8 @@
 #include "../tfy_program.h"
 #include "log.h"
 
-/* Whether a run, read from its newest snapshot on, could go on from there alone. False: no, and why (TFY_ERROR_TEXT bytes) says what is in
- * the way. */
+/* Whether a run, read from its newest snapshot on, could go on from there alone. False: no, and why (TFY_ERROR_TEXT
+ * bytes) says what is in the way. */
 typedef bool TfyGcCheck(void *state, const TfyHistory *tail, char *why);
 
 /* A run that has ended goes when one of these says so. */

@@ -23,7 +23,8 @@ typedef struct Gc {
     size_t run_room; /* of the result */
 } Gc;
 
-/* Sees a record; `gap` is the one it stands behind, or NULL. Not 0 ends the walk with that. The payload is the store's. */
+/* Sees a record; `gap` is the one it stands behind, or NULL. Not 0 ends the walk with that. The payload is the
+ * store's. */
 typedef int TfyGcSee(void *state, const TfyLogRecord *record, const TfyStoreGap *gap);
 
 /* What a record takes up in the file, but for the part of a page that stays empty. */
@@ -38,7 +39,8 @@ sqlite3 *tfy__gc_database(const Gc *gc);
 /* Tells in the chain of the database itself what is about to happen to runs, and waits until that is durable. */
 int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint32_t count);
 
-/* A transaction in which records may be deleted; commit writes what the marks have lost by it. code: of what was done in it. */
+/* A transaction in which records may be deleted; commit writes what the marks have lost by it. code: of what was done
+ * in it. */
 int tfy__gc_begin(Gc *gc);
 int tfy__gc_commit(Gc *gc, int code);
 int tfy__gc_delete_record(Gc *gc, const TfyLogRecord *record);

@@ -1,6 +1,6 @@
-/* guard.c: opening compares what the witness remembers (witness.h) with what the files hold, and refuses what has lost
- * something that was acknowledged, or is not the file that it was acknowledged in. While the log is written, it keeps
- * the witness up to date. In memory there is nothing to guard.
+/* guard.c: opening compares what the witness remembers (witness.h) with what the files hold, and refuses what has
+ * lost something that was acknowledged, or is not the file that it was acknowledged in. While the log is written, it
+ * keeps the witness up to date. In memory there is nothing to guard.
  *
  *   the main file has another inode        a copy: its original may be alive, and do the same `once` steps
  *   no witness, and not closed in order    nobody can tell whether the end is there
@@ -9,8 +9,8 @@
  *
  * Who only reads is refused only for the last two.
  *
- * Nothing is acknowledged of a commit after which a file has lost its name: it was deleted, moved away or replaced (files.h). What is in the -wal file then
- * goes to the main file, as long as both are open. */
+ * Nothing is acknowledged of a commit after which a file has lost its name: it was deleted, moved away or replaced
+ * (files.h). What is in the -wal file then goes to the main file, as long as both are open. */
 #include "log_state.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ static int read_witness(TfyLog *log, TfyWitness *witness)
     return log->read_only ? tfy__witness_read_of(log->path, witness) : tfy__witness_read(log->lock_fd, witness);
 }
 
-/* A reader may stand beside a writer, which begins the -wal file anew when it likes: what does not fit then says nothing. */
+/* A reader may stand beside a writer, which begins the -wal file anew when it likes: what does not fit then says
+ * nothing. */
 static bool written_meanwhile(TfyLog *log)
 {
     char owner[TFY_LOCK_OWNER_BYTES];
@@ -110,10 +111,10 @@ static int remember_files(TfyLog *log, char *error_text)
                            strerror(errno));
 }
 
-/* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its name:
- * later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other one, if only
- * as it was here. An opening writes them before the log has its number: a witness of a number that the log does not have
- * is of one that died in between, perhaps before the sync. */
+/* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its
+ * name: later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other
+ * one, if only as it was here. An opening writes them before the log has its number: a witness of a number that the
+ * log does not have is of one that died in between, perhaps before the sync. */
 static int begin_witness(TfyLog *log, const struct stat *status, bool known, char *error_text)
 {
     TfyWitness *witness = &log->witness;
@@ -161,15 +162,16 @@ int tfy__guard_recovered(TfyLog *log, char *error_text)
 
 /* ---- while it is written ---- */
 
-/* No room for what is only written over can hardly be; it would make the witness an older one, which it may be anyway. */
+/* No room for what is only written over can hardly be; it would make the witness an older one, which it may be
+ * anyway. */
 static int write_witness(TfyLog *log)
 {
     if (tfy__witness_write(log->lock_fd, &log->witness) == 0 || errno == ENOSPC || errno == EDQUOT) return 0;
     return TFY_E_IO;
 }
 
-/* What people have to know to get the records back, or that they cannot; it goes on from the database's name. `moved`: all that was committed is
- * in the main file, wherever that is now. */
+/* What people have to know to get the records back, or that they cannot; it goes on from the database's name.
+ * `moved`: all that was committed is in the main file, wherever that is now. */
 static void explain_loss(TfyLog *log, const char *ending, bool replaced, bool moved)
 {
     char *text = log->store->error;

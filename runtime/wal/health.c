@@ -1,7 +1,8 @@
 /* health.c: the files of a database from outside.
  *
- * The -shm file's layout is SQLite's (walformat.html, "The WAL-Index File Format"): at byte 16 the number of valid frames of the -wal file,
- * at 100 five read marks, each the number of frames that readers at it see, at 123 to 127 the locks that those readers share. */
+ * The -shm file's layout is SQLite's (walformat.html, "The WAL-Index File Format"): at byte 16 the number of valid
+ * frames of the -wal file, at 100 five read marks, each the number of frames that readers at it see, at 123 to 127
+ * the locks that those readers share. */
 #include "health.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* health.h: the files of a database from outside: how large they are, who reads, how much room the disk has. Nothing is opened through
- * SQLite; to be asked while this process has no connection to the database, since closing a file drops the locks that a process has on it. */
+/* health.h: the files of a database from outside: how large they are, who reads, how much room the disk has. Nothing
+ * is opened through SQLite; to be asked while this process has no connection to the database, since closing a file
+ * drops the locks that a process has on it. */
 #ifndef WAL_HEALTH_H
 #define WAL_HEALTH_H
 

@@ -371,8 +371,8 @@ static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t
     return code;
 }
 
-/* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain says that it is what was
- * written. */
+/* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain
+ * says that it is what was written. */
 static int take_snapshot(Reading *reading)
 {
     const TfyLogRecord *snapshot = &reading->found[reading->found_count - 1].record;
@@ -405,8 +405,8 @@ static int read_root_tail(Reading *reading)
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
-        /* One that came with an import has the numbers of another database. One from before a move is not what the new program would have come
-         * to; the one that the run begins at is taken all the same, as the move was. */
+        /* One that came with an import has the numbers of another database. One from before a move is not what the
+         * new program would have come to; the one that the run begins at is taken all the same, as the move was. */
         const bool own = record.lsn > history->run.imported && record.lsn > history->run.moved_lsn;
         if (record.type == TFY_R_SNAPSHOT && (own || record.lsn == history->run.base_lsn)) {
             code = take_snapshot(reading);
@@ -418,7 +418,8 @@ static int read_root_tail(Reading *reading)
     return code ? code : TFY_E_ABSENT;
 }
 
-/* Down to the record at which its chain had a certain value: numbers change when a run moves to another database, chains do not. */
+/* Down to the record at which its chain had a certain value: numbers change when a run moves to another database,
+ * chains do not. */
 static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
@@ -464,9 +465,10 @@ static int match_birth(void *state, const TfyStoreTask *row)
     return 0;
 }
 
-/* The task that a record was the birth of. A copied record (of a fork, of an import) has the number that its task had elsewhere, in a run whose root had
- * another number too; later ones have the task's own. Which of the two it is the row shows. What was copied more than once has records of several
- * origins, each with numbers at a distance of its own: it is looked up once for all that come together. */
+/* The task that a record was the birth of. A copied record (of a fork, of an import) has the number that its task had
+ * elsewhere, in a run whose root had another number too; later ones have the task's own. Which of the two it is the
+ * row shows. What was copied more than once has records of several origins, each with numbers at a distance of its
+ * own: it is looked up once for all that come together. */
 static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *row)
 {
     TfyStore *store = reading->log->store;
@@ -486,7 +488,8 @@ static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *
     return code ? refuse_store(reading, code) : 0;
 }
 
-/* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is read. */
+/* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is
+ * read. */
 static int read_births(Reading *reading)
 {
     for (size_t i = 0; i < reading->found_count; i++) {
@@ -543,7 +546,8 @@ static int read_root_birth(Reading *reading)
     return 0;
 }
 
-/* Where the run works: what the newest record of the root's chain that says so says. Of a tail the first one is read already. */
+/* Where the run works: what the newest record of the root's chain that says so says. Of a tail the first one is read
+ * already. */
 static int note_root(Reading *reading)
 {
     TfyHistory *history = reading->history;

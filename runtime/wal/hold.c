@@ -94,7 +94,8 @@ static int refuse_held(const char *path, const char *owner, char *error_text)
                            path, owner, path);
 }
 
-/* False, with errno: another process has it. The child of one that has just died closes the lock file a moment before this one. */
+/* False, with errno: another process has it. The child of one that has just died closes the lock file a moment before
+ * this one. */
 static bool lock_alone(int fd)
 {
     const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = hold_byte, .l_len = 1};
@@ -116,7 +117,8 @@ static int lock_to_write(TfyHold *hold, const char *path, char *error_text)
                            strerror(errno));
 }
 
-/* A writer whose lock file is not the one beside this name has another -wal file too. It takes that one first and drops it last. */
+/* A writer whose lock file is not the one beside this name has another -wal file too. It takes that one first and
+ * drops it last. */
 static int check_name(const TfyHold *hold, const char *path, char *error_text)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = hold_byte, .l_len = 1};

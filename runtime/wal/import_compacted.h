@@ -4,7 +4,8 @@
 
 #include "import.h"
 
-/* Does the run begin at a snapshot in its root's chain, whose tasks are there and stood then where it says? The chains were checked before. */
+/* Does the run begin at a snapshot in its root's chain, whose tasks are there and stood then where it says? The
+ * chains were checked before. */
 int tfy__import_check_base(const TfyHistory *history, char *error_text);
 
 /* Up to which step a task has lost records. */

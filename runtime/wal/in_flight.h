@@ -1,7 +1,8 @@
 /* in_flight.h: `once` steps that had begun where a history ends, and nobody knows whether they happened.
  *
- * While such a step waits for its tool, its StepStart is the newest record of its task that says anything about that task. Whatever comes behind
- * it settles it: even a kill, or the end of a time limit around it, cancels it when the run is taken up. */
+ * While such a step waits for its tool, its StepStart is the newest record of its task that says anything about that
+ * task. Whatever comes behind it settles it: even a kill, or the end of a time limit around it, cancels it when the
+ * run is taken up. */
 #ifndef WAL_IN_FLIGHT_H
 #define WAL_IN_FLIGHT_H
 

@@ -50,7 +50,8 @@ static void read_owner(int fd, char *owner, size_t size)
     if (!owner[0]) snprintf(owner, size, "another process");
 }
 
-/* A child that was just forked has what its parent has until it closes that or calls exec, and so the lock, also when the parent dies. */
+/* A child that was just forked has what its parent has until it closes that or calls exec, and so the lock, also when
+ * the parent dies. */
 static bool left_behind(const char *owner)
 {
     long pid = 0;

@@ -105,8 +105,8 @@ static int set_path(TfyLog *log, const char *name, char *error_text)
     return log->path ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
 }
 
-/* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then would hide their records.
- * So their rows are brought up to date at once; after a clean close there are none. */
+/* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then
+ * would hide their records. So their rows are brought up to date at once; after a clean close there are none. */
 static int carry_heads(TfyLog *log)
 {
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);

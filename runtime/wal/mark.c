@@ -1,9 +1,9 @@
-/* mark.c: marks. Every so many records, and at a clean close, the rows of all tasks that changed since the last
- * mark are written with a row of table mark that seals the records between. Opening then needs the newest mark and
- * the records behind it, however long the log is; and heads of tasks cost nothing per commit.
+/* mark.c: marks. Every so many records, and at a clean close, the rows of all tasks that changed since the last mark
+ * are written with a row of table mark that seals the records between. Opening then needs the newest mark and the
+ * records behind it, however long the log is; and heads of tasks cost nothing per commit.
  *
- * With many tasks at work a mark writes many rows: then it waits until it seals 32 times as many records (with marks as far apart as they are
- * usually), but not for ever, since opening reads all of them.
+ * With many tasks at work a mark writes many rows: then it waits until it seals 32 times as many records (with marks
+ * as far apart as they are usually), but not for ever, since opening reads all of them.
  *
  * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
 #include "base/check.h"

@@ -1,4 +1,5 @@
-/* page_vfs.c: see page_vfs.h. Only the main file and the -wal file are looked at; all else goes straight to the system's VFS.
+/* page_vfs.c: see page_vfs.h. Only the main file and the -wal file are looked at; all else goes straight to the
+ * system's VFS.
  *
  * A handle of ours is followed in memory by the system's handle:
  *

@@ -386,7 +386,8 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 
 /* ---- the rules ---- */
 
-/* Which members each type may have; the first one each payload of the type has, unless a 0 stands there. Numbers are members + 1. */
+/* Which members each type may have; the first one each payload of the type has, unless a 0 stands there. Numbers are
+ * members + 1. */
 #define MAX_MEMBERS 20
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {

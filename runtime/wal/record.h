@@ -1,8 +1,9 @@
 /* record.h: the rows of the log: their types, their payloads, and the chain that makes a changed byte visible.
  *
- * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and ascending over the whole
- * file; prev is the lsn of the same task's previous record (a child's first prev is the TaskSpawn in its parent's chain; 0: none).
- * tid 0 is the database itself (Opened, ShutdownMarker). The payload is one JSON object, on one line, since exports are lines:
+ * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and
+ * ascending over the whole file; prev is the lsn of the same task's previous record (a child's first prev is the
+ * TaskSpawn in its parent's chain; 0: none). tid 0 is the database itself (Opened, ShutdownMarker). The payload is
+ * one JSON object, on one line, since exports are lines:
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
@@ -47,8 +48,9 @@
  *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
  *                     {"root": {…}}                                                   the directory it goes on in (root.h)
  *
- * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program. "passages"
- * counts the points passed since the task's previous record, so that what came from outside is delivered at the same place again. */
+ * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
+ * "passages" counts the points passed since the task's previous record, so that what came from outside is delivered
+ * at the same place again. */
 #ifndef WAL_RECORD_H
 #define WAL_RECORD_H
 
@@ -113,8 +115,8 @@ typedef struct TfyRecord_ {
     uint64_t chain; /* hash of this record and all before it in its task */
 } TfyLogRecord;
 
-/* The key of a step, unless the program gives it one: "RUN/PATH/STEP", its run's uuid, its task's path, its number. Texts that are too long
- * for a key keep their beginning and get a hash, so that keys stay apart. */
+/* The key of a step, unless the program gives it one: "RUN/PATH/STEP", its run's uuid, its task's path, its number.
+ * Texts that are too long for a key keep their beginning and get a hash, so that keys stay apart. */
 #define TFY_KEY_SIZE 160 /* bytes, with the NUL */
 void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE]);
 void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);

@@ -57,7 +57,8 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
     return code ? refuse_store(tail->log, code, "", tail->error_text) : 0;
 }
 
-/* A record that does not follow from its task's newest may stand behind a gap: of a run that came without some of its records. */
+/* A record that does not follow from its task's newest may stand behind a gap: of a run that came without some of its
+ * records. */
 static int check_gap(Tail *tail, const TfyLogRecord *record)
 {
     TfyStoreGap gap;

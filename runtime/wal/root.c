@@ -17,7 +17,8 @@
 
 /* ---- which directory ---- */
 
-/* In layers that lie over each other a directory is made anew, with a new time, when something in it is written first. */
+/* In layers that lie over each other a directory is made anew, with a new time, when something in it is written
+ * first. */
 static bool keeps_birth(int fd)
 {
     struct statfs system;
@@ -135,7 +136,8 @@ int tfy__root_of_record(const TfyLogRecord *record, TfyRoot *root)
 
 /* ---- of a run that is not read ---- */
 
-/* From the newest record of its first task down: the snapshot that a run leaves memory with is the first one that is met. */
+/* From the newest record of its first task down: the snapshot that a run leaves memory with is the first one that is
+ * met. */
 int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
 {
     TfyStoreTask task;

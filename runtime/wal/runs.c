@@ -1,4 +1,5 @@
-/* runs.c: what can be asked of runs without their histories: which there are, whose a task is, how one ended, which programs they have. */
+/* runs.c: what can be asked of runs without their histories: which there are, whose a task is, how one ended, which
+ * programs they have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

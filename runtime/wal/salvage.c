@@ -1,7 +1,8 @@
 /* salvage.c: rows around damaged pages, then runs out of the rows.
  *
- * Opened with the system's VFS: a page whose sum is wrong may hold rows that are right, and each record is checked by itself. SQLite ends
- * a scan at the first page that makes no sense; behind it rows are looked up by number, one by one, until one can be read again. */
+ * Opened with the system's VFS: a page whose sum is wrong may hold rows that are right, and each record is checked by
+ * itself. SQLite ends a scan at the first page that makes no sense; behind it rows are looked up by number, one by
+ * one, until one can be read again. */
 #include "salvage.h"
 #include "base/grow.h"
 #include "base/whole_file.h"
@@ -298,7 +299,8 @@ static bool follows(Salvage *salvage, const Task *task, const TfyLogRecord *reco
     return gap->proved = true;
 }
 
-/* Where the task's own records break, the run is cut: at a record that was changed; or, where some are lost, behind its last. */
+/* Where the task's own records break, the run is cut: at a record that was changed; or, where some are lost, behind
+ * its last. */
 static int place_record(Salvage *salvage, size_t index)
 {
     const TfyLogRecord *record = &salvage->records[index];
@@ -373,8 +375,8 @@ static bool copy_program(TfyHistory *history, const char *tfyc, const char *sour
     return history->program_tfyc && history->program_source && history->program_layout;
 }
 
-/* The row of a program whose sum is right, by its number or, unless that is NULL, by its hash. Its texts stand in the statement, which the
- * caller finalizes. */
+/* The row of a program whose sum is right, by its number or, unless that is NULL, by its hash. Its texts stand in the
+ * statement, which the caller finalizes. */
 static bool find_program(Salvage *salvage, int64_t id, const uint8_t *hash, sqlite3_stmt **row,
                          TfyStoreProgram *program)
 {
@@ -402,8 +404,8 @@ static bool has_program(Salvage *salvage, const uint8_t hash[16])
     return has;
 }
 
-/* Numbers of points are those of the program that the run had at the time: it ends before a move whose programs are not both there, and what is
- * left of it has the program that the last move in it led to. */
+/* Numbers of points are those of the program that the run had at the time: it ends before a move whose programs are
+ * not both there, and what is left of it has the program that the last move in it led to. */
 static void ask_moves(Salvage *salvage, uint32_t run)
 {
     Found *found = &salvage->runs[run];

@@ -1,12 +1,12 @@
 /* salvage.h: what can be read of a damaged database, into a new one.
  *
- * Nothing but records and programs is needed: an InstructionStart says which run begins, a TaskSpawn which task, and each record proves by
- * its chain that it follows. A run is taken up to the first record of it that is lost or changed, in the order of the log, so that what is
- * there was once all that there was. A run that lost something ends as failed: what it did after that nobody knows, and going on by
- * itself it could do it twice.
+ * Nothing but records and programs is needed: an InstructionStart says which run begins, a TaskSpawn which task, and
+ * each record proves by its chain that it follows. A run is taken up to the first record of it that is lost or
+ * changed, in the order of the log, so that what is there was once all that there was. A run that lost something ends
+ * as failed: what it did after that nobody knows, and going on by itself it could do it twice.
  *
- * Of a run that was compacted a gap is taken where a record proves it; if the run has come further than the snapshot it begins at, it comes out as
- * it is, compacted. Else nothing is left of it but what comes before the first gap. */
+ * Of a run that was compacted a gap is taken where a record proves it; if the run has come further than the snapshot
+ * it begins at, it comes out as it is, compacted. Else nothing is left of it but what comes before the first gap. */
 #ifndef WAL_SALVAGE_H
 #define WAL_SALVAGE_H
 

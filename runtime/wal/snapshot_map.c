@@ -1,8 +1,9 @@
 /* snapshot_map.c: two walks over all values of a snapshot, and between them the numbers.
  *
- * A value that several places share is written at the first of them, and others have its number, counted in the order of the text. Slots that
- * change places, and those that nobody needs any more, change that order. So the first walk takes the shared values out, and the second, in the
- * order of the other program, puts each at the first place that is left and counts anew. */
+ * A value that several places share is written at the first of them, and others have its number, counted in the order
+ * of the text. Slots that change places, and those that nobody needs any more, change that order. So the first walk
+ * takes the shared values out, and the second, in the order of the other program, puts each at the first place that
+ * is left and counts anew. */
 #include "snapshot_map.h"
 #include "base/grow.h"
 

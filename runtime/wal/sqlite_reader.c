@@ -31,7 +31,8 @@ static void name_process(long pid, char *name, size_t size)
     snprintf(name, size, "pid %ld (%s)", pid, command[0] ? command : "?");
 }
 
-/* The kernel gives the list in pieces, and locks that come and go between two of them make it leave lines out: 0 may mean nothing. */
+/* The kernel gives the list in pieces, and locks that come and go between two of them make it leave lines out: 0 may
+ * mean nothing. */
 static long find_reader(uint64_t inode)
 {
     char line[256];

@@ -14,9 +14,9 @@
  * changes either file. */
 enum { FIRST_LOCK = 0, LOCKS = 2 };
 
-/* From the end to the beginning, so that page 1 comes last: it is what tells that sums are missing, also when this is cut
- * off. A page whose sum is wrong stays as it is: torn by a power cut, it stands newer in the -wal file, and is written
- * from there; rotten, it has to be found when it is read. */
+/* From the end to the beginning, so that page 1 comes last: it is what tells that sums are missing, also when this is
+ * cut off. A page whose sum is wrong stays as it is: torn by a power cut, it stands newer in the -wal file, and is
+ * written from there; rotten, it has to be found when it is read. */
 static int rewrite(sqlite3_file *file)
 {
     sqlite3_int64 size;

@@ -1,4 +1,5 @@
-/* sqlite_saved.c: saved tables in SQLite. Their statements are as many as there are tables and shapes, so they are kept in a list. */
+/* sqlite_saved.c: saved tables in SQLite. Their statements are as many as there are tables and shapes, so they are
+ * kept in a list. */
 #include "store_sqlite.h"
 
 #include <stdlib.h>

@@ -69,7 +69,8 @@ typedef struct TfyStoreTask {
     int64_t state, wait; /* TfyTaskState; what it waits for */
 } TfyStoreTask;
 
-/* A row of table gap: a record that follows others of its task which retention took, here or where the run comes from. */
+/* A row of table gap: a record that follows others of its task which retention took, here or where the run comes
+ * from. */
 typedef struct TfyStoreGap {
     int64_t lsn;    /* that record */
     int64_t below;  /* the task's record before them that is still there, or its base */
@@ -98,7 +99,8 @@ typedef int TfyStoreSeeTable(void *state, const char *name);
 typedef int TfyStoreSeeSaved(void *state, const char *task, int64_t step, const TfyCell *cells);
 typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
-/* What a run's row is for. That of one that ends differs from the row that is there in nothing but the run's state, the time and the sum. */
+/* What a run's row is for. That of one that ends differs from the row that is there in nothing but the run's state,
+ * the time and the sum. */
 typedef enum TfyRunPut { TFY_RUN_BEGINS, TFY_RUN_CHANGES, TFY_RUN_ENDS } TfyRunPut;
 
 enum { STORE_MANY = 16 }; /* records that are put with one call */
@@ -114,7 +116,8 @@ typedef struct TfyStoreOps {
     int (*put_gap)(TfyStore *store, const TfyStoreGap *gap);
     int (*put_mark)(TfyStore *store, const TfyStoreMark *mark);
     int (*put_meta)(TfyStore *store, const TfyStoreMeta *meta);
-    /* Saved tables (saved.h): makes or widens one; writes a row of one, by a statement with as many parameters as cells. */
+    /* Saved tables (saved.h): makes or widens one; writes a row of one, by a statement with as many parameters as
+     * cells. */
     int (*put_table)(TfyStore *store, const char *sql);
     int (*put_row)(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
     int (*commit)(TfyStore *store);
@@ -182,7 +185,8 @@ uint64_t tfy__store_sum_program(const TfyStoreProgram *program);
 uint64_t tfy__store_sum_run(const TfyLogRun *run);
 uint64_t tfy__store_sum_task(const TfyStoreTask *task);
 
-/* Column origin of table run: NULL, or 16 bytes uuid and 8 bytes lsn, the highest first. read: false when it is neither. */
+/* Column origin of table run: NULL, or 16 bytes uuid and 8 bytes lsn, the highest first. read: false when it is
+ * neither. */
 #define TFY_ORIGIN_SIZE 24
 void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE]);
 bool tfy__store_origin_read(TfyLogRun *run, const void *blob, int size);

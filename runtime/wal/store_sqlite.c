@@ -23,11 +23,13 @@ static const char *const texts[S_COUNT] = {
     [S_ROLLBACK] = "ROLLBACK",
     [S_LOOK] = "BEGIN",
     [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES" RECORD_PLACES,
-    /* FAIL: what went wrong in its middle takes the whole transaction back anyway, so SQLite need not remember how pages were before it. */
+    /* FAIL: what went wrong in its middle takes the whole transaction back anyway, so SQLite need not remember how
+     * pages were before it. */
     [S_PUT_MANY] = "INSERT OR FAIL INTO wal(" RECORD_COLUMNS ") VALUES" FOUR_RECORDS "," FOUR_RECORDS "," FOUR_RECORDS
                    "," FOUR_RECORDS,
     [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    /* Updates name only what changes: SQLite writes an index anew for every column of it that is named, changed or not. */
+    /* Updates name only what changes: SQLite writes an index anew for every column of it that is named, changed or
+     * not. */
     [S_PUT_TASK] = "UPDATE task SET (program,head,chain,step,state,wait,sum)=(?4,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
     [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [S_PUT_RUN] =
@@ -71,8 +73,8 @@ static bool is_as_large(const char *name, rlim_t limit)
     return name && stat(name, &info) == 0 && (rlim_t)info.st_size >= limit;
 }
 
-/* The database or its -wal file is as large as a file of this process may be (RLIMIT_FSIZE; SIGXFSZ is ignored). SQLite takes nothing but ENOSPC for a full
- * disk and does not keep errno; but it writes as much as fits. */
+/* The database or its -wal file is as large as a file of this process may be (RLIMIT_FSIZE; SIGXFSZ is ignored).
+ * SQLite takes nothing but ENOSPC for a full disk and does not keep errno; but it writes as much as fits. */
 static bool is_at_limit(sqlite3 *db)
 {
     struct rlimit size;
@@ -170,7 +172,8 @@ static uint32_t data_version(SqliteStore *store)
 }
 
 /* Somebody took the lock's file away, and with it the lock: another process has opened the database since, or went on
- * writing it between our reading and our first commit. Only one of the two goes on: the one whose epoch is in the file. */
+ * writing it between our reading and our first commit. Only one of the two goes on: the one whose epoch is in the
+ * file. */
 static int check_epoch(SqliteStore *store)
 {
     const uint32_t version = data_version(store);
@@ -760,8 +763,8 @@ static void close_store(TfyStore *store, bool clean)
     for (int i = 0; i < S_COUNT; i++) sqlite3_finalize(self->statements[i]);
     tfy__sqlite_free_saved(self);
     if (clean) {
-        /* All pages go to the main file and the -wal file becomes empty, so that the next opening has nothing to walk, and
-         * a program that only looks on has nothing to move. */
+        /* All pages go to the main file and the -wal file becomes empty, so that the next opening has nothing to
+         * walk, and a program that only looks on has nothing to move. */
         sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sqlite3_exec(self->db, "PRAGMA journal_size_limit=0", NULL, NULL, NULL);
     }

@@ -85,7 +85,8 @@ int tfy__sqlite_see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state);
 int tfy__sqlite_see_saved(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
 void tfy__sqlite_free_saved(SqliteStore *store);
 
-/* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code (sqlite_renew.c). */
+/* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code
+ * (sqlite_renew.c). */
 int tfy__sqlite_renew(sqlite3 *db);
 
 #endif

@@ -1,9 +1,9 @@
-/* verify.c: one pass over the marks, one over all records in the order of the log, one over the rows of the other tables; in one
- * transaction, so that a live writer does not move anything meanwhile.
+/* verify.c: one pass over the marks, one over all records in the order of the log, one over the rows of the other
+ * tables; in one transaction, so that a live writer does not move anything meanwhile.
  *
- * Going forward, each record must continue what its task's newest record so far says: a record that was changed, lost in the middle,
- * or slipped in does not. That the newest records of a task are there follows from the marks, which count and add up their segments,
- * and behind the newest mark from the numbers, which are dense. */
+ * Going forward, each record must continue what its task's newest record so far says: a record that was changed, lost
+ * in the middle, or slipped in does not. That the newest records of a task are there follows from the marks, which
+ * count and add up their segments, and behind the newest mark from the numbers, which are dense. */
 #include "verify.h"
 #include "base/grow.h"
 
@@ -228,8 +228,8 @@ static bool is_birth(const TfyLogRecord *record)
     return record->type == TFY_R_INSTRUCTION_START || tfy__record_spawns(record);
 }
 
-/* Does the record continue what its task's newest so far says? It may also stand behind a gap that retention left, which knows the chain before
- * it: a gap that was changed is then as plain as a changed record. */
+/* Does the record continue what its task's newest so far says? It may also stand behind a gap that retention left,
+ * which knows the chain before it: a gap that was changed is then as plain as a changed record. */
 static int check_link(Verifying *verifying, const TfyLogRecord *record, const TfyHead *head)
 {
     const bool follows = record->prev == head->lsn;

@@ -5,9 +5,9 @@
  *
  * Numbers are big endian. A checksum goes over everything before it, of the header and of all frames up to here (of a
  * frame's own header its first 8 bytes), as 32-bit words in the byte order that the magic names. A frame with another
- * salt, or with a wrong checksum, is what an earlier filling left, or torn: SQLite ends its recovery in front of it and
- * says nothing. That is right after a power cut and wrong after rot, and only somebody who remembers how far the file
- * went can tell the two apart. */
+ * salt, or with a wrong checksum, is what an earlier filling left, or torn: SQLite ends its recovery in front of it
+ * and says nothing. That is right after a power cut and wrong after rot, and only somebody who remembers how far the
+ * file went can tell the two apart. */
 #ifndef WAL_WAL_FILE_H
 #define WAL_WAL_FILE_H
 

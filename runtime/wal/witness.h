@@ -1,12 +1,12 @@
 /* witness.h: what "<db>-tfy" remembers beside the writer lock: how far the log was surely on the disk.
  *
- * SQLite ends its recovery at the first frame of the -wal file that does not fit and says nothing: rot there, or a file
- * that somebody swapped, looks to it like a power cut. So after each sync, and before anything that hangs on it leaves
- * the process, the newest synced record and its place in the -wal file are written here; opening compares.
+ * SQLite ends its recovery at the first frame of the -wal file that does not fit and says nothing: rot there, or a
+ * file that somebody swapped, looks to it like a power cut. So after each sync, and before anything that hangs on it
+ * leaves the process, the newest synced record and its place in the -wal file are written here; opening compares.
  *
- * It is written, never synced (but for the first time, with the file's name): after the death of a process it is exact;
- * after a power cut it may be older, so it is a lower bound of what was acknowledged. That costs one write of 128 bytes
- * per commit, and no waiting for the disk.
+ * It is written, never synced (but for the first time, with the file's name): after the death of a process it is
+ * exact; after a power cut it may be older, so it is a lower bound of what was acknowledged. That costs one write of
+ * 128 bytes per commit, and no waiting for the disk.
  *
  * The file, 1,152 bytes, little endian:
  *
@@ -16,7 +16,8 @@
  *   1024   slot 1 /
  *
  * A slot:  "tfywit01", sequence, database id (16), device, inode, epoch, lsn, salt, frame, checksum of the frame (each
- * 8), failed (8), 24 bytes of zero, XXH3-64 of the 120 bytes before it. The valid slot with the greater sequence counts. */
+ * 8), failed (8), 24 bytes of zero, XXH3-64 of the 120 bytes before it. The valid slot with the greater sequence
+ * counts. */
 #ifndef WAL_WITNESS_H
 #define WAL_WITNESS_H
 
