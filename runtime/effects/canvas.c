@@ -321,4 +321,5 @@ void tfy__canvas_close(TfyLoop *loop)
     Canvas **place = (Canvas **)tfy__module(loop, TFY_M_CANVAS);
     free(*place);
     *place = NULL;
+    tfy__process_close(loop); /* git ran under the watcher; a program need not have exec, which closes it too */
 }

@@ -384,7 +384,13 @@ static void apply_start(TfyCall *call)
     tfy__canvas_take_turn(job, begin_apply);
 }
 
-const TfyPerformer tfy__perform_preview = {
-    .name = "preview", .start = preview_start, .abort = tfy__canvas_abort, .end_former = tfy__former_end};
-const TfyPerformer tfy__perform_apply = {
-    .name = "apply", .start = apply_start, .abort = tfy__canvas_abort, .end_former = tfy__former_end};
+const TfyPerformer tfy__perform_preview = {.name = "preview",
+                                           .start = preview_start,
+                                           .abort = tfy__canvas_abort,
+                                           .close = tfy__canvas_close,
+                                           .end_former = tfy__former_end};
+const TfyPerformer tfy__perform_apply = {.name = "apply",
+                                         .start = apply_start,
+                                         .abort = tfy__canvas_abort,
+                                         .close = tfy__canvas_close,
+                                         .end_former = tfy__former_end};
