@@ -638,10 +638,20 @@ static int write_shutdown(TfyLoop *loop)
     return code;
 }
 
+/* With a virtual clock nothing is waited for: where nothing happens it is moved to what comes next, or to the end. */
+static int drain_by_jumps(TfyLoop *loop)
+{
+    const int happened = turn(loop, false);
+    const int64_t next_ns = tfy__timers_next(&loop->timers), end_ns = loop->drain_until_ns;
+    if (!happened && all_durable(loop)) loop->world.jump(loop->world.state, next_ns < end_ns ? next_ns : end_ns);
+    tfy__loop_clock(loop);
+    return happened;
+}
+
 /* One turn of a drain, or its end: TFY_E_STATE, or what went wrong. */
 static int drain(TfyLoop *loop, bool block)
 {
-    if (tfy__drain_goes_on(loop)) return turn(loop, block);
+    if (tfy__drain_goes_on(loop)) return block && loop->world.jump ? drain_by_jumps(loop) : turn(loop, block);
     if (loop->failure) return loop->failure;
     int code = write_shutdown(loop);
     return code < 0 ? code : TFY_E_STATE;
