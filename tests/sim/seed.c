@@ -10,7 +10,7 @@
 #include "net.h"
 #include "wal/log_state.h"
 
-enum { TURNS_MAX = 50000, MS = 1000000, SIGNALS_MAX = 40, FETCHES_MAX = 20 };
+enum { TURNS_MAX = 50000, MS = 1000000, DRAIN_MS = 500, DRAIN_TURNS = 300, SIGNALS_MAX = 40, FETCHES_MAX = 20 };
 
 Sim sim;
 TfyProgram sim_program;
@@ -43,6 +43,7 @@ static void plan_death(void)
     SimPlan *plan = &sim.plan;
     plan->death_op = 0;
     plan->death_turn = plan->death_act = 0;
+    plan->drains = false;
     uint32_t how = sim_below(&sim.chance, 10);
     plan->death = how < 3 && !sim_cuts ? SIM_DIES_PROCESS : how < 8 ? SIM_DIES_MACHINE : SIM_DIES_ALL;
     plan->no_memory = 0;
@@ -55,7 +56,10 @@ static void plan_death(void)
     case 0:
         plan->death_op = sim_disk_ops() + 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 50) ? 60 : 500);
         break;
-    case 1: plan->death_turn = 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 50) ? 12 : 150); break;
+    case 1:
+        plan->death_turn = 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 50) ? 12 : 150);
+        plan->drains = plan->death == SIM_DIES_PROCESS;
+        break;
     default: plan->death_act = 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 50) ? 4 : 25); break;
     }
 }
@@ -346,6 +350,13 @@ static bool move_on(void)
     return people_look(true) || people_look(false);
 }
 
+/* In a process that was asked to stop only what is under way outside goes on. */
+static void wait_for_tools(void)
+{
+    const int64_t event_ns = sim_next_event_ns();
+    if (!sim_events_wait_for_turns() && event_ns != INT64_MAX && event_ns > sim.now_ns) sim.now_ns = event_ns;
+}
+
 static const char *state_name(TfyTaskState state)
 {
     static const char *const names[] = {
@@ -434,11 +445,24 @@ static void room_again(SimEvent *event)
     sim_disk_room(true);
 }
 
+/* Tools under way may finish; whoever waits too long asks a second time. */
+static void die_or_drain(void)
+{
+    if (!sim.plan.drains) sim_die();
+    if (!sim.drained_at) sim_trace("is asked to stop");
+    if (!sim.drained_at || sim.turn == sim.drained_at + DRAIN_TURNS) tfy_drain(sim.loop, DRAIN_MS);
+    if (!sim.drained_at) sim.drained_at = sim.turn;
+}
+
 static void one_turn(const SimPlan *begin, bool *full_seen)
 {
     while (sim_event_due()) continue;
     int code = tfy_step(sim.loop);
     sim.turn++;
+    if (code == TFY_E_STATE && sim.drained_at) {
+        sim_trace("stopped");
+        sim_die();
+    }
     plan_writer();
     if (!sim.plan.still) sim.now_ns += (int64_t)(1 + sim_below(&sim.chance, 20)) * 1000;
     must(code, "a turn", tfy__failure(sim.loop), was_disturbed(begin));
@@ -447,7 +471,7 @@ static void one_turn(const SimPlan *begin, bool *full_seen)
         *full_seen = true;
         sim_plan_event((int64_t)sim.plan.full_ms * MS, 0, room_again, NULL, 0);
     }
-    if (sim.plan.death_turn && sim.turn >= sim.plan.death_turn) sim_die();
+    if (sim.plan.death_turn && sim.turn >= sim.plan.death_turn) die_or_drain();
 }
 
 static void begin_life(const char *db, const SimPlan *begin)
@@ -457,6 +481,7 @@ static void begin_life(const char *db, const SimPlan *begin)
     TfyOptions options = options_of(db);
     sim.loop = NULL;
     sim.opened_lsn = 0;
+    sim.drained_at = 0;
     if (sim.life < SIM_LIVES) sim.boots_ms[sim.life - !!sim.life] = SIM_WALL_MS + sim.now_ns / 1000000;
     for (uint32_t i = 0; i < sim.run_count; i++) sim.runs[i].found = 0;
     int code = tfy_open(&sim.loop, &sim_program, &options, error);
@@ -499,6 +524,10 @@ static void live(const char *db)
     while (!all_over() || (sim.plan.death_turn && !sim.expecting)) {
         one_turn(&begin, &full_seen);
         if (sim.turn > TURNS_MAX) sim_broken("e1", "it goes on for ever");
+        if (sim.drained_at) {
+            wait_for_tools();
+            continue;
+        }
         if (!can_run() && !move_on()) {
             if (!sim.expecting) check_stuck();
             break;

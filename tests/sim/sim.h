@@ -26,6 +26,7 @@
  *   w6  the bytes that leave by a socket are those of its writes, in order, each once, and none behind a write that was stopped in the middle
  *   w7  a descriptor stands for one socket and no other, in one life
  *   w8  nobody waits for a socket that is ready, when nothing else is to be done
+ *   w9  a process that was asked to stop begins nothing, but for a once step whose beginning was recorded before
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart
@@ -103,6 +104,7 @@ typedef struct SimPlan {
     uint32_t deaths;         /* that will still come */
     uint64_t death_op;       /* the disk's operation in which this life dies; 0: none */
     uint32_t death_turn;     /* the turn after which it dies; 0: none */
+    bool drains;             /* … or is asked to stop, and dies when it has */
     uint32_t death_act;      /* the thing that leaves the process after which it dies; 0: none */
     SimDeath death;          /* how */
     uint64_t fail_sync;      /* the disk's operation at or after which the next sync fails; 0: none */
@@ -190,6 +192,7 @@ typedef struct Sim {
 
     int64_t now_ns, boot_ns; /* since the beginning; when this life began */
     uint64_t turn;           /* of this life */
+    uint64_t drained_at;     /* the turn in which this life was asked to stop; 0: it was not */
     uint64_t orders;
     SimEvent *events;
     bool writer_planned;

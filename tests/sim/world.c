@@ -287,6 +287,9 @@ static void tool_start(TfyCall *call)
         tfy__perform_extern.start(call);
         return;
     }
+    if (sim.drained_at && call->tool->repeat != TFY_ONCE)
+        sim_broken("w9", "%s of task %s begins, and the process was asked to stop", call->tool->name,
+                   cold_of(call->task)->log.path);
     if (call->tool != call->site->tool) { /* a probe asks the ledger */
         sim_check_behind(cold_of(call->task), call->tool->name);
         plan_soon(answers, call);
