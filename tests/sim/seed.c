@@ -334,14 +334,21 @@ static bool can_run(void)
     return loop->ring_head != loop->ring_tail || loop->work.first || sim_net_awake();
 }
 
+/* When the next timer of the loop is due, in sim time. */
+static int64_t next_timer_ns(void)
+{
+    const int64_t timer_ns = tfy__timers_next(&sim.loop->timers);
+    return timer_ns == INT64_MAX ? timer_ns : timer_ns + sim.boot_ns - 1000000000;
+}
+
 /* Moves on when nothing can run. False: nothing will ever happen again. */
 static bool move_on(void)
 {
     if (!sim_net_awake()) sim_check_waiting(sim.loop); /* with a full disk it may be */
     if (sim_events_wait_for_turns()) return true;      /* a turn passes */
     if (sim.plan.still && !tfy__log_full(sim.loop->log) && (people_look(true) || people_look(false))) return true;
-    int64_t timer_ns = tfy__timers_next(&sim.loop->timers), event_ns = sim_next_event_ns();
-    if (timer_ns != INT64_MAX) timer_ns += sim.boot_ns - 1000000000;
+    int64_t timer_ns = next_timer_ns();
+    const int64_t event_ns = sim_next_event_ns();
     if (event_ns < timer_ns) timer_ns = event_ns;
     if (timer_ns != INT64_MAX) {
         if (timer_ns > sim.now_ns) sim.now_ns = timer_ns;
@@ -350,11 +357,12 @@ static bool move_on(void)
     return people_look(true) || people_look(false);
 }
 
-/* In a process that was asked to stop only what is under way outside goes on. */
+/* In a process that was asked to stop only what is under way outside goes on, and its time can run out. */
 static void wait_for_tools(void)
 {
-    const int64_t event_ns = sim_next_event_ns();
-    if (!sim_events_wait_for_turns() && event_ns != INT64_MAX && event_ns > sim.now_ns) sim.now_ns = event_ns;
+    const int64_t event_ns = sim_next_event_ns(), timer_ns = next_timer_ns();
+    const int64_t next_ns = timer_ns > sim.now_ns && timer_ns < event_ns ? timer_ns : event_ns;
+    if (!sim_events_wait_for_turns() && next_ns != INT64_MAX && next_ns > sim.now_ns) sim.now_ns = next_ns;
 }
 
 static const char *state_name(TfyTaskState state)
