@@ -360,6 +360,7 @@ static bool move_on(void)
 /* In a process that was asked to stop only what is under way outside goes on, and its time can run out. */
 static void wait_for_tools(void)
 {
+    if (sim.plan.still) return; /* the next life finds the time as it was */
     const int64_t event_ns = sim_next_event_ns(), timer_ns = next_timer_ns();
     const int64_t next_ns = timer_ns > sim.now_ns && timer_ns < event_ns ? timer_ns : event_ns;
     if (!sim_events_wait_for_turns() && next_ns != INT64_MAX && next_ns > sim.now_ns) sim.now_ns = next_ns;
