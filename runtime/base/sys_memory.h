@@ -1,6 +1,6 @@
 /* sys_memory.h: memory of the system for what is no value: what effects keep, what libraries do for the runtime.
  *
- * Who finds none goes another way than a replay will, with memory, at the same place: a tool could not be started, a
+ * Code that finds none goes another way than a replay will, with memory, at the same place: a tool could not be started, a
  * timer was not set, a text lost its end. Nothing of that may be recorded. So a refusal is noted for the thread,
  * wherever it happened, and the loop asks: then the process ends as if it had been killed at its last commit. What
  * the caller does until then only has to be harmless. */
