@@ -3,7 +3,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "wal/page_vfs.h"
+#include "wal/store/page_vfs.h"
 
 int main(int argc, char **argv)
 {

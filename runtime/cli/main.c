@@ -1,5 +1,5 @@
 /* main.c: tfy, the one command people type. One file per command; this one only chooses. */
-#include "cli/cli.h"
+#include "cli/frame/cli.h"
 #include "tfy.h"
 #include "base/sys_memory.h"
 

@@ -29,16 +29,16 @@
 #include "base/table.h"
 #include "core/effect.h"
 #include "core/loop.h"
-#include "core/test.h"
+#include "core/loop/test.h"
 #include "core/world.h"
 #include "observe/line.h"
 #include "observe/metrics.h"
 #include "observe/pal.h"
 #include "value/heap.h"
 #include "value/json.h"
-#include "wal/log.h"
-#include "wal/payload.h"
-#include "wal/root.h"
+#include "wal/history/history.h"
+#include "wal/rows/payload.h"
+#include "wal/log/root.h"
 
 #define TASK_MAX    (1u << 22) /* tasks alive at once in a process */
 #define DEPTH_MAX   100000u    /* nested workflow calls; 64 more while cleaning up */

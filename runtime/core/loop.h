@@ -6,7 +6,7 @@
 #include "observe/pal.h"
 #include "tfy_program.h"
 #include "base/buffer.h"
-#include "wal/log.h"
+#include "wal/history/history.h"
 
 /* Arrivals: each is recorded in the chain of the task it concerns before it has any effect, and is durable before the
  * sender hears "done". run: a uuid (or unique prefix) or "last". task: a path such as "1.2", or NULL for the only one

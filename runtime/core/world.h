@@ -59,12 +59,12 @@ struct TfyWorld {
     /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */
     void (*jump)(void *state, int64_t deadline_ns);
     const TfyPoller *poller;
-    /* The log has no writer thread: the world says with tfy__log_write (wal/log.h) when what is queued is committed.
+    /* The log has no writer thread: the world says with tfy__log_write (wal/log/log.h) when what is queued is committed.
      * For simulations: one thread, one order of events. */
     bool writer_by_hand;
     bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
-    /* Which directory the working root is (wal/root.h): fills in all but its path. NULL: roots are not part of runs. */
+    /* Which directory the working root is (wal/log/root.h): fills in all but its path. NULL: roots are not part of runs. */
     bool (*look_root)(int fd, struct TfyRoot *root);
     /* Which effects are performed by what the program names for them (TfyProgram.performers). */
     enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* tools in C alone */, TFY_PERFORMS_ALL } performs;

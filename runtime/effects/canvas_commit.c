@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "effects/former.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 #define TRAILER    "Tiffany-Step"
 #define FORMAT     "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"

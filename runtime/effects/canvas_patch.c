@@ -14,7 +14,7 @@
 #include "effects/file.h"
 #include "effects/former.h"
 #include "base/utf8.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 /* ---- preview ---- */
 

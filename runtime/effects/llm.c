@@ -11,12 +11,12 @@
  *   used nothing up.
  * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the
  *   model. At most one can be open in a task, since a task stands at one place. */
-#include "llm.h"
+#include "effects/llm.h"
 #include "base/grow.h"
 #include "base/table.h"
 
 #include "value/json.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * A process that dies while it records leaves at most one torn last line; recording goes on by cutting it off.
  * Playing refuses it. */
 #include "base/table.h"
-#include "llm.h"
+#include "effects/llm.h"
 
 #include "value/json.h"
 

@@ -3,7 +3,7 @@
  * Tried again within one asking: 429 and 5xx only, because then the endpoint itself says that nothing was done. A
  * broken connection may have cost money; whether to pay again is the program's `retry`. Redirects are not followed:
  * the key would go with them. */
-#include "llm.h"
+#include "effects/llm.h"
 
 #include "effects/http_client.h"
 #include "effects/known.h"

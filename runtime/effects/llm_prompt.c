@@ -1,5 +1,5 @@
 /* llm_prompt.c: from a call to the request that is sent, and from the answer's text to a value. */
-#include "llm.h"
+#include "effects/llm.h"
 
 #include "value/json.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 #define TFY_BUCKETS   14  /* of a histogram, the last without a bound not counted */
 #define TFY_TOOL_ROWS 256 /* tools told apart; all others are counted together as "other" */

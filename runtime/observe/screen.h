@@ -1,7 +1,7 @@
 /* screen.h: live events as people see them: a line for each live task, drawn again and again in place, and above them
  * what stays to be read.
  *
- * It takes the lines that a subscriber is sent (cli/owner.h) and writes what goes to the terminal; it opens, reads
+ * It takes the lines that a subscriber is sent (cli/program/owner.h) and writes what goes to the terminal; it opens, reads
  * and waits for nothing. What programs say is shown as base/shown.h does it, so that no program can play
  * tricks with a terminal. */
 #ifndef OBSERVE_SCREEN_H

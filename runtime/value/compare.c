@@ -1,8 +1,8 @@
 /* compare.c: structural equality and order. */
 #include "base/check.h"
-#include "heap.h"
-#include "map.h"
-#include "stack.h"
+#include "value/heap.h"
+#include "value/map.h"
+#include "value/stack.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* error.c: raising panics and errors. A pending error always wins over a new one: the first cause is what people need
  * to see. */
 #include "base/buffer.h"
-#include "heap.h"
+#include "value/heap.h"
 
 /* The panic of last resort lives in static data: when memory is out there may be none for telling so. */
 static const TfyString no_memory_text = {.head = {.refs = TFY_IMMORTAL, .type = &tfy_type_string},

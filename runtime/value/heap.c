@@ -1,7 +1,7 @@
 /* heap.c: allocation, counting, and release at any depth. */
-#include "heap.h"
+#include "value/heap.h"
 #include "base/grow.h"
-#include "map.h"
+#include "value/map.h"
 
 #include <stdlib.h>
 #include <string.h>

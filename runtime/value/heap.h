@@ -6,7 +6,7 @@
 #ifndef TFY_VALUE_HEAP_H
 #define TFY_VALUE_HEAP_H
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 
 /* What fns may spend between two suspensions of a task, in loop turns, until the loop sets its own limit. */
 #define TFY_FN_FUEL 100000000

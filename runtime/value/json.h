@@ -12,7 +12,7 @@
 #ifndef TFY_VALUE_JSON_H
 #define TFY_VALUE_JSON_H
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 
 #include <jansson.h>

@@ -3,10 +3,10 @@
  * that sentence.
  *
  * Values are built owned and bottom-up; a half-built container is dropped whole when a part of it fails. */
-#include "heap.h"
-#include "json.h"
-#include "map.h"
-#include "names.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "value/map.h"
+#include "value/names.h"
 
 #include <errno.h>
 #include <inttypes.h>

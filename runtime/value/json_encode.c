@@ -1,9 +1,9 @@
 /* json_encode.c: values to JSON, by descriptor, straight into a buffer. */
-#include "heap.h"
-#include "json.h"
-#include "map.h"
-#include "names.h"
-#include "stack.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "value/map.h"
+#include "value/names.h"
+#include "value/stack.h"
 
 static void write_leaf_string(TfyBuffer *out, void (*write)(TfyBuffer *, int64_t), int64_t value)
 {

@@ -3,8 +3,8 @@
  * A path is names and positions: user.names[0]. A name ends at a point or a bracket; what has such characters in it is
  * written in brackets and quotes, headers["content.type"]. A json value is canonical text, read anew for each question:
  * programs ask few of them, and the answer is a value of its own. */
-#include "heap.h"
-#include "json.h"
+#include "value/heap.h"
+#include "value/json.h"
 
 #include <stdlib.h>
 #include <string.h>

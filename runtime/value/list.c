@@ -1,6 +1,6 @@
 /* list.c: lists. Immutable to the program; a place that is the only owner of its list is changed where it lies, so
  * that a loop of `xs = xs.push(x)` costs amortised constant time. */
-#include "heap.h"
+#include "value/heap.h"
 
 #include <string.h>
 

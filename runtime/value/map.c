@@ -1,8 +1,8 @@
 /* map.c: hash maps that remember the order of insertion. Keys are strings, ints and bare enum cases; equal keys have
  * equal hashes. Updating keeps an entry's place. There is no removal, so entries never move but when the whole block
  * does. */
-#include "map.h"
-#include "heap.h"
+#include "value/map.h"
+#include "value/heap.h"
 
 #include <string.h>
 #include <xxhash.h>

@@ -5,7 +5,7 @@
 #ifndef TFY_VALUE_MAP_H
 #define TFY_VALUE_MAP_H
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 
 #define TFY__MAP_SMALL 8
 #define TFY__MAP_MAX   (1u << 26) /* entries; more panic */

@@ -4,7 +4,7 @@
 #ifndef TFY_VALUE_NAMES_H
 #define TFY_VALUE_NAMES_H
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 #include "base/buffer.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* number.c: the arithmetic that is too long to be inline, and fuel. */
-#include "heap.h"
+#include "value/heap.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* record.c: records, enum cases with fields, boxes. */
-#include "heap.h"
+#include "value/heap.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * Compiled patterns are kept in a small cache beside the heap, the one that was not used for longest goes first. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/buffer.h"
-#include "heap.h"
+#include "value/heap.h"
 #include "base/utf8.h"
 
 #include <pcre2.h>

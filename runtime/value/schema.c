@@ -2,8 +2,8 @@
  * "$defs" and are referred to: types may be recursive, and one that is used twice would otherwise be written out
  * twice, and so on down. The type asked for stands at the root, where providers want an object, and is "#". */
 #include "base/grow.h"
-#include "json.h"
-#include "names.h"
+#include "value/json.h"
+#include "value/names.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* sort.c: lists in order, in groups, and without what is there twice. The order is stable: what compares equal stays
  * as it was. */
-#include "heap.h"
-#include "map.h"
+#include "value/heap.h"
+#include "value/map.h"
 
 /* An item on its way: where it stood, and what it is compared by. */
 typedef struct Sorted {

@@ -4,7 +4,7 @@
 #define TFY_VALUE_STACK_H
 
 #include "base/grow.h"
-#include "../tfy.h"
+#include "tfy.h"
 
 #include <stdlib.h>
 #include <string.h>

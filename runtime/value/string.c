@@ -1,6 +1,6 @@
 /* string.c: strings. Lengths and indexes count code points; text that is all ASCII (len == byte_len) is found by
  * address, other text is walked, and the walk is charged as fuel. */
-#include "heap.h"
+#include "value/heap.h"
 #include "base/utf8.h"
 
 #include <string.h>

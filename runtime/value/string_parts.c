@@ -1,7 +1,7 @@
 /* string_parts.c: taking strings apart and putting them together anew. UTF-8 finds itself again: a valid text inside a
  * valid text always begins and ends at code points, so searching is done on bytes. */
-#include "heap.h"
-#include "text.h"
+#include "value/heap.h"
+#include "value/text.h"
 #include "base/utf8.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* text.c: how scalars look as text, the same in JSON, in `${...}` and on the screen; and reading that text again. */
-#include "heap.h"
-#include "json.h"
-#include "text.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "value/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

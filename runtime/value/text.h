@@ -3,7 +3,7 @@
 #ifndef TFY_VALUE_TEXT_H
 #define TFY_VALUE_TEXT_H
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 
 #include <locale.h>
 

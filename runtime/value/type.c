@@ -1,6 +1,6 @@
 /* type.c: the descriptors of built-in types. */
-#include "heap.h"
-#include "json.h"
+#include "value/heap.h"
+#include "value/json.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-#include "type_book.h"
+#include "value/type_book.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
-#include "json.h"
+#include "value/heap.h"
+#include "value/json.h"
 
 /* One descriptor and all that it owns. */
 typedef struct Entry {

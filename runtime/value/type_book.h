@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "../tfy_program.h"
+#include "tfy_program.h"
 
 typedef struct TfyTypeBook TfyTypeBook;
 

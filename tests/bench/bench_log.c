@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "bench.h"
-#include "wal/log.h"
+#include "wal/log/log.h"
 
 static const char payload[] = "{\"tool\":\"f\",\"digest\":\"0123456789abcd\",\"value\":1}";
 

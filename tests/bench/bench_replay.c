@@ -2,7 +2,7 @@
 #include "bench.h"
 
 #include "core/loop.h"
-#include "wal/log.h"
+#include "wal/history/history.h"
 
 #define TASKS 200
 #define STEPS 500 /* of each */

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/crash.h"
+#include "cli/crash/crash.h"
 
 enum {
     COUNT_MAX = 100000,

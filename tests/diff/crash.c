@@ -12,6 +12,7 @@
 #include "diff.h"
 #include "runner.h"
 #include "trace.h"
+#include "wal/history/history.h"
 
 #define WALL_MS INT64_C(1700000000000)
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tfy.h"
-#include "wal/log.h"
+#include "wal/history/history.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

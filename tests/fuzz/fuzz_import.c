@@ -1,7 +1,8 @@
 /* fuzz_import.c: any files as an exported run, with sums that fit: refused with a sentence, or imported; and what was imported can be read as
  * a run again. The input is the files, one behind the other, each after a line "%% NAME"; the first is the .run file. */
 #define FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION 1
-#include "cli/exported.c"
+#include "cli/keep/exported.c"
+#include "wal/history/history.h"
 
 #include <assert.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wal/payload.h"
+#include "wal/rows/payload.h"
 
 /* The text's walk takes the first of two equal names, the tree the last; then they may differ. */
 static bool same_int(const TfyLogRecord *record, const TfyPayload *payload, TfyMember member)

@@ -48,7 +48,7 @@ byte misfortunes; /* that may still come */
 
 /* ---- records: one bit each ---- */
 
-#define OPENED   1      /* of this opening (core/loop.c: open_log) */
+#define OPENED   1      /* of this opening (core/loop/loop.c: open_log) */
 #define NOW      2      /* main: Value */
 #define LOOKED   4      /*       ToolResult of look */
 #define SENT     8      /*       ChannelSend */
@@ -139,7 +139,7 @@ inline process_ends()
     fi
 }
 
-/* Opening: the lock, the witness, the newest mark and the tail (wal/recover.c), then an Opened record that has to be synced before anything
+/* Opening: the lock, the witness, the newest mark and the tail (wal/log/recover.c), then an Opened record that has to be synced before anything
  * leaves: every later wait is for all that was appended, this record with it, and its sync covers what lay in the page cache. */
 inline open()
 {
@@ -163,7 +163,7 @@ inline open()
     process = UP
 }
 
-/* ---- the loop (core/sched.c): one thread, each of its turns one atomic step ---- */
+/* ---- the loop (core/loop/sched.c): one thread, each of its turns one atomic step ---- */
 
 proctype loop()
 {
@@ -171,7 +171,7 @@ proctype loop()
     :: atomic { process == DOWN && (PAST(witness & ~log) == 0 || fault == NO_WITNESS) -> open() }
     :: atomic { process == DOWN && PAST(witness & ~log) != 0 && fault != NO_WITNESS -> assert(lost); process = REFUSED } /* 6 */
 
-    /* now() is recorded and waits for nothing (core/builtin.c) */
+    /* now() is recorded and waits for nothing (core/step/builtin.c) */
     :: atomic { process == UP && !HAS(NOW) -> now_value = misfortunes + 1; append(NOW) }
 
     /* look waits until all that was appended is synced, then starts (step_live.c: tfy__step_wait_sync, tfy__step_synced); its result rides
@@ -235,7 +235,7 @@ proctype loop()
     od
 }
 
-/* ---- the writer (wal/writer.c: commit_batches, settle): crashes fall between its steps ---- */
+/* ---- the writer (wal/log/writer.c: commit_batches, settle): crashes fall between its steps ---- */
 
 proctype writer()
 {
@@ -278,7 +278,7 @@ proctype tools()
     od
 }
 
-/* One who sends a signal until somebody says "received" (the signal's id makes repeating harmless: core/signal.c), and one who looks at the
+/* One who sends a signal until somebody says "received" (the signal's id makes repeating harmless: core/task/signal.c), and one who looks at the
  * world to say what became of pay (tfy resolve). */
 proctype people()
 {

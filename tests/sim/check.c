@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "net.h"
+#include "wal/history/history.h"
 
 enum { LATE_MS = 4 };
 

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "sim.h"
-#include "wal/schema.h"
+#include "wal/store/schema.h"
 
 enum { SECTOR = 512, NAMES = 32, OPEN_FILES = 16, SHM_PAGES = 16, SHM_PAGE = 32768 };
 

@@ -16,6 +16,7 @@
 
 #include "sim.h"
 #include "base/buffer.h"
+#include "wal/history/history.h"
 
 enum { SIM_FD_FIRST = 1 << 20, SIM_SOCKETS = 64, SIM_BACKLOG = 8, SIM_PORT_OF_PEERS = 100 };
 

@@ -8,7 +8,8 @@
 #include <xxhash.h>
 
 #include "net.h"
-#include "wal/log_state.h"
+#include "wal/log/log_state.h"
+#include "wal/history/history.h"
 
 enum { TURNS_MAX = 50000, MS = 1000000, DRAIN_MS = 500, DRAIN_TURNS = 300, SIGNALS_MAX = 40, FETCHES_MAX = 20 };
 

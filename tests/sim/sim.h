@@ -35,7 +35,7 @@
  *       when its socket is of an earlier life, and only then
  *   d6  whoever listened, connected or wrote has in the log how it came to do so
  *   d7  a once step whose newest beginning ended without saying what became of it has not simply failed in the log
- *   d8  every payload holds the members that its type may have, each of its kind (wal/payload.h)
+ *   d8  every payload holds the members that its type may have, each of its kind (wal/rows/payload.h)
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back, in a page with its sum or without, is refused, or nothing that is read is other than it was
@@ -52,6 +52,7 @@
 
 #include "core/core.h"
 #include "core/loop.h"
+#include "wal/history/history.h"
 
 #define SIM_DB      "/sim/runs.db"
 #define SIM_WALL_MS INT64_C(1700000000000)
@@ -245,7 +246,7 @@ SimEntry *sim_entry_of_step(const char *run, const char *path, int64_t step);
 void sim_check_behind(const Cold *cold, const char *what);
 json_t *sim_record_json(const TfyLogRecord *record); /* its payload, owned */
 void sim_check_recovered(TfyLog *log);               /* d1 to d4, d7, d8 */
-void sim_check_end(TfyLog *log);       /* e1, e2 */
+void sim_check_end(TfyLog *log);                     /* e1, e2 */
 bool sim_history(TfyLog *log, const char *uuid, TfyHistory **history, char *error);
 char *sim_told(const TfyHistory *history, int state); /* owned by the caller */
 

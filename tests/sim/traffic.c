@@ -7,6 +7,7 @@
 #include "effects/net.h"
 #include "net.h"
 #include "base/utf8.h"
+#include "wal/history/history.h"
 
 /* A step that began. After a death it may begin again, under another number of life. */
 typedef struct Passage {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/cli/align.c" /* of tfy, not of the library */
+#include "../../runtime/cli/look/align.c" /* of tfy, not of the library */
 
 #define MOST 40
 

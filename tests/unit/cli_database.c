@@ -14,13 +14,13 @@
 #include <sqlite3.h>
 #include <sys/wait.h>
 
-#include "cli/db.c"
-#include "cli/inspect.c"
-#include "cli/output.c"
-#include "cli/ps.c"
-#include "cli/wal_export.c"
-#include "cli/wal_lines.c"
-#include "cli/saved_lines.c"
+#include "cli/look/db.c"
+#include "cli/look/inspect.c"
+#include "cli/look/output.c"
+#include "cli/look/ps.c"
+#include "cli/keep/export.c"
+#include "cli/keep/wal_lines.c"
+#include "cli/keep/saved_lines.c"
 
 static const char source[] = "workflow main(goal: string) {\n"
                              "    let plan: Plan = yield make_plan(goal)\n"

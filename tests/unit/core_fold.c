@@ -1,6 +1,7 @@
 /* Folded tasks: what is kept of one that sleeps or has ended is all there was. A run leaves the same log whether its tasks are folded or not,
  * whatever is done to it meanwhile. */
 #include "core_script.h"
+#include "wal/history/history.h"
 
 SCRIPT(naps, DO(SLEEP, .n = 500), SAY("slept"), DO(NOW, 0));
 SCRIPT(twice, DO(SLEEP, .n = 100), DO(YIELD, 0), SPAWN(naps), DO(JOIN, 0), DO(SLEEP, .n = 200), SAY("twice"),

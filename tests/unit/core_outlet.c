@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/outlet.h"
+#include "core/loop/outlet.h"
 
 #define LONG_MS 60000                /* what does not come in this time never comes */
 #define MORE    ((size_t)256 * 1024) /* bytes that no pipe of ours takes without a reader */

@@ -1,7 +1,7 @@
 /* core_root.c: a loop takes up the runs of its working root, and others only where it was asked to move them; what makes a directory the same. */
 #include "core_script.h"
 
-#include "wal/root.h"
+#include "wal/log/root.h"
 
 SCRIPT(sleeper, SAY("one"), DO(SLEEP, .n = 50), SAY("two"));
 PROGRAM(&sleeper.workflow);

@@ -15,6 +15,7 @@
 #include "tfy_program.h"
 #include "value/heap.h"
 #include "value/json.h"
+#include "wal/history/history.h"
 
 /* ---- a program ---- */
 

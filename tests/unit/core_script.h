@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "core/core.h"
+#include "wal/history/history.h"
 
 static const TfyProgram program; /* of the test */
 

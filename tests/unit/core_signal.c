@@ -1,6 +1,6 @@
 /* Signals and questions that any text answers: they come at every turn, around kills and the end of the process. */
 #include "core_script.h"
-#include "wal/log_state.h"
+#include "wal/log/log_state.h"
 
 SCRIPT(waits, DO(SIGNAL, .text = "go", .timeout_ms = 100), DO(WORK, .n = 5), DO(CATCH, 0), SAY("waited"),
        DO(SLEEP, .n = 5));

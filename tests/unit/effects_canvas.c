@@ -2,7 +2,7 @@
 #include "effects_fixture.h"
 
 #include "effects/process.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 #define BRANCH "tiffany/feature/0190b0c2-1234"
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "effects/llm.h"
-#include "wal/record.h"
+#include "wal/rows/record.h"
 
 #include "../llm/fake_loop.h"
 #include "../llm/server.h"

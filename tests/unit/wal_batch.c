@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "wal/batch.h"
+#include "wal/log/batch.h"
 
 enum { TASKS = 5000 };
 

@@ -1,9 +1,10 @@
 /* wal_compact.c: a run without the records before its snapshot: what stays, that it is checked, and that a change of what is left is seen. */
 #include "wal_fixture.h"
-#include "wal/fork.h"
-#include "wal/gc.h"
-#include "wal/import.h"
-#include "wal/verify.h"
+#include "wal/history/fork.h"
+#include "wal/keep/gc.h"
+#include "wal/keep/import.h"
+#include "wal/keep/verify.h"
+#include "wal/history/history.h"
 
 /* A root that spawned three children: 1.1 lives, 1.2 and 1.3 have ended, and only 1.2 is named in the snapshot. */
 typedef struct Family {

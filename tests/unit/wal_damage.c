@@ -1,6 +1,7 @@
 /* wal_damage.c: what is not right is refused with one sentence, never changed, and never crashes: files that are
  * not ours, held, cut off, altered; disks that fail or are full. */
 #include "wal_fixture.h"
+#include "wal/history/history.h"
 
 static int try_open(Place *place, const char *db, bool read_only)
 {

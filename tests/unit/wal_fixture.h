@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 
 #include "tfy.h"
-#include "wal/log.h"
-#include "wal/store.h"
+#include "wal/log/log.h"
+#include "wal/store/store.h"
 
 typedef struct Place {
     char directory[64]; /* a fresh one */

@@ -5,7 +5,8 @@
 #include <xxhash.h>
 
 #include "wal_fixture.h"
-#include "wal/wal_file.h"
+#include "wal/store/wal_file.h"
+#include "wal/history/history.h"
 
 static uint64_t add(uint64_t digest, const void *bytes, size_t len)
 {

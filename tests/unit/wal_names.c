@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <sys/wait.h>
 
-#include "wal/hold.h"
-#include "wal/lock.h"
-#include "wal/place.h"
+#include "wal/store/hold.h"
+#include "wal/store/lock.h"
+#include "wal/store/place.h"
 #include "wal_fixture.h"
 
 static char *in(const Place *place, const char *name)

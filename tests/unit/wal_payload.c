@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tfy.h"
-#include "wal/payload.h"
+#include "wal/rows/payload.h"
 
 static TfyLogRecord record_of(TfyRecordType type, const char *payload)
 {

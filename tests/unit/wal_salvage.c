@@ -1,7 +1,7 @@
 /* wal_salvage.c: a run whose records follow from one another and are none all the same does not keep the others from coming out. */
 #include "wal_fixture.h"
-#include "wal/salvage.h"
-#include "wal/verify.h"
+#include "wal/keep/salvage.h"
+#include "wal/keep/verify.h"
 
 static void end_run(TfyLog *log, Work *work)
 {

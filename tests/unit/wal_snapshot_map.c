@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "wal/compat.h"
-#include "wal/snapshot_map.h"
+#include "wal/history/compat.h"
+#include "wal/history/snapshot_map.h"
 
 /* One workflow with one point. {slots} are the "live" of its point. */
 #define LAYOUT(SLOTS)                                                                                                  \

@@ -1,9 +1,10 @@
 /* wal_witness.c: what stands beside the database: how far the log went, which file it is, whether a sync failed. A log whose end is missing, a
  * copy, and rot in either file are refused with the frame or page; what only looks odd is taken. */
 #include "wal_fixture.h"
-#include "wal/page_vfs.h"
-#include "wal/wal_file.h"
-#include "wal/witness.h"
+#include "wal/store/page_vfs.h"
+#include "wal/store/wal_file.h"
+#include "wal/log/witness.h"
+#include "wal/history/history.h"
 
 static void name_of(const Place *place, const char *ending, char name[160])
 {

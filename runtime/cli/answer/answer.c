@@ -1,0 +1,162 @@
+/* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
+ * where there is one, else into its log. */
+#include "cli/frame/cli.h"
+#include "cli/answer/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Delivers a request and says what it did: "done" names it, in the words that follow "run R". */
+static int deliver(const TfyArgs *args, const json_t *request, const char *done)
+{
+    TfyDelivery delivery;
+    const int code = tfy__request_send(args, request, &delivery);
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", delivery.text);
+    if (*delivery.text)
+        tfy__say("%s", delivery.text);
+    else if (delivery.live)
+        tfy__say("%s", done);
+    else
+        tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(tfy__db_path(args)),
+                 delivery.run);
+    return EXIT_DONE;
+}
+
+/* A step's number; false after a message. */
+static bool set_step(json_t *request, const char *text)
+{
+    char *end;
+    long long step = strtoll(text, &end, 10);
+    if (*end || end == text || step <= 0) {
+        tfy__say("a step is a number from 1, not '%s'", text);
+        return false;
+    }
+    json_object_set_new(request, "step", json_integer(step));
+    return true;
+}
+
+/* word NULL: yes, if that is an answer to what is asked. */
+static int answer(const TfyArgs *args, const char *word)
+{
+    int status = EXIT_USAGE;
+    char done[128];
+    json_t *request = tfy__request_new(args, "approve");
+    const char *step = args->option[OPT_STEP];
+    if (request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step))) {
+        snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
+        status = deliver(args, request, done);
+    }
+    json_decref(request);
+    return status;
+}
+
+int tfy__cmd_approve(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        const char *text = args.word_count > 1 ? args.words[1] : NULL;
+        const char *words[] = {args.option[OPT_YES] ? "yes" : NULL, args.option[OPT_NO] ? "no" : NULL,
+                               args.option[OPT_ANSWER], text};
+        const char *word = NULL;
+        int answers = 0;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            if (!words[i]) continue;
+            word = words[i];
+            answers++;
+        }
+        status =
+            answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no, --answer and a text") : answer(&args, word);
+    }
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_deny(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = answer(&args, "no");
+    tfy__args_free(&args);
+    return status;
+}
+
+/* The value as it was typed. False after a message. */
+static bool set_value(json_t *request, const char *text)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!value) {
+        tfy__say("a signal's value is JSON: %s; text is written with its quotes, '\"text\"'", error.text);
+        return false;
+    }
+    json_object_set_new(request, "value", value);
+    return true;
+}
+
+int tfy__cmd_signal(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = tfy__request_new(&args, "signal");
+        status = EXIT_USAGE;
+        if (request && tfy__request_text(request, "name", args.words[1]) &&
+            tfy__request_text(request, "id", args.option[OPT_ID]) &&
+            (args.word_count < 3 || set_value(request, args.words[2])))
+            status = deliver(&args, request, "sent");
+        json_decref(request);
+    }
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_kill(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = tfy__request_new(&args, "kill");
+        json_object_set_new(request, "force", json_boolean(args.option[OPT_FORCE] != NULL));
+        status = request ? deliver(&args, request, "killed") : EXIT_USAGE;
+        json_decref(request);
+    }
+    tfy__args_free(&args);
+    return status;
+}
+
+/* --done JSON, --retry or --fail: exactly one. False after a message. */
+static bool set_outcome(json_t *request, const TfyArgs *args)
+{
+    const char *done = args->option[OPT_DONE];
+    json_error_t error;
+    if (!!done + !!args->option[OPT_RETRY] + !!args->option[OPT_FAIL] != 1) {
+        tfy__say("say what became of the step: --done JSON with its result, --retry if it was not done, or --fail");
+        return false;
+    }
+    json_object_set_new(request, "how", json_string(done ? "done" : args->option[OPT_RETRY] ? "retry" : "fail"));
+    if (!done) return true;
+    json_t *value = json_loads(done, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (!value) {
+        tfy__say("--done takes the step's result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
+        return false;
+    }
+    json_object_set_new(request, "value", value);
+    return true;
+}
+
+int tfy__cmd_resolve(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        json_t *request = tfy__request_new(&args, "resolve");
+        status = EXIT_USAGE;
+        if (request && set_step(request, args.words[1]) && set_outcome(request, &args))
+            status = deliver(&args, request, "resolved");
+        json_decref(request);
+    }
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* request.c: see request.h. */
+#include "cli/answer/request.h"
+#include "cli/answer/offline.h"
+#include "cli/program/owner.h"
+
+#include "value/json.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAIT_MS 10000 /* as --timeout's meaning says */
+
+bool tfy__request_text(json_t *request, const char *name, const char *text)
+{
+    if (!text || json_object_set_new(request, name, json_string(text)) == 0) return true;
+    tfy__say("'%s' is not UTF-8", text);
+    return false;
+}
+
+json_t *tfy__request_new(const TfyArgs *args, const char *what)
+{
+    json_t *request = json_pack("{s:s}", "do", what);
+    if (tfy__request_text(request, "run", args->words[0]) && tfy__request_text(request, "task", args->option[OPT_TASK]))
+        return request;
+    json_decref(request);
+    return NULL;
+}
+
+/* Who answers, for the log. */
+static void own_name(char *out, size_t size)
+{
+    struct passwd *user = getpwuid(geteuid());
+    if (user) {
+        snprintf(out, size, "%s", user->pw_name);
+    } else {
+        snprintf(out, size, "uid %u", (unsigned)geteuid());
+    }
+}
+
+/* One attempt. */
+static int send_once(const char *db_path, const json_t *request, const char *by, TfyDelivery *delivery)
+{
+    *delivery = (TfyDelivery){0};
+    const int code = tfy__owner_request(db_path, request, &delivery->live, delivery->run, delivery->text);
+    if (delivery->live) return code;
+    *delivery->text = '\0';
+    return tfy__offline_request(db_path, request, by, delivery->run, delivery->text);
+}
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* No event tells of both a lock that is free and a socket that is there. Pauses differ, so that many that wait do not
+ * come in step. */
+static void pause_between(int attempt)
+{
+    const long longest = attempt < 5 ? 4 << attempt : 100, ms = 1 + (attempt * 31L + getpid()) % longest;
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *delivery)
+{
+    const char *given = args->option[OPT_TIMEOUT], *db_path = tfy__db_path(args);
+    int64_t patience = WAIT_MS;
+    char by[64];
+    if (given && (!tfy__read_duration(given, strlen(given), &patience) || patience < 0)) {
+        snprintf(delivery->text, sizeof delivery->text, "--timeout takes a time such as 10s or 0s, not '%.60s'", given);
+        return TFY_E_INVALID;
+    }
+    own_name(by, sizeof by);
+    const int64_t end = clock_ms() + patience;
+    int code = send_once(db_path, request, by, delivery);
+    for (int attempt = 0; code == TFY_E_HELD && clock_ms() < end; attempt++) {
+        pause_between(attempt);
+        code = send_once(db_path, request, by, delivery);
+    }
+    return code;
+}

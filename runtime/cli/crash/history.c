@@ -1,0 +1,301 @@
+/* crash_history.c: what a database says about its newest run, read with SQL as a stranger would.
+ *
+ * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed
+ * differs further in what belongs to its being taken up: openings, doubts and their resolutions. All of it is left
+ * out here; what remains has to be equal. */
+#include <ctype.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/crash/crash.h"
+#include "wal/rows/payload.h"
+
+static const char newest_run[] = "(SELECT max(id) FROM run)";
+
+static sqlite3 *open_db(const char *db)
+{
+    sqlite3 *handle = NULL;
+    if (sqlite3_open_v2(db, &handle, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(handle, 5000);
+        return handle;
+    }
+    sqlite3_close(handle);
+    return NULL;
+}
+
+/* One statement with the newest run put in where it says %s. NULL: the file has no such tables yet. */
+static sqlite3_stmt *prepare(sqlite3 *handle, const char *format)
+{
+    sqlite3_stmt *statement = NULL;
+    char *sql = crash_text(format, newest_run);
+    if (!handle || sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) != SQLITE_OK) statement = NULL;
+    free(sql);
+    return statement;
+}
+
+static const char *text_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text ? text : "";
+}
+
+/* A payload, owned; NULL where it is none. */
+static json_t *payload_at(sqlite3_stmt *statement, int column)
+{
+    const char *text = text_at(statement, column);
+    TfyPayload payload;
+    tfy__payload_open(&payload, &(TfyLogRecord){.payload = text, .payload_len = (uint32_t)strlen(text)});
+    return payload.json;
+}
+
+/* The first column of the first row, or NULL. */
+static char *one_text(const char *db, const char *format)
+{
+    sqlite3 *handle = open_db(db);
+    sqlite3_stmt *statement = prepare(handle, format);
+    char *text = NULL;
+    if (statement && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) != SQLITE_NULL)
+        text = crash_text("%s", text_at(statement, 0));
+    sqlite3_finalize(statement);
+    sqlite3_close(handle);
+    return text;
+}
+
+bool crash_history_has_run(const char *db)
+{
+    char *id = one_text(db, "SELECT id FROM run WHERE id=%s");
+    free(id);
+    return id;
+}
+
+char *crash_history_uuid(const char *db)
+{
+    char *hex = one_text(db, "SELECT lower(hex(uuid)) FROM run WHERE id=%s"), *uuid = NULL;
+    if (hex && strlen(hex) == 32)
+        uuid = crash_text("%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+    free(hex);
+    return uuid;
+}
+
+char *crash_history_damage(const char *db)
+{
+    char *check = one_text(db, "SELECT * FROM pragma_integrity_check WHERE '%s'<>''");
+    if (!check || strcmp(check, "ok") != 0) return check ? check : crash_text("it cannot be read");
+    free(check);
+    char *holes = one_text(db, "SELECT count(*)||' records up to number '||max(lsn) FROM wal WHERE '%s'<>'' "
+                               "HAVING count(*)<>max(lsn)");
+    return holes;
+}
+
+bool crash_history_doubt(const char *db, Doubt *doubt)
+{
+    sqlite3 *handle = open_db(db);
+    sqlite3_stmt *statement = prepare(
+        handle,
+        "SELECT t.path, w.step, json_extract(w.payload,'$.key') FROM wal w JOIN task t ON t.tid=w.tid "
+        "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v WHERE v.tid=w.tid AND v.type<>33) LIMIT 1");
+    bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
+    if (found) {
+        snprintf(doubt->path, sizeof doubt->path, "%s", text_at(statement, 0));
+        doubt->step = sqlite3_column_int64(statement, 1);
+        snprintf(doubt->key, sizeof doubt->key, "%s", text_at(statement, 2));
+    }
+    sqlite3_finalize(statement);
+    sqlite3_close(handle);
+    return found;
+}
+
+/* ---- normalising ---- */
+
+/* The length of the run of hexadecimal digits at text, when it is one of its own. */
+static size_t hash_len(const char *begin, const char *text)
+{
+    size_t len = 0;
+    if (text > begin && isalnum((unsigned char)text[-1])) return 0;
+    while (isxdigit((unsigned char)text[len]) && !isupper((unsigned char)text[len])) len++;
+    return (len == 40 || len == 12) && !isalnum((unsigned char)text[len]) ? len : 0;
+}
+
+size_t crash_uuid_len(const char *text, const char *end, const char *run_uuid)
+{
+    size_t len = 0;
+    while (run_uuid && run_uuid[len] && text + len < end && text[len] == run_uuid[len]) len++;
+    return len >= CRASH_SHORT_UUID ? len : 0;
+}
+
+char *crash_normal_text(char *text, const char *run_uuid)
+{
+    char *out = malloc(strlen(text) + 1), *to = out;
+    if (!out) crash_die("memory ran out");
+    const char *const end = text + strlen(text);
+    for (const char *at = text; at < end;) {
+        const size_t hash = hash_len(text, at), uuid = crash_uuid_len(at, end, run_uuid);
+        if (uuid || hash)
+            to = stpcpy(to, uuid ? "RUN" : "SHA");
+        else
+            *to++ = *at;
+        at += uuid ? uuid : hash ? hash : 1;
+    }
+    *to = '\0';
+    free(text);
+    return out;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char *crash_in_order(char *text)
+{
+    size_t count = 0, room = 1;
+    for (const char *at = text; *at; at++) room += *at == '\n';
+    char **lines = calloc(room, sizeof *lines), *out = calloc(strlen(text) + 2, 1), *to = out;
+    if (!lines || !out) crash_die("memory ran out");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) lines[count++] = line;
+    qsort(lines, count, sizeof *lines, compare_lines);
+    for (size_t i = 0; i < count; i++) {
+        to = stpcpy(to, lines[i]);
+        *to++ = '\n';
+    }
+    free(lines);
+    free(text);
+    return out;
+}
+
+/* Where a walk through one task's records stands. */
+typedef struct Walk {
+    char path[256];
+    long long again;      /* step that a resolution begins again: its start and deadline are recorded a second time */
+    bool start, deadline; /* … which is still to come */
+} Walk;
+
+static bool said_before(Walk *walk, int type, long long step)
+{
+    bool *expected = type == TFY_R_STEP_START ? &walk->start : type == TFY_R_TASK_YIELD ? &walk->deadline : NULL;
+    if (!expected || step != walk->again || !*expected) return false;
+    *expected = false;
+    return true;
+}
+
+static void strip(int type, json_t *payload)
+{
+    static const char *const differing[] = {"run", "seed",     "tid",  "due",     "ms",
+                                            "by",  "passages", "fuel", "attempt", "root"};
+    for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) json_object_del(payload, differing[i]);
+    if (type == TFY_R_VALUE) json_object_del(payload, "now");
+}
+
+/* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not
+ * have. */
+static char *result_words(json_t *payload)
+{
+    json_t *shown = json_object();
+    static const char *const parts[] = {"value", "error"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *part = json_object_get(payload, parts[i]);
+        if (part && !json_is_null(part)) json_object_set(shown, parts[i], part);
+    }
+    char *value = json_dumps(shown, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *tool = json_string_value(json_object_get(payload, "tool")),
+               *digest = json_string_value(json_object_get(payload, "digest"));
+    char *words = digest ? crash_text("%s #%s %s", value, tool, digest) : crash_text("%s", value);
+    free(value);
+    json_decref(shown);
+    return words;
+}
+
+/* One record as a line, or NULL when it says nothing about the run itself. */
+static char *record_line(Walk *walk, sqlite3_stmt *row)
+{
+    const char *path = text_at(row, 0);
+    int type = sqlite3_column_int(row, 1);
+    const long long step = sqlite3_column_int64(row, 2);
+    if (strcmp(walk->path, path) != 0) {
+        *walk = (Walk){.again = -1};
+        snprintf(walk->path, sizeof walk->path, "%s", path);
+    }
+    if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT || type == TFY_R_SNAPSHOT ||
+        said_before(walk, type, step))
+        return NULL;
+    json_t *payload = payload_at(row, 4);
+    if (!payload) return crash_text("%s a payload that is no JSON: %s\n", path, text_at(row, 4));
+    const char *how = json_string_value(json_object_get(payload, "how"));
+    if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
+        walk->again = step;
+        walk->start = walk->deadline = true;
+        json_decref(payload);
+        return NULL;
+    }
+    if (type == TFY_R_RESOLVED && how && strcmp(how, "done") == 0) type = TFY_R_TOOL_RESULT;
+    strip(type, payload);
+    char *words =
+        type == TFY_R_TOOL_RESULT ? result_words(payload) : json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
+    char *line = crash_text("task %s, step %lld at point %s: %s %s\n", path, step, text_at(row, 3),
+                            tfy__record_type_name(type), words);
+    free(words);
+    json_decref(payload);
+    return line;
+}
+
+/* The result of a run that ended well. */
+static char *result_value(sqlite3_stmt *row)
+{
+    json_t *payload = payload_at(row, 4);
+    json_t *value = json_object_get(payload, "value");
+    char *line = value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_decref(payload);
+    return line;
+}
+
+char *crash_history_text(const char *db, char **value)
+{
+    sqlite3 *handle = open_db(db);
+    sqlite3_stmt *rows =
+        prepare(handle, "SELECT t.path, w.type, w.step, w.point, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
+                        "WHERE t.run=%s ORDER BY t.path, w.lsn");
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    Walk walk = {.again = -1};
+    *value = NULL;
+    if (!rows || !out) crash_die("the history in %s cannot be read", db);
+    while (sqlite3_step(rows) == SQLITE_ROW) {
+        if (sqlite3_column_int(rows, 1) == TFY_R_TASK_COMPLETE) *value = result_value(rows);
+        char *line = record_line(&walk, rows);
+        if (line) fputs(line, out);
+        free(line);
+    }
+    fclose(out);
+    sqlite3_finalize(rows);
+    sqlite3_close(handle);
+    char *uuid = crash_history_uuid(db);
+    text = crash_normal_text(text, uuid);
+    if (*value) *value = crash_normal_text(*value, uuid);
+    free(uuid);
+    return text;
+}
+
+static bool same_line(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    const char *a_mark = memmem(a, a_len, " #", 2), *b_mark = memmem(b, b_len, " #", 2);
+    if (!a_mark != !b_mark) {
+        if (a_mark) a_len = (size_t)(a_mark - a);
+        if (b_mark) b_len = (size_t)(b_mark - b);
+    }
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+bool crash_history_same(const char *a, const char *b)
+{
+    while (*a && *b) {
+        const size_t a_len = strcspn(a, "\n"), b_len = strcspn(b, "\n");
+        if (!same_line(a, a_len, b, b_len)) return false;
+        a += a_len + (a[a_len] == '\n');
+        b += b_len + (b[b_len] == '\n');
+    }
+    return !*a && !*b;
+}

@@ -1,0 +1,421 @@
+/* debugger.c: the commands of tfy replay --step, and moving.
+ *
+ * The replay calls us at each stop, possibly from the middle of generated code, and we answer where to stop next.
+ * Going back ends that replay and begins another one. So the commands are read within the call; a move is only a
+ * number. */
+#include "cli/debugger/debugger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/replay/debug.h"
+#include "value/json.h"
+#include "wal/history/history.h"
+
+typedef struct Debugger {
+    const TfyProgram *program;
+    const TfyHistory *history;
+    TfyPlaces places;
+    char run[37];
+    bool json, locals_only;
+    bool interactive;       /* commands are read; else each stop is printed, and it goes on */
+    bool every;             /* … at every record */
+    TfyDebugScreen *screen; /* NULL: lines */
+    char *followed;         /* places.task, owned */
+    const json_t *stop;     /* where it stands; during a stop only */
+    const TfyStop *live;    /* the same, as the replay gave it */
+    uint32_t here;          /* its number */
+    uint32_t want;          /* the next one */
+    bool moves;             /* a command has decided on `want` */
+    bool done;              /* enough */
+    bool differs;           /* a difference was met */
+    int status;             /* of what was refused */
+    char *line;             /* of input */
+    size_t line_cap;
+} Debugger;
+
+/* ---- a stop as JSON ---- */
+
+static void add_string(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_printf(out, "\"%s\":", name);
+    tfy__buffer_json_string(out, text, strlen(text));
+    tfy__buffer_char(out, ',');
+}
+
+static void add_record(const Debugger *d, TfyBuffer *out)
+{
+    const TfyHistory *history = d->history;
+    const TfyLogRecord *record = &history->records[d->here];
+    const uint32_t task = history->record_tasks[d->here];
+    tfy__buffer_printf(out, "\"lsn\":%lld,\"time\":\"", (long long)record->lsn);
+    tfy__write_time(out, record->ts_ms);
+    tfy__buffer_text(out, "\",");
+    add_string(out, "task", history->tasks[task].path);
+    add_string(out, "workflow", history->task_workflows[task]);
+    tfy__buffer_printf(out, "\"step\":%lld,\"type\":\"%s\",\"payload\":%s,", (long long)record->step,
+                       tfy__record_type_name(record->type), record->payload);
+}
+
+/* path: whose frames; NULL: of the task that owns the record. */
+static void describe(const Debugger *d, const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
+{
+    const char *difference = tfy__stop_difference(stop);
+    tfy__buffer_printf(out, "{\"run\":\"%s\",\"record\":%u,\"of\":%u,", d->run, d->here + 1, d->history->record_count);
+    if (difference)
+        add_string(out, "difference", difference);
+    else if (d->here < d->history->record_count)
+        add_record(d, out);
+    tfy__stop_json(stop, path, tasks, out);
+    tfy__buffer_char(out, '}');
+}
+
+static json_t *parse(const TfyBuffer *text)
+{
+    return text->failed ? NULL : json_loadb(text->data, text->len, JSON_ALLOW_NUL, NULL);
+}
+
+/* ---- printing ---- */
+
+static void print(TfyBuffer *out)
+{
+    if (out->data && !out->failed) fwrite(out->data, 1, out->len, stdout);
+    tfy__buffer_free(out);
+}
+
+static void print_stop(const Debugger *d, const TfyBuffer *text)
+{
+    TfyBuffer out = {0};
+    if (d->json) {
+        fwrite(text->data, 1, text->len, stdout);
+        putchar('\n');
+        return;
+    }
+    if (d->locals_only) {
+        if (d->every) tfy__view_head(d->stop, &out);
+        tfy__view_frames(d->stop, &out);
+    } else {
+        tfy__view_stop(d->stop, &out);
+    }
+    print(&out);
+}
+
+/* A word to whoever steps: on the screen's last line, or on stderr. */
+__attribute__((format(printf, 3, 4))) static void complain(Debugger *d, int status, const char *format, ...)
+{
+    char text[TFY_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (d->screen) {
+        snprintf(d->screen->message, sizeof d->screen->message, "%.250s", text);
+    } else {
+        fflush(stdout);
+        d->status = tfy__fail(status, "%s", text);
+    }
+}
+
+/* ---- commands ---- */
+
+typedef struct Command {
+    const char *name;    /* its first letter alone is enough */
+    const char *operand; /* NULL: it takes none */
+    const char *meaning;
+    void (*run)(Debugger *d, const char *operand);
+} Command;
+
+static void go(Debugger *d, uint32_t index)
+{
+    if (d->differs && index >= d->here) {
+        complain(d, EXIT_DATA, "the program does not come to what is recorded behind this");
+        return;
+    }
+    d->want = index;
+    d->moves = true;
+}
+
+static void go_to_place(Debugger *d, const char *place, bool back)
+{
+    char error[TFY_ERROR_TEXT];
+    const int64_t index = tfy__place_find(&d->places, place, d->here, back, error);
+    if (index >= 0)
+        go(d, (uint32_t)index);
+    else
+        complain(d, (int)-index, "%s", error);
+}
+
+static void command_next(Debugger *d, const char *operand)
+{
+    if (*operand)
+        go_to_place(d, operand, false);
+    else if (d->here >= d->history->record_count)
+        complain(d, EXIT_MISSING, "this is the end of the log");
+    else
+        go(d, tfy__place_next(&d->places, d->here));
+}
+
+static void command_back(Debugger *d, const char *operand)
+{
+    if (*operand)
+        go_to_place(d, operand, true);
+    else if (tfy__place_back(&d->places, d->here) == d->here)
+        complain(d, EXIT_MISSING,
+                 d->places.task ? "there is no earlier record of task %s" : "this is the first record%s",
+                 d->places.task ? d->places.task : "");
+    else
+        go(d, tfy__place_back(&d->places, d->here));
+}
+
+static void command_goto(Debugger *d, const char *operand)
+{
+    if (*operand)
+        go_to_place(d, operand, false);
+    else
+        complain(d, EXIT_USAGE, "goto needs a place, such as 12, 1.2/7, line:40, failure or end");
+}
+
+static void command_failure(Debugger *d, const char *operand)
+{
+    (void)operand;
+    go_to_place(d, "failure", false);
+}
+
+static void command_task(Debugger *d, const char *operand)
+{
+    const TfyHistory *history = d->history;
+    bool known = !*operand;
+    for (uint32_t i = 0; i < history->task_count; i++) known |= strcmp(history->tasks[i].path, operand) == 0;
+    if (!known) {
+        complain(d, EXIT_MISSING, "the run has no task '%s'", operand);
+        return;
+    }
+    free(d->followed);
+    d->followed = *operand ? strdup(operand) : NULL;
+    d->places.task = d->followed;
+    if (d->screen && d->followed)
+        snprintf(d->screen->message, sizeof d->screen->message, "following task %.60s", d->followed);
+    else if (d->screen)
+        snprintf(d->screen->message, sizeof d->screen->message, "following all tasks");
+}
+
+static void command_locals(Debugger *d, const char *operand)
+{
+    TfyBuffer out = {0};
+    if (!*operand)
+        tfy__view_frames(d->stop, &out);
+    else if (!tfy__view_local(d->stop, operand, &out))
+        complain(d, EXIT_MISSING, "there is no variable '%s' here", operand);
+    print(&out);
+}
+
+/* All tasks, or the frames of one. */
+static void command_where(Debugger *d, const char *operand)
+{
+    TfyBuffer out = {0}, text = {0};
+    describe(d, d->live, *operand ? operand : NULL, !*operand, &text);
+    json_t *view = parse(&text);
+    if (!*operand)
+        tfy__view_tasks(view, &out);
+    else if (json_array_size(json_object_get(view, "frames")))
+        tfy__view_frames(view, &out);
+    else
+        complain(d, EXIT_MISSING, "no task '%s' is alive here", operand);
+    json_decref(view);
+    tfy__buffer_free(&text);
+    print(&out);
+}
+
+static void command_source(Debugger *d, const char *operand)
+{
+    TfyBuffer out = {0};
+    (void)operand;
+    tfy__view_source(d->stop, d->program, 11, &out);
+    print(&out);
+}
+
+static void command_print(Debugger *d, const char *operand)
+{
+    TfyBuffer text = {0};
+    (void)operand;
+    describe(d, d->live, NULL, true, &text);
+    tfy__buffer_char(&text, '\n');
+    print(&text);
+}
+
+static void command_quit(Debugger *d, const char *operand)
+{
+    (void)operand;
+    d->done = d->moves = true;
+}
+
+static void command_help(Debugger *d, const char *operand);
+
+static const Command COMMANDS[] = {
+    {"next", "[PLACE]", "the next record, or the next one at a place", command_next},
+    {"back", "[PLACE]", "the record before, or the nearest one before at a place", command_back},
+    {"goto", "PLACE", "12 (a record), lsn:57, 1.2/7 (task 1.2, step 7), line:40, FILE:40, a point, start, end",
+     command_goto},
+    {"failure", NULL, "the next failure", command_failure},
+    {"task", "[PATH]", "next and back stop at records of this task only; of all", command_task},
+    {"locals", "[NAME]", "the frames with their variables; one variable, whole", command_locals},
+    {"where", "[PATH]", "all tasks, or the frames of one", command_where},
+    {"source", NULL, "the lines around this one", command_source},
+    {"print", NULL, "this stop as one line of JSON", command_print},
+    {"help", NULL, "print this", command_help},
+    {"quit", NULL, "end", command_quit},
+};
+#define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
+
+static void command_help(Debugger *d, const char *operand)
+{
+    (void)d;
+    (void)operand;
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        printf("%-8s %-8s %s\n", COMMANDS[i].name, COMMANDS[i].operand ? COMMANDS[i].operand : "", COMMANDS[i].meaning);
+    printf("The first letter is enough. An empty line is next.\n");
+}
+
+static const char *command_candidate(const void *state, int index)
+{
+    (void)state;
+    return index < COMMAND_COUNT ? COMMANDS[index].name : NULL;
+}
+
+/* Words are repeated in messages; a terminal should not obey them. */
+static void make_harmless(char *line)
+{
+    for (unsigned char *at = (unsigned char *)line; *at; at++) {
+        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        if (c1 || *at < ' ' || *at == 0x7f) *at = ' ';
+        if (c1) at[1] = ' ';
+    }
+}
+
+/* Cuts a line into a command and its operand. */
+static void obey(Debugger *d, char *line)
+{
+    make_harmless(line);
+    char *begin = line + strspn(line, " \t"), *end = begin + strcspn(begin, " \t\r\n");
+    char *operand = end + strspn(end, " \t\r\n");
+    *end = '\0';
+    operand[strcspn(operand, "\r\n")] = '\0';
+    const char *word = *begin ? begin : "next";
+    for (size_t len = strlen(operand); len && strchr(" \t", operand[len - 1]); len--) operand[len - 1] = '\0';
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(word, COMMANDS[i].name) != 0 && (word[1] || *word != *COMMANDS[i].name)) continue;
+        if (*operand && !COMMANDS[i].operand)
+            complain(d, EXIT_USAGE, "%s takes nothing behind it", COMMANDS[i].name);
+        else
+            COMMANDS[i].run(d, operand);
+        return;
+    }
+    const char *meant = tfy__nearest(word, command_candidate, NULL);
+    complain(d, EXIT_USAGE, "there is no command '%.60s'%s%s%s", word, meant ? "; did you mean '" : "; help lists them",
+             meant ? meant : "", meant ? "'?" : "");
+}
+
+/* Until one moves. */
+static void take_commands(Debugger *d)
+{
+    while (!d->moves) {
+        fflush(stdout);
+        if (d->screen) {
+            const char *line = tfy__debug_screen_command(d->screen, d->stop);
+            char copy[256];
+            snprintf(copy, sizeof copy, "%s", line ? line : "quit");
+            obey(d, copy);
+        } else if (getline(&d->line, &d->line_cap, stdin) < 0) {
+            command_quit(d, "");
+        } else {
+            obey(d, d->line);
+        }
+    }
+}
+
+/* ---- stepping ---- */
+
+static uint32_t on_stop(void *state, const TfyStop *stop)
+{
+    Debugger *d = state;
+    TfyBuffer text = {0};
+    d->live = stop;
+    d->here = tfy__stop_record(stop);
+    d->differs = tfy__stop_difference(stop) != NULL;
+    const bool at_end = d->here >= d->history->record_count;
+    describe(d, stop, NULL, d->screen || at_end || (d->json && !d->every), &text);
+    json_t *view = parse(&text);
+    d->stop = view;
+    d->moves = false;
+    if (!view) {
+        complain(d, EXIT_BUG, "this stop cannot be shown: memory ran out, or a value nests too deep");
+        d->done = true;
+    } else {
+        if (!d->screen) print_stop(d, &text);
+        if (d->interactive)
+            take_commands(d);
+        else if (d->every && d->here < d->history->record_count && !tfy__stop_difference(stop))
+            go(d, d->here + 1);
+        else
+            d->done = true;
+    }
+    tfy__buffer_free(&text);
+    json_decref(view);
+    d->stop = NULL;
+    d->live = NULL;
+    return d->done || d->want <= d->here ? TFY_STEP_AWAY : d->want;
+}
+
+/* One replay after the other, each from the beginning to where it is wanted. */
+static int step(Debugger *d)
+{
+    while (!d->done) {
+        const TfyStepping stepping = {.first = d->want, .stop = on_stop, .state = d};
+        const TfyOptions options = {.quiet = true};
+        TfyReplayReport report = {0};
+        d->here = UINT32_MAX;
+        const int code = tfy__replay_steps(d->program, d->history, &options, &stepping, &report);
+        if (d->here == UINT32_MAX) /* it did not come to any stop */
+            return tfy__fail(code ? tfy__exit_status(code) : EXIT_BUG, "run %s cannot be replayed: %s", d->run,
+                             *report.text ? report.text : "it does not come to this record");
+    }
+    return d->differs ? EXIT_DATA : d->status;
+}
+
+static int begin(Debugger *d, const TfyArgs *args)
+{
+    const char *until = args->option[OPT_UNTIL];
+    char error[TFY_ERROR_TEXT];
+    const int64_t index = tfy__place_find(&d->places, until ? until : "start", UINT32_MAX, false, error);
+    if (index < 0) return tfy__fail((int)-index, "%s", error);
+    d->want = (uint32_t)index;
+    return EXIT_DONE;
+}
+
+int tfy__debug_command(const TfyProgram *program, const TfyHistory *history, const TfyArgs *args)
+{
+    TfyDebugScreen screen;
+    Debugger d = {.program = program,
+                  .history = history,
+                  .places = {.program = program, .history = history},
+                  .json = args->option[OPT_JSON],
+                  .locals_only = args->option[OPT_PRINT_LOCALS],
+                  .interactive = args->option[OPT_STEPPING],
+                  .every = !args->option[OPT_UNTIL] && !args->option[OPT_STEPPING]};
+    tfy__uuid_text(history->run.uuid, d.run);
+    int status = begin(&d, args);
+    if (status != EXIT_DONE) return status;
+    const char *term = getenv("TERM");
+    if (d.interactive && !d.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
+        strcmp(term, "dumb") != 0) {
+        d.screen = &screen;
+        tfy__debug_screen_open(&screen, program);
+    }
+    status = step(&d);
+    if (d.screen) tfy__debug_screen_close(&screen);
+    free(d.followed);
+    free(d.line);
+    return tfy__flush_stdout(status);
+}

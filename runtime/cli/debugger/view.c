@@ -1,0 +1,243 @@
+/* debugger_view.c: a stop as text. Values are compact JSON, cut where nobody asked for all of them; control
+ * characters are not passed on. */
+#include "cli/debugger/debugger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "observe/screen.h"
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+static long long number_of(const json_t *object, const char *name)
+{
+    return (long long)json_integer_value(json_object_get(object, name));
+}
+
+/* cut 0: whole. */
+static void add_value(TfyBuffer *out, const json_t *value, size_t cut)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    size_t len = text ? strlen(text) : 0;
+    if (cut && len > cut) {
+        len = cut;
+        while (len && (text[len] & 0xc0) == 0x80) len--;
+        text[len] = '\0';
+        tfy__screen_clean(out, text);
+        tfy__buffer_text(out, "…");
+    } else if (text) {
+        tfy__screen_clean(out, text);
+    }
+    free(text);
+}
+
+static void add_place(TfyBuffer *out, const json_t *place)
+{
+    tfy__screen_clean(out, text_of(place, "workflow"));
+    tfy__buffer_text(out, ", ");
+    if (json_object_get(place, "file")) {
+        tfy__screen_clean(out, text_of(place, "file"));
+        tfy__buffer_char(out, ' ');
+    }
+    tfy__buffer_printf(out, "line %lld", number_of(place, "line"));
+}
+
+void tfy__view_head(const json_t *stop, TfyBuffer *out)
+{
+    const long long record = number_of(stop, "record"), of = number_of(stop, "of");
+    if (json_object_get(stop, "difference"))
+        tfy__buffer_printf(out, "record %lld of %lld: the program differs here\n", record, of);
+    else if (record > of)
+        tfy__buffer_printf(out, "the end of the log, behind %lld records\n", of);
+    else
+        tfy__buffer_printf(out, "record %lld of %lld: %s  task %s, step %lld  %s  lsn %lld\n", record, of,
+                           text_of(stop, "type"), text_of(stop, "task"), number_of(stop, "step"), text_of(stop, "time"),
+                           number_of(stop, "lsn"));
+}
+
+/* fetch(url: "…", depth: 3) */
+static void add_request(TfyBuffer *out, const json_t *asked)
+{
+    const char *name, *comma = "";
+    json_t *value;
+    tfy__screen_clean(out, text_of(asked, "tool"));
+    tfy__buffer_char(out, '(');
+    json_object_foreach(json_object_get(asked, "args"), name, value)
+    {
+        tfy__buffer_text(out, comma);
+        tfy__screen_clean(out, name);
+        tfy__buffer_text(out, ": ");
+        add_value(out, value, TFY_VALUE_CUT);
+        comma = ", ";
+    }
+    tfy__buffer_char(out, ')');
+}
+
+static void add_error(TfyBuffer *out, const json_t *error)
+{
+    tfy__screen_clean(out, text_of(error, "error"));
+    tfy__buffer_text(out, ": ");
+    tfy__screen_clean(out, text_of(error, "message"));
+}
+
+/* What the record says, beside what was asked for and is compared with it. */
+static void add_payload(TfyBuffer *out, const json_t *payload)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)payload, name, value)
+    {
+        const bool error = strcmp(name, "error") == 0 && json_is_object(value);
+        if (strcmp(name, "digest") == 0 || strcmp(name, "tool") == 0 || strcmp(name, "key") == 0) continue;
+        tfy__buffer_printf(out, "  %s: ", name);
+        if (error)
+            add_error(out, value);
+        else
+            add_value(out, value, TFY_VALUE_CUT);
+        tfy__buffer_char(out, '\n');
+    }
+}
+
+void tfy__view_record(const json_t *stop, TfyBuffer *out)
+{
+    const json_t *asked = json_object_get(stop, "asked"), *payload = json_object_get(stop, "payload");
+    if (json_object_get(stop, "difference")) {
+        tfy__screen_clean(out, text_of(stop, "difference"));
+        tfy__buffer_char(out, '\n');
+    }
+    if (asked) {
+        tfy__buffer_text(out, "asked ");
+        add_request(out, asked);
+        if (number_of(asked, "attempt") > 1) tfy__buffer_printf(out, ", attempt %lld", number_of(asked, "attempt"));
+        tfy__buffer_char(out, '\n');
+    }
+    if (json_object_size(payload)) {
+        tfy__buffer_text(out, asked ? "got\n" : "recorded\n");
+        add_payload(out, payload);
+    }
+    if (json_object_get(stop, "raising")) {
+        tfy__buffer_text(out, "raising ");
+        add_error(out, json_object_get(stop, "raising"));
+        tfy__buffer_char(out, '\n');
+    }
+}
+
+static void add_local(TfyBuffer *out, const json_t *local, size_t cut)
+{
+    tfy__buffer_text(out, "  ");
+    tfy__screen_clean(out, text_of(local, "name"));
+    tfy__buffer_text(out, ": ");
+    tfy__screen_clean(out, text_of(local, "type"));
+    tfy__buffer_text(out, " = ");
+    add_value(out, json_object_get(local, "value"), cut);
+    tfy__buffer_char(out, '\n');
+}
+
+void tfy__view_frames(const json_t *stop, TfyBuffer *out)
+{
+    const json_t *frame, *local;
+    size_t i, n;
+    json_array_foreach(json_object_get(stop, "frames"), i, frame)
+    {
+        const json_t *locals = json_object_get(frame, "locals");
+        tfy__buffer_text(out, i ? "called from " : "in ");
+        add_place(out, frame);
+        tfy__buffer_text(out, ": ");
+        tfy__screen_clean(out, text_of(frame, "source"));
+        tfy__buffer_char(out, '\n');
+        if (!locals) tfy__buffer_text(out, "  (its variables are not known here)\n");
+        json_array_foreach(locals, n, local) add_local(out, local, TFY_VALUE_CUT);
+    }
+}
+
+void tfy__view_tasks(const json_t *stop, TfyBuffer *out)
+{
+    const json_t *task;
+    size_t i;
+    json_array_foreach(json_object_get(stop, "tasks"), i, task)
+    {
+        tfy__screen_column(out, text_of(task, "task"), 8);
+        tfy__buffer_char(out, ' ');
+        tfy__screen_column(out, text_of(task, "state"), 18);
+        tfy__buffer_char(out, ' ');
+        if (json_object_get(task, "line"))
+            add_place(out, task);
+        else
+            tfy__screen_clean(out, text_of(task, "workflow"));
+        if (json_object_get(task, "waits")) tfy__buffer_printf(out, ": %s", text_of(task, "waits"));
+        tfy__buffer_char(out, '\n');
+    }
+}
+
+void tfy__view_stop(const json_t *stop, TfyBuffer *out)
+{
+    tfy__view_head(stop, out);
+    tfy__view_record(stop, out);
+    tfy__view_frames(stop, out);
+    if (number_of(stop, "record") > number_of(stop, "of") && !json_object_get(stop, "difference"))
+        tfy__view_tasks(stop, out);
+}
+
+bool tfy__view_local(const json_t *stop, const char *name, TfyBuffer *out)
+{
+    const json_t *frame, *local;
+    size_t i, n;
+    json_array_foreach(json_object_get(stop, "frames"), i, frame)
+    {
+        json_array_foreach(json_object_get(frame, "locals"), n, local)
+        {
+            if (strcmp(text_of(local, "name"), name) != 0) continue;
+            add_local(out, local, 0);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- source ---- */
+
+/* The file of a frame within the program's text: where it begins and how long it is. */
+static const char *file_text(const TfyProgram *program, const char *file, size_t *len)
+{
+    const char *at = program->source;
+    uint32_t line = 1;
+    *len = strlen(at);
+    for (uint32_t i = 0; i < program->module_count; i++) {
+        const TfyModule *module = &program->modules[i];
+        const bool ours = file ? i > 0 && strcmp(module->file, file) == 0 : i == 0;
+        for (; *at && line < module->first_line; at++) line += *at == '\n';
+        if (!ours) continue;
+        const char *end = at;
+        uint32_t next = i + 1 < program->module_count ? program->modules[i + 1].first_line : UINT32_MAX;
+        for (uint32_t n = line; *end && n < next; end++) n += *end == '\n';
+        *len = (size_t)(end - at);
+        return at;
+    }
+    return at;
+}
+
+void tfy__view_source(const json_t *stop, const TfyProgram *program, int count, TfyBuffer *out)
+{
+    const json_t *frame = json_array_get(json_object_get(stop, "frames"), 0);
+    size_t len;
+    const char *at = file_text(program, json_string_value(json_object_get(frame, "file")), &len), *end = at + len;
+    const long long here = number_of(frame, "line"), first = here > count / 2 ? here - count / 2 : 1;
+    if (!here) return;
+    for (long long line = 1; at < end && line < first + count; line++) {
+        const char *stops = memchr(at, '\n', (size_t)(end - at));
+        if (!stops) stops = end;
+        if (line >= first) {
+            TfyBuffer text = {0};
+            tfy__buffer_add(&text, at, (size_t)(stops - at));
+            tfy__buffer_printf(out, "%c%5lld  ", line == here ? '>' : ' ', line);
+            tfy__screen_clean(out, text.data ? text.data : "");
+            tfy__buffer_char(out, '\n');
+            tfy__buffer_free(&text);
+        }
+        at = stops + 1;
+    }
+}

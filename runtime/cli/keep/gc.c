@@ -1,0 +1,228 @@
+/* gc.c: tfy gc: runs that have ended are dropped or archived, the others can lose what lies behind their snapshots. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cli/frame/cli.h"
+#include "cli/make/compile.h"
+#include "cli/look/db.h"
+#include "cli/frame/progress.h"
+#include "tfy.h"
+#include "value/json.h"
+#include "wal/keep/gc.h"
+#include "wal/history/history.h"
+
+/* A whole number with a unit of size or without one; -1: it is none. */
+static int64_t read_size(const char *text, bool units)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    if (!isdigit((unsigned char)*text) || strlen(text) > 15) return -1;
+    int64_t value = strtoll(text, &end, 10);
+    const char *unit = *end && units ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+    if (unit) end++;
+    if (*end) return -1;
+    for (; unit && unit >= letters; unit--)
+        if (__builtin_mul_overflow(value, 1024, &value)) return -1;
+    return value;
+}
+
+/* ---- whether a run can do without its beginning ---- */
+
+/* Its program is the judge: it replays the run from the snapshot on. Runs of one program mostly stand together. */
+typedef struct Judge {
+    const TfyArgs *args;
+    uint8_t hash[16]; /* of the program that was compiled last */
+    bool known;       /* there is one */
+    char *program;    /* NULL: it could not be compiled */
+} Judge;
+
+static void take_program(Judge *judge, const TfyHistory *tail)
+{
+    if (judge->known && memcmp(judge->hash, tail->program_hash, sizeof judge->hash) == 0) return;
+    free(judge->program);
+    judge->program = NULL;
+    judge->known = true;
+    memcpy(judge->hash, tail->program_hash, sizeof judge->hash);
+    if (tfy__compile_recorded(tail, judge->args->words, judge->args->word_count, false, &judge->program) != EXIT_DONE)
+        judge->program = NULL;
+}
+
+/* The last line that it printed, without the name in front of messages. */
+static void read_verdict(FILE *said, char *why)
+{
+    char line[TFY_ERROR_TEXT];
+    rewind(said);
+    while (fgets(line, sizeof line, said)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (*line) snprintf(why, TFY_ERROR_TEXT, "%s", strncmp(line, "tfy: ", 5) == 0 ? line + 5 : line);
+    }
+}
+
+static bool can_do_without(void *state, const TfyHistory *tail, char *why)
+{
+    Judge *judge = state;
+    char run[37], from[] = "--from-snapshot", db[] = "--db", *path = strdup(tfy__db_path(judge->args));
+    int status = -1;
+    tfy__uuid_text(tail->run.uuid, run);
+    take_program(judge, tail);
+    snprintf(why, TFY_ERROR_TEXT, judge->program ? "it could not be replayed" : "its program cannot be compiled");
+    FILE *said = judge->program && path ? tmpfile() : NULL;
+    fflush(NULL);
+    const pid_t child = said ? fork() : -1;
+    if (child == 0) {
+        dup2(fileno(said), STDOUT_FILENO);
+        dup2(fileno(said), STDERR_FILENO);
+        _exit(tfy__exec_program(judge->program, "replay", (char *[]){run, from, db, path}, 4));
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0) continue;
+    if (said) read_verdict(said, why);
+    if (said) fclose(said);
+    free(path);
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DONE;
+}
+
+/* ---- the command ---- */
+
+static int read_options(const TfyArgs *args, TfyGcOptions *options)
+{
+    const char *age = args->option[OPT_OLDER_THAN], *keep = args->option[OPT_KEEP], *size = args->option[OPT_MAX_SIZE];
+    *options = (TfyGcOptions){.older_than_ms = -1,
+                              .keep = keep ? read_size(keep, false) : -1,
+                              .max_bytes = size ? read_size(size, true) : -1,
+                              .archive = args->option[OPT_ARCHIVE],
+                              .compact = args->option[OPT_COMPACT] != NULL,
+                              .dry_run = args->option[OPT_DRY_RUN] != NULL,
+                              .version = tfy_version()};
+    if (!age && !keep && !size && !options->compact)
+        return tfy__fail(EXIT_USAGE,
+                         "say which runs may go: --older-than 30d, --keep N or --max-size 1G; or what of those "
+                         "that stay: --compact");
+    if (args->word_count && !options->compact)
+        return tfy__fail(EXIT_USAGE, "gc takes no '%s' without --compact", args->words[0]);
+    if (age && (!tfy__read_duration(age, strlen(age), &options->older_than_ms) || options->older_than_ms < 0))
+        return tfy__fail(EXIT_USAGE, "--older-than takes a time such as 30d or 12h, not '%s'", age);
+    if (keep && options->keep < 0) return tfy__fail(EXIT_USAGE, "--keep takes a number of runs, not '%s'", keep);
+    if (size && options->max_bytes < 0)
+        return tfy__fail(EXIT_USAGE, "--max-size takes a size such as 500M or 1G, not '%s'", size);
+    return EXIT_DONE;
+}
+
+static json_t *compacted_json(const TfyGcResult *result)
+{
+    json_t *runs = json_array();
+    for (uint32_t i = 0; i < result->compacted_count; i++) {
+        const TfyGcCompacted *run = &result->compacted[i];
+        char uuid[37];
+        tfy__uuid_text(run->run.uuid, uuid);
+        json_t *one = json_pack("{s:s,s:I,s:I}", "run", uuid, "snapshot", (json_int_t)run->base, "records",
+                                (json_int_t)run->records);
+        if (*run->refused) json_object_set_new(one, "left", json_string(run->refused));
+        json_array_append_new(runs, one);
+    }
+    return runs;
+}
+
+static void print_json(const TfyGcOptions *options, const TfyGcResult *result)
+{
+    json_t *runs = json_array();
+    for (uint32_t i = 0; i < result->count; i++) {
+        char uuid[37];
+        tfy__uuid_text(result->runs[i].run.uuid, uuid);
+        json_array_append_new(runs, json_pack("{s:s,s:s,s:I}", "run", uuid, "state",
+                                              tfy__db_run_state(&result->runs[i].run, false), "records",
+                                              (json_int_t)result->runs[i].records));
+    }
+    json_t *report =
+        json_pack("{s:b,s:I,s:I,s:I,s:I,s:o}", "dry_run", options->dry_run, "records", (json_int_t)result->records,
+                  "programs", (json_int_t)result->programs, "bytes_before", (json_int_t)result->bytes_before,
+                  "bytes_after", (json_int_t)result->bytes_after, "runs", runs);
+    if (options->compact) json_object_set_new(report, "compacted", compacted_json(result));
+    json_dumpf(report, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(report);
+}
+
+/* What each run that stays lost, or why it lost nothing. */
+static void print_compacted(const TfyGcOptions *options, const TfyGcResult *result)
+{
+    uint32_t count = 0;
+    int64_t records = 0;
+    for (uint32_t i = 0; i < result->compacted_count; i++) {
+        const TfyGcCompacted *run = &result->compacted[i];
+        char uuid[37];
+        tfy__uuid_text(run->run.uuid, uuid);
+        count += !*run->refused;
+        records += run->records;
+        if (*run->refused)
+            tfy__say("run %s stays as it is: %s", uuid, run->refused);
+        else if (options->dry_run)
+            printf("%s  from record %" PRId64 "  %" PRId64 " records\n", uuid, run->base, run->records);
+    }
+    tfy__say("%u run%s %s at %s snapshot%s, without %" PRId64 " records", count, count == 1 ? "" : "s",
+             options->dry_run ? "would begin"
+             : count == 1     ? "begins now"
+                              : "begin now",
+             count == 1 ? "its" : "their", count == 1 ? "" : "s", records);
+}
+
+static void print_dropped(const TfyGcOptions *options, const TfyGcResult *result)
+{
+    for (uint32_t i = 0; options->dry_run && i < result->count; i++) {
+        char uuid[37], ended[32];
+        tfy__uuid_text(result->runs[i].run.uuid, uuid);
+        tfy__db_time(result->runs[i].run.ended_ms, ended);
+        printf("%s  %-9s  %s  %" PRId64 " records\n", uuid, tfy__db_run_state(&result->runs[i].run, false), ended,
+               result->runs[i].records);
+    }
+}
+
+static void print_text(const TfyGcOptions *options, const TfyGcResult *result)
+{
+    print_dropped(options, result);
+    if (options->compact) print_compacted(options, result);
+    tfy__say("%u run%s with %" PRId64 " records %s; the database needs %" PRId64 " KB%s %" PRId64 " KB", result->count,
+             result->count == 1 ? "" : "s", result->records,
+             options->dry_run   ? "would go"
+             : options->archive ? "were archived and dropped"
+                                : "were dropped",
+             result->bytes_after / 1024, options->dry_run ? " then, now" : ", before", result->bytes_before / 1024);
+}
+
+static int collect(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyGcOptions options;
+    TfyGcResult result;
+    TfyProgress progress = {0};
+    Judge judge = {.args = args};
+    const int status = read_options(args, &options);
+    if (status != EXIT_DONE) return status;
+    options.check = can_do_without;
+    options.check_state = &judge;
+    const int code = tfy__gc(tfy__db_path(args), &options, tfy__progress, &progress, &result, error);
+    tfy__progress_end(&progress);
+    free(judge.program);
+    if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
+    if (args->option[OPT_JSON])
+        print_json(&options, &result);
+    else
+        print_text(&options, &result);
+    tfy__gc_free(&result);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cmd_gc(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = collect(&args);
+    tfy__args_free(&args);
+    return status;
+}

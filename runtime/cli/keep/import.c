@@ -1,0 +1,96 @@
+/* wal_import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked
+ * before anything is written, and a run goes in as one commit: it is there whole, or not at all. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/frame/cli.h"
+#include "cli/keep/exported.h"
+#include "wal/keep/import.h"
+#include "wal/log/saved.h"
+#include "wal/store/store.h"
+#include "wal/history/history.h"
+
+static int64_t count_rows(const TfySavedRows *saved)
+{
+    int64_t count = 0;
+    for (; saved; saved = saved->next) count += saved->row_count;
+    return count;
+}
+
+static void tell(const TfyHistory *history, int64_t doubts, bool json)
+{
+    char uuid[37], rows[64] = "";
+    const int64_t count = count_rows(history->saved);
+    tfy__uuid_text(history->run.uuid, uuid);
+    if (json) {
+        printf("{\"run\":\"%s\",\"records\":%u,\"rows\":%" PRId64 ",\"in_doubt\":%" PRId64 "}\n", uuid,
+               history->record_count, count, doubts);
+        return;
+    }
+    if (count) snprintf(rows, sizeof rows, ", %" PRId64 " saved row%s", count, count == 1 ? "" : "s");
+    tfy__say("run %s: %u records of %u tasks%s%s", uuid, history->record_count, history->task_count, rows,
+             doubts ? "; steps under way are in doubt now, 'tfy inspect' shows them" : "");
+}
+
+static int write_run(TfyLog *log, TfyExported *exported, bool json)
+{
+    int64_t doubts = 0;
+    char why[TFY_ERROR_TEXT] = "";
+    int code = tfy__import_run(log, exported->history, &doubts, why);
+    if (code == TFY_E_DATA)
+        return tfy__log_refuse(exported->error, code, "%s: %.400s; it was not imported", exported->name, why);
+    if (code) return tfy__log_refuse(exported->error, code, "%s", why);
+    if ((code = tfy__log_sync(log))) {
+        tfy__log_error_text(log, exported->error);
+        return code;
+    }
+    tfy__import_epoch(log, exported->epoch);
+    tell(exported->history, doubts, json);
+    return 0;
+}
+
+static int import_all(const TfyArgs *args, TfyExported *exported, int count)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log;
+    const TfyLogOptions options = {.path = tfy__db_path(args), .no_thread = true};
+    int code = tfy__log_open(&log, &options, error);
+    if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
+    const int64_t lsn = tfy__import_opened(log, tfy_version(), "imports");
+    if (lsn < 0) code = (int)lsn;
+    int status = tfy__exit_status(code);
+    for (int i = 0; i < count && !code; i++) {
+        code = write_run(log, &exported[i], args->option[OPT_JSON]);
+        if (code) status = tfy__fail(tfy__exit_status(code), "%s", exported[i].error);
+        if (code == TFY_E_STATE || code == TFY_E_DATA) code = 0; /* it cannot come in; the others may */
+    }
+    const int closed = tfy__log_close_saying(log, true, error);
+    if (closed && status == EXIT_DONE) status = tfy__fail(tfy__exit_status(closed), "%s", error);
+    return tfy__flush_stdout(status);
+}
+
+static int import(const TfyArgs *args)
+{
+    TfyExported *exported = calloc((size_t)args->word_count + 1, sizeof *exported);
+    int status = exported ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out"), count = 0;
+    while (status == EXIT_DONE && count < args->word_count) {
+        exported[count].name = args->words[count];
+        const int code = tfy__exported_read(&exported[count]);
+        if (code) status = tfy__fail(tfy__exit_status(code), "%s; nothing was imported", exported[count].error);
+        count++;
+    }
+    if (status == EXIT_DONE) status = import_all(args, exported, count);
+    for (int i = 0; i < count; i++) tfy__exported_free(&exported[i]);
+    free(exported);
+    return status;
+}
+
+int tfy__cmd_wal_import(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = import(&args);
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,104 @@
+#include "cli/look/diff_edge.h"
+#include "wal/history/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_path(const void *left, const void *right)
+{
+    return strcmp(((const TfyDiffEdge *)left)->path, ((const TfyDiffEdge *)right)->path);
+}
+
+static TfyDiffEdge *find(const TfyDiffEdges *edges, const char *path)
+{
+    return bsearch(&(TfyDiffEdge){.path = path}, edges->edges, edges->count, sizeof *edges->edges, by_path);
+}
+
+static int64_t number_in(const json_t *json, const char *name)
+{
+    return json_integer_value(json_object_get(json, name));
+}
+
+static void take_live(TfyDiffEdges *edges, const json_t *task)
+{
+    const char *path = json_string_value(json_object_get(task, "path"));
+    const json_t *pending = json_object_get(task, "pending");
+    TfyDiffEdge *edge = path ? find(edges, path) : NULL;
+    if (!edge) return;
+    edge->kind = EDGE_STEP;
+    edge->step = number_in(pending ? pending : task, "step");
+    edge->under_way = pending != NULL;
+    edge->spawned = (uint32_t)number_in(task, "spawned");
+}
+
+bool tfy__diff_edges(TfyDiffEdges *edges, const TfyHistory *history)
+{
+    const json_t *tasks = json_object_get(history->snapshot, "tasks"), *task;
+    size_t i;
+    *edges = (TfyDiffEdges){0};
+    if (!history->run.base_lsn) return true;
+    edges->edges = calloc(history->task_count + 1, sizeof *edges->edges);
+    if (!edges->edges) return false;
+    edges->count = history->task_count;
+    for (i = 0; i < edges->count; i++) {
+        const bool later = history->tasks[i].born > history->run.base_lsn;
+        edges->edges[i] = (TfyDiffEdge){.kind = later ? EDGE_NONE : EDGE_ENDED, .path = history->tasks[i].path};
+    }
+    qsort(edges->edges, edges->count, sizeof *edges->edges, by_path);
+    json_array_foreach(tasks, i, task) take_live(edges, task);
+    return true;
+}
+
+void tfy__diff_edges_free(TfyDiffEdges *edges)
+{
+    free(edges->edges);
+}
+
+/* A task that the run does not have was made before the snapshot, if one from which it descends had ended by then or
+ * had made so many. */
+static TfyDiffEdgeKind missing(const TfyDiffEdges *edges, const char *path)
+{
+    char *above = strdup(path);
+    TfyDiffEdgeKind kind = EDGE_GONE;
+    for (char *dot; above && (dot = strrchr(above, '.'));) {
+        *dot = '\0';
+        const TfyDiffEdge *parent = find(edges, above);
+        if (!parent) continue;
+        const bool made = parent->kind == EDGE_STEP && strtoul(dot + 1, NULL, 10) <= parent->spawned;
+        if (parent->kind != EDGE_ENDED && !made) kind = EDGE_NONE;
+        break;
+    }
+    free(above);
+    return kind;
+}
+
+TfyDiffEdge tfy__diff_edge(const TfyDiffEdges *edges, const char *path)
+{
+    if (!edges->edges) return (TfyDiffEdge){.path = path};
+    const TfyDiffEdge *edge = find(edges, path);
+    return edge ? *edge : (TfyDiffEdge){.kind = missing(edges, path), .path = path};
+}
+
+static bool ends_task(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_TASK_EXIT || record->type == TFY_R_TASK_ABORT || record->type == TFY_R_TASK_COMPLETE;
+}
+
+/* Who stands behind a step can still end there. What came from outside while it stood is there on one side and not on
+ * the other. */
+static bool beyond_step(const TfyDiffEdge *edge, const TfyLogRecord *record)
+{
+    if (record->step != edge->step) return record->step > edge->step;
+    return ends_task(record) || (edge->under_way && tfy__record_is_of_step(record));
+}
+
+bool tfy__diff_beyond(const TfyDiffEdge *edge, const TfyLogRecord *record)
+{
+    if (record->type == TFY_R_INSTRUCTION_START) return true; /* that is always kept */
+    switch (edge->kind) {
+    case EDGE_NONE: return true;
+    case EDGE_STEP: return beyond_step(edge, record);
+    case EDGE_ENDED: return ends_task(record);
+    default: return false;
+    }
+}

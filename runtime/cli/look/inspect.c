@@ -1,0 +1,599 @@
+/* inspect.c: tfy inspect: where a run stands, read from its records alone; no code of the program runs.
+ *
+ * First the report is made as JSON (what --json prints), then people get the same as text: the plan, the last
+ * confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
+ * for; and the commands to type next. */
+#include "cli/look/db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/look/inspect.h"
+#include "cli/look/output.h"
+#include "base/buffer.h"
+#include "value/json.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+/* What is being reported on. */
+typedef struct Inspection {
+    const TfyHistory *history;
+    TfySourceMap map;
+    char run[37];        /* its uuid */
+    bool held;           /* somebody has the database open for writing */
+    const char *command; /* "tfy", with --db where that is needed */
+    json_t *report;      /* grows member by member */
+    json_t *next;        /* commands to type; its last member */
+    uint32_t asking;     /* tasks that wait for a person */
+} Inspection;
+
+/* Where a task stands: the records that opened what it waits for, as far as nothing has closed it. */
+typedef struct Standing {
+    const TfyLogRecord *last;   /* its newest record; NULL: it has not begun */
+    const TfyLogRecord *placed; /* the newest that names a point */
+    const TfyLogRecord *open;   /* a StepStart without a result */
+    const TfyLogRecord *doubt;  /* an InDoubt that nobody resolved */
+    const TfyLogRecord *due;    /* a TaskYield or Retry with a deadline ahead */
+    const TfyLogRecord *end;    /* TaskExit or TaskAbort */
+    bool cancelling;
+} Standing;
+
+/* A member of a payload, as text: a string as it is, anything else as JSON. The caller frees it; NULL: there is none. */
+static char *member_text(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    char *text = tfy__record_text(record, member);
+    const char *raw = text ? NULL : tfy__record_raw(record, member, &len);
+    return raw ? strndup(raw, len) : text;
+}
+
+static void stand(Standing *standing, const TfyLogRecord *record)
+{
+    if (tfy__record_is_nobodys(record)) return;
+    standing->last = record;
+    if (record->point) standing->placed = record;
+    switch (record->type) {
+    case TFY_R_STEP_START: standing->open = record; break;
+    case TFY_R_TASK_YIELD:
+        if (!tfy__record_is(record, TFY_P_WHY, "deadline"))
+            standing->due = record; /* a block that has begun waits for nothing */
+        break;
+    case TFY_R_IN_DOUBT: standing->doubt = record; break;
+    case TFY_R_SIGNAL:
+        standing->cancelling |= !tfy__record_has(record, TFY_P_VALUE);
+        break; /* else it is for the run */
+    case TFY_R_TASK_CANCEL: standing->cancelling = true; break;
+    case TFY_R_TASK_EXIT:
+    case TFY_R_TASK_ABORT: standing->end = record; break;
+    case TFY_R_TASK_COMPLETE: break;
+    case TFY_R_RETRY:
+        standing->open = standing->doubt = NULL;
+        standing->due = record;
+        break;
+    default: standing->open = standing->doubt = standing->due = NULL;
+    }
+}
+
+static void set_text(json_t *object, const char *name, const char *text)
+{
+    json_object_set_new(object, name, text ? json_string(text) : json_null());
+}
+
+static void set_member(json_t *object, const char *name, const TfyLogRecord *record, TfyMember member)
+{
+    char *text = member_text(record, member);
+    set_text(object, name, text);
+    free(text);
+}
+
+static void set_place(Inspection *inspection, json_t *object, const TfyLogRecord *record)
+{
+    const char *file;
+    const int64_t line = tfy__source_line(&inspection->map, record->point, &file);
+    size_t len;
+    const char *text = tfy__source_text(&inspection->map, record->point, &len);
+    json_object_set_new(object, "step", json_integer(record->step));
+    if (!line) return;
+    set_text(object, "point", tfy__source_point(&inspection->map, record->point));
+    if (file) set_text(object, "file", file);
+    json_object_set_new(object, "line", json_integer(line));
+    json_object_set_new(object, "source", json_stringn(text, len));
+}
+
+static void set_time(json_t *object, const char *name, int64_t ms)
+{
+    TfyBuffer text = {0};
+    tfy__write_time(&text, ms);
+    if (!text.failed) set_text(object, name, text.data);
+    tfy__buffer_free(&text);
+}
+
+/* ---- the run as a whole ---- */
+
+static const TfyLogRecord *newest(const TfyHistory *history, bool (*fits)(const TfyLogRecord *record))
+{
+    for (uint32_t i = history->record_count; i > 0; i--) {
+        if (fits(&history->records[i - 1])) return &history->records[i - 1];
+    }
+    return NULL;
+}
+
+/* A model's answer that has structure is a plan; text, such as a file's new contents, is not. */
+static bool is_plan(const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_LLM_PLAN) return false;
+    char *answer = member_text(record, TFY_P_ANSWER);
+    json_t *structure = answer ? json_loads(answer, 0, NULL) : NULL;
+    const bool fits = json_is_object(structure) || json_is_array(structure);
+    json_decref(structure);
+    free(answer);
+    return fits;
+}
+
+static bool is_answer(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_LLM_PLAN && !tfy__record_has(record, TFY_P_ERROR);
+}
+
+static bool is_confirmed(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_TOOL_RESULT:
+    case TFY_R_LLM_PLAN:
+    case TFY_R_PATCH_PREVIEW:
+    case TFY_R_COMMIT: return !tfy__record_has(record, TFY_P_ERROR);
+    case TFY_R_APPROVAL:
+    case TFY_R_RESOLVED: return true;
+    default: return false;
+    }
+}
+
+static bool is_commit(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_COMMIT && !tfy__record_has(record, TFY_P_ERROR);
+}
+
+/* The newest preview or apply: a patch waits while it is a preview. */
+static bool is_patch(const TfyLogRecord *record)
+{
+    if (record->type == TFY_R_PATCH_PREVIEW) return !tfy__record_has(record, TFY_P_ERROR);
+    if (record->type != TFY_R_TOOL_RESULT) return false;
+    char *tool = member_text(record, TFY_P_TOOL);
+    const bool fits = tool && strcmp(tool, "apply") == 0 && !tfy__record_has(record, TFY_P_ERROR);
+    free(tool);
+    return fits;
+}
+
+static const char *path_of(const TfyHistory *history, const TfyLogRecord *record)
+{
+    return history->tasks[history->record_tasks[record - history->records]].path;
+}
+
+static void report_plan(Inspection *inspection)
+{
+    const TfyLogRecord *plan = newest(inspection->history, is_plan);
+    if (!plan) plan = newest(inspection->history, is_answer);
+    if (!plan) return;
+    json_t *object = json_object();
+    char *answer = member_text(plan, TFY_P_ANSWER);
+    json_t *structure = answer ? json_loads(answer, 0, NULL) : NULL;
+    set_member(object, "prompt", plan, TFY_P_TOOL);
+    json_object_set_new(object, "step", json_integer(plan->step));
+    json_object_set_new(object, "answer", structure ? structure : json_string(answer ? answer : ""));
+    json_object_set_new(inspection->report, "plan", object);
+    free(answer);
+}
+
+static void report_confirmed(Inspection *inspection)
+{
+    const TfyLogRecord *step = newest(inspection->history, is_confirmed);
+    if (!step) return;
+    json_t *object = json_object();
+    set_text(object, "task", path_of(inspection->history, step));
+    set_place(inspection, object, step);
+    set_text(object, "type", tfy__record_type_name(step->type));
+    if (tfy__record_has(step, TFY_P_TOOL)) set_member(object, "tool", step, TFY_P_TOOL);
+    json_object_set_new(inspection->report, "confirmed", object);
+}
+
+static void report_canvas(Inspection *inspection)
+{
+    const TfyLogRecord *commit = newest(inspection->history, is_commit), *patch = newest(inspection->history, is_patch);
+    if (commit) {
+        json_t *object = json_object();
+        set_member(object, "sha", commit, TFY_P_VALUE);
+        set_member(object, "message", commit, TFY_P_MESSAGE);
+        json_object_set_new(inspection->report, "commit", object);
+    }
+    if (patch && patch->type == TFY_R_PATCH_PREVIEW) {
+        TfyPayload payload;
+        tfy__payload_open(&payload, patch);
+        json_object_set(inspection->report, "patch", tfy__payload_get(&payload, TFY_P_VALUE));
+        tfy__payload_close(&payload);
+    }
+}
+
+/* ---- tasks ---- */
+
+static void add_next(Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_next(Inspection *inspection, const char *format, ...)
+{
+    TfyBuffer text = {0};
+    va_list arguments;
+    tfy__buffer_printf(&text, "%s ", inspection->command);
+    va_start(arguments, format);
+    tfy__buffer_vprintf(&text, format, arguments);
+    va_end(arguments);
+    if (!text.failed) json_array_append_new(inspection->next, json_string(text.data));
+    tfy__buffer_free(&text);
+}
+
+/* " --task 1.2" where a run's number of asking tasks makes it necessary. */
+static const char *task_option(const Inspection *inspection, const TfyLogTask *task, char text[64])
+{
+    text[0] = '\0';
+    if (inspection->asking > 1) snprintf(text, 64, " --task %.40s", task->path);
+    return text;
+}
+
+static void report_question(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
+{
+    char option[64];
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->open);
+    const json_t *type = tfy__payload_get(&payload, TFY_P_TYPE);
+    set_text(object, "waits_for", "approval");
+    set_member(object, "question", standing->open, TFY_P_QUESTION);
+    if (tfy__record_has(standing->open, TFY_P_DETAILS)) set_member(object, "details", standing->open, TFY_P_DETAILS);
+    task_option(inspection, task, option);
+    if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
+        add_next(inspection, "approve %s TEXT%s", inspection->run, option);
+    } else if (json_is_array(type)) {
+        const json_t *answer;
+        size_t i;
+        json_object_set_new(object, "answers", json_deep_copy(type));
+        json_array_foreach(type, i, answer)
+        {
+            add_next(inspection, "approve %s%s --answer %s", inspection->run, option,
+                     json_string_value(answer) ? json_string_value(answer) : "");
+        }
+    } else {
+        add_next(inspection, "approve %s%s --yes", inspection->run, option);
+        add_next(inspection, "deny %s%s", inspection->run, option);
+    }
+    tfy__payload_close(&payload);
+}
+
+static void report_doubt(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
+{
+    char option[64];
+    const long long step = (long long)standing->doubt->step;
+    task_option(inspection, task, option);
+    set_text(object, "waits_for", "resolve");
+    set_member(object, "tool", standing->doubt, TFY_P_TOOL);
+    set_member(object, "key", standing->doubt, TFY_P_KEY);
+    add_next(inspection, "resolve %s %lld%s --done JSON", inspection->run, step, option);
+    add_next(inspection, "resolve %s %lld%s --retry", inspection->run, step, option);
+    add_next(inspection, "resolve %s %lld%s --fail", inspection->run, step, option);
+}
+
+static void report_due(const Standing *standing, json_t *object)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->due);
+    set_text(object, "waits_for", standing->due->type == TFY_R_RETRY ? "backoff" : "time");
+    set_time(object, "due", tfy__payload_int(&payload, TFY_P_DUE));
+    tfy__payload_close(&payload);
+}
+
+/* Of a run that was compacted: those that nobody had taken at the snapshot. */
+static int kept_signals(const TfyHistory *history, const char *name)
+{
+    const json_t *names = json_object_get(history->snapshot, "signals"), *one;
+    size_t i, kept = 0;
+    json_array_foreach(names, i, one)
+    {
+        const char *known = json_string_value(json_object_get(one, "name"));
+        if (known && strcmp(known, name) == 0) kept += json_array_size(json_object_get(one, "kept"));
+    }
+    return (int)kept;
+}
+
+/* Signals of a name that came and that no task has taken. */
+static int left_of_signal(const TfyHistory *history, const char *name)
+{
+    int left = kept_signals(history, name);
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->lsn <= history->snapshot_lsn) continue;
+        if (tfy__record_is_run_signal(record)) left += tfy__record_is(record, TFY_P_NAME, name);
+        if (record->type == TFY_R_WOKE) left -= tfy__record_is(record, TFY_P_NAME, name);
+    }
+    return left;
+}
+
+static void report_signal(Inspection *inspection, const Standing *standing, json_t *object)
+{
+    char *name = member_text(standing->open, TFY_P_NAME);
+    set_text(object, "waits_for", "signal");
+    set_text(object, "signal", name);
+    if (name && left_of_signal(inspection->history, name) > 0)
+        json_object_set_new(object, "has_come", json_true());
+    else
+        add_next(inspection, "signal %s %s [JSON]", inspection->run, name ? name : "");
+    free(name);
+}
+
+static bool asks(const Standing *standing)
+{
+    return !standing->end && (standing->doubt || (standing->open && tfy__record_has(standing->open, TFY_P_QUESTION)));
+}
+
+static void report_end(const Standing *standing, json_t *object)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, standing->end);
+    const json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
+    if (error) json_object_set(object, "error", (json_t *)error);
+    tfy__payload_close(&payload);
+}
+
+static const char *state_of(const Standing *standing)
+{
+    if (!standing->end) return standing->cancelling ? "ending" : "unfinished";
+    if (standing->end->type == TFY_R_TASK_EXIT) return "completed";
+    return tfy__record_has(standing->end, TFY_P_CANCELLED) ? "cancelled" : "failed";
+}
+
+static json_t *report_task(Inspection *inspection, uint32_t index, const Standing *standing)
+{
+    const TfyLogTask *task = &inspection->history->tasks[index];
+    json_t *object = json_object();
+    set_text(object, "task", task->path);
+    set_text(object, "workflow", inspection->history->task_workflows[index]);
+    set_text(object, "state", state_of(standing));
+    if (standing->placed) set_place(inspection, object, standing->placed);
+    if (standing->end) {
+        report_end(standing, object);
+    } else if (standing->doubt) {
+        report_doubt(inspection, task, standing, object);
+    } else if (asks(standing)) {
+        report_question(inspection, task, standing, object);
+    } else if (standing->open && tfy__record_is(standing->open, TFY_P_TOOL, "signal")) {
+        report_signal(inspection, standing, object);
+    } else if (standing->open) {
+        set_text(object, "waits_for", "result");
+        set_member(object, "tool", standing->open, TFY_P_TOOL);
+    }
+    if (!standing->end && standing->due && !json_object_get(object, "waits_for")) report_due(standing, object);
+    return object;
+}
+
+static void report_tasks(Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    Standing *standings = calloc(history->task_count, sizeof *standings);
+    json_t *tasks = json_array();
+    for (uint32_t i = 0; standings && i < history->record_count; i++)
+        stand(&standings[history->record_tasks[i]], &history->records[i]);
+    for (uint32_t i = 0; standings && i < history->task_count; i++) inspection->asking += asks(&standings[i]);
+    for (uint32_t i = 0; standings && i < history->task_count; i++)
+        json_array_append_new(tasks, report_task(inspection, i, &standings[i]));
+    json_object_set_new(inspection->report, "tasks", tasks);
+    free(standings);
+}
+
+/* Which program it has, and where it comes from. */
+static void report_source(const Inspection *inspection, json_t *report)
+{
+    const TfyHistory *history = inspection->history;
+    const TfyLogRun *run = &history->run;
+    char hash[33], origin[37];
+    for (int i = 0; i < 16; i++) sprintf(hash + 2 * i, "%02x", history->program_hash[i]);
+    set_text(report, "program", hash);
+    if (run->moved_lsn) json_object_set_new(report, "moved", json_integer(run->moved_lsn));
+    if (run->base_lsn) json_object_set_new(report, "base", json_integer(run->base_lsn));
+    if (!run->origin_lsn) return;
+    tfy__uuid_text(run->origin, origin);
+    set_text(report, "origin", origin);
+    json_object_set_new(report, "origin_lsn", json_integer(run->origin_lsn));
+}
+
+/* Its newest record says that nothing could move it: who waited for whom then. */
+static void report_deadlock(Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    const TfyLogRecord *last = history->record_count ? &history->records[history->record_count - 1] : NULL;
+    if (!last || last->type != TFY_R_SHUTDOWN_MARKER || inspection->held) return;
+    char *graph = tfy__record_text(last, TFY_P_GRAPH);
+    set_text(inspection->report, "deadlock", graph);
+    free(graph);
+    add_next(inspection, "kill %s --task PATH", inspection->run);
+}
+
+static void make_report(Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    const bool unfinished = history->run.state < TFY_TASK_COMPLETED;
+    json_t *report = inspection->report = json_object();
+    inspection->next = json_array();
+    tfy__uuid_text(history->run.uuid, inspection->run);
+    set_text(report, "run", inspection->run);
+    set_text(report, "workflow", history->workflow);
+    set_text(report, "state", tfy__db_run_state(&history->run, inspection->held));
+    set_time(report, "started", history->run.started_ms);
+    report_source(inspection, report);
+    if (!unfinished) set_time(report, "ended", history->run.ended_ms);
+    json_object_set_new(report, "records", json_integer(history->record_count));
+    report_plan(inspection);
+    report_confirmed(inspection);
+    report_canvas(inspection);
+    report_tasks(inspection);
+    if (unfinished) report_deadlock(inspection);
+    if (unfinished && !inspection->held) add_next(inspection, "resume %s", inspection->run);
+    json_object_set_new(report, "next", inspection->next);
+}
+
+/* ---- for people ---- */
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+static long long number_of(const json_t *object, const char *name)
+{
+    return (long long)json_integer_value(json_object_get(object, name));
+}
+
+static void print_json(const json_t *value)
+{
+    char *text =
+        json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    size_t len = text ? strlen(text) : 0;
+    while (len && text[len - 1] == '\n') len--;
+    /* Continuation lines stand under the first. */
+    for (size_t i = 0; i < len; i++) {
+        putchar(text[i]);
+        if (text[i] == '\n') fputs("           ", stdout);
+    }
+    putchar('\n');
+    free(text);
+}
+
+static void print_line(const json_t *place)
+{
+    printf("line %lld", number_of(place, "line"));
+    if (json_object_get(place, "file")) printf(" of %s", text_of(place, "file"));
+}
+
+static void print_head(const json_t *report)
+{
+    const json_t *part;
+    printf("run        %s\nworkflow   %s\nstate      %s, %lld records\nstarted    %s\n", text_of(report, "run"),
+           text_of(report, "workflow"), text_of(report, "state"), number_of(report, "records"),
+           text_of(report, "started"));
+    if (json_object_get(report, "origin"))
+        printf("fork of    %s, at record %lld\n", text_of(report, "origin"), number_of(report, "origin_lsn"));
+    if (json_object_get(report, "moved"))
+        printf("program    %.12s, since record %lld\n", text_of(report, "program"), number_of(report, "moved"));
+    if (json_object_get(report, "base"))
+        printf("compacted  behind the snapshot that is record %lld\n", number_of(report, "base"));
+    if (json_object_get(report, "ended")) printf("ended      %s\n", text_of(report, "ended"));
+    if (json_object_get(report, "deadlock"))
+        printf("deadlock   nothing could move it any more:\n%s", text_of(report, "deadlock"));
+    if ((part = json_object_get(report, "plan"))) {
+        printf("plan       ");
+        print_json(json_object_get(part, "answer"));
+    }
+    if ((part = json_object_get(report, "confirmed"))) {
+        const char *what = *text_of(part, "tool") ? text_of(part, "tool") : text_of(part, "type");
+        printf("confirmed  task %s, step %lld: %s", text_of(part, "task"), number_of(part, "step"), what);
+        if (number_of(part, "line")) {
+            printf(" (");
+            print_line(part);
+            putchar(')');
+        }
+        putchar('\n');
+    }
+    if ((part = json_object_get(report, "commit")))
+        printf("commit     %s %s\n", text_of(part, "sha"), text_of(part, "message"));
+    if ((part = json_object_get(report, "patch"))) {
+        printf("patch      %s\n           ", text_of(part, "path"));
+        print_json(json_object_get(part, "diff"));
+    }
+}
+
+void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
+{
+    FILE *file = to;
+    const char *waits = text_of(task, "waits_for");
+    if (strcmp(waits, "approval") == 0)
+        fprintf(file, "    waits for an answer: %s\n", text_of(task, "question"));
+    else if (strcmp(waits, "signal") == 0)
+        fprintf(file, "    waits for signal %s%s\n", text_of(task, "signal"),
+                json_object_get(task, "has_come") ? ", which has come" : "");
+    else if (strcmp(waits, "resolve") == 0)
+        fprintf(file, "    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"),
+                text_of(task, "key"));
+    else if (strcmp(waits, "result") == 0)
+        fprintf(file,
+                stopped ? "    had begun %s; resuming finds out what became of it\n"
+                        : "    waits for the result of %s\n",
+                text_of(task, "tool"));
+    else if (strcmp(waits, "time") == 0)
+        fprintf(file, "    waits until %s\n", text_of(task, "due"));
+    else if (strcmp(waits, "backoff") == 0)
+        fprintf(file, "    tries again at %s\n", text_of(task, "due"));
+    if (json_object_get(task, "error"))
+        fprintf(file, "    %s: %s\n", text_of(json_object_get(task, "error"), "error"),
+                text_of(json_object_get(task, "error"), "message"));
+}
+
+static void print_text(const json_t *report)
+{
+    const json_t *item, *next = json_object_get(report, "next");
+    size_t i;
+    print_head(report);
+    printf("tasks\n");
+    json_array_foreach(json_object_get(report, "tasks"), i, item)
+    {
+        printf("  %s %s: %s", text_of(item, "task"), text_of(item, "workflow"), text_of(item, "state"));
+        if (json_object_get(item, "step")) printf(", step %lld", number_of(item, "step"));
+        putchar('\n');
+        if (number_of(item, "line")) {
+            printf("    ");
+            print_line(item);
+            printf(": %s\n", text_of(item, "source"));
+        }
+        tfy__inspect_waits(stdout, item, strcmp(text_of(report, "state"), "stopped") == 0);
+    }
+    if (json_array_size(next)) printf("next\n");
+    json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
+}
+
+json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held)
+{
+    Inspection inspection = {
+        .history = history, .held = held || tfy__db_held(db_path), .command = tfy__tfy_command(db_path)};
+    tfy__source_map(&inspection.map, history);
+    make_report(&inspection);
+    tfy__source_map_free(&inspection.map);
+    return inspection.report;
+}
+
+static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
+{
+    json_t *report = tfy__inspect_report(history, tfy__db_path(args), held);
+    if (args->option[OPT_JSON]) {
+        json_dumpf(report, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else {
+        print_text(report);
+    }
+    json_decref(report);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cmd_inspect(int argc, char **argv)
+{
+    TfyArgs args;
+    TfyHistory *history = NULL;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) {
+        const bool held = tfy__db_held(tfy__db_path(&args));
+        status = tfy__db_history(&args, &history);
+        if (status == EXIT_DONE && args.option[OPT_OUTPUT]) {
+            tfy__output_print(history, args.option[OPT_JSON]);
+            status = tfy__flush_stdout(EXIT_DONE);
+        } else if (status == EXIT_DONE) {
+            status = inspect(&args, history, held);
+        }
+    }
+    tfy__history_free(history);
+    tfy__args_free(&args);
+    return status;
+}

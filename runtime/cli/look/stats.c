@@ -1,0 +1,316 @@
+/* stats.c: tfy stats: the figures of a run, of all runs of a database, or of the process that runs them now.
+ *
+ * What a live process counted it is asked for; everything else is read from the log. There, an attempt of a tool
+ * lasts from the record before it in its task (its StepStart, if it has one; after a Retry, the time when it was due)
+ * to its result. */
+#include "cli/look/db.h"
+#include "cli/program/owner.h"
+#include "observe/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+#define ANSWER_MAX ((size_t)8 << 20)
+
+/* ---- from the log ---- */
+
+static double seconds_of(const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
+{
+    const json_t *ms = tfy__payload_get(payload, TFY_P_MS); /* models tell it themselves */
+    if (ms) return (double)json_integer_value(ms) / 1000;
+    /* A clock that was set back meanwhile makes no time negative. */
+    return since_ms && record->ts_ms > since_ms ? (double)(record->ts_ms - since_ms) / 1000 : 0;
+}
+
+static int how_ended(const TfyPayload *payload)
+{
+    if (tfy__payload_get(payload, TFY_P_CANCELLED)) return TFY_ENDED_CANCELLED;
+    return tfy__payload_get(payload, TFY_P_ERROR) ? TFY_ENDED_FAILED : TFY_ENDED_COMPLETED;
+}
+
+static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
+{
+    const char *tool = tfy__payload_text(payload, TFY_P_TOOL);
+    json_int_t prompt = tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
+               completion = tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS);
+    if (tool)
+        tfy__metrics_call(metrics, tool, seconds_of(record, payload, since_ms), tfy__payload_get(payload, TFY_P_ERROR),
+                          false);
+    if (prompt > 0) metrics->tokens[0] += (uint64_t)prompt;
+    if (completion > 0) metrics->tokens[1] += (uint64_t)completion;
+}
+
+/* The time from which the next record of the task is measured. */
+static int64_t begins_next(const TfyLogRecord *record, const TfyPayload *payload)
+{
+    json_int_t due = record->type == TFY_R_RETRY ? tfy__payload_int(payload, TFY_P_DUE) : 0;
+    return due > record->ts_ms ? due : record->ts_ms;
+}
+
+static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const TfyLogRecord *record, int64_t *since_ms,
+                         bool *bounded)
+{
+    char tool[64];
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    tfy__source_callee(map, record->point, tool);
+    metrics->records[record->type < TFY_R_COUNT ? record->type : 0]++;
+    switch (record->type) {
+    case TFY_R_TOOL_RESULT:
+    case TFY_R_LLM_PLAN:
+    case TFY_R_PATCH_PREVIEW:
+    case TFY_R_COMMIT: count_result(metrics, record, &payload, *since_ms); break;
+    case TFY_R_TIMER_FIRED:
+        if (*bounded && *tool && !tfy__payload_get(&payload, TFY_P_SCOPE))
+            tfy__metrics_call(metrics, tool, seconds_of(record, &payload, *since_ms), true, true);
+        break;
+    case TFY_R_RETRY:
+        if (*tool) tfy__metrics_retry(metrics, tool);
+        break;
+    case TFY_R_STEP_START: metrics->questions += tfy__payload_get(&payload, TFY_P_QUESTION) != NULL; break;
+    case TFY_R_INSTRUCTION_START: metrics->runs_started++; break;
+    case TFY_R_TASK_EXIT:
+    case TFY_R_TASK_ABORT: metrics->tasks_ended[how_ended(&payload)]++; break;
+    case TFY_R_TASK_COMPLETE: metrics->runs_ended[how_ended(&payload)]++; break;
+    default: break;
+    }
+    const char *why = tfy__payload_text(&payload, TFY_P_WHY);
+    if (record->type == TFY_R_TASK_YIELD) *bounded = why && strcmp(why, "timeout") == 0;
+    *since_ms = begins_next(record, &payload);
+    tfy__payload_close(&payload);
+}
+
+static bool count_history(TfyMetrics *metrics, const TfyHistory *history)
+{
+    TfySourceMap map;
+    int64_t *since = calloc(history->task_count + 1, sizeof *since);
+    bool *bounded = calloc(history->task_count + 1, sizeof *bounded);
+    bool fine = since && bounded;
+    tfy__source_map(&map, history);
+    for (uint32_t i = 0; fine && i < history->record_count; i++) {
+        uint32_t task = history->record_tasks[i];
+        count_record(metrics, &map, &history->records[i], &since[task], &bounded[task]);
+    }
+    metrics->tasks_started += history->task_count;
+    tfy__source_map_free(&map);
+    free(since);
+    free(bounded);
+    return fine;
+}
+
+static int count_run(TfyLog *log, const char *run, TfyMetrics *metrics)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyHistory *history = NULL;
+    int code = tfy__history_read(log, run, &history, error);
+    bool fine = code != TFY_OK || count_history(metrics, history);
+    if (code == TFY_OK) tfy__db_say_base(history);
+    tfy__history_free(history);
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    return fine ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+static int count_all(TfyLog *log, TfyMetrics *metrics)
+{
+    TfyLogRun *runs;
+    char **names, id[37];
+    uint32_t count;
+    int status = tfy__exit_status(tfy__log_runs(log, &runs, &names, &count));
+    if (status != EXIT_DONE) return tfy__fail(status, "the runs cannot be read");
+    for (uint32_t i = 0; i < count; i++) {
+        tfy__uuid_text(runs[i].uuid, id);
+        if (status == EXIT_DONE) status = count_run(log, id, metrics);
+        free(names[i]);
+    }
+    free(names);
+    free(runs);
+    return status;
+}
+
+static int from_log(const TfyArgs *args, TfyMetrics *metrics)
+{
+    TfyLog *log;
+    int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = args->word_count ? count_run(log, args->words[0], metrics) : count_all(log, metrics);
+    tfy__log_close(log, false);
+    return status;
+}
+
+/* ---- from the process ---- */
+
+/* Its answer, a whole line; NULL: no process is there, or it does not answer. */
+static json_t *ask_owner(const char *db_path)
+{
+    TfyBuffer in = {0};
+    json_t *request = json_pack("{s:s}", "do", "metrics"), *reply = NULL;
+    int fd = tfy__owner_connect(db_path, request);
+    json_decref(request);
+    if (fd < 0) return NULL;
+    char bytes[65536];
+    ssize_t got;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 30}, sizeof(struct timeval));
+    while (in.len < ANSWER_MAX && (got = recv(fd, bytes, sizeof bytes, 0)) > 0) {
+        tfy__buffer_add(&in, bytes, (size_t)got);
+        if (memchr(bytes, '\n', (size_t)got)) break;
+    }
+    close(fd);
+    if (in.data && !in.failed) reply = json_loadb(in.data, in.len, JSON_DISABLE_EOF_CHECK, NULL);
+    tfy__buffer_free(&in);
+    return reply;
+}
+
+static bool has_ended(const TfyArgs *args)
+{
+    TfyHistory *history = NULL;
+    if (!args->word_count || tfy__db_history(args, &history) != EXIT_DONE) return args->word_count > 0;
+    bool ended = history->run.state >= TFY_TASK_COMPLETED;
+    tfy__history_free(history);
+    return ended;
+}
+
+/* True: printed. */
+static bool print_live(const TfyArgs *args)
+{
+    if (has_ended(args)) return false;
+    json_t *reply = ask_owner(tfy__db_path(args));
+    const char *text = json_string_value(json_object_get(reply, "text"));
+    if (text) fputs(text, stdout);
+    json_decref(reply);
+    return text != NULL;
+}
+
+/* ---- printing ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const TfyToolRow *left = a, *right = b;
+    double difference = right->seconds.sum - left->seconds.sum;
+    return difference > 0 ? 1 : difference < 0 ? -1 : strcmp(left->name, right->name);
+}
+
+/* How warm a tool is, among all: by its share of the time. */
+static const char *warmth(const TfyMetrics *metrics, const TfyToolRow *row)
+{
+    double hottest = metrics->tools[0].seconds.sum;
+    return row->seconds.sum >= 0.5 * hottest ? "hot" : row->seconds.sum >= 0.1 * hottest ? "warm" : "cold";
+}
+
+static json_t *tools_json(const TfyMetrics *metrics)
+{
+    json_t *tools = json_array();
+    for (uint32_t i = 0; i < metrics->tool_count; i++) {
+        const TfyToolRow *row = &metrics->tools[i];
+        json_array_append_new(tools,
+                              json_pack("{s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "tool", row->name, "calls",
+                                        (json_int_t)row->calls, "failures", (json_int_t)row->failures, "timeouts",
+                                        (json_int_t)row->timeouts, "retries", (json_int_t)row->retries, "seconds",
+                                        row->seconds.sum, "mean", tfy__metrics_mean(row), "max", row->max));
+    }
+    return tools;
+}
+
+static void print_json(const TfyMetrics *metrics)
+{
+    json_t *report =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "runs", (json_int_t)metrics->runs_started, "runs_failed",
+                  (json_int_t)metrics->runs_ended[TFY_ENDED_FAILED], "tasks", (json_int_t)metrics->tasks_started,
+                  "tasks_completed", (json_int_t)metrics->tasks_ended[TFY_ENDED_COMPLETED], "tasks_failed",
+                  (json_int_t)metrics->tasks_ended[TFY_ENDED_FAILED], "tasks_cancelled",
+                  (json_int_t)metrics->tasks_ended[TFY_ENDED_CANCELLED], "questions", (json_int_t)metrics->questions,
+                  "prompt_tokens", (json_int_t)metrics->tokens[0], "completion_tokens", (json_int_t)metrics->tokens[1],
+                  "tools", tools_json(metrics));
+    json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(report);
+}
+
+static void print_tools(const TfyMetrics *metrics)
+{
+    int widest = 4;
+    for (uint32_t i = 0; i < metrics->tool_count; i++)
+        if ((int)strlen(metrics->tools[i].name) > widest) widest = (int)strlen(metrics->tools[i].name);
+    printf("%-*s  %7s  %7s  %7s  %9s  %9s  %9s\n", widest, "TOOL", "CALLS", "FAILED", "RETRIES", "TIME", "MEAN", "MAX");
+    for (uint32_t i = 0; i < metrics->tool_count; i++) {
+        const TfyToolRow *row = &metrics->tools[i];
+        printf("%-*s  %7llu  %7llu  %7llu  %7.2f s  %7.3f s  %7.3f s\n", widest, row->name,
+               (unsigned long long)row->calls, (unsigned long long)row->failures, (unsigned long long)row->retries,
+               row->seconds.sum, tfy__metrics_mean(row), row->max);
+    }
+}
+
+/* The tools as a graph, coloured by the time they took. */
+static void print_mermaid(const TfyMetrics *metrics)
+{
+    printf("graph LR\n");
+    for (uint32_t i = 0; i < metrics->tool_count; i++) {
+        const TfyToolRow *row = &metrics->tools[i];
+        printf("  t%u[\"%s<br/>%llu calls, %llu failed, %.2f s\"]:::%s\n", i, row->name, (unsigned long long)row->calls,
+               (unsigned long long)row->failures, row->seconds.sum, warmth(metrics, row));
+    }
+    printf("  classDef hot fill:#f88,stroke:#800\n  classDef warm fill:#fb6,stroke:#a60\n"
+           "  classDef cold fill:#ccf,stroke:#44f\n");
+}
+
+static void print_summary(const TfyMetrics *metrics)
+{
+    printf("runs       %llu, %llu failed, %llu cancelled\n", (unsigned long long)metrics->runs_started,
+           (unsigned long long)metrics->runs_ended[TFY_ENDED_FAILED],
+           (unsigned long long)metrics->runs_ended[TFY_ENDED_CANCELLED]);
+    printf("tasks      %llu, %llu failed, %llu cancelled\n", (unsigned long long)metrics->tasks_started,
+           (unsigned long long)metrics->tasks_ended[TFY_ENDED_FAILED],
+           (unsigned long long)metrics->tasks_ended[TFY_ENDED_CANCELLED]);
+    printf("questions  %llu\ntokens     %llu in, %llu out\n", (unsigned long long)metrics->questions,
+           (unsigned long long)metrics->tokens[0], (unsigned long long)metrics->tokens[1]);
+    if (metrics->tool_count) print_tools(metrics);
+}
+
+static int print(const TfyArgs *args, TfyMetrics *metrics)
+{
+    const char *format = args->option[OPT_FORMAT];
+    TfyBuffer out = {0};
+    if (metrics->tool_count) qsort(metrics->tools, metrics->tool_count, sizeof *metrics->tools, by_time);
+    if (args->option[OPT_PROMETHEUS]) {
+        tfy__metrics_print(metrics, &out);
+        if (!out.failed && out.data) fputs(out.data, stdout);
+    } else if (format) {
+        print_mermaid(metrics);
+    } else if (args->option[OPT_JSON]) {
+        print_json(metrics);
+    } else if (args->option[OPT_TOOLS]) {
+        print_tools(metrics);
+    } else {
+        print_summary(metrics);
+    }
+    tfy__buffer_free(&out);
+    return EXIT_DONE;
+}
+
+static int stats(const TfyArgs *args)
+{
+    const char *format = args->option[OPT_FORMAT];
+    TfyMetrics metrics = {0};
+    if (format && strcmp(format, "mermaid") != 0)
+        return tfy__fail(EXIT_USAGE, "figures are drawn with --format mermaid, not '%s'", format);
+    if (args->option[OPT_PROMETHEUS] && print_live(args)) return EXIT_DONE;
+    int status = from_log(args, &metrics);
+    if (status == EXIT_DONE) status = print(args, &metrics);
+    tfy__metrics_free(&metrics);
+    return status;
+}
+
+int tfy__cmd_stats(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = tfy__flush_stdout(stats(&args));
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,388 @@
+/* timeline.c: tfy timeline: what each task of a run did when, read from its records alone.
+ *
+ * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool,
+ * the end of a sleep or of a wait, an answer; and running, when it is none of these. */
+#include "base/grow.h"
+#include "cli/look/db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "value/json.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+typedef enum Kind { RUNS, WORKS, SLEEPS, WAITS, ASKS, KIND_COUNT } Kind;
+
+static const char *const KINDS[KIND_COUNT] = {"run", "tool", "sleep", "wait", "person"};
+
+/* Something that a task did from one time to another. */
+typedef struct Span {
+    uint32_t task; /* index in the history */
+    Kind kind;
+    bool failed;
+    int64_t from_ms, to_ms;
+    int64_t step;
+    char label[96];
+} Span;
+
+/* Where the reading of a task stands. */
+typedef struct Reading {
+    int64_t since_ms; /* of what comes next; 0: nothing came yet */
+    bool timeout;     /* a timeout runs, and no sleep */
+} Reading;
+
+typedef struct Timeline {
+    const TfyHistory *history;
+    TfySourceMap map;
+    Reading *readings; /* per task */
+    Span *spans;
+    size_t count, cap;
+    int64_t begin_ms, end_ms;
+} Timeline;
+
+/* ---- reading ---- */
+
+static void add(Timeline *timeline, const Span *span)
+{
+    if (!GROW(timeline->spans, timeline->cap, timeline->count + 1, 256)) return;
+    timeline->spans[timeline->count++] = *span;
+}
+
+static const char *text_of(const TfyPayload *payload, TfyMember member)
+{
+    const char *text = tfy__payload_text(payload, member);
+    return text ? text : "";
+}
+
+static void set_label(Span *span, const char *verb, const char *what)
+{
+    snprintf(span->label, sizeof span->label, "%s%s%s", verb, *verb && *what ? " " : "", what);
+}
+
+static void label_by_point(const Timeline *timeline, Span *span, uint32_t point, const char *verb)
+{
+    char callee[64];
+    tfy__source_callee(&timeline->map, point, callee);
+    set_label(span, callee, verb);
+}
+
+/* What the time before a record was spent on. */
+static void classify(const Timeline *timeline, const TfyLogRecord *record, const TfyPayload *payload,
+                     const Reading *reading, Span *span)
+{
+    const json_t *ms = tfy__payload_get(payload, TFY_P_MS);
+    span->failed = tfy__payload_get(payload, TFY_P_ERROR) != NULL;
+    switch (record->type) {
+    case TFY_R_TOOL_RESULT:
+    case TFY_R_LLM_PLAN:
+    case TFY_R_PATCH_PREVIEW:
+    case TFY_R_COMMIT:
+        span->kind = WORKS;
+        set_label(span, text_of(payload, TFY_P_TOOL), "");
+        if (ms && span->to_ms - json_integer_value(ms) > span->from_ms)
+            span->from_ms = span->to_ms - json_integer_value(ms);
+        break;
+    case TFY_R_TIMER_FIRED:
+        span->kind = reading->timeout ? WORKS : SLEEPS;
+        span->failed = reading->timeout;
+        label_by_point(timeline, span, record->point, reading->timeout ? "timeout" : "");
+        break;
+    case TFY_R_JOIN_RESULT:
+        span->kind = WAITS;
+        set_label(span, *text_of(payload, TFY_P_GROUP) ? text_of(payload, TFY_P_GROUP) : "join",
+                  text_of(payload, TFY_P_PATH));
+        break;
+    case TFY_R_CHANNEL_SEND:
+    case TFY_R_CHANNEL_RECV:
+        span->kind = WAITS;
+        set_label(span, record->type == TFY_R_CHANNEL_SEND ? "send" : "recv", text_of(payload, TFY_P_OBJ));
+        break;
+    case TFY_R_LOCK_GRANTED:
+    case TFY_R_WOKE:
+        span->kind = WAITS;
+        set_label(span, record->type == TFY_R_WOKE ? "signal" : "lock", text_of(payload, TFY_P_NAME));
+        break;
+    case TFY_R_APPROVAL:
+    case TFY_R_RESOLVED:
+        span->kind = ASKS;
+        label_by_point(timeline, span, record->point, "");
+        break;
+    case TFY_R_TASK_CANCEL:
+        span->kind = WAITS;
+        span->failed = true;
+        set_label(span, "cancelled", "");
+        break;
+    case TFY_R_TASK_ABORT: span->failed = true; /* fallthrough */
+    default: span->kind = RUNS; set_label(span, "run", "");
+    }
+}
+
+static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *record, int64_t due_ms)
+{
+    Span span = {.task = task, .kind = SLEEPS, .from_ms = timeline->end_ms, .to_ms = due_ms, .step = record->step};
+    set_label(&span, "backoff", "");
+    if (due_ms > timeline->end_ms) add(timeline, &span);
+}
+
+static void begin_child(Timeline *timeline, const TfyLogRecord *record)
+{
+    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order in which they were born */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->history->tasks[middle].born < record->lsn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < timeline->history->task_count && timeline->history->tasks[low].born == record->lsn)
+        timeline->readings[low].since_ms = timeline->end_ms;
+}
+
+/* Arrivals lie in a task's chain without saying anything of it. */
+static bool is_arrival(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
+}
+
+/* Where the clock was set back, the time stands still until it is reached again: records are in the order in which
+ * things happened. */
+static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
+{
+    Reading *reading = &timeline->readings[task];
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    if (record->ts_ms > timeline->end_ms) timeline->end_ms = record->ts_ms;
+    const int64_t now_ms = timeline->end_ms;
+    Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = now_ms, .step = record->step};
+    if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
+    if (!is_arrival(record)) {
+        if (reading->since_ms) classify(timeline, record, &payload, reading, &span);
+        /* What took no time is worth a bar only when it is more than running. */
+        bool shown = span.to_ms > span.from_ms || span.kind != RUNS || span.failed;
+        if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
+        reading->since_ms = now_ms;
+    }
+    if (record->type == TFY_R_RETRY) {
+        int64_t due_ms = tfy__payload_int(&payload, TFY_P_DUE);
+        add_backoff(timeline, task, record, due_ms);
+        if (due_ms > reading->since_ms) reading->since_ms = due_ms;
+    }
+    if (record->type == TFY_R_TASK_YIELD) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
+    tfy__payload_close(&payload);
+}
+
+static int by_task(const void *a, const void *b)
+{
+    const Span *left = a, *right = b;
+    if (left->task != right->task) return left->task < right->task ? -1 : 1;
+    return left->from_ms < right->from_ms ? -1 : left->from_ms > right->from_ms;
+}
+
+static void read_history(Timeline *timeline, const TfyHistory *history)
+{
+    timeline->history = history;
+    timeline->begin_ms = history->record_count ? history->records[0].ts_ms : history->run.started_ms;
+    timeline->end_ms = timeline->begin_ms;
+    timeline->readings = calloc(history->task_count + 1, sizeof *timeline->readings);
+    tfy__source_map(&timeline->map, history);
+    for (uint32_t i = 0; timeline->readings && i < history->record_count; i++)
+        read_record(timeline, history->record_tasks[i], &history->records[i]);
+    if (timeline->count) qsort(timeline->spans, timeline->count, sizeof *timeline->spans, by_task);
+}
+
+/* ---- Mermaid ---- */
+
+/* A name in a Gantt chart ends at a colon; '#' and ';' mean something too. */
+static void put_name(const char *text)
+{
+    for (; *text; text++) putchar(strchr(":;#%\"{}\\", *text) || (unsigned char)*text < ' ' ? ' ' : *text);
+}
+
+static void print_mermaid(const Timeline *timeline)
+{
+    static const char *const tags[KIND_COUNT] = {
+        [RUNS] = "", [WORKS] = "active, ", [SLEEPS] = "done, ", [WAITS] = "done, ", [ASKS] = "active, "};
+    const TfyHistory *history = timeline->history;
+    printf("gantt\n    title ");
+    put_name(history->workflow ? history->workflow : "run");
+    printf("\n    dateFormat x\n    axisFormat %%H:%%M:%%S\n");
+    size_t at = 0;
+    for (uint32_t task = 0; task < history->task_count; task++) {
+        printf("    section %s ", history->tasks[task].path);
+        put_name(history->task_workflows[task] ? history->task_workflows[task] : "");
+        putchar('\n');
+        for (; at < timeline->count && timeline->spans[at].task == task; at++) {
+            const Span *span = &timeline->spans[at];
+            printf("    ");
+            put_name(*span->label ? span->label : KINDS[span->kind]);
+            printf(" :%s%lld, %lld\n", span->failed ? "crit, " : tags[span->kind], (long long)span->from_ms,
+                   (long long)(span->to_ms > span->from_ms ? span->to_ms : span->from_ms + 1));
+        }
+    }
+}
+
+/* ---- SVG ---- */
+
+enum { LABELS = 220, WIDTH = 1000, ROW = 24, HEAD = 40, FOOT = 34, TICKS = 8 };
+
+static const char *const COLOURS[KIND_COUNT] = {"#7aa6d8", "#2f7d4f", "#d9d9d9", "#f0c36a", "#b48ad6"};
+
+static void put_xml(const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '<': fputs("&lt;", stdout); break;
+        case '>': fputs("&gt;", stdout); break;
+        case '&': fputs("&amp;", stdout); break;
+        case '"': fputs("&quot;", stdout); break;
+        default: putchar((unsigned char)*text < ' ' ? ' ' : *text);
+        }
+    }
+}
+
+static double place(const Timeline *timeline, int64_t ms)
+{
+    int64_t all = timeline->end_ms - timeline->begin_ms;
+    return LABELS + (double)(ms - timeline->begin_ms) * WIDTH / (double)(all > 0 ? all : 1);
+}
+
+static void svg_axis(const Timeline *timeline, int height)
+{
+    double all = (double)(timeline->end_ms - timeline->begin_ms) / 1000;
+    for (int i = 0; i <= TICKS; i++) {
+        double x = LABELS + (double)WIDTH * i / TICKS;
+        printf("<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#e4e4e4\"/>\n", x, HEAD - 6, x,
+               height - FOOT);
+        printf("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#666\">%.*f s</text>\n", x, HEAD - 12,
+               all < 10    ? 2
+               : all < 100 ? 1
+                           : 0,
+               all * i / TICKS);
+    }
+}
+
+static void svg_span(const Timeline *timeline, const Span *span)
+{
+    double from = place(timeline, span->from_ms), to = place(timeline, span->to_ms);
+    int y = HEAD + (int)span->task * ROW + 4;
+    printf("<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"%s\"%s><title>", from, y,
+           to - from > 1 ? to - from : 1, ROW - 8, COLOURS[span->kind],
+           span->failed ? " stroke=\"#c00\" stroke-width=\"1.5\"" : "");
+    put_xml(*span->label ? span->label : KINDS[span->kind]);
+    printf(": %.3f s, step %lld%s</title></rect>\n", (double)(span->to_ms - span->from_ms) / 1000,
+           (long long)span->step, span->failed ? ", failed" : "");
+    if (to - from < 7.0 * (double)strlen(span->label) + 8) return;
+    printf("<text x=\"%.2f\" y=\"%d\" fill=\"%s\" pointer-events=\"none\">", from + 4, y + 12,
+           span->kind == WORKS ? "#fff" : "#222");
+    put_xml(span->label);
+    printf("</text>\n");
+}
+
+static void svg_legend(int height)
+{
+    for (int i = 0; i < KIND_COUNT; i++) {
+        int x = LABELS + i * 90;
+        printf("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>"
+               "<text x=\"%d\" y=\"%d\" fill=\"#444\">%s</text>\n",
+               x, height - 22, COLOURS[i], x + 18, height - 12, KINDS[i]);
+    }
+    int x = LABELS + KIND_COUNT * 90;
+    printf("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"none\" stroke=\"#c00\" "
+           "stroke-width=\"1.5\"/>"
+           "<text x=\"%d\" y=\"%d\" fill=\"#444\">failed</text>\n",
+           x, height - 22, x + 18, height - 12);
+}
+
+static void print_svg(const Timeline *timeline)
+{
+    const TfyHistory *history = timeline->history;
+    int height = HEAD + (int)history->task_count * ROW + FOOT, width = LABELS + WIDTH + 40;
+    printf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+           "font-family=\"sans-serif\" font-size=\"11\">\n"
+           "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+           width, height, width, height, width, height);
+    svg_axis(timeline, height);
+    for (uint32_t task = 0; task < history->task_count; task++) {
+        char name[64];
+        snprintf(name, sizeof name, "%.20s %.*s", history->tasks[task].path, 20,
+                 history->task_workflows[task] ? history->task_workflows[task] : "");
+        printf("<text x=\"8\" y=\"%d\">", HEAD + (int)task * ROW + 16);
+        put_xml(name);
+        printf("</text>\n");
+    }
+    for (size_t i = 0; i < timeline->count; i++) svg_span(timeline, &timeline->spans[i]);
+    svg_legend(height);
+    printf("</svg>\n");
+}
+
+/* ---- JSON ---- */
+
+static json_t *time_json(int64_t ms)
+{
+    TfyBuffer text = {0};
+    tfy__write_time(&text, ms);
+    json_t *json = json_string(text.data ? text.data : "");
+    tfy__buffer_free(&text);
+    return json;
+}
+
+static void print_json(const Timeline *timeline)
+{
+    const TfyHistory *history = timeline->history;
+    json_t *spans = json_array();
+    for (size_t i = 0; i < timeline->count; i++) {
+        const Span *span = &timeline->spans[i];
+        const char *workflow = history->task_workflows[span->task];
+        json_array_append_new(
+            spans, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:o,s:o,s:b}", "task", history->tasks[span->task].path, "workflow",
+                             workflow, "kind", KINDS[span->kind], "what", span->label, "step", (json_int_t)span->step,
+                             "from", time_json(span->from_ms), "to", time_json(span->to_ms), "failed", span->failed));
+    }
+    json_dumpf(spans, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(spans);
+}
+
+static int print(const TfyArgs *args, const Timeline *timeline)
+{
+    const char *format = args->option[OPT_FORMAT];
+    if (!timeline->readings) return tfy__fail(EXIT_BUG, "memory ran out");
+    if (args->option[OPT_JSON])
+        print_json(timeline);
+    else if (format && strcmp(format, "svg") == 0)
+        print_svg(timeline);
+    else
+        print_mermaid(timeline);
+    return EXIT_DONE;
+}
+
+static int draw(const TfyArgs *args)
+{
+    const char *format = args->option[OPT_FORMAT];
+    TfyHistory *history = NULL;
+    Timeline timeline = {0};
+    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "svg") != 0)
+        return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format mermaid or svg, not '%s'", format);
+    int status = tfy__db_history(args, &history);
+    if (status != EXIT_DONE) return status;
+    tfy__db_say_base(history);
+    read_history(&timeline, history);
+    status = print(args, &timeline);
+    tfy__source_map_free(&timeline.map);
+    free(timeline.readings);
+    free(timeline.spans);
+    tfy__history_free(history);
+    return status;
+}
+
+int tfy__cmd_timeline(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = tfy__flush_stdout(draw(&args));
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
+ * source, so a run can be taken up or looked at with exactly the code it began with, whatever became of the file. */
+#include "base/grow.h"
+#include "cli/frame/cli.h"
+#include "cli/make/compile.h"
+#include "cli/look/db.h"
+#include "cli/program/where.h"
+#include "cli/program/result.h"
+#include "tfy.h"
+#include "wal/history/history.h"
+#include "wal/log/root.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The operands of resume and replay: a run, then extern C files. */
+static const char *run_of(const TfyArgs *args)
+{
+    size_t len = args->word_count ? strlen(args->words[0]) : 0;
+    return len == 0 || (len > 2 && strcmp(args->words[0] + len - 2, ".c") == 0) ? "last" : args->words[0];
+}
+
+static int first_extra(const TfyArgs *args)
+{
+    return args->word_count && run_of(args) == args->words[0] ? 1 : 0;
+}
+
+static int open_log(const TfyArgs *args, TfyLog **log)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLogOptions options = {.path = tfy__db_path(args), .read_only = true, .existing = true};
+    int code = tfy__log_open(log, &options, error);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* tail: from its newest snapshot on is enough. */
+static int read_run(TfyLog *log, const char *run, bool tail, TfyHistory **history)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* Is the run to be looked at, not only compared? */
+static bool steps(const TfyArgs *args)
+{
+    return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
+}
+
+/* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins
+ * at one is shown without them. */
+int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool debug,
+                          char **program)
+{
+    char name[256];
+    TfySourceMap map;
+    tfy__source_map(&map, history);
+    snprintf(name, sizeof name, "%s", tfy__source_file(&map));
+    char *bundle = tfy__source_bundle(&map);
+    tfy__source_map_free(&map);
+    TfyCompile what = {.name = name,
+                       .source = bundle ? bundle : history->program_source,
+                       .bundle = bundle != NULL,
+                       .debug = debug && !history->snapshot,
+                       .extras = extras,
+                       .extra_count = extra_count};
+    int status = tfy__compile(&what, program);
+    free(bundle);
+    return status;
+}
+
+static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
+{
+    const int from = first_extra(args);
+    return tfy__compile_recorded(history, args->words + from, args->word_count - from, steps(args), program);
+}
+
+/* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on
+ * failure. */
+static int exec_with(const TfyArgs *args, const char *program, const char *command, const char *run)
+{
+    char *words[OPT_COUNT + 2] = {NULL};
+    int count = 0;
+    if (*run) words[count++] = strdup(run);
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const char *value = i == OPT_DB ? tfy__db_path(args) : args->option[i];
+        if (!value || i == OPT_PROGRAM || i == OPT_DIR) continue;
+        if (asprintf(&words[count++], "--%s%s%s", tfy__option_at(i)->name, *value ? "=" : "", value) < 0) {
+            return tfy__fail(EXIT_BUG, "memory ran out");
+        }
+    }
+    int status = tfy__exec_program(program, command, words, count);
+    while (count > 0) free(words[--count]);
+    return status;
+}
+
+/* Does the process for the current directory, or that of --root, take it up? Others are told theirs, and leave runs
+ * that do not say where they work. */
+static bool is_here(const TfyArgs *args, const TfyHistory *history)
+{
+    return args->option[OPT_ROOT] || !history->root.path || tfy__where_is(history, ".");
+}
+
+/* Takes up the unfinished runs that one program has in one directory, in a process of their own; the status it ended
+ * with. */
+static int resume_program(const TfyArgs *args, const TfyHistory *history, bool here)
+{
+    char *program = NULL;
+    TfyArgs own = *args;
+    int status = here ? EXIT_DONE : tfy__where_check(history);
+    if (status == EXIT_DONE) status = compile_recorded(args, history, &program);
+    if (status != EXIT_DONE) return status;
+    if (!here) {
+        own.option[OPT_ROOT] = history->root.path;
+        tfy__say("going on in %s with runs that worked there", history->root.path);
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) _exit(exec_with(&own, program, "resume", ""));
+    free(program);
+    if (child < 0) return tfy__fail(EXIT_BUG, "no process can be started");
+    while (waitpid(child, &status, 0) < 0) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Runs that name every program that has something to do: those in memory when their process ended, and one for all
+ * that a program has parked, which its process looks after by itself. */
+static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
+{
+    int64_t *parked = NULL;
+    uint32_t parked_count = 0;
+    int code = tfy__log_unfinished(log, ids, count);
+    if (!code) code = tfy__log_parked_programs(log, &parked, &parked_count);
+    if (!code && !RESIZE(*ids, *count + parked_count + 1)) code = TFY_E_NOMEM;
+    for (uint32_t i = 0; !code && i < parked_count; i++) (*ids)[(*count)++] = parked[i];
+    free(parked);
+    return code;
+}
+
+/* Are they taken up by the same process? */
+static bool are_together(const TfyHistory *a, bool a_here, const TfyHistory *b, bool b_here)
+{
+    if (memcmp(a->program_hash, b->program_hash, sizeof a->program_hash) != 0) return false;
+    if (a_here || b_here) return a_here && b_here;
+    return strcmp(a->root.path, b->root.path) == 0 && tfy__root_is(&a->root, &b->root);
+}
+
+/* With --root only the runs of that directory are meant. */
+static uint32_t leave_others(const TfyArgs *args, TfyHistory **histories, uint32_t count)
+{
+    uint32_t kept = 0;
+    if (!args->option[OPT_ROOT]) return count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tfy__where_is(histories[i], args->option[OPT_ROOT]))
+            histories[kept++] = histories[i];
+        else
+            tfy__history_free(histories[i]);
+    }
+    if (kept < count)
+        tfy__say("runs that did not work in %s are left; 'resume RUN --root DIR' moves one", args->option[OPT_ROOT]);
+    return kept;
+}
+
+/* Every unfinished run, by program and directory: one process at a time may write the database. */
+static int resume_all(const TfyArgs *args)
+{
+    TfyLog *log = NULL;
+    int64_t *ids = NULL;
+    uint32_t count = 0;
+    int status = open_log(args, &log);
+    if (status != EXIT_DONE) return status;
+    const int code = find_unfinished(log, &ids, &count);
+    if (code)
+        status = tfy__fail(tfy__exit_status(code), "the unfinished runs of %s cannot be read", tfy__db_path(args));
+    TfyHistory **histories = calloc(count + 1, sizeof *histories);
+    for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
+        status = read_run(log, id, true, &histories[i]);
+    }
+    tfy__log_close(log, false);
+    const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
+    if (histories && read) count = leave_others(args, histories, count);
+    bool *here = calloc(count + 1, sizeof *here);
+    for (uint32_t i = 0; histories && here && i < count && read; i++) {
+        bool seen = false;
+        here[i] = is_here(args, histories[i]);
+        for (uint32_t j = 0; j < i; j++) seen |= are_together(histories[j], here[j], histories[i], here[i]);
+        if (!seen) {
+            int one = resume_program(args, histories[i], here[i]);
+            if (one > status) status = one;
+        }
+    }
+    free(here);
+    for (uint32_t i = 0; histories && i < count; i++) tfy__history_free(histories[i]);
+    free(histories);
+    free(ids);
+    return status;
+}
+
+/* Reads the run, finds or compiles the program, and becomes it. */
+static int continue_as(const TfyArgs *args, const char *command)
+{
+    TfyLog *log = NULL;
+    TfyHistory *history = NULL;
+    char run[37], *program = NULL;
+    int status = open_log(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = read_run(log, run_of(args), strcmp(command, "resume") == 0, &history);
+    tfy__log_close(log, false);
+    if (status != EXIT_DONE) return status;
+    tfy__uuid_text(history->run.uuid, run);
+    if (strcmp(command, "resume") == 0 && history->run.state >= TFY_TASK_COMPLETED) { /* needs no program any more */
+        status = tfy__result_again(history);
+        tfy__history_free(history);
+        return status;
+    }
+    const char *other = args->option[OPT_PROGRAM] ? args->option[OPT_PROGRAM] : args->option[OPT_WITH];
+    if (other) {
+        int from = first_extra(args);
+        TfyCompile what = {.name = other,
+                           .path = other,
+                           .dirs = args->dirs,
+                           .dir_count = args->dir_count,
+                           .debug = steps(args) && !history->snapshot,
+                           .extras = args->words + from,
+                           .extra_count = args->word_count - from};
+        status = tfy__compile(&what, &program);
+    } else {
+        status = compile_recorded(args, history, &program);
+    }
+    tfy__history_free(history);
+    if (status == EXIT_DONE) status = exec_with(args, program, command, run);
+    free(program);
+    return status;
+}
+
+int tfy__cmd_resume(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0 && args.option[OPT_ALL] && args.option[OPT_WITH])
+        status = tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
+    if (status < 0) status = args.option[OPT_ALL] ? resume_all(&args) : continue_as(&args, "resume");
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_replay(int argc, char **argv)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = continue_as(&args, "replay");
+    tfy__args_free(&args);
+    return status;
+}

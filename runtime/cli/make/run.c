@@ -1,0 +1,131 @@
+/* cmd_run.c: tfy run, build and check: what begins with a .tfy file. */
+#include "cli/frame/cli.h"
+#include "cli/make/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+    return len > end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* The first word that is no option, in argv[1..]; argc when there is none, -1 after a message. What stands before it
+ * can only be tfy's own. */
+static int find_file(int argc, char **argv)
+{
+    const TfyCommandInfo *command = tfy__command_find(argv[0]);
+    int i = 1;
+    while (i < argc && argv[i][0] == '-' && argv[i][1]) {
+        int words = tfy__option_words(command, argv[i]);
+        if (!words) {
+            tfy__say("'%s' stands before FILE.tfy and is no option of %s; parameters of a workflow come after its file",
+                     argv[i], argv[0]);
+            return -1;
+        }
+        i += words;
+    }
+    return i < argc ? i : argc;
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) return true;
+    }
+    return false;
+}
+
+/* Takes every `-I DIR` out of argv: it concerns the compilation, not the program. Answers how many words are left, -1
+ * after a message. */
+static int take_dirs(int argc, char **argv, const char **dirs, int *count)
+{
+    int kept = 0;
+    bool rest = false;
+    *count = 0;
+    for (int i = 0; i < argc; i++) {
+        rest |= strcmp(argv[i], "--") == 0;
+        if (rest || strncmp(argv[i], "-I", 2) != 0 || (argv[i][2] && argv[i][2] != '=')) {
+            argv[kept++] = argv[i];
+        } else if (argv[i][2]) {
+            dirs[(*count)++] = argv[i] + 3;
+        } else if (++i < argc) {
+            dirs[(*count)++] = argv[i];
+        } else {
+            tfy__say("option '-I' needs a value: DIR");
+            return -1;
+        }
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
+/* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: all but the files is the program's to read. */
+static int run_file(int argc, char **argv, const char *const *dirs, int dir_count)
+{
+    int file = find_file(argc, argv);
+    if (file < 0) return EXIT_USAGE;
+    if (file == argc) {
+        bool help = asks_help(argc, argv);
+        if (!help) tfy__say("run needs FILE.tfy");
+        tfy__command_usage(tfy__command_find("run"), help ? stdout : stderr);
+        return help ? tfy__flush_stdout(EXIT_DONE) : EXIT_USAGE;
+    }
+    int rest = file + 1;
+    while (rest < argc && argv[rest][0] != '-' && ends_with(argv[rest], ".c")) rest++;
+    TfyCompile what = {.name = argv[file],
+                       .path = argv[file],
+                       .dirs = dirs,
+                       .dir_count = dir_count,
+                       .extras = (const char *const *)argv + file + 1,
+                       .extra_count = rest - file - 1};
+    char *program = NULL;
+    int status = tfy__compile(&what, &program);
+    if (status != EXIT_DONE) return status;
+    char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
+    if (!arguments) return tfy__fail(EXIT_BUG, "memory ran out");
+    memcpy(arguments, argv + 1, (size_t)(file - 1) * sizeof *arguments);
+    memcpy(arguments + file - 1, argv + rest, (size_t)(argc - rest) * sizeof *arguments);
+    status = tfy__exec_program(program, "run", arguments, file - 1 + argc - rest);
+    free(arguments);
+    free(program);
+    return status;
+}
+
+int tfy__cmd_run(int argc, char **argv)
+{
+    int dir_count = 0;
+    const char **dirs = calloc((size_t)argc + 1, sizeof *dirs);
+    if (!dirs) return tfy__fail(EXIT_BUG, "memory ran out");
+    int left = take_dirs(argc, argv, dirs, &dir_count);
+    int status = left < 0 ? EXIT_USAGE : run_file(left, argv, dirs, dir_count);
+    free(dirs);
+    return status;
+}
+
+int tfy__cmd_build(int argc, char **argv)
+{
+    TfyArgs args;
+    char *program = NULL;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status >= 0) goto done;
+    if (!args.option[OPT_OUT]) {
+        status = tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, where the executable is to be written");
+        goto done;
+    }
+    TfyCompile what = {.name = args.words[0],
+                       .path = args.words[0],
+                       .dirs = args.dirs,
+                       .dir_count = args.dir_count,
+                       .extras = args.words + 1,
+                       .extra_count = args.word_count - 1,
+                       .output = args.option[OPT_OUT],
+                       .debug = args.option[OPT_DEBUG]};
+    status = tfy__compile(&what, &program);
+    free(program);
+done:
+    tfy__args_free(&args);
+    return status;
+}

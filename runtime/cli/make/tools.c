@@ -1,0 +1,75 @@
+/* cmd_tools.c: the commands that the compiler does: each becomes tfyc with the option for it. */
+#include "cli/frame/cli.h"
+#include "cli/make/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options of tfy that tfyc has under the same name. */
+static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_DIAGNOSTICS};
+#define PASSED_COUNT ((int)(sizeof PASSED / sizeof *PASSED))
+
+/* Becomes `tfyc --MODE OPTIONS -- OPERANDS`. Only returns when that fails. */
+static int become_tfyc(const TfyArgs *args, const char *mode)
+{
+    const char **words = calloc((size_t)(2 * (PASSED_COUNT + args->dir_count) + args->word_count + 2), sizeof *words);
+    char names[PASSED_COUNT][24];
+    int count = 0;
+    if (!words) return tfy__fail(EXIT_BUG, "memory ran out");
+    words[count++] = mode;
+    for (int i = 0; i < PASSED_COUNT; i++) {
+        const char *value = args->option[PASSED[i]];
+        if (!value) continue;
+        names[i][0] = names[i][1] = '-';
+        names[i][2] = '\0';
+        strncat(names[i], tfy__option_at(PASSED[i])->name, sizeof names[i] - 3);
+        words[count++] = names[i];
+        if (*value) words[count++] = value;
+    }
+    for (int i = 0; i < args->dir_count; i++) {
+        words[count++] = "-I";
+        words[count++] = args->dirs[i];
+    }
+    words[count++] = "--";
+    for (int i = 0; i < args->word_count; i++) words[count++] = args->words[i];
+    int status = tfy__become_tfyc(words, count);
+    free(words);
+    return status;
+}
+
+static int do_with_tfyc(int argc, char **argv, const char *mode)
+{
+    TfyArgs args;
+    int status = tfy__args_parse(argc, argv, &args);
+    if (status < 0) status = become_tfyc(&args, mode);
+    tfy__args_free(&args);
+    return status;
+}
+
+int tfy__cmd_check(int argc, char **argv)
+{
+    return do_with_tfyc(argc, argv, "--check");
+}
+
+int tfy__cmd_fmt(int argc, char **argv)
+{
+    return do_with_tfyc(argc, argv, "--format");
+}
+
+/* The compiler is the server: it is what understands programs. */
+int tfy__cmd_lsp(int argc, char **argv)
+{
+    return do_with_tfyc(argc, argv, "--lsp");
+}
+
+int tfy__cmd_graph(int argc, char **argv)
+{
+    TfyArgs args;
+    char mode[32] = "--graph=mermaid";
+    int status = tfy__args_parse(argc, argv, &args);
+    if (args.option[OPT_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args.option[OPT_FORMAT]);
+    if (status < 0) status = become_tfyc(&args, mode);
+    tfy__args_free(&args);
+    return status;
+}

@@ -1,0 +1,670 @@
+/* program.c: the command line of a compiled program: run, resume, replay.
+ *
+ * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
+ * so messages and usage name what was typed. */
+#include "cli/program/ask.h"
+#include "cli/frame/cli.h"
+#include "cli/debugger/debugger.h"
+#include "cli/program/owner.h"
+#include "cli/program/params.h"
+#include "cli/program/where.h"
+#include "cli/program/result.h"
+#include "cli/program/tests.h"
+#include "cli/program/worktree.h"
+#include "core/effect.h"
+#include "core/loop.h"
+#include "core/replay/rehearse.h"
+#include "core/world.h"
+#include "tfy.h"
+#include "value/json.h"
+#include "wal/history/history.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Everything that one invocation holds open. */
+typedef struct Session {
+    const TfyProgram *program;
+    const TfyArgs *args;
+    const char *db_path;
+    const char *command; /* what people type: "tfy", with --db where needed */
+    bool stdout_open;
+    const char *root;   /* the working root; NULL: the current directory */
+    bool move_root;     /* of a run that worked elsewhere */
+    char workflow[128]; /* the root workflow of the run, for messages */
+    TfyLoop *loop;
+    TfyOwner *owner;
+    TfyAsker *asker;
+} Session;
+
+/* ---- signals ---- */
+
+#define GRACE_MS         10000
+#define SIGNALS_APART_MS 200 /* signals that come closer together are one */
+
+/* What a signal handler reaches; a handler has no argument of its own. */
+static _Atomic(TfyLoop *) signalled_loop;
+static volatile int64_t signalled_ms, signalled_grace_ms; /* when the first signal came, 0: none; what it was given */
+
+static void on_signal(int number)
+{
+    const int reason = errno;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (!signalled_ms) {
+        signalled_ms = now_ms;
+        TfyLoop *loop = signalled_loop;
+        if (loop) tfy_drain(loop, signalled_grace_ms);
+    } else if (number != SIGHUP && now_ms - signalled_ms >= SIGNALS_APART_MS) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    errno = reason;
+}
+
+/* The first signal stops in order. A second one ends the process at once, by its default action, which loses nothing
+ * durable; but not one that comes with the first (timeout(1) sends two), nor a hangup: a terminal that is closed
+ * sends several, and systemd one behind SIGTERM. */
+static void catch_signals(TfyLoop *loop, int64_t grace_ms)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    signalled_ms = 0;
+    signalled_grace_ms = grace_ms;
+    tfy__drain_by(loop, &signalled_loop);
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
+        struct sigaction old;
+        if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(SIGNALS[i], &action, NULL);
+    }
+}
+
+/* ---- opening and closing ---- */
+
+static void print_notice(void *state, const char *text)
+{
+    tfy__say("%s", text);
+}
+
+static void print_drain(void *state, const char *calls, int64_t grace_ms)
+{
+    (void)state;
+    tfy__say("interrupted; waiting up to %g s for %s to finish; a second signal ends it at once",
+             (double)grace_ms / 1000, calls);
+}
+
+static void print_event(void *state, const char *json, size_t len)
+{
+    (void)state;
+    tfy__say_text("%.*s\n", (int)len, json);
+}
+
+/* From here on the messages of this program are log lines like the others. */
+static int read_log_format(const char *format, bool *json)
+{
+    if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+        return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", format);
+    *json = format && strcmp(format, "json") == 0;
+    tfy__say_json(*json);
+    return EXIT_DONE;
+}
+
+/* A number with an optional K, M, G or T behind it, from 1 to max. False after a message. */
+static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
+{
+    static const char letters[] = "KMGT";
+    const char *text = args->option[option];
+    if (!text) return true;
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *letter = units && end && *end ? strchr(letters, *end) : NULL;
+    int shift = letter ? (int)(letter - letters + 1) * 10 : 0;
+    bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
+    if (!whole || !number || number > max >> shift) {
+        tfy__say("'%s' is no value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
+                 (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
+        return false;
+    }
+    *out = (uint64_t)number << shift;
+    return true;
+}
+
+/* False after a message. */
+static bool read_grace(const TfyArgs *args, int64_t *ms)
+{
+    const char *text = args->option[OPT_GRACE];
+    *ms = GRACE_MS;
+    if (!text || (tfy__read_duration(text, strlen(text), ms) && *ms >= 0)) return true;
+    if (strcmp(text, "0") == 0) return *ms = 0, true;
+    tfy__say("--grace takes a time such as 10s or 2m, not '%s'", text);
+    return false;
+}
+
+static bool read_limits(const TfyArgs *args, TfyOptions *options)
+{
+    uint64_t tasks = 0, queue = 0, memory = 0;
+    if (!read_limit(args, OPT_MAX_TASKS, UINT32_MAX, false, &tasks) ||
+        !read_limit(args, OPT_MAX_QUEUE, UINT32_MAX, false, &queue) ||
+        !read_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory))
+        return false;
+    options->max_tasks = (uint32_t)tasks;
+    options->max_queue = (uint32_t)queue;
+    options->max_memory = memory;
+    return true;
+}
+
+/* `tfy crashtest` watches. Tools that are tfy programs themselves are not meant. */
+static int rehearse(TfyLoop *loop, char *error)
+{
+    const char *dir = getenv("TFY_TEST_REHEARSE");
+    const int code = dir ? tfy__rehearse_begin(loop, dir, error) : TFY_OK;
+    unsetenv("TFY_TEST_REHEARSE");
+    return code;
+}
+
+static int open_session(Session *session)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const TfyArgs *args = session->args;
+    bool log_json = false;
+    int status = read_log_format(args->option[OPT_LOG_FORMAT], &log_json);
+    if (status != EXIT_DONE) return status;
+    const char *log_level = args->option[OPT_LOG_LEVEL] ? args->option[OPT_LOG_LEVEL] : getenv("TFY_LOG");
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YES];
+    TfyOptions options = {
+        .db_path = session->db_path,
+        .root = session->root,
+        .move_root = session->move_root,
+        .policy = args->option[OPT_POLICY],
+        .llm = args->option[OPT_LLM],
+        .secrets = args->option[OPT_SECRETS],
+        .approve_all = args->option[OPT_YES] != NULL,
+        .wait_people = terminal || args->option[OPT_WAIT],
+        .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
+        .log_json = log_json,
+        .log_level = log_level && *log_level ? log_level : NULL,
+        .quiet = !session->stdout_open,
+    };
+    int64_t grace_ms;
+    if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
+    int code = tfy_open(&session->loop, session->program, &options, error);
+    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
+    if (code == TFY_OK) code = rehearse(session->loop, error);
+    if (code != TFY_OK) { /* a recorded session that cannot be read: nothing is begun with it */
+        tfy_close(session->loop);
+        session->loop = NULL;
+        return tfy__fail(tfy__exit_status(code), "%s", error);
+    }
+    tfy__say_through(session->loop);
+    tfy__on_notice(session->loop, print_notice, NULL);
+    session->owner = tfy__owner_start(session->loop, session->db_path);
+    session->asker = tfy__ask_start(session->loop, terminal, session->command);
+    tfy__on_drain(session->loop, print_drain, NULL);
+    catch_signals(session->loop, grace_ms);
+    return EXIT_DONE;
+}
+
+/* A signal came while nobody read what the run had printed. */
+static int report_unread(const Session *session)
+{
+    return tfy__fail(
+        EXIT_INTERRUPTED,
+        "interrupted before standard output was read; the run has ended, '%s output last' shows what it printed",
+        session->command);
+}
+
+static int close_session(Session *session, int status)
+{
+    tfy__ask_stop(session->asker);
+    tfy__owner_stop(session->owner);
+    if (session->loop) {
+        const long long safe = tfy__log_durable(tfy__loop_log(session->loop));
+        if (tfy__out_finish(session->loop) == EINTR && status == EXIT_DONE) status = report_unread(session);
+        tfy__say_through(NULL);
+        int code = tfy_close(session->loop);
+        if (code != TFY_OK && status == EXIT_DONE)
+            status = tfy__fail(tfy__exit_status(code),
+                               "the log could not be closed in order; the last record on disk is %lld", safe);
+    }
+    session->loop = NULL;
+    return status;
+}
+
+/* ---- how it ended ---- */
+
+static int report_failure(Session *session, int64_t tid, const char *run)
+{
+    const char *error = tfy_task_error(session->loop, tid);
+    if (tfy_task_state(session->loop, tid) == TFY_TASK_CANCELLED)
+        return tfy__fail(EXIT_RUN_FAILED, "%s was cancelled (run %s)", session->workflow, run);
+    return tfy__fail(EXIT_RUN_FAILED, "%s failed: %s", session->workflow, error ? error : "no reason is known");
+}
+
+static int report_result(Session *session, int64_t tid)
+{
+    const char *result = tfy_task_result(session->loop, tid);
+    if (!result) return EXIT_DONE;
+    if (!session->stdout_open) return tfy__fail(EXIT_LOG, "standard output is closed; the result is in the log");
+    tfy__out_text(session->loop, STDOUT_FILENO, result, strlen(result));
+    tfy__out_text(session->loop, STDOUT_FILENO, "\n", 1);
+    const int reason = tfy__out_finish(session->loop);
+    if (!reason) return EXIT_DONE;
+    if (reason == EINTR) return report_unread(session);
+    return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(reason));
+}
+
+/* Lines that begin with "  tfy " are commands to type; with another database they name it. */
+static void print_commands(const char *text, const char *command)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        bool is_command = strncmp(text, "  tfy ", 6) == 0;
+        if (tfy__says_json())
+            tfy__say("%s%.*s", is_command ? command : "", (int)(is_command ? len - 5 : len),
+                     is_command ? text + 5 : text);
+        else
+            tfy__say_text("%s%s%.*s\n", is_command ? "  " : "", is_command ? command : "",
+                          (int)(is_command ? len - 5 : len), is_command ? text + 5 : text);
+        text += text[len] ? len + 1 : len;
+    }
+}
+
+static void print_deadlock(Session *session)
+{
+    const char *graph = tfy_deadlock(session->loop);
+    if (graph) tfy__say_text("%s", graph);
+}
+
+static int report_deadlock(Session *session, const char *run)
+{
+    tfy__say("deadlock: nothing can ever run again");
+    print_deadlock(session);
+    tfy__say_text("end one of the tasks, then go on:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
+                  strcmp(run, "--all") == 0 ? "RUN" : run, session->command, run);
+    return EXIT_WAITING;
+}
+
+/* run: whose resume goes on; "--all": several. */
+static int report_waiting(Session *session, const char *run)
+{
+    char *text = NULL;
+    uint32_t signals, count = tfy__waiting_for_people(session->loop, &signals, &text);
+    if (count) {
+        tfy__say("waiting for %s; %s, then go on with: %s resume %s", count > signals ? "people" : "signals",
+                 count > signals ? "answer" : "send them", session->command, run);
+        /* Steps in doubt are told here only. */
+        if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
+    } else if (tfy__any_parked(session->loop)) {
+        tfy__say("what is left waits, out of memory; '%s doctor' says for what, then go on with: %s resume %s",
+                 session->command, session->command, run);
+    }
+    free(text);
+    print_deadlock(session); /* of other runs that were taken up too */
+    return EXIT_WAITING;
+}
+
+/* What became of one run. */
+static int report_run(Session *session, int64_t tid, const char *run)
+{
+    switch (tfy_task_state(session->loop, tid)) {
+    case TFY_TASK_COMPLETED: return report_result(session, tid);
+    case TFY_TASK_FAILED:
+    case TFY_TASK_CANCELLED: return report_failure(session, tid, run);
+    default: return report_waiting(session, run);
+    }
+}
+
+static int report_interrupted(Session *session, const char *run)
+{
+    char *calls = tfy__under_way(session->loop);
+    if (calls) tfy__say("%s did not finish in time and is ended", calls);
+    free(calls);
+    return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
+}
+
+/* Why the loop stopped before its runs had ended. */
+static int report_stop(Session *session, int code, const char *run)
+{
+    if (tfy__ask_open(session->asker)) tfy__say_text("\n");
+    char error[TFY_ERROR_TEXT];
+    const char *why = tfy__failure(session->loop);
+    if (!*why) {
+        tfy__log_error_text(tfy__loop_log(session->loop), error);
+        why = error;
+    }
+    switch (code) {
+    case TFY_E_STATE: return report_interrupted(session, run);
+    case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; go on with: %s resume %s", why, session->command, run);
+    case TFY_E_LOST: return tfy__fail(EXIT_BUG, "%s; go on with: %s resume %s", why, session->command, run);
+    case TFY_E_DEADLOCK: return report_deadlock(session, run);
+    default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
+    }
+}
+
+/* ---- run ---- */
+
+static const char *workflow_candidate(const void *state, int index)
+{
+    const TfyProgram *program = state;
+    return (uint32_t)index < program->workflow_count ? program->workflows[index]->name : NULL;
+}
+
+static const TfyWorkflow *choose_workflow(const TfyProgram *program, const char *name)
+{
+    if (name) {
+        for (uint32_t i = 0; i < program->workflow_count; i++) {
+            if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
+        }
+        const char *meant = tfy__nearest(name, workflow_candidate, program);
+        tfy__say("%s has no workflow '%s'%s%s%s", program->name, name, meant ? "; did you mean " : "",
+                 meant ? meant : "", meant ? "?" : "");
+        return NULL;
+    }
+    if (program->main != UINT32_MAX) return program->workflows[program->main];
+    if (!program->workflow_count) {
+        tfy__say("%s has no workflow", program->name);
+        return NULL;
+    }
+    tfy__say("%s has several workflows and none is called main; choose one with --workflow:", program->name);
+    for (uint32_t i = 0; i < program->workflow_count; i++) fprintf(stderr, "  %s\n", program->workflows[i]->name);
+    return NULL;
+}
+
+static int refuse_params(const TfyProgram *program, const TfyWorkflow *workflow)
+{
+    tfy__params_usage(program, workflow, stderr);
+    return EXIT_USAGE;
+}
+
+static int run_workflow(Session *session, const TfyWorkflow *workflow, const char *params)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int64_t tid = 0;
+    int status = open_session(session);
+    if (status != EXIT_DONE) return status;
+    snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
+    int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
+    if (code != TFY_OK) {
+        bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0; /* the decoder names it by its place */
+        tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
+        return close_session(session, code == TFY_E_INVALID ? refuse_params(session->program, workflow)
+                                                            : tfy__exit_status(code));
+    }
+    char run[37];
+    const char *uuid = tfy__run_of(session->loop, tid);
+    snprintf(run, sizeof run, "%s", uuid ? uuid : "last");
+    code = tfy_run(session->loop);
+    return close_session(session, code == TFY_OK ? report_run(session, tid, run) : report_stop(session, code, run));
+}
+
+static int command_run(Session *session)
+{
+    const TfyProgram *program = session->program;
+    const TfyWorkflow *workflow = choose_workflow(program, session->args->option[OPT_WORKFLOW]);
+    if (!workflow) return EXIT_USAGE;
+    if (session->args->option[OPT_HELP]) {
+        tfy__params_usage(program, workflow, stdout);
+        printf("\nEvery program takes these too:\n");
+        tfy__command_options(session->args->command, stdout);
+        const char *name = tfy__program_name();
+        if (strcmp(name, "tfy") != 0)
+            printf("'%s resume' and '%s replay' take up its runs and repeat them; 'tfy' has all other commands.\n",
+                   name, name);
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    if (session->args->word_count) {
+        tfy__say("unexpected '%s'; parameters are written --NAME VALUE", session->args->words[0]);
+        return refuse_params(program, workflow);
+    }
+    TfyBuffer params = {0};
+    int status;
+    if (!tfy__params_json(workflow, session->args, &params))
+        status = refuse_params(program, workflow);
+    else if (params.failed)
+        status = tfy__fail(EXIT_BUG, "memory ran out");
+    else
+        status = run_workflow(session, workflow, params.data);
+    tfy__buffer_free(&params);
+    return status;
+}
+
+/* ---- resume ---- */
+
+/* What a resume or replay must know of a run before its program begins. The log stays open when somebody takes it. */
+static int read_history(const char *db_path, const char *run, bool tail, TfyHistory **history, TfyLog **kept)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log = NULL;
+    TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
+    int code = tfy__log_open(&log, &options, error);
+    if (code == TFY_OK) code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
+    if (kept && code == TFY_OK) {
+        (*history)->log = *kept = log;
+    } else {
+        tfy__log_close(log, false);
+    }
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
+static int explain_worktree(const Session *session, const TfyHistory *tail, const char *run)
+{
+    const char *root = session->root ? session->root : ".";
+    TfyHistory *whole = NULL;
+    if (!tail->snapshot) {
+        tfy__explain_worktree(tail, root);
+        return EXIT_DONE;
+    }
+    if (!tfy__touches_worktree(tail)) return EXIT_DONE;
+    const int status = read_history(session->db_path, run, false, &whole, NULL);
+    if (status == EXIT_DONE) tfy__explain_worktree(whole, root);
+    tfy__history_free(whole);
+    return status;
+}
+
+/* Takes the run up once the loop is open: 0, or a code, which is said. */
+static int take_up(Session *session, const char *run, const char *from)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const char *with = session->args->option[OPT_WITH];
+    const int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
+    if (code == TFY_E_DIVERGED && with) {
+        tfy__say("run %s cannot go on with %s: %s", run, with, error);
+        tfy__say("nothing was changed; '%s resume %s' goes on with its own code, '%s compat %s %s' compares the two",
+                 session->command, run, session->command, run, with);
+    } else if (code != TFY_OK) {
+        tfy__say("%s", error);
+    } else if (from) {
+        tfy__say("run %s worked in %s; from now on it works in %s", run, from, tfy__root(session->loop));
+    }
+    return code;
+}
+
+static int resume_one(Session *session, const char *name)
+{
+    TfyHistory *history = NULL;
+    TfyWhere where = {0};
+    char run[37];
+    int status = read_history(session->db_path, name, true, &history, NULL);
+    if (status != EXIT_DONE) return status;
+    tfy__uuid_text(history->run.uuid, run);
+    int64_t root = history->run.root;
+    snprintf(session->workflow, sizeof session->workflow, "%s", history->workflow ? history->workflow : "the run");
+    if (history->run.state >= TFY_TASK_COMPLETED) {
+        status = tfy__result_again(history);
+        tfy__history_free(history);
+        return status;
+    }
+    status = tfy__where_choose(session->args, history, &where);
+    session->root = where.root;
+    session->move_root = where.moves;
+    if (status == EXIT_DONE) status = explain_worktree(session, history, run);
+    if (status == EXIT_DONE) status = open_session(session);
+    int code = status == EXIT_DONE ? take_up(session, run, where.moves ? history->root.path : NULL) : TFY_OK;
+    tfy__history_free(history);
+    if (status != EXIT_DONE) return status;
+    if (code != TFY_OK) return close_session(session, tfy__exit_status(code));
+    code = tfy_run(session->loop);
+    return close_session(session, code == TFY_OK ? report_run(session, root, run) : report_stop(session, code, run));
+}
+
+/* `tfy` has a process for each directory. */
+static void say_left(const Session *session)
+{
+    const uint32_t count = tfy__left_elsewhere(session->loop);
+    if (!count || strcmp(tfy__program_name(), "tfy") == 0) return;
+    tfy__say("%u run%s not taken up: other directories are theirs; '%s resume --all' goes through all of them", count,
+             count == 1 ? " was" : "s were", session->command);
+}
+
+static int resume_all(Session *session)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int status = open_session(session);
+    if (status != EXIT_DONE) return status;
+    if (session->root) tfy__leave_rootless(session->loop);
+    int code = tfy__resume_all(session->loop, error);
+    if (code != TFY_OK) {
+        tfy__say("%s", error);
+        return close_session(session, tfy__exit_status(code));
+    }
+    say_left(session);
+    code = tfy_run(session->loop);
+    if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
+    bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0 || tfy__any_parked(session->loop);
+    return close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
+}
+
+static int command_resume(Session *session)
+{
+    if (session->args->option[OPT_ALL]) return resume_all(session);
+    if (session->args->word_count > 1)
+        return tfy__fail(EXIT_USAGE, "resume takes one run, not '%s' too", session->args->words[1]);
+    return resume_one(session, session->args->word_count ? session->args->words[0] : "last");
+}
+
+/* ---- replay ---- */
+
+/* from: the snapshot that it began at; 0: at the beginning of the run. */
+static void print_report_json(const char *run, int64_t from, const TfyReplayReport *report)
+{
+    json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s}", "run", run, "steps", (json_int_t)report->steps, "divergences",
+                             (json_int_t)report->divergences, "performed", (json_int_t)report->performed, "finished",
+                             report->finished, "text", report->text);
+    if (from) json_object_set_new(json, "from", json_integer(from));
+    char *text = json_dumps(json, JSON_COMPACT);
+    puts(text ? text : "{}");
+    free(text);
+    json_decref(json);
+}
+
+static void print_report(const char *run, int64_t from, const TfyReplayReport *report)
+{
+    printf("run %s: %lld record%s compared, %lld divergence%s, %lld effects performed\n", run, (long long)report->steps,
+           report->steps == 1 ? "" : "s", (long long)report->divergences, report->divergences == 1 ? "" : "s",
+           (long long)report->performed);
+    if (from) printf("it began at the snapshot that is record %lld\n", (long long)from);
+    if (report->divergences && *report->text) printf("%s\n", report->text);
+    if (!report->divergences && !report->finished) printf("the history ends before the run does: it can be resumed\n");
+}
+
+static int replay_whole(Session *session, const TfyHistory *history)
+{
+    TfyReplayReport report = {0};
+    TfyOptions options = {.quiet = true, .on_event = session->args->option[OPT_EVENTS] ? print_event : NULL};
+    char run[37];
+    tfy__uuid_text(history->run.uuid, run);
+    const int code = tfy__replay(session->program, history, &options, &report);
+    if (code != TFY_OK && !report.divergences) {
+        return tfy__fail(tfy__exit_status(code), "run %s cannot be replayed: %s", run,
+                         *report.text ? report.text : "unknown reason");
+    }
+    (session->args->option[OPT_JSON] ? print_report_json : print_report)(run, history->snapshot_lsn, &report);
+    return tfy__flush_stdout(report.divergences ? EXIT_DATA : EXIT_DONE);
+}
+
+static int command_replay(Session *session)
+{
+    const TfyArgs *args = session->args;
+    const bool steps = args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
+    TfyHistory *history = NULL;
+    TfyLog *log = NULL;
+    if (args->word_count > 1) return tfy__fail(EXIT_USAGE, "replay takes one run, not '%s' too", args->words[1]);
+    if (steps && args->option[OPT_EVENTS])
+        return tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
+    if (steps && args->option[OPT_FROM_SNAPSHOT])
+        return tfy__fail(EXIT_USAGE, "--from-snapshot goes with a replay that does not stop");
+    int status = read_history(session->db_path, args->word_count ? args->words[0] : "last",
+                              args->option[OPT_FROM_SNAPSHOT] != NULL, &history, &log);
+    if (status != EXIT_DONE) return status;
+    status = steps ? tfy__debug_command(session->program, history, args) : replay_whole(session, history);
+    tfy__history_free(history);
+    tfy__log_close(log, false);
+    return status;
+}
+
+/* ---- the entry ---- */
+
+static const char *const OWN_COMMANDS[] = {"run", "resume", "replay", "test"};
+
+/* Without a command word a program runs. */
+static const char *command_of(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof OWN_COMMANDS / sizeof *OWN_COMMANDS; i++) {
+        if (strcmp(argv[1], OWN_COMMANDS[i]) == 0) return OWN_COMMANDS[i];
+    }
+    return NULL;
+}
+
+static int dispatch(Session *session)
+{
+    switch (session->args->command->name[2]) {
+    case 'n': return command_run(session);
+    case 's':
+        return session->args->command->name[0] == 't' ? tfy__run_tests(session->program, session->args)
+                                                      : command_resume(session);
+    default: return command_replay(session);
+    }
+}
+
+int tfy_main(int argc, char **argv, const TfyProgram *program)
+{
+    bool stdout_open = tfy__standard_files();
+    tfy_hide_secrets(program->debug || getenv("TFY_DEBUG"));
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    tfy__set_program_name(slash ? slash + 1 : argc ? argv[0] : program->name);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("%s (tfyc %s, runtime %s)\n", program->name, program->tfyc, tfy_version());
+        return tfy__flush_stdout(EXIT_DONE);
+    }
+    const int files = tfy__enough_files();
+    if (files) return files;
+    const char *command = command_of(argc, argv);
+    /* The arguments from the command's own word on; a program that simply runs lends its first word to it. */
+    int skip = command ? 1 : 0;
+    char **words = argv + skip;
+    char *first = argc ? words[0] : NULL;
+    char run_word[] = "run";
+    if (argc) words[0] = command ? first : run_word;
+    TfyArgs args = {0};
+    int status = tfy__args_parse(argc - skip, words, &args);
+    if (status < 0) {
+        const char *db_path = tfy__db_path(&args);
+        Session session = {.program = program,
+                           .args = &args,
+                           .db_path = db_path,
+                           .root = args.option[OPT_ROOT],
+                           .command = tfy__tfy_command(db_path),
+                           .stdout_open = stdout_open};
+        status = dispatch(&session);
+    }
+    tfy__args_free(&args);
+    return status;
+}

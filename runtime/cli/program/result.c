@@ -1,0 +1,127 @@
+#include "cli/program/result.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "cli/frame/cli.h"
+#include "value/json.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+/* The newest TaskComplete of the root, as JSON; NULL: it cannot be read. */
+static json_t *read_end(const TfyHistory *history)
+{
+    for (uint32_t i = history->record_count; i-- > 0;) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->type != TFY_R_TASK_COMPLETE || record->tid != history->run.root) continue;
+        TfyPayload payload;
+        tfy__payload_open(&payload, record);
+        return payload.json;
+    }
+    return NULL;
+}
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text ? text : "";
+}
+
+static const char *workflow_at(const TfyHistory *history, const char *path)
+{
+    for (uint32_t i = 0; i < history->task_count; i++)
+        if (strcmp(history->tasks[i].path, path) == 0) return history->task_workflows[i];
+    return NULL;
+}
+
+/* The joined task that is the cause. False: the error tells of none. */
+static bool add_cause(TfyBuffer *out, const TfyHistory *history, const json_t *error)
+{
+    const char *kind = text_of(error, "kind"), *path = text_of(error, "task");
+    const bool killed = strcmp(kind, "killed") == 0,
+               failed = strcmp(kind, "failed") == 0 || strcmp(kind, "panicked") == 0;
+    if (strcmp(text_of(error, "error"), "TaskFailed") != 0 || !(killed || failed)) return false;
+    const char *workflow = workflow_at(history, path);
+    tfy__buffer_printf(out, ": task %s%s%s%s %s", path, workflow ? " (" : "", workflow ? workflow : "",
+                       workflow ? ")" : "", killed ? "was killed" : kind);
+    if (failed) tfy__buffer_printf(out, ": %s", text_of(error, "message"));
+    return true;
+}
+
+/* A line is counted over all files of the program. */
+static void add_place(TfyBuffer *out, const json_t *layout, json_int_t line, bool joined)
+{
+    const char *file = json_string_value(json_object_get(layout, "file"));
+    json_int_t first = 1;
+    const json_t *module;
+    size_t i;
+    json_array_foreach(json_object_get(layout, "modules"), i, module)
+    {
+        const json_int_t begins = json_integer_value(json_object_get(module, "line"));
+        if (i == 0 || begins > line) continue;
+        file = json_string_value(json_object_get(module, "file"));
+        first = begins;
+    }
+    if (line > 0 && file)
+        tfy__buffer_printf(out, joined ? ", joined at %s:%lld" : " (%s:%lld)", file, (long long)(line - first + 1));
+}
+
+/* In the words of the process that ran it (core/task/family.c), as far as the log has them. */
+static int print_failure(const TfyHistory *history, const json_t *error)
+{
+    TfyBuffer out = {0};
+    json_t *layout = json_loads(history->program_layout, 0, NULL);
+    const char *name = text_of(error, "error"), *message = text_of(error, "message");
+    tfy__buffer_text(&out, *name ? name : "no reason is known");
+    const bool joined = add_cause(&out, history, error);
+    if (!joined && *message) tfy__buffer_printf(&out, ": %s", message);
+    add_place(&out, layout, json_integer_value(json_object_get(error, "line")), joined);
+    tfy__fail(EXIT_RUN_FAILED, "%s failed: %s", history->workflow ? history->workflow : "the run",
+              out.failed ? "memory ran out" : out.data);
+    tfy__buffer_free(&out);
+    json_decref(layout);
+    return EXIT_RUN_FAILED;
+}
+
+/* As the process prints it: nothing of a workflow that returns nothing. */
+static int print_value(const json_t *value)
+{
+    TfyBuffer out = {0};
+    if (!value || json_is_null(value)) return EXIT_DONE;
+    const bool written = tfy__encode_json(&out, value);
+    if (written) puts(out.data);
+    tfy__buffer_free(&out);
+    return written ? tfy__flush_stdout(EXIT_DONE) : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+int tfy__result_print(const TfyHistory *history)
+{
+    char run[37];
+    int status;
+    tfy__uuid_text(history->run.uuid, run);
+    json_t *end = read_end(history);
+    if (history->run.state == TFY_TASK_CANCELLED)
+        status = tfy__fail(EXIT_RUN_FAILED, "%s was cancelled (run %s)",
+                           history->workflow ? history->workflow : "the run", run);
+    else if (!end)
+        status = tfy__fail(EXIT_DATA, "run %s has ended, and the record of its end is missing", run);
+    else if (history->run.state == TFY_TASK_FAILED)
+        status = print_failure(history, json_object_get(end, "error"));
+    else
+        status = print_value(json_object_get(end, "value"));
+    json_decref(end);
+    return status;
+}
+
+int tfy__result_again(const TfyHistory *history)
+{
+    char run[37];
+    tfy__uuid_text(history->run.uuid, run);
+    tfy__say("run %s has already ended: it %s", run,
+             history->run.state == TFY_TASK_COMPLETED   ? "completed"
+             : history->run.state == TFY_TASK_CANCELLED ? "was cancelled"
+                                                        : "failed");
+    return tfy__result_print(history);
+}

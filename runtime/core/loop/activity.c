@@ -1,0 +1,385 @@
+/* activity.c: live events and log lines: what the loop tells of runs, tasks, steps and effects while they happen.
+ *
+ * Both leave through the queue of tell.c, when everything appended so far is synced. Nothing is told while a run
+ * takes up its history: it was told when it happened. A replay that performs nothing tells it again, if somebody
+ * wants to hear it, and marks each event as a ghost; its time is then that of the record it goes with, or of the one
+ * before. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+#define PAL_EVENTS   4096u
+#define PAL_BYTES    ((size_t)4 << 20)
+#define SNAPSHOT_MAX 1000 /* live tasks that a new subscriber is told of */
+
+#define RUN_ENDS "RunCompleted" /* in log lines; its live event is one more Completed of the root task */
+
+/* ---- what is told, and how loud ---- */
+
+typedef struct Loudness {
+    const char *stage;
+    TfyLevel level;
+    TfyTarget target;
+} Loudness;
+
+static Loudness loudness_of(const Cold *cold, const char *stage)
+{
+    static const Loudness table[] = {
+        {"ReceivedInstruction", TFY_LEVEL_INFO, TFY_TARGET_RUN},
+        {RUN_ENDS, TFY_LEVEL_INFO, TFY_TARGET_RUN},
+        {"Completed", TFY_LEVEL_DEBUG, TFY_TARGET_TASK},
+        {"TaskStep", TFY_LEVEL_TRACE, TFY_TARGET_STEP},
+        {"Idle", TFY_LEVEL_TRACE, TFY_TARGET_STEP},
+        {"AwaitingUserApproval", TFY_LEVEL_INFO, TFY_TARGET_STEP},
+        {"ToolExecutionStart", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"ToolExecutionComplete", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"WaitingForLLM", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"PreviewingPatch", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"CommittingPatch", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"Tokens", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+    };
+    bool root = cold == cold->run->root;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(stage, table[i].stage) == 0) return table[i];
+    if (strcmp(stage, "TaskFailure") == 0)
+        return root ? (Loudness){stage, TFY_LEVEL_ERROR, TFY_TARGET_RUN}
+                    : (Loudness){stage, TFY_LEVEL_WARN, TFY_TARGET_TASK};
+    return (Loudness){stage, TFY_LEVEL_DEBUG, TFY_TARGET_STEP}; /* the program's own stages */
+}
+
+int tfy__activity_init(TfyLoop *loop, char *error_text)
+{
+    const TfyOptions *options = &loop->options;
+    bool all = options->log_json || options->log_level;
+    memset(loop->lines.level, all ? TFY_LEVEL_INFO : TFY_LEVEL_OFF, sizeof loop->lines.level);
+    loop->lines.level[TFY_TARGET_PROGRAM] = TFY_LEVEL_INFO;
+    if (options->log_level && !tfy__line_filter(&loop->lines, options->log_level, error_text)) return TFY_E_INVALID;
+    for (int i = TFY_TARGET_PROGRAM + 1; i < TFY_TARGET_COUNT; i++) loop->tells |= loop->lines.level[i] > 0;
+    loop->tells |= options->on_event != NULL;
+    return 0;
+}
+
+/* ---- log lines ---- */
+
+static void push_line(TfyLoop *loop, const TfyLine *line)
+{
+    TfyBuffer out = {0};
+    if (loop->options.log_json)
+        tfy__line_json(&out, line);
+    else
+        tfy__line_text(&out, line);
+    if (!out.failed) tfy__out_push(loop, OUT_STDERR, tfy__out_lsn(loop), out.data, out.len);
+    tfy__buffer_free(&out);
+}
+
+/* Where a task stands: the workflow on top, and the line of a point. */
+static void set_place(TfyLine *line, const Cold *cold, const TfyPoint *point)
+{
+    const TfyTask *task = cold->task; /* NULL: it has ended */
+    line->run = cold->run->uuid;
+    line->task = cold->log.path;
+    bool ended = !task || task->top == TFY_NO_FRAME;
+    line->workflow = (ended ? cold->workflow : frame_at(task, task->top)->workflow)->name;
+    line->line = point ? point->line : 0;
+    line->file = point ? tfy__line_file(cold->run->loop->program, &line->line) : NULL;
+}
+
+void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level_name, const char *text, size_t len)
+{
+    TfyLoop *loop = task->loop;
+    TfyLevel level = tfy__line_level(level_name, strlen(level_name));
+    if (level == TFY_LEVEL_COUNT || level == TFY_LEVEL_OFF) level = TFY_LEVEL_INFO; /* a name of the program's own */
+    if (!tfy__line_wanted(&loop->lines, level, TFY_TARGET_PROGRAM)) return;
+    TfyLine line = {.ts_ms = loop->now_ms,
+                    .level = level,
+                    .level_name = level_name,
+                    .target = TFY_TARGET_PROGRAM,
+                    .message = text,
+                    .message_len = len,
+                    .step = cold_of(task)->log.step};
+    set_place(&line, cold_of(task), point);
+    push_line(loop, &line);
+}
+
+void tfy__line_report(TfyLoop *loop, const char *text, size_t len)
+{
+    TfyLine line = {.ts_ms = loop->now_ms, .level = TFY_LEVEL_WARN, .target = TFY_TARGET_RUN, .message = text};
+    line.message_len = len && text[len - 1] == '\n' ? len - 1 : len;
+    push_line(loop, &line);
+}
+
+/* The line that goes with an event. */
+static void tell_line(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message)
+{
+    TfyLoop *loop = cold->run->loop;
+    Loudness loud = loudness_of(cold, stage);
+    if (!tfy__line_wanted(&loop->lines, loud.level, loud.target)) return;
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "%s: %s", stage, message->data ? message->data : "");
+    TfyLine line = {.ts_ms = loop->now_ms, .level = loud.level, .target = loud.target, .stage = stage};
+    line.message = text.data ? text.data : "";
+    line.message_len = text.len;
+    set_place(&line, cold, point);
+    if (loud.target == TFY_TARGET_RUN) line.task = NULL;
+    if (loud.target >= TFY_TARGET_STEP) line.step = cold->pending ? cold->pending->call.step : cold->log.step;
+    if (loud.target == TFY_TARGET_EFFECT) line.attempt = cold->pending ? cold->pending->call.attempt : 1;
+    push_line(loop, &line);
+    tfy__buffer_free(&text);
+}
+
+/* ---- live events ---- */
+
+static void add_string(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    tfy__buffer_json_string(out, text, strlen(text));
+}
+
+static void add_place(TfyBuffer *out, const Cold *cold, const TfyPoint *point)
+{
+    TfyLine place = {0};
+    set_place(&place, cold, point);
+    add_string(out, "workflow", place.workflow);
+    if (place.file) add_string(out, "file", place.file);
+    if (place.line) tfy__buffer_printf(out, ",\"line\":%u", place.line);
+    tfy__buffer_printf(out, ",\"step\":%lld", (long long)cold->log.step);
+}
+
+/* more: name and text of a further member; NULL: none. */
+static void tell_event(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message,
+                       const char *more, const char *text)
+{
+    TfyLoop *loop = cold->run->loop;
+    TfyBuffer out = {0};
+    TfyPalEvent event = {0};
+    uint64_t seq = ++loop->events;
+    tfy__buffer_printf(&out, "{\"seq\":%llu,\"ts\":\"", (unsigned long long)seq);
+    tfy__write_time(&out, loop->now_ms);
+    tfy__buffer_text(&out, "\",\"task_id\":\"");
+    event.task_at = (uint32_t)out.len;
+    tfy__buffer_printf(&out, "%s/%s", cold->run->uuid, cold->log.path);
+    event.task_len = (uint32_t)out.len - event.task_at;
+    tfy__buffer_text(&out, "\",\"stage\":");
+    tfy__buffer_json_string(&out, stage, strlen(stage));
+    tfy__buffer_text(&out, ",\"message\":");
+    tfy__buffer_json_string(&out, message->data ? message->data : "", message->len);
+    add_place(&out, cold, point);
+    if (text) add_string(&out, more, text);
+    if (loop->replay_only) tfy__buffer_text(&out, ",\"ghost\":true");
+    tfy__buffer_char(&out, '}');
+    event.len = (uint32_t)out.len;
+    if (!out.failed) tfy__out_push_event(loop, out.data, seq, &event);
+    tfy__buffer_free(&out);
+}
+
+static bool nobody_listens(const Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    return !loop->tells || (run->history && !loop->replay_only);
+}
+
+static void tell(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message)
+{
+    const TfyLoop *loop = cold->run->loop;
+    if (loop->options.on_event || loop->pal) tell_event(cold, point, stage, message, NULL, NULL);
+    tell_line(cold, point, stage, message);
+    if (cold->task) tfy__out_charge(cold->task, 2);
+}
+
+void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, const char *level, const char *text,
+                       size_t len)
+{
+    const TfyLoop *loop = task->loop;
+    const Cold *cold = cold_of(task);
+    if (nobody_listens(cold->run)) return;
+    TfyBuffer message = {0};
+    tfy__buffer_add(&message, text, len);
+    if (!level)
+        tell(cold, point, stage, &message);
+    else if (loop->options.on_event || loop->pal) /* its line is there already */
+        tell_event(cold, point, stage, &message, "level", level);
+    tfy__buffer_free(&message);
+}
+
+void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
+{
+    const Cold *cold = cold_of(task);
+    if (nobody_listens(cold->run)) return;
+    TfyBuffer message = {0};
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(&message, format, args);
+    va_end(args);
+    tell(cold, cold->pending ? cold->pending->call.site->point : NULL, stage, &message);
+    tfy__buffer_free(&message);
+}
+
+void tfy__activity_run_ended(const Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    const char *how = run->log.state == TFY_TASK_COMPLETED   ? "completed"
+                      : run->log.state == TFY_TASK_CANCELLED ? "cancelled"
+                                                             : "failed";
+    if (nobody_listens(run)) return;
+    TfyBuffer message = {0};
+    tfy__buffer_printf(&message, "run %s", how);
+    if (loop->options.on_event || loop->pal) tell_event(run->root, NULL, "Completed", &message, "run", how);
+    tell_line(run->root, NULL, RUN_ENDS, &message);
+    tfy__buffer_free(&message);
+}
+
+/* ---- subscribers ---- */
+
+int tfy__pal_open(TfyLoop *loop, void (*published)(void *state), void *state)
+{
+    loop->pal = calloc(1, sizeof *loop->pal);
+    if (!loop->pal || !tfy__pal_init(loop->pal, PAL_EVENTS, PAL_BYTES)) {
+        free(loop->pal);
+        loop->pal = NULL;
+        return TFY_E_NOMEM;
+    }
+    loop->pal->first = loop->pal->next = loop->events + 1;
+    loop->published = published;
+    loop->published_state = state;
+    loop->tells = true;
+    return 0;
+}
+
+void tfy__pal_close(TfyLoop *loop)
+{
+    if (loop->pal) tfy__pal_deinit(loop->pal);
+    free(loop->pal);
+    loop->pal = NULL;
+    loop->published = NULL;
+}
+
+TfyPal *tfy__pal(TfyLoop *loop)
+{
+    return loop->pal;
+}
+
+const char *tfy__state_name(TfyTaskState state)
+{
+    static const char *const names[] = {
+        [TFY_TASK_CREATED] = "created",
+        [TFY_TASK_READY] = "ready",
+        [TFY_TASK_RUNNING] = "running",
+        [TFY_TASK_SLEEPING] = "waiting(sleep)",
+        [TFY_TASK_WAITING_IO] = "waiting(io)",
+        [TFY_TASK_JOINING] = "waiting(join)",
+        [TFY_TASK_WAITING_EFFECT] = "waiting(effect)",
+        [TFY_TASK_WAITING_APPROVAL] = "waiting(approval)",
+        [TFY_TASK_WAITING_SIGNAL] = "waiting(signal)",
+        [TFY_TASK_WAITING_CHANNEL] = "waiting(channel)",
+        [TFY_TASK_WAITING_LOCK] = "waiting(lock)",
+        [TFY_TASK_COMPLETED] = "completed",
+        [TFY_TASK_FAILED] = "failed",
+        [TFY_TASK_CANCELLED] = "cancelled",
+    };
+    return state < sizeof names / sizeof *names && names[state] ? names[state] : "?";
+}
+
+static void snapshot_task(TfyLoop *loop, const Cold *cold, TfyBuffer *out)
+{
+    const Pending *pending = cold->pending;
+    tfy__buffer_printf(out, "{\"live\":true,\"ts\":\"");
+    tfy__write_time(out, loop->now_ms);
+    tfy__buffer_printf(out, "\",\"task_id\":\"%s/%s\",\"state\":\"%s\",\"message\":", cold->run->uuid, cold->log.path,
+                       tfy__state_name(state_of(cold->task)));
+    const char *tool = pending && !pending->backoff_only ? pending->call.tool->name : "";
+    tfy__buffer_json_string(out, tool, strlen(tool));
+    add_place(out, cold, pending ? pending->call.site->point : NULL);
+    tfy__buffer_text(out, ",\"started\":\"");
+    tfy__write_time(out, cold->run->log.started_ms);
+    tfy__buffer_text(out, "\"}\n");
+}
+
+/* So that there are as many as are told of, and no more however often somebody comes. False: the loop has failed. */
+static bool unfold_enough(Run *run)
+{
+    uint32_t at_hand = 0;
+    for (const Cold *cold = run->tasks; cold && at_hand < SNAPSHOT_MAX; cold = cold->next_in_run)
+        at_hand += cold->task != NULL;
+    return tfy__unfold_run(run, SNAPSHOT_MAX - at_hand);
+}
+
+int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, char filter[TFY_PAL_FILTER],
+                       TfyBuffer *snapshot, int64_t *lsn, char *error_text)
+{
+    Run *run = run_name ? tfy__run_named(loop, run_name) : NULL;
+    filter[0] = '\0';
+    if (run_name && !run) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
+        return TFY_E_ABSENT;
+    }
+    if (run) snprintf(filter, TFY_PAL_FILTER, "%s%s%s", run->uuid, task ? "/" : "", task ? task : "");
+    int told = 0;
+    for (Run *each = loop->runs.first; each; each = each->next) {
+        if (each->ended || (run && each != run)) continue;
+        if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
+        if (!unfold_enough(each)) return TFY_E_NOMEM;
+        for (const Cold *cold = each->tasks; cold && told < SNAPSHOT_MAX; cold = cold->next_in_run) {
+            char id[TFY_PAL_FILTER];
+            int len = snprintf(id, sizeof id, "%s/%s", each->uuid, cold->log.path);
+            if (!cold->task || cold->end_state || !tfy__pal_matches(filter, id, (size_t)len)) continue;
+            snapshot_task(loop, cold, snapshot);
+            told++;
+        }
+    }
+    *lsn = tfy__out_lsn(loop);
+    tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
+    return snapshot->failed ? TFY_E_NOMEM : 0;
+}
+
+/* ---- figures ---- */
+
+void tfy__count_call(const Pending *pending, bool failed, bool timeout)
+{
+    TfyLoop *loop = pending->call.loop;
+    double seconds = (double)(loop->now_ns - pending->begun_ns) / 1e9;
+    tfy__metrics_call(&loop->metrics, pending->call.tool->name, seconds, failed, timeout);
+}
+
+void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state)
+{
+    counts[state == TFY_TASK_COMPLETED   ? TFY_ENDED_COMPLETED
+           : state == TFY_TASK_CANCELLED ? TFY_ENDED_CANCELLED
+                                         : TFY_ENDED_FAILED]++;
+}
+
+void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
+{
+    if (prompt > 0) loop->metrics.tokens[0] += (uint64_t)prompt;
+    if (completion > 0) loop->metrics.tokens[1] += (uint64_t)completion;
+}
+
+static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
+{
+    metrics->live = true;
+    metrics->runs_live = loop->runs_live;
+    for (const Run *run = loop->runs.first; run; run = run->next) metrics->tasks_live += run->ended ? 0 : run->live;
+    metrics->tasks_ready = loop->ring_tail - loop->ring_head + loop->policy_count;
+    metrics->timers = loop->timers.count;
+    metrics->calls_in_flight = loop->in_flight;
+    metrics->heap_bytes = loop->heap.in_use;
+    metrics->start_time = (double)loop->opened_ms / 1000;
+    metrics->events = loop->events;
+    if (loop->log) metrics->unsynced = (uint64_t)(tfy__log_last(loop->log) - tfy__log_durable(loop->log));
+    if (!loop->pal) return;
+    metrics->events_missed = loop->pal->lost;
+    metrics->subscribers = loop->pal->subscribers;
+}
+
+void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn)
+{
+    TfyMetrics now = loop->metrics; /* the rows of tools stay the loop's */
+    now.runs_started = now.records[TFY_R_INSTRUCTION_START];
+    now.tasks_started = now.runs_started + now.records[TFY_R_TASK_SPAWN];
+    read_gauges(loop, &now);
+    tfy__metrics_print(&now, out);
+    *lsn = tfy__out_lsn(loop);
+    tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
+}

@@ -1,0 +1,378 @@
+/* deadlock.c: nothing can ever run again: who says so, and the graph of who waits for whom.
+ *
+ * A task is stuck when only another task of its run could move it: it waits for an end, a message, a lock or its
+ * children, and no time bounds that, neither its step's nor that of a call or block around it. A run is stuck when
+ * all its live tasks are; since tasks of different runs share nothing, only somebody outside could help it then.
+ * Whatever is not known to be stuck counts as able to move, so a wait for people, for signals or for anything new is
+ * never called a deadlock. Nothing here costs anything before the loop is idle. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/step/step.h"
+
+#define TASKS_SHOWN 20u /* of a run */
+#define PATHS_SHOWN 8u  /* of those that one task waits for */
+
+/* ---- stuck or not ---- */
+
+static bool time_bounds(const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    for (uint32_t i = 0; i < cold->deadline_count; i++)
+        if (cold->deadlines[i].timer) return true;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev)
+        if (frame_at(task, at)->timer) return true;
+    return false;
+}
+
+static bool step_stuck(const Pending *pending)
+{
+    if (pending->stage != STAGE_RUN || !pending->queue || pending->timer || pending->held || pending->in_sync ||
+        pending->in_work)
+        return false;
+    const Inner *inner = tfy__step_inner(pending);
+    return inner && inner != &tfy__inner_signal;
+}
+
+static bool task_stuck(const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    if (task->state & (T_QUEUED | T_HALTED)) return false;
+    bool waits = cold->pending ? step_stuck(cold->pending) : cold->after_left || (task->state & T_RETURNING);
+    return waits && !time_bounds(cold);
+}
+
+static bool run_stuck(const Run *run)
+{
+    uint32_t at = 0;
+    if (tfy__folded_next(run->loop, run, &at)) return false; /* it sleeps */
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (!cold->end_state && !task_stuck(cold)) return false;
+    return !run->ended;
+}
+
+bool tfy__deadlocked(const TfyLoop *loop)
+{
+    for (const Run *run = loop->runs.first; run; run = run->next)
+        if (!run->ended && !run_stuck(run)) return false;
+    return loop->runs_live > 0;
+}
+
+/* ---- the graph ---- */
+
+typedef struct Holder {
+    const Lock *lock;
+    const Cold *cold;
+} Holder;
+
+/* A run's live tasks and who of them holds what. */
+typedef struct Graph {
+    const Cold **tasks; /* by number */
+    uint32_t count;
+    Holder *holders; /* by lock, then by task */
+    uint32_t holder_count;
+} Graph;
+
+static int by_tid(const void *a, const void *b)
+{
+    const Cold *left = *(const Cold *const *)a, *right = *(const Cold *const *)b;
+    return (left->log.tid > right->log.tid) - (left->log.tid < right->log.tid);
+}
+
+static int by_lock(const void *a, const void *b)
+{
+    const Holder *left = a, *right = b;
+    if (left->lock != right->lock) return (uintptr_t)left->lock < (uintptr_t)right->lock ? -1 : 1;
+    return by_tid(&left->cold, &right->cold);
+}
+
+static bool graph_init(Graph *graph, const Run *run)
+{
+    uint32_t holds = 0;
+    *graph = (Graph){0};
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        for (const Hold *hold = cold->holds; hold; hold = hold->next) holds++;
+    graph->tasks = malloc((run->live + 1) * sizeof *graph->tasks);
+    graph->holders = malloc((holds + 1) * sizeof *graph->holders);
+    if (!graph->tasks || !graph->holders) return false;
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        if (cold->end_state) continue;
+        graph->tasks[graph->count++] = cold;
+        for (const Hold *hold = cold->holds; hold; hold = hold->next)
+            graph->holders[graph->holder_count++] = (Holder){hold->lock, cold};
+    }
+    qsort(graph->tasks, graph->count, sizeof *graph->tasks, by_tid);
+    qsort(graph->holders, graph->holder_count, sizeof *graph->holders, by_lock);
+    return true;
+}
+
+static void graph_deinit(Graph *graph)
+{
+    free(graph->tasks);
+    free(graph->holders);
+}
+
+static uint32_t graph_find(const Graph *graph, const Cold *cold)
+{
+    const Cold **found = bsearch(&cold, graph->tasks, graph->count, sizeof *graph->tasks, by_tid);
+    return found ? (uint32_t)(found - graph->tasks) : NO_INDEX;
+}
+
+/* Those that one task waits for; the count goes on behind the last that is kept. */
+typedef struct Awaited {
+    const Cold *tasks[PATHS_SHOWN];
+    uint32_t count;
+} Awaited;
+
+static void await(Awaited *awaited, const Cold *cold)
+{
+    if (!cold || cold->end_state) return;
+    if (awaited->count < PATHS_SHOWN) awaited->tasks[awaited->count] = cold;
+    awaited->count++;
+}
+
+static void await_children(Awaited *awaited, const Cold *cold)
+{
+    TfyLoop *loop = cold->task->loop;
+    for (uint32_t child = frame_at(cold->task, cold->task->top)->children; child;
+         child = tfy__siblings(loop, child)->next)
+        if (!(child & FOLDED_REF)) await(awaited, cold_of(task_at(loop, child - 1))); /* who sleeps is in no deadlock */
+}
+
+static void await_bodies(Awaited *awaited, const Pending *pending)
+{
+    const TfyObj *handles = pending->call.args[0].o;
+    for (uint32_t i = 0; handles && i < ((const TfyList *)handles)->len; i++)
+        await(awaited, tfy__task_of_handle(pending->cold->run, tfy_list_item(handles, i).i));
+}
+
+/* A step's queue is a member of the lock it waits for. */
+static const Lock *awaited_lock(const Pending *pending)
+{
+    return (const Lock *)((const char *)pending->queue - offsetof(Lock, waiters));
+}
+
+static void await_holders(Awaited *awaited, const Graph *graph, const Lock *lock)
+{
+    uint32_t low = 0, high = graph->holder_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if ((uintptr_t)graph->holders[middle].lock < (uintptr_t)lock)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < graph->holder_count && graph->holders[low].lock == lock; low++)
+        await(awaited, graph->holders[low].cold);
+}
+
+/* Those it begins after. */
+static void await_former(Awaited *awaited, const Graph *graph, const Cold *cold)
+{
+    for (uint32_t i = 0; i < graph->count; i++)
+        for (const Follower *follower = graph->tasks[i]->followers; follower; follower = follower->next)
+            if (follower->child == cold) await(awaited, graph->tasks[i]);
+}
+
+/* Empty for a task that waits for a message: anybody could send or take one. */
+static Awaited awaited_by(const Graph *graph, const Cold *cold)
+{
+    Awaited awaited = {0};
+    const Pending *pending = cold->pending;
+    if (!pending) {
+        if (cold->after_left)
+            await_former(&awaited, graph, cold);
+        else
+            await_children(&awaited, cold);
+        return awaited;
+    }
+    switch (pending->call.tool->family) {
+    case TFY_F_JOIN: await(&awaited, pending->target); break;
+    case TFY_F_LOCK: await_holders(&awaited, graph, awaited_lock(pending)); break;
+    case TFY_F_SEND:
+    case TFY_F_RECV: break;
+    default: await_bodies(&awaited, pending); break;
+    }
+    return awaited;
+}
+
+/* ---- a circle in it ---- */
+
+enum { UNSEEN, ON_THE_WAY, SEEN };
+
+/* Walks from one task to those it waits for. True: it met itself; way[from .. length) is the circle. */
+static bool walk(const Graph *graph, uint32_t start, uint8_t *colour, uint32_t *way, uint8_t *tried, uint32_t *from,
+                 uint32_t *length)
+{
+    *length = 0;
+    way[(*length)++] = start;
+    colour[start] = ON_THE_WAY;
+    while (*length) {
+        uint32_t at = way[*length - 1];
+        Awaited awaited = awaited_by(graph, graph->tasks[at]);
+        uint32_t kept = awaited.count < PATHS_SHOWN ? awaited.count : PATHS_SHOWN;
+        if (tried[at] == kept) {
+            colour[at] = SEEN;
+            (*length)--;
+            continue;
+        }
+        uint32_t next = graph_find(graph, awaited.tasks[tried[at]++]);
+        if (next == NO_INDEX || colour[next] == SEEN) continue;
+        if (colour[next] == ON_THE_WAY) {
+            for (*from = 0; way[*from] != next;) (*from)++;
+            return true;
+        }
+        colour[next] = ON_THE_WAY;
+        way[(*length)++] = next;
+    }
+    return false;
+}
+
+static void say_circle(TfyBuffer *out, const Graph *graph)
+{
+    uint8_t *colour = calloc(graph->count + 1, 1), *tried = calloc(graph->count + 1, 1);
+    uint32_t *way = malloc((graph->count + 1) * sizeof *way), from = 0, length = 0;
+    bool found = false;
+    for (uint32_t i = 0; colour && tried && way && i < graph->count && !found; i++)
+        found = colour[i] == UNSEEN && walk(graph, i, colour, way, tried, &from, &length);
+    if (found) {
+        tfy__buffer_text(out, "  in a circle: ");
+        for (uint32_t i = from; i < length && i < from + TASKS_SHOWN; i++)
+            tfy__buffer_printf(out, "%s -> ", graph->tasks[way[i]]->log.path);
+        bool whole = length - from <= TASKS_SHOWN;
+        tfy__buffer_printf(out, "%s%s\n", whole ? "" : "... -> ", graph->tasks[way[from]]->log.path);
+    }
+    free(colour);
+    free(tried);
+    free(way);
+}
+
+/* ---- in words ---- */
+
+static void say_paths(TfyBuffer *out, const Awaited *awaited, const char *one, const char *several)
+{
+    tfy__buffer_printf(out, "%s ", awaited->count == 1 ? one : several);
+    for (uint32_t i = 0; i < awaited->count && i < PATHS_SHOWN; i++)
+        tfy__buffer_printf(out, "%s%s", i ? ", " : "", awaited->tasks[i]->log.path);
+    if (awaited->count > PATHS_SHOWN) tfy__buffer_printf(out, " and %u more", awaited->count - PATHS_SHOWN);
+}
+
+static void say_lock(TfyBuffer *out, const Lock *lock, const Awaited *holders)
+{
+    const TfyString *name = (const TfyString *)lock->name;
+    tfy__buffer_printf(out, "waits for %s ", lock->permits == 1 ? "lock" : "semaphore");
+    tfy__buffer_json_string(out, name->bytes, name->byte_len);
+    if (holders->count) say_paths(out, holders, ", held by task", ", held by tasks");
+}
+
+static void say_channel(TfyBuffer *out, const Pending *pending)
+{
+    bool sends = pending->call.tool->family == TFY_F_SEND;
+    size_t member = sends ? offsetof(Channel, senders) : offsetof(Channel, receivers);
+    const Channel *channel = (const Channel *)((const char *)pending->queue - member);
+    if (sends)
+        tfy__buffer_printf(out, "waits to send to channel %s, which is full (%lld) and from which nobody receives",
+                           channel->name, (long long)channel->capacity);
+    else
+        tfy__buffer_printf(out, "waits to receive from channel %s, which is empty and to which nobody sends",
+                           channel->name);
+}
+
+static void say_wait(TfyBuffer *out, const Graph *graph, const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    Awaited awaited = awaited_by(graph, cold);
+    if (!pending && cold->after_left) {
+        say_paths(out, &awaited, "begins after task", "begins after tasks");
+        return;
+    }
+    if (!pending) {
+        say_paths(out, &awaited, "is done and waits for its child", "is done and waits for its children");
+        return;
+    }
+    switch (pending->call.tool->family) {
+    case TFY_F_JOIN: say_paths(out, &awaited, "waits for the end of task", "waits for the end of task"); break;
+    case TFY_F_LOCK: say_lock(out, awaited_lock(pending), &awaited); break;
+    case TFY_F_SEND:
+    case TFY_F_RECV: say_channel(out, pending); break;
+    default: say_paths(out, &awaited, "waits for its body", "waits for its bodies"); break;
+    }
+}
+
+static void say_task(TfyBuffer *out, const Graph *graph, const Cold *cold)
+{
+    const TfyWorkflow *running = frame_at(cold->task, cold->task->top)->workflow;
+    const TfyProgram *program = cold->run->loop->program;
+    uint32_t line = cold->pending ? cold->pending->call.site->point->line : running->line;
+    const char *file = tfy__line_file(program, &line);
+    tfy__buffer_printf(out, "  task %s (%s%s%s, %s:%u) ", cold->log.path, cold->workflow->name,
+                       running == cold->workflow ? "" : ", in ", running == cold->workflow ? "" : running->name,
+                       file ? file : program->name, line);
+    say_wait(out, graph, cold);
+    tfy__buffer_char(out, '\n');
+}
+
+static void say_run(TfyBuffer *out, const Run *run, bool with_name)
+{
+    Graph graph;
+    if (graph_init(&graph, run)) {
+        if (with_name)
+            tfy__buffer_printf(out, "run %s: %u task%s, and nothing can move %s any more\n", run->uuid, graph.count,
+                               graph.count == 1 ? "" : "s", graph.count == 1 ? "it" : "them");
+        for (uint32_t i = 0; i < graph.count && i < TASKS_SHOWN; i++) say_task(out, &graph, graph.tasks[i]);
+        if (graph.count > TASKS_SHOWN) tfy__buffer_printf(out, "  and %u more\n", graph.count - TASKS_SHOWN);
+        say_circle(out, &graph);
+    }
+    graph_deinit(&graph);
+}
+
+const char *tfy_deadlock(TfyLoop *loop)
+{
+    free(loop->deadlock_text);
+    loop->deadlock_text = NULL;
+    TfyBuffer out = {0};
+    for (const Run *run = loop->runs.first; run && loop->log; run = run->next)
+        if (run_stuck(run)) say_run(&out, run, true);
+    if (out.failed) tfy__buffer_free(&out);
+    loop->deadlock_text = out.data;
+    return out.data;
+}
+
+/* ---- for those who look later ---- */
+
+/* It stands in the root's chain and is nobody's step. */
+static int record_run(TfyLoop *loop, Run *run)
+{
+    TfyBuffer graph = {0}, out = {0};
+    say_run(&graph, run, false);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_WHY, "deadlock");
+    tfy__put_bytes(&out, TFY_P_GRAPH, graph.data ? graph.data : "", graph.len);
+    tfy__put_end(&out);
+    int64_t lsn = graph.failed || out.failed ? TFY_E_NOMEM
+                                             : tfy__log_append(loop->log, &run->root->log, TFY_R_SHUTDOWN_MARKER,
+                                                               run->root->log.step, 0, out.data, out.len);
+    tfy__buffer_free(&graph);
+    tfy__buffer_free(&out);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+int tfy__deadlock_record(TfyLoop *loop)
+{
+    int code = 0;
+    for (Run *run = loop->runs.first; run && !code; run = run->next)
+        if (run_stuck(run)) code = record_run(loop, run);
+    return code ? code : tfy__log_sync(loop->log);
+}
+
+bool tfy__deadlock_tell(Run *run)
+{
+    if (!run_stuck(run)) return false;
+    if (!run->stuck_told) {
+        TfyBuffer out = {0};
+        say_run(&out, run, true);
+        if (out.data && !out.failed) tfy__report_text(run->loop, "%s", out.data);
+        tfy__buffer_free(&out);
+    }
+    return run->stuck_told = true;
+}

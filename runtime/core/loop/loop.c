@@ -1,0 +1,827 @@
+/* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services performers use.
+ *
+ * A turn: what has become durable and finished effects; descriptors (with them people's arrivals); due timers, ties
+ * by creation; ready tasks, FIFO; then what was appended is handed to the writer. When nothing is ready the loop
+ * blocks in the poller until the next deadline. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "core/replay/rehearse.h"
+
+#define TIMERS_PER_TURN 1024
+#define EVENTS_PER_TURN 64
+#define WALL_STEP_NS    100000    /* the wall clock is told in milliseconds: a tenth of one does not matter */
+#define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
+#define FORMER_MS       10000     /* how long what a former owner left running may take to end */
+#define LOOK_NS         750000000 /* between two looks at the names of the log's files: a loss is noticed within a second */
+
+const char *tfy_version(void)
+{
+    return TFY_VERSION;
+}
+
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
+{
+    if (loop->failure) return;
+    loop->failure = code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
+    va_end(args);
+    /* A stop for want of memory may come between two records that belong together: none of this turn is written, as
+     * after a kill. Nor is anything that a timer or a task made of a step whose tool nobody watches any more. */
+    if ((code == TFY_E_NOMEM || code == TFY_E_LOST) && loop->log)
+        tfy__log_give_up(loop->log, code == TFY_E_NOMEM ? "memory ran out" : loop->failure_text);
+}
+
+void tfy__loop_fail_log(TfyLoop *loop, int code)
+{
+    char text[TFY_ERROR_TEXT];
+    tfy__log_error_text(loop->log, text);
+    tfy__loop_fail(loop, code, "%s", text);
+}
+
+void tfy__loop_clock(TfyLoop *loop)
+{
+    loop->now_ns = loop->world.mono_ns(loop->world.state);
+    if (loop->now_ms && loop->now_ns - loop->wall_read_ns < WALL_STEP_NS) return;
+    loop->now_ms = loop->world.wall_ms(loop->world.state);
+    loop->wall_read_ns = loop->now_ns;
+}
+
+const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number)
+{
+    return number && number <= loop->program->point_count ? loop->program->points[number - 1] : NULL;
+}
+
+const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point)
+{
+    const TfyProgram *program = loop->program;
+    return program->sites && point && point <= program->point_count ? program->sites[point - 1] : NULL;
+}
+
+uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number)
+{
+    const TfyPoint *point = tfy__point_of(loop, number);
+    return point ? point->line : 0;
+}
+
+const char *tfy__line_file(const TfyProgram *program, uint32_t *line)
+{
+    uint32_t at = program->module_count;
+    while (at > 1 && program->modules[at - 1].first_line > *line) at--;
+    if (at < 2) return NULL;
+    *line -= program->modules[at - 1].first_line - 1;
+    return program->modules[at - 1].file;
+}
+
+/* ---- descriptors ---- */
+
+int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)
+{
+    if (loop->watch_free == NO_INDEX) {
+        const uint32_t old = loop->watch_cap;
+        if (!GROW(loop->watches, loop->watch_cap, old + 1, 16)) return TFY_E_NOMEM;
+        for (uint32_t i = old; i < loop->watch_cap; i++)
+            loop->watches[i] = (Watch){.fd = -1, .next_free = i + 1 < loop->watch_cap ? i + 1 : NO_INDEX};
+        loop->watch_free = old;
+    }
+    uint32_t index = loop->watch_free;
+    Watch *watch = &loop->watches[index];
+    uint32_t generation = (watch->generation + 1) & 0x7fffffff;
+    int64_t tag = (int64_t)generation << 32 | index;
+    if (loop->world.poller->add(loop->poller, fd, events, (uint64_t)tag) < 0) return TFY_E_IO;
+    loop->watch_free = watch->next_free;
+    loop->watch_count++;
+    *watch = (Watch){.fd = fd, .handler = handler, .arg = arg, .generation = generation};
+    return tag;
+}
+
+static Watch *watch_of(TfyLoop *loop, int64_t tag)
+{
+    uint32_t index = (uint32_t)tag;
+    if (tag < 0 || index >= loop->watch_cap) return NULL;
+    Watch *watch = &loop->watches[index];
+    return watch->handler && watch->generation == (uint32_t)(tag >> 32) ? watch : NULL;
+}
+
+void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events)
+{
+    Watch *watch = watch_of(loop, handle);
+    if (watch && loop->world.poller->arm) loop->world.poller->arm(loop->poller, watch->fd, events);
+}
+
+void tfy__watch_del(TfyLoop *loop, int64_t handle)
+{
+    Watch *watch = watch_of(loop, handle);
+    if (!watch) return;
+    loop->world.poller->del(loop->poller, watch->fd);
+    CHECK(loop->watch_count > 0);
+    loop->watch_count--;
+    watch->handler = NULL;
+    watch->fd = -1;
+    watch->next_free = loop->watch_free;
+    loop->watch_free = (uint32_t)handle;
+}
+
+/* ---- small services ---- */
+
+uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
+{
+    return tfy__timers_add(&loop->timers, deadline_ns, handler, arg);
+}
+void tfy__timer_del(TfyLoop *loop, uint64_t handle)
+{
+    tfy__timers_del(&loop->timers, handle);
+}
+int64_t tfy__now_ns(TfyLoop *loop)
+{
+    return loop->now_ns;
+}
+int64_t tfy__wall_ms(TfyLoop *loop)
+{
+    return loop->now_ms;
+}
+const char *tfy__root(TfyLoop *loop)
+{
+    return loop->root.path;
+}
+int tfy__root_fd(TfyLoop *loop)
+{
+    return loop->root_fd;
+}
+const char *tfy__source_name(TfyLoop *loop, uint32_t i)
+{
+    const TfyProgram *program = loop->program;
+    if (program->module_count) return i < program->module_count ? program->modules[i].file : NULL;
+    return i ? NULL : program->name;
+}
+
+const char *tfy__lock_path(TfyLoop *loop)
+{
+    return loop->lock_path;
+}
+const char *tfy__secrets_option(TfyLoop *loop)
+{
+    return loop->options.secrets;
+}
+
+const char *tfy__llm_option(TfyLoop *loop)
+{
+    return loop->options.llm;
+}
+int64_t tfy__epoch(TfyLoop *loop)
+{
+    return tfy__log_epoch(loop->log);
+}
+const char *tfy__run_uuid(TfyTask *task)
+{
+    return cold_of(task)->run->uuid;
+}
+const char *tfy__task_path(TfyTask *task)
+{
+    return cold_of(task)->log.path;
+}
+void **tfy__module(TfyLoop *loop, int module)
+{
+    return &loop->modules[module];
+}
+TfyLog *tfy__loop_log(TfyLoop *loop)
+{
+    return loop->log;
+}
+const char *tfy__run_of(TfyLoop *loop, int64_t tid)
+{
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    return cold ? cold->run->uuid : NULL;
+}
+const char *tfy_run_id(TfyLoop *loop, int64_t tid)
+{
+    return tfy__run_of(loop, tid);
+}
+const char *tfy__failure(TfyLoop *loop)
+{
+    return loop->failure_text;
+}
+
+/* ---- opening ---- */
+
+/* When records are written: as the turn began, or what the late clock says when that is later. */
+static int64_t log_clock(void *state)
+{
+    const TfyLoop *loop = state;
+    if (!loop->world.wall_late_ms) return loop->world.wall_ms(loop->world.state);
+    const int64_t late_ms = loop->world.wall_late_ms(loop->world.state);
+    return late_ms > loop->now_ms ? late_ms : loop->now_ms;
+}
+
+static int64_t log_pause_clock(void *state)
+{
+    TfyLoop *loop = state;
+    return loop->world.mono_ns(loop->world.state) / 1000000;
+}
+
+static void on_log_event(void *arg, uint32_t events)
+{
+    TfyLoop *loop = arg;
+    (void)events;
+    tfy__log_event_clear(loop->log); /* the turn looks at the durable lsn itself */
+}
+
+/* What a former owner of the database left running is ended before any run goes on. False: it takes too long. */
+static bool end_former(TfyLoop *loop)
+{
+    bool ended = true;
+    for (int i = 0; i < TFY_F_COUNT && ended && loop->lock_path; i++) {
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->end_former) ended = performer->end_former(loop->lock_path, FORMER_MS) >= 0;
+    }
+    return ended;
+}
+
+static int open_log(TfyLoop *loop, char *error_text)
+{
+    const TfyOptions *options = &loop->options;
+    TfyLogOptions log_options = {
+        .path = options->db_path, .forgets = options->forget, .wall_ms = log_clock, .clock_state = loop};
+    log_options.mark_every = loop->world.mark_every;
+    if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
+    int code = tfy__log_open(&loop->log, &log_options, error_text);
+    if (code < 0) return code;
+    const char *path = tfy__log_path(loop->log);
+    if (path && asprintf(&loop->lock_path, "%s-tfy", path) < 0) {
+        loop->lock_path = NULL;
+        return TFY_E_NOMEM;
+    }
+    int fd = tfy__log_event_fd(loop->log);
+    const int64_t watch = fd >= 0 ? tfy__watch_add(loop, fd, TFY_FD_READ, on_log_event, loop) : 0;
+    if (watch < 0) {
+        if (watch != TFY_E_NOMEM)
+            snprintf(error_text, TFY_ERROR_TEXT, "the log cannot be watched: %s", strerror(errno));
+        return (int)watch;
+    }
+    if (!end_former(loop)) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "processes that the former owner of %s started are still being stopped; try again", path);
+        return TFY_E_HELD;
+    }
+    return 0;
+}
+
+/* The first record of this opening; whatever leaves the process comes behind it. */
+static int record_opened(TfyLoop *loop, char *error_text)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(loop->log));
+    tfy__put_int(&out, TFY_P_PID, getpid());
+    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, &out);
+    if (lsn < 0 && lsn != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+/* A program carries the performers that it names and no others (TfyProgram.performers). */
+static void choose_performers(TfyLoop *loop)
+{
+    const TfyPerformer *const *named = loop->world.performs ? loop->program->performers : NULL;
+    const bool all = loop->world.performs == TFY_PERFORMS_ALL;
+    for (int family = 0; family < TFY_F_COUNT; family++) {
+        loop->performers[family] = loop->world.performers[family];
+        if (named && (all || family == TFY_F_EXTERN) && !loop->performers[family])
+            loop->performers[family] = named[family];
+    }
+}
+
+static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
+{
+    TfyLoop *loop = calloc(1, sizeof *loop);
+    if (!loop) return NULL;
+    tfy__sys_watch_json();
+    loop->program = program;
+    if (options) loop->options = *options;
+    loop->world = options && options->world ? *options->world : tfy__world_real;
+    if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
+    choose_performers(loop);
+    loop->watch_free = NO_INDEX;
+    loop->root_fd = loop->wake_fd = -1;
+    return loop;
+}
+
+static int open_core(TfyLoop *loop, char *error_text)
+{
+    int code = tfy__heap_init(&loop->heap, loop->world.alloc, loop->world.state);
+    if (code < 0) return code;
+    code = tfy__tasks_init(loop);
+    if (code < 0) return code;
+    tfy__memory_init(loop);
+    code = tfy__snapshot_init(loop, error_text);
+    if (code >= 0) code = tfy__park_init(loop, error_text);
+    if (code >= 0 && !loop->options.world) code = tfy__poller_check(error_text);
+    if (code < 0) return code;
+    code = loop->world.poller->open(&loop->poller);
+    if (code < 0) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no poller can be opened: %s", strerror(errno));
+        return code;
+    }
+    tfy__loop_clock(loop);
+    loop->opened_ms = loop->now_ms;
+    return tfy__activity_init(loop, error_text);
+}
+
+int tfy__explained(int code, char *error_text)
+{
+    if (code == TFY_E_NOMEM && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "memory ran out");
+    return code;
+}
+
+/* For a check that fails: the task that runs, or the run when there is only one. */
+static void tell_place(const void *arg, char *text, size_t size)
+{
+    const TfyLoop *loop = arg;
+    const Run *run = loop->runs.first;
+    if (run && !run->next) snprintf(text, size, "run %s", run->uuid);
+    for (uint32_t slot = 0; slot < loop->task_count; slot++) {
+        const TfyTask *task = &loop->cells[slot].task;
+        if (task->state & T_FREE || state_of(task) != TFY_TASK_RUNNING) continue;
+        snprintf(text, size, "run %s, task %s", cold_of(task)->run->uuid, cold_of(task)->log.path);
+    }
+}
+
+int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    *out = NULL;
+    *error_text = '\0';
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
+    tfy__check_place(tell_place, loop);
+    int code = open_core(loop, error_text);
+    if (code >= 0) code = tfy__root_open(loop, error_text);
+    if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
+    if (code >= 0) code = open_log(loop, error_text);
+    if (code >= 0) code = record_opened(loop, error_text);
+    if (code < 0) {
+        loop->failure = code;
+        tfy_close(loop);
+        return tfy__explained(code, error_text);
+    }
+    *out = loop;
+    return 0;
+}
+
+int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
+{
+    *error_text = '\0';
+    TfyLoop *loop = loop_new(program, options);
+    if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
+    loop->replay_only = true;
+    int code = open_core(loop, error_text);
+    if (code < 0) {
+        loop->failure = code;
+        tfy_close(loop);
+        return tfy__explained(code, error_text);
+    }
+    *out = loop;
+    return 0;
+}
+
+int tfy__loop_prepare(TfyLoop *loop, char *error_text)
+{
+    int code = TFY_OK;
+    for (int i = 0; i < TFY_F_COUNT && code == TFY_OK; i++) {
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->prepare) code = performer->prepare(loop, error_text);
+    }
+    return code;
+}
+
+/* ---- submitting ---- */
+
+/* UUIDv7: 48 bits of milliseconds, then randomness. */
+static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
+{
+    loop->world.random(loop->world.state, uuid, 16);
+    for (int i = 0; i < 6; i++) uuid[i] = (uint8_t)(loop->now_ms >> (40 - 8 * i));
+    uuid[6] = (uint8_t)(0x70 | (uuid[6] & 0x0f));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+}
+
+static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const TfyValue *args)
+{
+    const TfyWorkflow *workflow = root->workflow;
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_RUN, run->uuid);
+    tfy__put_int(&out, TFY_P_TID, root->log.tid);
+    tfy__put_text(&out, TFY_P_PATH, "1");
+    tfy__put_text(&out, TFY_P_WORKFLOW, workflow->name);
+    tfy__put(&out, TFY_P_ARGS);
+    tfy__encode_args(&out, workflow->params, workflow->param_count, args);
+    tfy__put_hex(&out, TFY_P_SEED, run->seed);
+    tfy__put_int(&out, TFY_P_FUEL, TFY_FUEL_SLICE);
+    if (run->max_memory) tfy__put_int(&out, TFY_P_MAX_MEMORY, run->max_memory);
+    if (run->max_queue) tfy__put_int(&out, TFY_P_MAX_QUEUE, run->max_queue);
+    if (run->rooted) {
+        tfy__put(&out, TFY_P_ROOT);
+        tfy__root_write(&out, &loop->root);
+    }
+    tfy__put_end(&out);
+    int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    tfy__buffer_free(&out);
+    return lsn;
+}
+
+int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid)
+{
+    const TfyProgram *program = loop->program;
+    TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
+    log.program =
+        tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+    if (log.program < 0) return (int)log.program;
+    make_uuid(loop, log.uuid);
+    log.root = *tid = tfy__log_next_tid(loop->log);
+    Run *run = tfy__run_new(loop, &log);
+    if (!run) return TFY_E_NOMEM;
+    loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
+    run->max_memory = (int64_t)loop->options.max_memory;
+    run->max_queue = loop->options.max_queue;
+    run->rooted = loop->root_known;
+    int code = tfy__log_begin_run(loop->log, &run->log);
+    if (code < 0) return code;
+    Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
+    if (!root) { /* the log has the run's row already: only another opening can make something of it */
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
+        return TFY_E_NOMEM;
+    }
+    tfy__log_add_task(loop->log, &root->log);
+    int64_t lsn = record_instruction(loop, run, root, args);
+    if (lsn < 0) return (int)lsn;
+    root->log.born = lsn;
+    tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
+    return 0;
+}
+
+int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, int64_t *tid, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    int64_t unasked;
+    if (!tid) tid = &unasked;
+    *tid = 0;
+    *error_text = '\0';
+    if (!args_json) args_json = "{}";
+    const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
+    if (!workflow) {
+        snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
+        return TFY_E_ABSENT;
+    }
+    if (loop->failure) {
+        snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+        return loop->failure;
+    }
+    if (tfy__tasks_full(loop)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "there are %u tasks already: the limit of this process",
+                 tfy__tasks_limit(loop));
+        return TFY_E_FULL;
+    }
+    tfy__loop_clock(loop);
+    TfyTask task = {.heap = &loop->heap, .loop = loop};
+    TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
+    if (!values) return tfy__explained(TFY_E_NOMEM, error_text);
+    int code = TFY_E_INVALID;
+    if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
+                         error_text))
+        code = tfy__submit(loop, workflow, values, tid);
+    tfy_drop(&task, tfy_take_error(&task));
+    tfy__cut(&loop->heap, 0);
+    free(values);
+    return tfy__explained(code, error_text);
+}
+
+/* ---- turns ---- */
+
+static void wake_durable(TfyLoop *loop)
+{
+    int code = tfy__log_error(loop->log);
+    char text[TFY_ERROR_TEXT];
+    if (code < 0) {
+        tfy__loop_fail_log(loop, code);
+        return;
+    }
+    if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);
+    tfy__step_synced(loop);
+    tfy__out_flush(loop);
+}
+
+static bool ready(const TfyLoop *loop)
+{
+    return loop->ring_head != loop->ring_tail || loop->policy_count || tfy__step_is_synced(loop);
+}
+
+static bool all_durable(const TfyLoop *loop)
+{
+    return tfy__log_durable(loop->log) >= tfy__log_last(loop->log);
+}
+
+/* The log in a file. A simulated world's files are nobody else's. */
+static bool has_files(const TfyLoop *loop)
+{
+    return !loop->options.world && tfy__log_path(loop->log);
+}
+
+static void look_at_files(TfyLoop *loop)
+{
+    if (!has_files(loop) || loop->now_ns - loop->looked_ns < LOOK_NS) return;
+    loop->looked_ns = loop->now_ns;
+    tfy__log_look(loop->log);
+}
+
+static int64_t poll_timeout(TfyLoop *loop, bool block)
+{
+    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a
+     * drain. */
+    const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work.first;
+    if (!block || (busy && !loop->draining)) return 0;
+    int64_t next_ns = tfy__timers_next(&loop->timers);
+    if (loop->draining && loop->drain_until_ns < next_ns) next_ns = loop->drain_until_ns;
+    if (loop->park_list.first && loop->park_list.first->park_look_ns < next_ns)
+        next_ns = loop->park_list.first->park_look_ns;
+    int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
+    if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
+    if (has_files(loop) && (wait_ns < 0 || wait_ns > LOOK_NS)) wait_ns = LOOK_NS;
+    return wait_ns;
+}
+
+/* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing
+ * happens at that place. So the process ends as if it had been killed at its last commit. (A task that wants more
+ * than a task may have is another matter: that is recorded, see memory.c.) */
+bool tfy__loop_starved(TfyLoop *loop)
+{
+    if (loop->heap.ran_out || tfy__sys_starved())
+        tfy__loop_fail(loop, TFY_E_NOMEM,
+                       "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
+    return loop->failure;
+}
+
+static int poll_events(TfyLoop *loop, bool block)
+{
+    TfyFdEvent events[EVENTS_PER_TURN];
+    int64_t timeout_ns = poll_timeout(loop, block);
+    if (timeout_ns) tfy__wake_open(loop);
+    if (loop->interrupted && !loop->draining) timeout_ns = 0; /* asked before there was anything to wake it with */
+    if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
+    int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
+    if (timeout_ns) tfy__loop_clock(loop);
+    for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
+        Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
+        if (watch) watch->handler(watch->arg, events[i].events);
+    }
+    return count > 0 ? count : 0;
+}
+
+/* One turn; the number of things that happened. */
+static int turn(TfyLoop *loop, bool block)
+{
+    int happened = 0;
+    tfy__loop_clock(loop);
+    int64_t durable = tfy__log_durable(loop->log);
+    look_at_files(loop);
+    wake_durable(loop);
+    while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
+    if (tfy__loop_starved(loop)) return happened;
+    /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could
+     * wait for an event that the first has consumed; and none at all when the disk was faster. */
+    if (block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
+    happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
+    for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
+    bool paused = tfy__log_full(loop->log) || loop->draining;
+    uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
+    if (count > SCHED_TASKS) count = SCHED_TASKS;
+    happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
+    size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
+    if (!loop->draining && (in_use > loop->memory_watch || (limit && in_use < limit))) tfy__memory_look(loop);
+    if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
+    if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
+    if (tfy__loop_starved(loop)) return happened;
+    if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
+    if (tfy__loop_starved(loop)) return happened;
+    tfy__log_flush(loop->log);
+    wake_durable(loop);
+    return happened + (tfy__log_durable(loop->log) != durable);
+}
+
+/* Nothing is left that could move without people. */
+static bool idle(const TfyLoop *loop)
+{
+    return !ready(loop) && !loop->work.first && !loop->in_flight && !loop->out.first && !loop->sync.first &&
+           !loop->muffled_count && all_durable(loop);
+}
+
+static int write_shutdown(TfyLoop *loop)
+{
+    static const char payload[] = "{\"why\":\"interrupted\"}";
+    if (loop->shutdown_written) return 0;
+    loop->shutdown_written = true;
+    int64_t lsn =
+        tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
+    int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
+    if (code >= 0) tfy__out_flush(loop);
+    return code;
+}
+
+/* With a virtual clock nothing is waited for: where nothing happens it is moved to what comes next, or to the end. */
+static int drain_by_jumps(TfyLoop *loop)
+{
+    const int happened = turn(loop, false);
+    const int64_t next_ns = tfy__timers_next(&loop->timers), end_ns = loop->drain_until_ns;
+    if (!happened && all_durable(loop)) loop->world.jump(loop->world.state, next_ns < end_ns ? next_ns : end_ns);
+    tfy__loop_clock(loop);
+    return happened;
+}
+
+/* One turn of a drain, or its end: TFY_E_STATE, or what went wrong. */
+static int drain(TfyLoop *loop, bool block)
+{
+    if (tfy__drain_goes_on(loop)) return block && loop->world.jump ? drain_by_jumps(loop) : turn(loop, block);
+    if (loop->failure) return loop->failure;
+    int code = write_shutdown(loop);
+    return code < 0 ? code : TFY_E_STATE;
+}
+
+int tfy_run(TfyLoop *loop)
+{
+    while (!loop->failure) {
+        if (loop->interrupted) {
+            int code = drain(loop, true);
+            if (code < 0) return code;
+            continue;
+        }
+        if (idle(loop)) {
+            bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
+            if (!loop->runs_live && !parked) return 0;
+            if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
+                loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
+            else if (loop->runs_live && tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
+                return tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
+            else if (tfy__timers_next(&loop->timers) == INT64_MAX && tfy__rehearse_stuck(loop))
+                return loop->failure;
+            else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
+                return 0;
+        }
+        turn(loop, true);
+    }
+    return loop->failure;
+}
+
+int tfy_step(TfyLoop *loop)
+{
+    if (loop->failure) return loop->failure;
+    if (loop->interrupted) {
+        int code = drain(loop, false);
+        return code < 0 ? code : 1;
+    }
+    int happened = turn(loop, false);
+    if (loop->failure) return loop->failure;
+    return happened > 0 || !idle(loop);
+}
+
+int tfy_step_until_idle(TfyLoop *loop)
+{
+    while (!loop->failure) {
+        bool waits = loop->in_flight || !all_durable(loop);
+        if (turn(loop, waits && (!ready(loop) || tfy__log_full(loop->log))) || !idle(loop)) continue;
+        int64_t next_ns = tfy__timers_next(&loop->timers);
+        if (!loop->world.jump || next_ns == INT64_MAX) return 0;
+        loop->world.jump(loop->world.state, next_ns);
+    }
+    return loop->failure;
+}
+
+void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), void *state)
+{
+    loop->on_notice = tell;
+    loop->notice_state = state;
+}
+
+/* ---- looking ---- */
+
+static const Cold *reach_task(TfyLoop *loop, int64_t tid)
+{
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
+    return cold;
+}
+
+TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
+{
+    const Folded *folded = tfy__folded_by_tid(loop, tid); /* asked often, of many: it stays folded */
+    if (folded) return folded->kind == FOLDED_ENDED ? TFY_TASK_COMPLETED : TFY_TASK_SLEEPING;
+    const Cold *cold = reach_task(loop, tid);
+    if (!cold) return TFY_TASK_UNKNOWN;
+    return cold->end_state ? cold->end_state : state_of(cold->task);
+}
+
+const char *tfy_task_result(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = reach_task(loop, tid);
+    return cold && cold->run->root == cold ? cold->run->result : NULL;
+}
+
+const char *tfy_task_error(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = reach_task(loop, tid);
+    if (!cold) return NULL;
+    return cold->run->root == cold && cold->run->error ? cold->run->error : cold->failure_text;
+}
+
+/* ---- closing ---- */
+
+static void stop_steps(TfyLoop *loop)
+{
+    for (Run *run = loop->runs.first; run; run = run->next)
+        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+            if (cold->pending) tfy__step_cancel(cold);
+    while (tfy__step_work(loop)) continue;
+}
+
+static void close_modules(TfyLoop *loop)
+{
+    for (int i = 0; i < TFY_F_COUNT; i++) {
+        const TfyPerformer *performer = performer_once(loop, i);
+        if (performer && performer->close) performer->close(loop);
+    }
+}
+
+static void free_pending(TfyLoop *loop)
+{
+    for (Pending *pending; (pending = LIST_TAKE(&loop->sync, sync_next));) {
+        if (!pending->held && !pending->in_work) free(pending);
+    }
+    while (loop->free_pending) {
+        Pending *pending = loop->free_pending;
+        loop->free_pending = pending->queue_next;
+        free(pending);
+    }
+}
+
+static void free_runs(TfyLoop *loop)
+{
+    for (Run *run; (run = LIST_TAKE(&loop->runs, next));) {
+        for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
+            pending->held = false;
+            if (!pending->in_sync) free(pending);
+        }
+        tfy__run_release(loop, run);
+        free(run);
+    }
+}
+
+int tfy_close(TfyLoop *loop)
+{
+    if (!loop) return 0;
+    int code = loop->failure;
+    tfy__check_place(NULL, NULL);
+    stop_steps(loop);
+    if (loop->poller) close_modules(loop);
+    if (loop->log && !code) code = tfy__log_sync(loop->log);
+    if (!code) tfy__out_flush(loop);
+    tfy__out_await(loop);
+    if (loop->drained_by) *loop->drained_by = NULL;
+    tfy__out_free(loop);
+    tfy__pal_close(loop);
+    tfy__metrics_free(&loop->metrics);
+    tfy__folded_free(loop);
+    free_runs(loop);
+    free_pending(loop);
+    tfy__answers_free(loop);
+    tfy__limits_free(loop);
+    tfy__test_free(loop);
+    if (loop->log) {
+        int closed = tfy__log_close(loop->log, code >= 0);
+        if (code >= 0) code = closed;
+    }
+    tfy__rehearse_free(loop); /* the log has asked it for the time */
+    tfy__policy_close(loop);
+    tfy__timers_deinit(&loop->timers);
+    if (loop->poller) loop->world.poller->close(loop->poller);
+    if (loop->wake_fd >= 0) close(loop->wake_fd);
+    free(loop->watches);
+    if (loop->heap.temps || loop->cells) tfy__heap_deinit(&loop->heap);
+    tfy__tasks_deinit(loop);
+    tfy__root_close(loop);
+    free(loop->lock_path);
+    free(loop->deadlock_text);
+    tfy__buffer_free(&loop->payload);
+    tfy__buffer_free(&loop->family_payload);
+    free(loop);
+    return code;
+}

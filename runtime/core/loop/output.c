@@ -1,0 +1,513 @@
+/* tell.c: effects that do not suspend, and everything that leaves the process.
+ *
+ * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes
+ * out. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/core.h"
+#include "core/loop/outlet.h"
+#include "core/replay/rehearse.h"
+
+#define LAST_READ_MS 1000 /* how long a reader may pause once a signal has come */
+
+/* ---- the queue ---- */
+
+void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
+{
+    Outgoing *out = malloc(sizeof *out);
+    char *copy = malloc(len + 1);
+    if (!out || !copy) {
+        free(out);
+        free(copy);
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output");
+        return;
+    }
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
+    out->to = to;
+    if (to == OUT_STDOUT || to == OUT_STDERR) loop->out_bytes += len;
+    LIST_APPEND(&loop->out, out, next);
+}
+
+void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event)
+{
+    Outgoing *before = loop->out.last;
+    tfy__out_push(loop, OUT_EVENT, tfy__out_lsn(loop), text, event->len);
+    if (loop->out.last == before) return;
+    loop->out.last->seq = seq;
+    loop->out.last->event = *event;
+}
+
+/* Somebody else may have made our output non-blocking; a line that does not fit now is no line that is lost. */
+static bool is_passing(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    if (errno == EAGAIN) poll(&ready, 1, -1);
+    return errno == EAGAIN || errno == EINTR;
+}
+
+/* A reader that went away ends the output, not the run: it is all in the log. A disk that is full is worth a word. */
+static void output_ends(TfyLoop *loop)
+{
+    const char *reason = strerror(errno);
+    loop->stdout_error = errno;
+    if (errno != EPIPE)
+        tfy__report_text(loop, "standard output cannot be written (%s); 'tfy output' shows what the run prints\n",
+                         reason);
+    loop->stdout_closed = true;
+}
+
+static void write_all(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && is_passing(fd)) continue;
+        if (n < 0) {
+            if (fd == STDOUT_FILENO) output_ends(loop);
+            return;
+        }
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+/* ---- outlets ---- */
+
+static bool same_file(int a, int b)
+{
+    struct stat one, other;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Regular files take what they get; worlds of tests have no threads. */
+static bool never_blocks(const TfyLoop *loop, int fd)
+{
+    struct stat st;
+    return loop->options.world || fstat(fd, &st) < 0 || S_ISREG(st.st_mode);
+}
+
+static TfyOutlet *outlet_of(TfyLoop *loop, int fd)
+{
+    const int other = fd == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+    if (loop->outlets[fd] || loop->direct[fd]) return loop->outlets[fd];
+    loop->direct[fd] = never_blocks(loop, fd);
+    if (loop->direct[fd] || !tfy__wake_open(loop)) return NULL;
+    loop->outlets[fd] =
+        loop->outlets[other] && same_file(fd, other) ? loop->outlets[other] : tfy__outlet_open(loop->wake_fd);
+    return loop->outlets[fd];
+}
+
+/* Waits until the outlet is empty. patient: for ever; else for as long as it is read. */
+static bool await_empty(TfyLoop *loop, TfyOutlet *outlet, bool patient)
+{
+    size_t before = SIZE_MAX;
+    while (!tfy__outlet_want(outlet, 0)) {
+        const size_t held = tfy__outlet_held(outlet);
+        struct pollfd woken = {.fd = loop->wake_fd, .events = POLLIN};
+        uint64_t count;
+        const bool patience = patient && !loop->interrupted;
+        if (!patience && (held == before || loop->interrupted > 1)) return false;
+        before = patience ? SIZE_MAX : held;
+        if (poll(&woken, 1, patience ? -1 : LAST_READ_MS) > 0) (void)!read(loop->wake_fd, &count, sizeof count);
+    }
+    return true;
+}
+
+/* There is no memory to queue it. Behind what is queued already it can be written at once, if somebody reads that;
+ * else the process has to end, for it can neither wait nor lose the text. */
+static void write_unqueued(TfyLoop *loop, TfyOutlet *outlet, int fd, const char *text, size_t len)
+{
+    const bool is_empty = await_empty(loop, outlet, false);
+    (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t)); /* the loop looks at what the wait has seen */
+    if (is_empty)
+        write_all(loop, fd, text, len);
+    else
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output that nobody reads");
+}
+
+static void let_bytes_out(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyOutlet *outlet = outlet_of(loop, fd);
+    if (!outlet)
+        write_all(loop, fd, text, len);
+    else if (!tfy__outlet_put(outlet, fd, text, len))
+        write_unqueued(loop, outlet, fd, text, len);
+}
+
+static bool is_terminal(TfyLoop *loop, int fd)
+{
+    if (!loop->terminal[fd]) loop->terminal[fd] = !loop->options.world && isatty(fd) ? 1 : -1;
+    return loop->terminal[fd] > 0;
+}
+
+/* A terminal shows what it is not to obey; all others get the bytes. */
+static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyBuffer shown = {0};
+    if (!is_terminal(loop, fd)) {
+        let_bytes_out(loop, fd, text, len);
+        return;
+    }
+    tfy__buffer_shown(&shown, text, len);
+    if (shown.failed)
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output");
+    else
+        let_bytes_out(loop, fd, shown.data ? shown.data : "", shown.len);
+    tfy__buffer_free(&shown);
+}
+
+void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len)
+{
+    TfyOutlet *outlet = outlet_of(loop, fd);
+    if (fd != STDERR_FILENO || !outlet || tfy__outlet_held(outlet) < TFY_OUTLET_SPARE)
+        let_out(loop, fd, text, len);
+    else if (!loop->left_out++)
+        tfy__outlet_want(outlet, TFY_OUTLET_FULL / 2);
+}
+
+static bool is_full(const TfyLoop *loop, int fd)
+{
+    return loop->outlets[fd] && !tfy__outlet_error(loop->outlets[fd], fd) &&
+           loop->out_bytes + tfy__outlet_held(loop->outlets[fd]) > TFY_OUTLET_FULL;
+}
+
+void tfy__out_charge(TfyTask *task, int fd)
+{
+    if (is_full(task->loop, fd)) task->state |= T_MUFFLED;
+}
+
+static bool set_aside(TfyLoop *loop, TfyTask *task)
+{
+    if (!GROW(loop->muffled, loop->muffled_cap, loop->muffled_count + 1, 64)) return false;
+    loop->muffled[loop->muffled_count++] = slot_of(loop, task);
+    return true;
+}
+
+/* A kill lets it run: it has its cleanup to do, and nobody need read the rest for that. */
+bool tfy__out_holds(TfyTask *task)
+{
+    TfyLoop *loop = task->loop;
+    const int fd = is_full(loop, STDOUT_FILENO) ? STDOUT_FILENO : STDERR_FILENO;
+    const bool waits = !(task->state & (T_CANCEL | T_REPLAYING)) && is_full(loop, fd);
+    task->state &= ~(uint32_t)T_MUFFLED;
+    if (!waits || tfy__outlet_want(loop->outlets[fd], TFY_OUTLET_FULL / 2) || !set_aside(loop, task)) return false;
+    task->state |= T_QUEUED | T_MUFFLED;
+    set_state(task, TFY_TASK_READY);
+    return true;
+}
+
+void tfy__out_release(TfyLoop *loop)
+{
+    const uint32_t count = loop->muffled_count;
+    loop->muffled_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        TfyTask *task = task_at(loop, loop->muffled[i]);
+        task->state &= ~(uint32_t)T_QUEUED;
+        tfy__ready_push(loop, task);
+    }
+}
+
+static void tell_left_out(TfyLoop *loop)
+{
+    if (!loop->left_out || tfy__outlet_held(loop->outlets[STDERR_FILENO]) > TFY_OUTLET_FULL) return;
+    tfy__report_text(loop, "%llu messages were left out here, since nobody read them\n",
+                     (unsigned long long)loop->left_out);
+    loop->left_out = 0;
+}
+
+void tfy__out_look(TfyLoop *loop)
+{
+    const int reason =
+        loop->outlets[STDOUT_FILENO] ? tfy__outlet_error(loop->outlets[STDOUT_FILENO], STDOUT_FILENO) : 0;
+    errno = reason;
+    if (reason && !loop->stdout_closed) output_ends(loop);
+    tell_left_out(loop);
+    tfy__out_release(loop);
+}
+
+int tfy__out_await(TfyLoop *loop)
+{
+    TfyOutlet *const out = loop->outlets[STDOUT_FILENO], *const err = loop->outlets[STDERR_FILENO];
+    if (out) await_empty(loop, out, true);
+    if (out) tfy__out_look(loop);
+    if (err) await_empty(loop, err, true);
+    if (out && !loop->stdout_error && tfy__outlet_held(out)) return EINTR;
+    return loop->stdout_error;
+}
+
+int tfy__out_finish(TfyLoop *loop)
+{
+    if (loop->log && !loop->failure && tfy__log_sync(loop->log) >= 0) tfy__out_flush(loop);
+    return tfy__out_await(loop);
+}
+
+/* Whoever listens in the process hears it first; then it is kept for subscribers. */
+static void publish(TfyLoop *loop, Outgoing *out)
+{
+    if (loop->options.on_event) loop->options.on_event(loop->options.state, out->text, out->len);
+    if (!loop->pal) return;
+    out->event.text = out->text;
+    tfy__pal_push(loop->pal, out->seq, &out->event);
+    out->text = NULL;
+}
+
+/* Tells whoever gives out descriptors that one is not needed any more. */
+static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable)
+{
+    for (int family = 0; family < TFY_F_COUNT; family++) {
+        const TfyPerformer *performer = performer_once(loop, family);
+        if (performer && performer->let_go) performer->let_go(loop, run_uuid, handle, durable);
+    }
+}
+
+static void out_one(TfyLoop *loop, Outgoing *out)
+{
+    const TfyOptions *options = &loop->options;
+    switch (out->to) {
+    case OUT_STDOUT:
+        if (options->on_output)
+            options->on_output(options->state, out->text, out->len);
+        else if (!options->quiet && !loop->stdout_closed)
+            let_out(loop, STDOUT_FILENO, out->text, out->len);
+        break;
+    case OUT_STDERR:
+        if (!options->quiet) let_out(loop, STDERR_FILENO, out->text, out->len);
+        break;
+    case OUT_EVENT: publish(loop, out); break;
+    case OUT_LET_GO: let_go(loop, out->text, out->arg, true); break;
+    case OUT_DOUBT: tfy__person_tell_doubt(loop, out->arg); break;
+    case OUT_NUDGE: break;
+    }
+}
+
+void tfy__out_flush(TfyLoop *loop)
+{
+    int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    bool published = false;
+    while (loop->out.first && loop->out.first->lsn <= durable) {
+        Outgoing *out = LIST_TAKE(&loop->out, next);
+        published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
+        if (out->to == OUT_STDOUT || out->to == OUT_STDERR) loop->out_bytes -= out->len;
+        out_one(loop, out);
+        free(out->text);
+        free(out);
+    }
+    if (published && loop->published) loop->published(loop->published_state);
+}
+
+void tfy__out_free(TfyLoop *loop)
+{
+    for (Outgoing *out; (out = LIST_TAKE(&loop->out, next));) {
+        free(out->text);
+        free(out);
+    }
+    for (int fd = STDERR_FILENO; fd >= STDOUT_FILENO; fd--) {
+        if (loop->outlets[fd] != loop->outlets[fd - 1]) tfy__outlet_close(loop->outlets[fd]);
+        loop->outlets[fd] = NULL;
+    }
+    free(loop->muffled);
+}
+
+int64_t tfy__out_lsn(const TfyLoop *loop)
+{
+    return loop->log ? tfy__log_last(loop->log) : 0;
+}
+
+/* ---- descriptors ---- */
+
+void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
+{
+    if (loop->replay_only || !loop->modules[TFY_M_NET]) return;
+    let_go(loop, run_uuid, handle, false);
+    tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
+    if (loop->out.last) loop->out.last->arg = handle;
+}
+
+bool tfy_close_descriptor(TfyTask *task, int64_t handle)
+{
+    if (task->state & T_HALTED) return false;
+    tfy__out_let_go(task->loop, cold_of(task)->run->uuid, handle);
+    return true;
+}
+
+void tfy__report_text(TfyLoop *loop, const char *format, ...)
+{
+    if (loop->replay_only) return;
+    TfyBuffer out = {0};
+    va_list args;
+    va_start(args, format);
+    tfy__buffer_vprintf(&out, format, args);
+    va_end(args);
+    if (!out.failed) {
+        if (loop->options.log_json)
+            tfy__line_report(loop, out.data, out.len);
+        else
+            tfy__out_push(loop, OUT_STDERR, tfy__out_lsn(loop), out.data, out.len);
+    }
+    tfy__buffer_free(&out);
+}
+
+/* ---- print, log, emit ---- */
+
+/* What an Output record says, and where its text goes. */
+typedef struct Saying {
+    const char *to;
+    const TfyString *text, *level, *stage;
+} Saying;
+
+static void saying_payload(TfyBuffer *out, const Saying *saying)
+{
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_TO, saying->to);
+    tfy__put_string(out, TFY_P_TEXT, &saying->text->head);
+    if (saying->level) tfy__put_string(out, TFY_P_LEVEL, &saying->level->head);
+    if (saying->stage) tfy__put_string(out, TFY_P_STAGE, &saying->stage->head);
+    tfy__put_end(out);
+}
+
+static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *saying)
+{
+    TfyLoop *loop = task->loop;
+    const TfyString *text = saying->text;
+    if (strcmp(saying->to, "pal") == 0) {
+        tfy__activity_say(task, point, saying->stage->bytes, NULL, text->bytes, text->byte_len);
+    } else if (strcmp(saying->to, "log") == 0) {
+        const char *level = saying->level ? saying->level->bytes : "info";
+        tfy__line_say(task, point, level, text->bytes, text->byte_len);
+        tfy__out_charge(task, STDERR_FILENO);
+        tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
+    } else {
+        if (loop->options.quiet && !loop->options.on_output) return; /* nobody hears it */
+        TfyBuffer line = {0};
+        tfy__buffer_add(&line, text->bytes, text->byte_len);
+        tfy__buffer_char(&line, '\n');
+        if (!line.failed) tfy__out_push(loop, OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
+        tfy__out_charge(task, STDOUT_FILENO);
+        tfy__buffer_free(&line);
+    }
+}
+
+static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    const TfyLogRecord *record;
+    if (!tfy__history_expect(cold, TFY_R_OUTPUT, point->number, &record)) return false;
+    TfyBuffer out = {0};
+    saying_payload(&out, saying);
+    bool ok = !out.failed;
+    if (!ok) {
+        tfy__buffer_refused(task, &out);
+    } else if (record && strcmp(record->payload, out.data) != 0) {
+        tfy__history_diverge(cold, record, "it says %s", out.data);
+        ok = false;
+    } else if (record) {
+        tfy__history_take(cold);
+        if (task->loop->replay_only)
+            saying_out(task, point, saying); /* shown again; a resumed run has said it already */
+    } else {
+        ok = tfy__record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
+        if (ok && task->loop->test)
+            tfy__test_said(task->loop->test, strcmp(saying->to, "stdout") == 0, saying->text->bytes,
+                           saying->text->byte_len);
+        if (ok)
+            saying_out(task, point, saying);
+        else
+            tfy__sched_halt(task);
+    }
+    tfy__buffer_free(&out);
+    return ok;
+}
+
+bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text)
+{
+    return say(task, point, &(Saying){.to = "stdout", .text = (TfyString *)text});
+}
+
+bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level)
+{
+    return say(task, point, &(Saying){.to = "log", .text = (TfyString *)text, .level = (TfyString *)level});
+}
+
+bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
+{
+    return say(task, point, &(Saying){.to = "pal", .text = (TfyString *)text, .stage = (TfyString *)stage});
+}
+
+/* ---- values from outside ---- */
+
+bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    const TfyLogRecord *record;
+    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
+    if (record) {
+        *out = tfy__record_int(record, TFY_P_NOW);
+        tfy__history_take(cold);
+        return true;
+    }
+    if (!tfy__rehearse_now(task, out)) *out = task->loop->world.wall_ms(task->loop->world.state);
+    TfyBuffer payload = {0};
+    tfy__put_begin(&payload);
+    tfy__put_int(&payload, TFY_P_NOW, *out);
+    tfy__put_end(&payload);
+    bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
+    tfy__buffer_free(&payload);
+    if (!ok) tfy__sched_halt(task);
+    return ok;
+}
+
+bool tfy_self(TfyTask *task, TfyObj **out)
+{
+    const char *path = cold_of(task)->log.path;
+    return (*out = tfy_string_of(task, path, strlen(path))) != NULL;
+}
+
+/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay draws
+ * the same. */
+static uint64_t draw(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    XXH64_hash_t seed = XXH3_64bits_withSeed(cold->log.path, strlen(cold->log.path), tfy__fork_seed(cold));
+    uint64_t count = ++cold->randoms;
+    return XXH3_64bits_withSeed(&count, sizeof count, seed);
+}
+
+bool tfy_random(TfyTask *task, double *out)
+{
+    *out = (double)(draw(task) >> 11) * 0x1p-53;
+    return true;
+}
+
+bool tfy_random_int(TfyTask *task, uint32_t line, int64_t from, int64_t to, int64_t *out)
+{
+    if (from > to) return tfy_panic(task, line, "random_int: %lld is above %lld", (long long)from, (long long)to);
+    uint64_t span = (uint64_t)to - (uint64_t)from + 1, number = draw(task);
+    if (span) { /* numbers at or above the largest multiple of span would favour the low ones */
+        uint64_t bound = UINT64_MAX - UINT64_MAX % span;
+        while (number >= bound) number = draw(task);
+        number %= span;
+    }
+    *out = (int64_t)((uint64_t)from + number);
+    return true;
+}
+
+bool tfy_uuid(TfyTask *task, TfyObj **out)
+{
+    uint64_t a = draw(task), b = draw(task);
+    char text[37];
+    snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff,
+             (unsigned)a & 0xfff, ((unsigned)(b >> 48) & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffffu));
+    return (*out = tfy_string_of(task, text, 36)) != NULL;
+}

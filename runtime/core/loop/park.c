@@ -1,0 +1,302 @@
+/* park.c: runs that wait for long leave memory. What is left of one is its snapshot and a row that says when it has
+ * to be woken, written in one commit; the timer, a signal, an answer or a kill brings it back, as a resume would. A
+ * database with a million of them is opened without reading one.
+ *
+ *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time
+ *     that is far enough, for people, for signals or for each other, and nothing of it is under way outside.
+ *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds
+ *     it due.
+ *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while,
+ *     runs whose steps count in the window of a rate: whoever opens the database then would not know of them.
+ *   - A run in a deadlock stays too, and people are told: nobody would wake it.
+ *   - Those that are due come back a bounded number in a turn.
+ *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that
+ *     was set forward ends their waiting, as if the process had been away so long. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/step/step.h"
+#include "wal/history/history.h"
+
+#define PARK_AFTER_MS  60000
+#define LOOK_AGAIN_MS  1000
+#define WAKES_PER_TURN 256u
+#define AGAIN_AT_ONCE  4096
+
+/* 139 years: in nanoseconds, and added to any time, it still is a number. */
+static const int64_t after_max_ms = (int64_t)1 << 42;
+
+/* ---- may it leave? ---- */
+
+/* When it has to be back for this step; 0: the step does not let it go. */
+static int64_t step_due(const Pending *pending)
+{
+    const bool outside = pending->in_call || pending->in_sync || pending->in_work || pending->held;
+    if (outside) return 0;
+    if (pending->asking && pending->call.loop->on_question) return 0; /* somebody in this process was asked */
+    if (pending->stage == STAGE_BACKOFF) return tfy__step_due(pending);
+    if (pending->stage == STAGE_DOUBT) return pending->asking ? INT64_MAX : 0;
+    const bool waits = tfy__step_is_sleep(pending) || pending->asking || tfy__step_inner(pending);
+    if (pending->stage != STAGE_RUN || !waits) return 0;
+    return pending->due_ms ? tfy__step_due(pending) : INT64_MAX;
+}
+
+static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)
+{
+    if (!tfy__timers_has(&loop->timers, timer)) return due_ms;
+    int64_t timer_ms = loop->now_ms + (tfy__timers_due(&loop->timers, timer) - loop->now_ns) / 1000000;
+    return timer_ms < due_ms ? timer_ms : due_ms;
+}
+
+/* The same for a task. */
+static int64_t task_due(const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    const TfyLoop *loop = task->loop;
+    int64_t due_ms = INT64_MAX;
+    if (task->state & (T_QUEUED | T_HALTED | T_CANCEL)) return 0;
+    if (cold->pending)
+        due_ms = cold->pending->backoff_only || cold->pending->call.tool ? step_due(cold->pending) : 0;
+    else if (!(task->state & T_RETURNING) && !cold->after_left)
+        return 0;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME && due_ms; at = frame_at(task, at)->prev)
+        due_ms = earlier(due_ms, loop, frame_at(task, at)->timer);
+    for (uint32_t i = 0; i < cold->deadline_count && due_ms; i++)
+        due_ms = earlier(due_ms, loop, cold->deadlines[i].timer);
+    return due_ms;
+}
+
+/* When the run has to be back; 0: it cannot leave now. */
+static int64_t run_due(Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    int64_t due_ms = INT64_MAX;
+    if (run->ended || run->history || loop->failure || !tfy__unfold_run(run, UINT32_MAX)) return 0;
+    for (const Cold *cold = run->tasks; cold && due_ms; cold = cold->next_in_run) {
+        int64_t own_ms = cold->task ? task_due(cold) : INT64_MAX;
+        if (own_ms < due_ms) due_ms = own_ms;
+    }
+    return due_ms > loop->now_ms + loop->park_after_ms ? due_ms : 0;
+}
+
+/* ---- leaving ---- */
+
+static void drop_from_due_list(TfyLoop *loop, const Run *run)
+{
+    for (Run **link = &loop->snapshots_due; *link; link = &(*link)->due_next) {
+        if (*link != run) continue;
+        *link = run->due_next;
+        return;
+    }
+}
+
+static void park(Run *run, int64_t due_ms)
+{
+    TfyLoop *loop = run->loop;
+    if (tfy__snapshot_write(run) < 0) return;
+    drop_from_due_list(loop, run);
+    run->log.parked_ms = due_ms;
+    run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
+    if (tfy__log_change_run(loop->log, &run->log) < 0) return;
+    loop->parked++;
+    if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
+    tfy__park_arm(loop);
+    tfy__run_discard(loop, run);
+}
+
+/* Who asks to be looked at late delays those who come behind it, which harms nobody. */
+static void look_later(Run *run, int64_t least_ms)
+{
+    TfyLoop *loop = run->loop;
+    const int64_t after_ms = loop->park_after_ms > least_ms ? loop->park_after_ms : least_ms;
+    CHECK(!run->park_listed);
+    run->park_listed = true;
+    run->park_look_ns = loop->now_ns + after_ms * 1000000;
+    LIST_APPEND(&loop->park_list, run, park_next);
+}
+
+void tfy__park_look(TfyLoop *loop)
+{
+    while (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) {
+        Run *run = LIST_TAKE(&loop->park_list, park_next);
+        CHECK(run->park_listed);
+        run->park_listed = false;
+        int64_t due_ms = run_due(run);
+        const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);
+        if (due_ms && !counts && !stuck) {
+            park(run, due_ms);
+            continue;
+        }
+        if (counts) look_later(run, LOOK_AGAIN_MS);
+        tfy__fold_run(run); /* its tasks were unfolded to be looked at */
+    }
+}
+
+void tfy__park_consider(Run *run)
+{
+    if (!run->park_listed && !run->history) look_later(run, 0);
+}
+
+void tfy__park_unlist(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    drop_from_due_list(loop, run);
+    if (!run->park_listed) return;
+    LIST_REMOVE(&loop->park_list, run, park_next);
+    run->park_listed = false;
+}
+
+/* ---- coming back ---- */
+
+static void wake_time(void *arg)
+{
+    TfyLoop *loop = arg;
+    loop->wake_timer = 0;
+    loop->wake_due = true;
+}
+
+void tfy__park_arm(TfyLoop *loop)
+{
+    tfy__timers_del(&loop->timers, loop->wake_timer);
+    loop->wake_timer = 0;
+    if (loop->park_next_ms == INT64_MAX) return;
+    loop->wake_timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, loop->park_next_ms), wake_time, loop);
+    if (!loop->wake_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+/* Its row says again that it is in memory; that rides with whatever it does next. */
+static bool bring_back(TfyLoop *loop, const TfyLogRun *parked)
+{
+    char which[24], text[TFY_ERROR_TEXT];
+    snprintf(which, sizeof which, "%lld", (long long)parked->id);
+    int code = tfy__resume(loop, which, text);
+    if (code < 0) {
+        tfy__loop_fail(loop, code, "a parked run cannot be taken up: %.400s", text);
+        return false;
+    }
+    return true;
+}
+
+void tfy__park_resumed(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    if (!run->log.parked_ms) return;
+    run->log.parked_ms = run->log.parked_at_ms = 0;
+    if (loop->parked) loop->parked--;
+    tfy__log_change_run(loop->log, &run->log);
+}
+
+static int64_t program_id(TfyLoop *loop)
+{
+    const TfyProgram *program = loop->program;
+    return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+}
+
+/* What is queued is not seen by a reading, so it is committed first: those that came back a moment ago must not come
+ * again. Then the clock may have been set back. */
+static int catch_up(TfyLoop *loop, int64_t program)
+{
+    int code = tfy__log_sync(loop->log), again;
+    do {
+        again = code < 0 ? code : tfy__log_parked_again(loop->log, program, loop->now_ms, AGAIN_AT_ONCE);
+        if (again > 0) code = tfy__log_sync(loop->log);
+    } while (again == AGAIN_AT_ONCE);
+    return again < 0 ? again : code;
+}
+
+uint32_t tfy__park_wake(TfyLoop *loop)
+{
+    TfyLogRun due[WAKES_PER_TURN];
+    uint32_t count = 0;
+    int64_t program = program_id(loop);
+    loop->wake_due = false;
+    int code = program < 0 ? (int)program : catch_up(loop, program);
+    if (code >= 0)
+        code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){loop->now_ms, tfy__root_elsewhere, loop}, due,
+                                   WAKES_PER_TURN, &count, &loop->park_next_ms);
+    if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: again when there is room */
+        loop->wake_due = true;
+        return 0;
+    }
+    /* Nobody would look again. Of a log that failed the loop hears by itself. */
+    if (code < 0 && !tfy__log_error(loop->log)) tfy__loop_fail(loop, code, "the parked runs cannot be read");
+    if (code < 0) return 0;
+    for (uint32_t i = 0; i < count && !loop->failure; i++) bring_back(loop, &due[i]);
+    if (!loop->failure) tfy__park_arm(loop);
+    return count;
+}
+
+/* As far as a step can come at once, so that who wants to answer it finds it waiting. */
+static void settle(TfyLoop *loop)
+{
+    while (!loop->failure && tfy__step_work(loop)) continue;
+}
+
+static bool reach(TfyLoop *loop, const TfyLogRun *run)
+{
+    if (!run->parked_ms || !tfy__root_has_parked(loop, run) || !bring_back(loop, run)) return false;
+    settle(loop);
+    return !loop->failure;
+}
+
+bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
+{
+    TfyLogRun run;
+    return loop->log && !loop->draining && tfy__log_sync(loop->log) >= 0 &&
+           tfy__log_run_of(loop->log, tid, &run) >= 0 && reach(loop, &run);
+}
+
+bool tfy__park_reach(TfyLoop *loop, const char *name)
+{
+    TfyHistory *history;
+    char text[TFY_ERROR_TEXT];
+    if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
+    if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
+    const TfyLogRun run = history->run;
+    bool ours = strcmp(history->program_source, loop->program->source) == 0;
+    tfy__history_free(history);
+    return ours && reach(loop, &run);
+}
+
+/* ---- opening ---- */
+
+/* A program that opens descriptors. */
+static bool holds_descriptors(const TfyProgram *program)
+{
+    for (uint32_t i = 0; i < program->point_count; i++) {
+        const TfySite *site = program->sites[i];
+        if (site && site->tool && site->tool->family >= TFY_F_LISTEN && site->tool->family <= TFY_F_ADDRESS)
+            return true;
+    }
+    return false;
+}
+
+int tfy__park_init(TfyLoop *loop, char *error_text)
+{
+    const int64_t wanted_ms = loop->options.park_after_ms;
+    loop->park_next_ms = INT64_MAX;
+    loop->park_after_ms = wanted_ms > after_max_ms ? after_max_ms : wanted_ms ? wanted_ms : PARK_AFTER_MS;
+    const int code = tfy__env_number("TFY_PARK_AFTER", after_max_ms, &loop->park_after_ms, error_text);
+    if (code < 0) return code;
+    if (!loop->snapshot_every || !loop->options.db_path || holds_descriptors(loop->program)) loop->park_after_ms = -1;
+    return 0;
+}
+
+bool tfy__any_parked(const TfyLoop *loop)
+{
+    return loop->parked > 0;
+}
+
+int tfy__park_open(TfyLoop *loop)
+{
+    TfyLogRun first = {.parked_ms = INT64_MAX};
+    int64_t program = program_id(loop), next_ms;
+    if (program < 0) return (int)program;
+    int code = catch_up(loop, program);
+    if (code < 0) return code;
+    code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1,
+                               &loop->parked, &next_ms); /* or more */
+    loop->park_next_ms = first.parked_ms;
+    if (code >= 0) tfy__park_arm(loop);
+    return code;
+}

@@ -1,0 +1,826 @@
+/* test.c: mocks, what was called, and the way of one test from its first to its last turn.
+ *
+ * Mocks with an equal pattern form a queue: each answers once, the last one stays. Among patterns that fit a call the
+ * one with the fewest `_` answers; among equals the one that was written first. A workflow with mocks is called
+ * through a stand-in descriptor, so that calls, spawns and bodies of groups meet them without knowing of them. */
+#include "core/loop/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/step/step.h"
+
+#define TURN_MAX 100000 /* of one test */
+#define SPENT_TURNS                                                                                                    \
+    10 /* what a slice without a stop counts for: a loop without an end goes some 10^8 rounds, as in a fn */
+#define TRAIL_MAX 20 /* answers told */
+#define SAID_MAX  (1u << 20)
+#define SHOWN_MAX 400 /* bytes of a value in a sentence */
+
+typedef struct Answer {
+    const TfyType *type; /* of value */
+    TfyValue value;      /* owned */
+    bool fails;          /* value is an error to raise */
+    struct Answer *next;
+} Answer;
+
+typedef struct Mock {
+    const TfyTool *tool; /* or: */
+    const TfyWorkflow *workflow;
+    const TfyField *params;
+    uint32_t count; /* parameters */
+    char *pattern;  /* a letter for each: '_' or '=' */
+    TfyValue *args; /* owned where '=' */
+    uint32_t line;  /* of its first `mock` */
+    Answer *first, *last;
+    Answer *now; /* the one that answers next, or again */
+    bool used;   /* it has answered */
+    struct Mock *next;
+} Mock;
+
+/* What was called, and how often. */
+typedef struct Counter {
+    const void *what; /* TfyTool or TfyWorkflow */
+    int64_t count;
+    struct Counter *next;
+} Counter;
+
+/* Stands for a workflow that has mocks. */
+typedef struct StandIn {
+    TfyWorkflow workflow; /* as the real one, but for run; first, so that a frame leads here */
+    const TfyWorkflow *real;
+    TfyTest *test;
+    struct StandIn *next;
+} StandIn;
+
+struct TfyTest {
+    TfyLoop *loop;
+    uint32_t turns; /* so far; see TURN_MAX */
+    LIST(Mock) mocks;
+    Counter *counters;
+    StandIn *stand_ins;
+    TfyBuffer printed; /* for output(): lines, newlines between them */
+    bool printed_any;
+    TfyBuffer said;         /* JSON texts, commas between them */
+    char *trail[TRAIL_MAX]; /* a ring */
+    uint64_t trail_count;   /* ever */
+    char *unanswered;       /* the first call that no mock fits, as a sentence */
+    char *missing;          /* the mock that would answer it */
+    uint32_t unanswered_line;
+    char *assertion; /* the panic of the last assert that failed, and its two values */
+    char *left, *right;
+};
+
+/* ---- values as a program writes them ---- */
+
+#define SOURCE_DEPTH 4
+
+static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, int depth);
+
+static void write_source_string(TfyBuffer *out, const TfyString *s)
+{
+    static const char special[] = "\n\t\r\"\\$", letters[] = "ntr\"\\$";
+    tfy__buffer_char(out, '"');
+    for (uint32_t i = 0; i < s->byte_len; i++) {
+        unsigned char c = (unsigned char)s->bytes[i];
+        const char *found = c ? strchr(special, c) : NULL;
+        if (found) {
+            tfy__buffer_char(out, '\\');
+            tfy__buffer_char(out, letters[found - special]);
+        } else if (c < 0x20 || c == 0x7f) {
+            tfy__buffer_printf(out, "\\u{%x}", c);
+        } else {
+            tfy__buffer_char(out, (char)c);
+        }
+    }
+    tfy__buffer_char(out, '"');
+}
+
+static bool write_source_fields(TfyBuffer *out, const TfyField *fields, uint32_t count, const TfyObj *object, int depth)
+{
+    tfy__buffer_char(out, '(');
+    for (uint32_t i = 0; i < count; i++) {
+        tfy__buffer_printf(out, "%s%s: ", i ? ", " : "", fields[i].name);
+        if (!write_source(out, fields[i].type, tfy_field(object, i), depth)) return false;
+    }
+    tfy__buffer_char(out, ')');
+    return true;
+}
+
+static bool write_source_enum(TfyBuffer *out, const TfyType *type, const TfyObj *object, int depth)
+{
+    const TfyCase *c = &type->cases[tfy_tag(object)];
+    tfy__buffer_printf(out, "%s.%s", type->name, c->name);
+    return !c->field_count || write_source_fields(out, c->fields, c->field_count, object, depth);
+}
+
+static bool write_source_list(TfyBuffer *out, const TfyType *type, const TfyObj *list, int depth)
+{
+    tfy__buffer_char(out, '[');
+    for (int64_t i = 0; i < tfy_list_len(list) && out->len < SHOWN_MAX; i++) {
+        if (i) tfy__buffer_text(out, ", ");
+        if (!write_source(out, type->elem, tfy_list_item(list, i), depth)) return false;
+    }
+    tfy__buffer_char(out, ']');
+    return true;
+}
+
+static bool write_source_map(TfyBuffer *out, const TfyType *type, const TfyObj *map, int depth)
+{
+    bool plain = type->key->kind == TFY_STRING;
+    tfy__buffer_char(out, '{');
+    for (int64_t i = 0; i < tfy_map_len(map) && out->len < SHOWN_MAX; i++) {
+        tfy__buffer_text(out, i ? ", " : "");
+        tfy__buffer_text(out, plain ? "" : "[");
+        write_source(out, type->key, tfy_map_key_at(map, i), depth);
+        tfy__buffer_text(out, plain ? ": " : "]: ");
+        if (!write_source(out, type->elem, tfy_map_value_at(map, i), depth)) return false;
+    }
+    tfy__buffer_char(out, '}');
+    return true;
+}
+
+/* False: the language has no way to write it, or it is too much to be written by hand. */
+static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, int depth)
+{
+    if (depth > SOURCE_DEPTH || out->len > SHOWN_MAX) return false;
+    switch (type->kind) {
+    case TFY_BOOL:
+    case TFY_INT:
+    case TFY_FLOAT:
+    case TFY_DURATION: return tfy__write_text(out, type, value);
+    case TFY_STRING:
+        if (((const TfyString *)value.o)->secrets) return false; /* no literal is equal to it */
+        write_source_string(out, (const TfyString *)value.o);
+        return true;
+    case TFY_OPTIONAL:
+        if (!value.o) tfy__buffer_text(out, "null");
+        return !value.o || write_source(out, type->elem, type->elem->scalar ? tfy_unbox(value.o) : value, depth);
+    case TFY_LIST: return write_source_list(out, type, value.o, depth + 1);
+    case TFY_MAP: return write_source_map(out, type, value.o, depth + 1);
+    case TFY_ENUM: return write_source_enum(out, type, value.o, depth + 1);
+    case TFY_RECORD:
+        tfy__buffer_text(out, type->name);
+        return write_source_fields(out, type->fields, type->field_count, value.o, depth + 1);
+    default: return false;
+    }
+}
+
+/* A value in a sentence: as source, or "_" where that is impossible or too long. */
+static void write_pattern(TfyBuffer *out, const TfyType *type, TfyValue value)
+{
+    TfyBuffer text = {0};
+    bool ok = write_source(&text, type, value, 0) && !text.failed && text.len <= SHOWN_MAX;
+    tfy__buffer_text(out, ok ? text.data : "_");
+    tfy__buffer_free(&text);
+}
+
+/* Any value, short. */
+static void write_shown(TfyBuffer *out, const TfyType *type, TfyValue value)
+{
+    TfyBuffer text = {0};
+    if (type->kind == TFY_NOTHING) return;
+    if (!write_source(&text, type, value, 0)) {
+        tfy__buffer_reset(&text);
+        tfy__encode(&text, type, value);
+    }
+    size_t len = text.len;
+    while (len > SHOWN_MAX && (len > SHOWN_MAX + 4 || ((unsigned char)text.data[len] & 0xc0) == 0x80)) len--;
+    tfy__buffer_add(out, text.data, len);
+    if (len < text.len) tfy__buffer_text(out, "…");
+    tfy__buffer_free(&text);
+}
+
+/* name(args) */
+static void write_call(TfyBuffer *out, const char *name, const TfyField *params, uint32_t count, const TfyValue *args,
+                       void (*write)(TfyBuffer *, const TfyType *, TfyValue))
+{
+    while (count && params[count - 1].type->kind == TFY_OPTIONAL && !args[count - 1].o) count--;
+    tfy__buffer_printf(out, "%s(", name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) tfy__buffer_text(out, ", ");
+        write(out, params[i].type, args[i]);
+    }
+    tfy__buffer_char(out, ')');
+}
+
+/* The text of a buffer, which is empty afterwards; NULL: no memory. */
+static char *take_text(TfyBuffer *buffer)
+{
+    char *text = buffer->failed ? NULL : strdup(buffer->data ? buffer->data : "");
+    tfy__buffer_free(buffer);
+    return text;
+}
+
+/* ---- counting ---- */
+
+/* The effect http is one to a test, whatever class its method gives it. */
+static const TfyTool *one_tool(const TfyTool *tool)
+{
+    return tool && tool->family == TFY_F_HTTP && !tool->argv ? &tfy_effect_http : tool;
+}
+
+static Counter *counter_of(TfyTest *test, const void *what)
+{
+    Counter *counter = test->counters;
+    while (counter && counter->what != what) counter = counter->next;
+    if (counter) return counter;
+    if (!(counter = calloc(1, sizeof *counter))) {
+        tfy__loop_fail(test->loop, TFY_E_NOMEM, "no memory for a test");
+        return NULL;
+    }
+    counter->what = what;
+    counter->next = test->counters;
+    return test->counters = counter;
+}
+
+static void count_call(TfyTest *test, const void *what)
+{
+    Counter *counter = counter_of(test, what);
+    if (counter) counter->count++;
+}
+
+bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out)
+{
+    TfyTest *test = task->loop->test;
+    if (!test) return tfy_panic(task, line, "calls() stands only in a test");
+    const Counter *counter = counter_of(test, tool ? (const void *)one_tool(tool) : workflow);
+    *out = counter ? counter->count : 0;
+    return true;
+}
+
+/* ---- the trail ---- */
+
+/* One answer: "call → what came of it". */
+static void note_answer(TfyTest *test, TfyBuffer *call, const Answer *answer)
+{
+    if (answer->fails) {
+        tfy__buffer_text(call, " fails: ");
+        tfy__write_text(call, &tfy_type_any_error, answer->value);
+    } else if (answer->type->kind != TFY_NOTHING) {
+        tfy__buffer_text(call, " → ");
+        write_shown(call, answer->type, answer->value);
+    }
+    char **place = &test->trail[test->trail_count++ % TRAIL_MAX];
+    free(*place);
+    *place = take_text(call);
+}
+
+/* ---- finding an answer ---- */
+
+static bool pattern_fits(const Mock *mock, const TfyValue *args)
+{
+    for (uint32_t i = 0; i < mock->count; i++)
+        if (mock->pattern[i] == '=' && !tfy_equal(mock->params[i].type, mock->args[i], args[i])) return false;
+    return true;
+}
+
+static uint32_t wildcards(const Mock *mock)
+{
+    uint32_t count = 0;
+    for (const char *p = mock->pattern; *p; p++) count += *p == '_';
+    return count;
+}
+
+static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *workflow)
+{
+    return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
+}
+
+/* An answer of another type is none: one place may ask for a bool, another for a case of an enum. A T fits a T?, null
+ * too, and where nothing is asked for (a signal as a statement of its own) everything does. */
+static bool type_fits(const TfyType *type, const TfyType *wanted)
+{
+    if (type == wanted || wanted->kind == TFY_NOTHING) return true;
+    return wanted->kind == TFY_OPTIONAL && (type == wanted->elem || type->kind == TFY_NOTHING);
+}
+
+static bool answer_fits(const Mock *mock, const TfyType *wanted)
+{
+    for (const Answer *a = mock->now; a; a = a->next)
+        if (!a->fails && !type_fits(a->type, wanted)) return false;
+    return true;
+}
+
+static const Answer *next_answer(Mock *mock)
+{
+    if (mock->used && mock->now->next) mock->now = mock->now->next;
+    mock->used = true;
+    return mock->now;
+}
+
+/* *other: a mock that fits but for the type of its answer. */
+static const Answer *find_answer(TfyTest *test, const TfyTool *tool, const TfyWorkflow *workflow, const TfyValue *args,
+                                 const TfyType *wanted, const Mock **other)
+{
+    Mock *best = NULL;
+    for (Mock *mock = test->mocks.first; mock; mock = mock->next) {
+        if (!is_for(mock, tool, workflow) || !pattern_fits(mock, args)) continue;
+        if (!answer_fits(mock, wanted))
+            *other = mock;
+        else if (!best || wildcards(mock) < wildcards(best))
+            best = mock;
+    }
+    return best ? next_answer(best) : NULL;
+}
+
+/* ---- effects ---- */
+
+/* What needs nothing but the loop itself runs in a test as it does anywhere. */
+static bool runs_here(const TfyTool *tool)
+{
+    switch (tool->family) {
+    case TFY_F_SLEEP:
+    case TFY_F_SLEEP_UNTIL:
+    case TFY_F_JOIN:
+    case TFY_F_SEND:
+    case TFY_F_RECV:
+    case TFY_F_LOCK:
+    case TFY_F_PARALLEL:
+    case TFY_F_RACE:
+    case TFY_F_ROOM:
+    case TFY_F_ABANDON: return true;
+    default: return false;
+    }
+}
+
+/* What to write on the right of `=>`. */
+static void write_example(TfyBuffer *out, const TfyType *type)
+{
+    switch (type->kind) {
+    case TFY_NOTHING:
+    case TFY_OPTIONAL: tfy__buffer_text(out, "null"); break;
+    case TFY_BOOL: tfy__buffer_text(out, "true"); break;
+    case TFY_INT: tfy__buffer_text(out, "0"); break;
+    case TFY_FLOAT: tfy__buffer_text(out, "0.0"); break;
+    case TFY_STRING: tfy__buffer_text(out, "\"…\""); break;
+    case TFY_LIST: tfy__buffer_text(out, "[]"); break;
+    case TFY_MAP: tfy__buffer_text(out, "{}"); break;
+    case TFY_ENUM: tfy__buffer_printf(out, "%s.%s", type->name, type->cases[0].name); break;
+    case TFY_RECORD:
+        tfy__buffer_text(out, type == &tfy_type_exec_result ? "ExecResult(code: 0, out: \"…\")" : type->name);
+        if (type != &tfy_type_exec_result) tfy__buffer_text(out, "(…)");
+        break;
+    default: tfy__buffer_text(out, "…"); break;
+    }
+}
+
+/* The first call that nobody answers fails the test, whatever the program makes of it. */
+static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *other)
+{
+    const TfyTool *tool = call->tool;
+    TfyBuffer out = {0};
+    if (test->unanswered) return;
+    tfy__buffer_text(&out, "no mock answers ");
+    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_shown);
+    if (other)
+        tfy__buffer_printf(&out, "; the one in line %u gives %s, and %s is asked for here", other->line,
+                           other->now->type->name, call->result->name);
+    test->unanswered = take_text(&out);
+    tfy__buffer_text(&out, "mock ");
+    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_pattern);
+    tfy__buffer_text(&out, " => ");
+    write_example(&out, call->result);
+    test->missing = take_text(&out);
+    test->unanswered_line = call->site->point->line;
+}
+
+static TfyValue value_for(TfyTask *task, const Answer *answer, const TfyType *wanted)
+{
+    if (wanted->kind == TFY_NOTHING) return tfy_of_int(0);
+    if (answer->type->kind == TFY_NOTHING) return tfy_of_obj(NULL);
+    if (answer->type == wanted || !answer->type->scalar) return answer->value;
+    return tfy_of_obj(tfy_box(task, wanted, answer->value));
+}
+
+bool tfy__test_answers(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    TfyTest *test = loop->test;
+    const TfyTool *tool = call->tool;
+    const Mock *other = NULL;
+    if (!test) return false;
+    count_call(test, one_tool(tool));
+    if (runs_here(tool)) return false;
+    const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
+    pending->stage = STAGE_RUN;
+    pending->in_call = true;
+    loop->in_flight++;
+    bool done = answer && !answer->fails;
+    TfyValue value = done ? value_for(call->task, answer, call->result) : tfy_of_int(0);
+    if (answer && answer->fails) tfy_fail_with(call->task, answer->value.o);
+    if (answer) {
+        TfyBuffer text = {0};
+        write_call(&text, tool->name, tool->params, tool->param_count, call->args, write_shown);
+        note_answer(test, &text, answer);
+    } else {
+        note_unanswered(test, call, other);
+        tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
+    }
+    call->outcome = TFY_NOT_DONE; /* a mock that fails says so; one that is missing ends the test */
+    if (call->task->error)
+        tfy__call_panicked(call);
+    else
+        tfy__call_done(call, value);
+    return true;
+}
+
+/* ---- workflows ---- */
+
+/* The first run of a frame whose workflow has mocks: an answer instead of it, or the workflow after all. */
+static TfyStatus run_stand_in(TfyTask *task, void *place)
+{
+    TfyFrame *frame = place;
+    const StandIn *stand_in = (const StandIn *)frame->workflow;
+    const TfyWorkflow *real = stand_in->real;
+    const TfyValue *args = (const TfyValue *)(frame + 1);
+    const Mock *other = NULL;
+    const Answer *answer = find_answer(stand_in->test, NULL, real, args, real->result, &other);
+    if (!answer) {
+        frame->workflow = real;
+        return real->run(task, frame);
+    }
+    TfyBuffer text = {0};
+    write_call(&text, real->name, real->params, real->param_count, args, write_shown);
+    note_answer(stand_in->test, &text, answer);
+    tfy__frame_release(task, frame);
+    if (answer->fails)
+        tfy_fail_with(task, answer->value.o);
+    else
+        task->result = tfy__keep_value(answer->type, answer->value);
+    return TFY_RETURN;
+}
+
+static StandIn *stand_in_of(TfyTest *test, const TfyWorkflow *workflow)
+{
+    StandIn *stand_in = test->stand_ins;
+    while (stand_in && stand_in->real != workflow) stand_in = stand_in->next;
+    return stand_in;
+}
+
+static bool add_stand_in(TfyTest *test, const TfyWorkflow *workflow)
+{
+    if (stand_in_of(test, workflow)) return true;
+    StandIn *stand_in = calloc(1, sizeof *stand_in);
+    if (!stand_in) return false;
+    *stand_in = (StandIn){.workflow = *workflow, .real = workflow, .test = test, .next = test->stand_ins};
+    stand_in->workflow.run = run_stand_in;
+    test->stand_ins = stand_in;
+    return true;
+}
+
+const TfyWorkflow *tfy__test_stand_in(TfyTest *test, const TfyWorkflow *workflow)
+{
+    count_call(test, workflow);
+    const StandIn *stand_in = stand_in_of(test, workflow);
+    return stand_in ? &stand_in->workflow : workflow;
+}
+
+/* ---- mock ---- */
+
+static bool same_pattern(const Mock *mock, const char *pattern, const TfyValue *args)
+{
+    if (strcmp(mock->pattern, pattern) != 0) return false;
+    for (uint32_t i = 0; i < mock->count; i++)
+        if (pattern[i] == '=' && !tfy_equal(mock->params[i].type, mock->args[i], args[i])) return false;
+    return true;
+}
+
+static bool joins(const Mock *mock, const TfyType *type, bool fails)
+{
+    for (const Answer *a = mock->first; a && !fails; a = a->next)
+        if (!a->fails && a->type != type) return false;
+    return true;
+}
+
+static Mock *add_mock(TfyTest *test, const Mock *like, const TfyValue *args)
+{
+    Mock *mock = calloc(1, sizeof *mock);
+    if (!mock) return NULL;
+    *mock = *like;
+    mock->pattern = strdup(like->pattern);
+    mock->args = calloc(like->count + 1, sizeof *mock->args);
+    if (!mock->pattern || !mock->args) {
+        free(mock->pattern);
+        free(mock->args);
+        free(mock);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < mock->count; i++)
+        if (mock->pattern[i] == '=') mock->args[i] = tfy__keep_value(mock->params[i].type, args[i]);
+    LIST_APPEND(&test->mocks, mock, next);
+    return mock;
+}
+
+static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fails)
+{
+    Answer *answer = calloc(1, sizeof *answer);
+    if (!answer) return false;
+    *answer = (Answer){.type = type, .fails = fails};
+    answer->value = tfy__keep_value(fails ? &tfy_type_any_error : type, value);
+    if (!mock->first) mock->now = answer;
+    LIST_APPEND(mock, answer, next);
+    return true;
+}
+
+bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
+              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails)
+{
+    TfyTest *test = task->loop->test;
+    if (!test) return tfy_panic(task, line, "mock stands only in a test");
+    const Mock like = {.tool = tool,
+                       .workflow = workflow,
+                       .params = tool ? tool->params : workflow->params,
+                       .count = (uint32_t)strlen(pattern),
+                       .pattern = (char *)(uintptr_t)pattern, /* add_mock copies it */
+                       .line = line};
+    if (type->kind == TFY_NOTHING) answer = tfy_of_int(0);
+    Mock *mock = test->mocks.first;
+    while (mock && !(is_for(mock, tool, workflow) && same_pattern(mock, pattern, args) && joins(mock, type, fails)))
+        mock = mock->next;
+    if (!mock) mock = add_mock(test, &like, args);
+    bool ok = mock && add_answer(mock, type, answer, fails) && (!workflow || add_stand_in(test, workflow));
+    return ok || tfy__out_of_memory(task);
+}
+
+/* ---- what was printed ---- */
+
+void tfy__test_said(TfyTest *test, bool printed, const char *text, size_t len)
+{
+    if (printed) {
+        if (test->printed_any) tfy__buffer_char(&test->printed, '\n');
+        test->printed_any = true;
+        tfy__buffer_add(&test->printed, text, len);
+    }
+    if (test->said.len > SAID_MAX) return;
+    if (test->said.len) tfy__buffer_char(&test->said, ',');
+    tfy__buffer_json_string(&test->said, text, len);
+}
+
+bool tfy_output(TfyTask *task, TfyObj **out)
+{
+    const TfyTest *test = task->loop->test;
+    if (!test) return tfy_panic(task, 0, "output() stands only in a test");
+    if (test->printed.failed) return tfy__out_of_memory(task);
+    return (*out = tfy_string_of(task, test->printed.data ? test->printed.data : "", test->printed.len)) != NULL;
+}
+
+/* ---- assert ---- */
+
+static void note_values(TfyTest *test, const TfyTask *task, TfyBuffer *left, TfyBuffer *right)
+{
+    const TfyString *text = (const TfyString *)tfy_field(task->error, 0).o;
+    free(test->assertion);
+    free(test->left);
+    free(test->right);
+    test->assertion = strdup(text->bytes);
+    test->left = take_text(left);
+    test->right = take_text(right);
+}
+
+bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, const TfyType *left_type, TfyValue left,
+                       const TfyType *right_type, TfyValue right)
+{
+    if (ok) return true;
+    TfyBuffer a = {0}, b = {0}, shown = {0};
+    tfy__encode(&a, left_type, left);
+    tfy__encode(&b, right_type, right);
+    tfy__buffer_printf(&shown, "assertion failed: %s", text);
+    if (!a.failed && !b.failed && a.len <= SHOWN_MAX && b.len <= SHOWN_MAX)
+        tfy__buffer_printf(&shown, " (left: %s, right: %s)", a.data, b.data);
+    if (shown.failed)
+        tfy__out_of_memory(task);
+    else
+        tfy_panic(task, line, "%s", shown.data);
+    if (task->loop->test && task->error) note_values(task->loop->test, task, &a, &b);
+    tfy__buffer_free(&a);
+    tfy__buffer_free(&b);
+    tfy__buffer_free(&shown);
+    return false;
+}
+
+/* ---- the way of a test ---- */
+
+static int open_test(TfyLoop **loop, TfyWorld **world, const TfyProgram *program)
+{
+    *world = tfy__world_virtual(TFY_TEST_TIME_MS, TFY_TEST_SEED);
+    if (!*world) return TFY_E_NOMEM;
+    int code = tfy_open(loop, program, &(TfyOptions){.world = *world, .quiet = true}, NULL);
+    if (code < 0) return code;
+    (*loop)->test = calloc(1, sizeof(TfyTest));
+    if (!(*loop)->test) return TFY_E_NOMEM;
+    (*loop)->test->loop = *loop;
+    return 0;
+}
+
+void tfy__test_spent(TfyTest *test)
+{
+    test->turns += SPENT_TURNS;
+}
+
+/* Until its run has ended, nothing can happen any more, or it takes too long. */
+static bool run_turns(TfyLoop *loop)
+{
+    for (; loop->runs_live && loop->test->turns < TURN_MAX; loop->test->turns++) {
+        int happened = tfy_step(loop);
+        if (happened < 0) return true;
+        if (happened) continue;
+        int64_t next_ns = tfy__timers_next(&loop->timers);
+        if (next_ns == INT64_MAX) return true;
+        loop->world.jump(loop->world.state, next_ns);
+    }
+    return !loop->runs_live;
+}
+
+static const TfyPoint *point_of_task(const Cold *cold)
+{
+    if (!cold->task || cold->task->top == TFY_NO_FRAME) return NULL;
+    const TfyFrame *frame = frame_at(cold->task, cold->task->top);
+    return frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
+}
+
+static void say_task(TfyBuffer *out, const Cold *cold)
+{
+    const TfyPoint *point = point_of_task(cold);
+    tfy__buffer_printf(out, "task %s (%s)", cold->log.path, cold->workflow->name);
+    if (cold->pending)
+        tfy__buffer_printf(out, " waits for %s", cold->pending->call.tool->name);
+    else if (cold->task && cold->task->state & T_RETURNING)
+        tfy__buffer_text(out, " waits for its children");
+    else
+        tfy__buffer_text(out, point ? " runs" : " is to begin");
+    if (!point) return;
+    uint32_t line = point->line;
+    const char *file = tfy__line_file(cold->run->loop->program, &line);
+    tfy__buffer_printf(out, " in line %u%s%s", line, file ? " of " : "", file ? file : "");
+}
+
+/* The tasks that are still alive, at most five. */
+static uint32_t say_tasks(TfyBuffer *out, const TfyLoop *loop)
+{
+    uint32_t count = 0, line = 0;
+    for (const Run *run = loop->runs.first; run; run = run->next) {
+        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+            if (cold->end_state || ++count > 5) continue;
+            tfy__buffer_text(out, count > 1 ? "; " : "");
+            say_task(out, cold);
+            const TfyPoint *point = point_of_task(cold);
+            if (point) line = point->line; /* of the oldest: tasks stand here newest first */
+        }
+    }
+    if (count > 5) tfy__buffer_printf(out, "; and %u more", count - 5);
+    return line;
+}
+
+static void set_message(TfyTestReport *report, TfyBuffer *text, uint32_t line)
+{
+    report->message = take_text(text);
+    report->line = line;
+}
+
+static void report_stuck(TfyLoop *loop, bool still, TfyTestReport *report)
+{
+    TfyBuffer out = {0};
+    if (loop->failure)
+        tfy__buffer_text(&out, loop->failure_text);
+    else if (still)
+        tfy__buffer_text(&out, "the test hangs, for nothing can happen any more: ");
+    else
+        tfy__buffer_text(&out, "the test does not end: ");
+    uint32_t line = loop->failure ? 0 : say_tasks(&out, loop);
+    set_message(report, &out, line);
+}
+
+static void report_failure(TfyLoop *loop, const Cold *root, TfyTestReport *report)
+{
+    TfyTest *test = loop->test;
+    TfyBuffer out = {0};
+    const TfyObj *error = root->failure;
+    if (!error) {
+        tfy__buffer_text(&out, "the test was cancelled");
+        set_message(report, &out, 0);
+        return;
+    }
+    const TfyString *message = (const TfyString *)tfy_field(error, 0).o;
+    bool panic = error->type == &tfy_type_panic;
+    if (panic && test->assertion && strcmp(test->assertion, message->bytes) == 0) {
+        report->left = test->left;
+        report->right = test->right;
+        test->left = test->right = NULL;
+        const char *values = strstr(message->bytes, " (left: ");
+        tfy__buffer_add(&out, message->bytes, values ? (size_t)(values - message->bytes) : message->byte_len);
+    } else {
+        if (!panic) tfy__buffer_printf(&out, "%s: ", error->type->name);
+        tfy__buffer_add(&out, message->bytes, message->byte_len);
+    }
+    set_message(report, &out, error->aux);
+}
+
+static void report_trail(const TfyTest *test, TfyTestReport *report)
+{
+    uint64_t from = test->trail_count > TRAIL_MAX ? test->trail_count - TRAIL_MAX : 0;
+    tfy__buffer_char(&report->trail, '[');
+    if (from) tfy__buffer_printf(&report->trail, "\"(%llu before)\",", (unsigned long long)from);
+    for (uint64_t i = from; i < test->trail_count; i++) {
+        const char *text = test->trail[i % TRAIL_MAX];
+        if (i > from) tfy__buffer_char(&report->trail, ',');
+        tfy__buffer_json_string(&report->trail, text ? text : "", text ? strlen(text) : 0);
+    }
+    tfy__buffer_char(&report->trail, ']');
+    tfy__buffer_printf(&report->output, "[%s]", test->said.data ? test->said.data : "");
+}
+
+static void report_test(TfyLoop *loop, bool still, TfyTestReport *report)
+{
+    TfyTest *test = loop->test;
+    const Run *run = loop->runs.first;
+    if (test->unanswered) {
+        report->message = test->unanswered;
+        report->missing = test->missing;
+        test->missing = NULL;
+        report->line = test->unanswered_line;
+        test->unanswered = NULL;
+    } else if (loop->failure || loop->runs_live) {
+        report_stuck(loop, still, report);
+    } else if (run->root->end_state != TFY_TASK_COMPLETED) {
+        report_failure(loop, run->root, report);
+    } else {
+        report->ok = true;
+    }
+    if (report->line) report->file = tfy__line_file(loop->program, &report->line);
+    report_trail(test, report);
+}
+
+int tfy__test_run(const TfyProgram *program, const TfyWorkflow *test, TfyTestReport *report)
+{
+    TfyLoop *loop = NULL;
+    TfyWorld *world = NULL;
+    int64_t tid;
+    *report = (TfyTestReport){0};
+    int code = open_test(&loop, &world, program);
+    if (code >= 0) code = tfy__submit(loop, test, NULL, &tid);
+    if (code >= 0) report_test(loop, run_turns(loop), report);
+    tfy_close(loop);
+    tfy__world_free(world);
+    bool whole = report->ok || report->message;
+    if (code >= 0 && (!whole || report->trail.failed || report->output.failed)) code = TFY_E_NOMEM;
+    return code;
+}
+
+void tfy__test_report_free(TfyTestReport *report)
+{
+    free(report->message);
+    free(report->missing);
+    free(report->left);
+    free(report->right);
+    tfy__buffer_free(&report->trail);
+    tfy__buffer_free(&report->output);
+}
+
+/* ---- the end ---- */
+
+static void free_mock(TfyTask *task, Mock *mock)
+{
+    for (uint32_t i = 0; i < mock->count; i++)
+        if (mock->pattern[i] == '=') tfy__drop_value(task, mock->params[i].type, mock->args[i]);
+    while (mock->first) {
+        Answer *answer = mock->first;
+        mock->first = answer->next;
+        tfy__drop_value(task, answer->fails ? &tfy_type_any_error : answer->type, answer->value);
+        free(answer);
+    }
+    free(mock->pattern);
+    free(mock->args);
+    free(mock);
+}
+
+void tfy__test_free(TfyLoop *loop)
+{
+    TfyTest *test = loop->test;
+    TfyTask task = {.heap = &loop->heap, .loop = loop};
+    if (!test) return;
+    for (Mock *mock; (mock = LIST_TAKE(&test->mocks, next));) {
+        free_mock(&task, mock);
+    }
+    while (test->counters) {
+        Counter *counter = test->counters;
+        test->counters = counter->next;
+        free(counter);
+    }
+    while (test->stand_ins) {
+        StandIn *stand_in = test->stand_ins;
+        test->stand_ins = stand_in->next;
+        free(stand_in);
+    }
+    for (int i = 0; i < TRAIL_MAX; i++) free(test->trail[i]);
+    tfy__buffer_free(&test->printed);
+    tfy__buffer_free(&test->said);
+    free(test->unanswered);
+    free(test->missing);
+    free(test->assertion);
+    free(test->left);
+    free(test->right);
+    free(test);
+    loop->test = NULL;
+}

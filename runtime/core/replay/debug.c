@@ -1,0 +1,280 @@
+/* debug.c: stopping at records, and telling what is there. */
+#include "core/replay/debug.h"
+
+#include <stdlib.h>
+
+#include "core/core.h"
+
+struct TfyStop {
+    Run *run;
+    Cold *cold;                 /* whose record it is; at the end and at a difference the root */
+    const TfyLogRecord *record; /* NULL: the end, or a difference */
+    uint32_t index;
+    const char *difference;
+};
+
+uint32_t tfy__stop_record(const TfyStop *stop)
+{
+    return stop->index;
+}
+
+const char *tfy__stop_difference(const TfyStop *stop)
+{
+    return stop->difference;
+}
+
+/* ---- stopping ---- */
+
+/* What was taken already (a task may be ahead of the others) is not come to any more. */
+static void set_next(Run *run, uint32_t wanted)
+{
+    TfyLoop *loop = run->loop;
+    loop->stepped_away = wanted == TFY_STEP_AWAY;
+    while (!loop->stepped_away && wanted < run->history->record_count && run->taken[wanted]) wanted++;
+    loop->stop_at = wanted;
+}
+
+void tfy__debug_begin(TfyLoop *loop, const TfyStepping *stepping)
+{
+    loop->stepping = stepping;
+    loop->stop_at = stepping->first;
+}
+
+void tfy__debug_stop(Cold *cold, uint32_t index)
+{
+    const TfyLoop *loop = cold->run->loop;
+    if (index != loop->stop_at || loop->stepped_away) return;
+    const TfyStop stop = {
+        .run = cold->run, .cold = cold, .record = &cold->run->history->records[index], .index = index};
+    const uint32_t next = loop->stepping->stop(loop->stepping->state, &stop);
+    set_next(cold->run, next > index ? next : index + 1);
+}
+
+void tfy__debug_end(Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    if (!loop->stepping || loop->stepped_away || !run->root) return;
+    const bool differs = loop->failure != 0;
+    if (!differs && loop->stop_at < run->history->record_count) return;
+    const TfyStop stop = {.run = run,
+                          .cold = run->root,
+                          .index = differs ? run->cursor : run->history->record_count,
+                          .difference = differs ? loop->failure_text : NULL};
+    loop->stepping->stop(loop->stepping->state, &stop);
+}
+
+/* ---- where a task stands ---- */
+
+/* The point that a frame stands at. `top` is what is known of the innermost frame of a task that runs: its code is
+ * under way. */
+static const TfyPoint *point_of_frame(const TfyFrame *frame)
+{
+    return frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
+}
+
+/* How much is known of a task's innermost frame. */
+typedef enum Standing {
+    STANDS,   /* at the point of its pc, or before its first statement */
+    AT_MARK,  /* its code runs and has come to a mark, whose variables the program may know */
+    RUNS,     /* its code runs */
+    RETURNED, /* it is done and waits for its children */
+    ENTERED,  /* it is being called: its parameters are not there yet */
+} Standing;
+
+static Standing standing_of(const TfyStop *stop, const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    const TfyFrame *top = frame_at(task, task->top);
+    if (task->state & T_RETURNING || top->flags & FRAME_UNDOING) return RETURNED;
+    if (state_of(task) != TFY_TASK_RUNNING || cold->pending) return STANDS;
+    if (cold != stop->cold || !stop->record) return RUNS; /* halted on its way */
+    const TfyPoint *point = tfy__point_of(cold->run->loop, stop->record->point);
+    if (point && point->kind == TFY_POINT_MARK) return AT_MARK;
+    if (point && point->kind == TFY_POINT_CALL && !top->pc) return ENTERED;
+    if (stop->record->type == TFY_R_TASK_CANCEL || (point && point == point_of_frame(top))) return STANDS;
+    return RUNS;
+}
+
+/* ---- frames ---- */
+
+/* A slot that an object has not come to yet, or has left, holds none. */
+static bool is_there(const TfyType *type, TfyValue value)
+{
+    return type->scalar || value.o || type->kind == TFY_OPTIONAL || type->kind == TFY_NOTHING;
+}
+
+/* Readers of JSON would not get through what nests too deep. */
+static void add_encoded(TfyBuffer *out, TfyBuffer *text)
+{
+    if (text->failed || text->depth > TFY_JSON_DEPTH)
+        tfy__buffer_text(out, "\"(too large to be shown)\"");
+    else
+        tfy__buffer_add(out, text->data, text->len);
+    tfy__buffer_free(text);
+}
+
+static void add_value(TfyBuffer *out, const TfyType *type, TfyValue value)
+{
+    TfyBuffer text = {0};
+    tfy__encode(&text, type, value);
+    add_encoded(out, &text);
+}
+
+static void add_local(TfyBuffer *out, const char **comma, const char *name, const TfyType *type, TfyValue value)
+{
+    if (!name || !is_there(type, value)) return;
+    tfy__buffer_printf(out, "%s{\"name\":", *comma);
+    tfy__buffer_json_string(out, name, strlen(name));
+    tfy__buffer_text(out, ",\"type\":");
+    tfy__buffer_json_string(out, type->name, strlen(type->name));
+    tfy__buffer_text(out, ",\"value\":");
+    add_value(out, type, value);
+    tfy__buffer_char(out, '}');
+    *comma = ",";
+}
+
+/* point NULL: the frame has not begun, and holds its parameters. */
+static void add_locals(TfyBuffer *out, const TfyFrame *frame, const TfyPoint *point)
+{
+    const TfyValue *slots = (const TfyValue *)(frame + 1);
+    const TfyWorkflow *workflow = frame->workflow;
+    const char *comma = "";
+    tfy__buffer_text(out, ",\"locals\":[");
+    for (uint32_t i = 0; !point && i < workflow->param_count; i++)
+        add_local(out, &comma, workflow->params[i].name, workflow->params[i].type, slots[i]);
+    for (uint32_t i = 0; point && i < point->live_count; i++)
+        add_local(out, &comma, point->live[i].name, point->live[i].type, slots[point->live[i].slot]);
+    tfy__buffer_char(out, ']');
+}
+
+static void add_string(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    tfy__buffer_json_string(out, text, strlen(text));
+}
+
+/* Lines are counted over all files, and so they stand in the source. */
+static void add_source(TfyBuffer *out, const char *at, uint32_t line)
+{
+    while (at && --line) {
+        at = strchr(at, '\n');
+        if (at) at++;
+    }
+    if (!at) return;
+    at += strspn(at, " \t");
+    tfy__buffer_text(out, ",\"source\":");
+    tfy__buffer_json_string(out, at, strcspn(at, "\n"));
+}
+
+static void add_line(TfyBuffer *out, const TfyLoop *loop, uint32_t line)
+{
+    const char *file = tfy__line_file(loop->program, &line);
+    if (file) add_string(out, "file", file);
+    tfy__buffer_printf(out, ",\"line\":%u", line);
+}
+
+static void add_frame(TfyBuffer *out, const TfyLoop *loop, const TfyFrame *frame, const TfyPoint *point, bool known)
+{
+    tfy__buffer_text(out, "{\"workflow\":");
+    tfy__buffer_json_string(out, frame->workflow->name, strlen(frame->workflow->name));
+    add_line(out, loop, point ? point->line : frame->workflow->line);
+    add_source(out, loop->program->source, point ? point->line : frame->workflow->line);
+    if (point) add_string(out, "point", point->id);
+    if (known) add_locals(out, frame, point);
+    tfy__buffer_char(out, '}');
+}
+
+static void add_frames(TfyBuffer *out, const TfyStop *stop, const Cold *cold)
+{
+    const TfyLoop *loop = stop->run->loop;
+    const TfyTask *task = cold ? cold->task : NULL; /* NULL: it has ended */
+    uint32_t at = task ? task->top : TFY_NO_FRAME;
+    const char *comma = "";
+    const Standing standing = at == TFY_NO_FRAME ? STANDS : standing_of(stop, cold);
+    tfy__buffer_text(out, "\"frames\":[");
+    if (standing == ENTERED) at = frame_at(task, at)->prev;
+    for (bool top = standing != ENTERED; at != TFY_NO_FRAME; at = frame_at(task, at)->prev, top = false) {
+        const TfyFrame *frame = frame_at(task, at);
+        const bool mark = top && standing == AT_MARK;
+        const TfyPoint *point = mark ? tfy__point_of(loop, stop->record->point) : point_of_frame(frame);
+        const bool gone = frame->flags & FRAME_UNDOING; /* an undo block of a frame that has returned */
+        const bool known = !gone && (!top || standing == STANDS || (mark && loop->program->debug));
+        tfy__buffer_text(out, comma);
+        add_frame(out, loop, frame, point, known);
+        comma = ",";
+    }
+    tfy__buffer_char(out, ']');
+}
+
+/* ---- the step and the tasks ---- */
+
+static void add_asked(TfyBuffer *out, const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    if (!pending || pending->backoff_only) return;
+    const TfyTool *tool = pending->call.site->tool;
+    tfy__buffer_text(out, "\"asked\":{\"tool\":");
+    tfy__buffer_json_string(out, tool->name, strlen(tool->name));
+    tfy__buffer_text(out, ",\"args\":");
+    TfyBuffer args = {0};
+    tfy__encode_args(&args, tool->params, tool->param_count, pending->call.args);
+    add_encoded(out, &args);
+    tfy__buffer_text(out, ",\"key\":");
+    tfy__buffer_json_string(out, pending->key, strlen(pending->key));
+    tfy__buffer_printf(out, ",\"attempt\":%u},", pending->call.attempt);
+}
+
+static void add_task(TfyBuffer *out, const TfyStop *stop, const Cold *cold)
+{
+    const TfyLoop *loop = stop->run->loop;
+    const TfyTask *task = cold->task;
+    const bool ended = !task || cold->end_state || task->top == TFY_NO_FRAME;
+    const TfyFrame *top = ended ? NULL : frame_at(task, task->top);
+    tfy__buffer_text(out, "{\"task\":");
+    tfy__buffer_json_string(out, cold->log.path, strlen(cold->log.path));
+    add_string(out, "workflow", (top ? top->workflow : cold->workflow)->name);
+    add_string(out, "state", tfy__state_name(cold->end_state ? cold->end_state : task ? state_of(task) : 0));
+    const TfyPoint *point = top && standing_of(stop, cold) == AT_MARK ? tfy__point_of(loop, stop->record->point)
+                            : top                                     ? point_of_frame(top)
+                                                                      : NULL;
+    if (top) add_line(out, loop, point ? point->line : top->workflow->line);
+    if (cold->pending && !cold->pending->backoff_only) add_string(out, "waits", cold->pending->call.site->tool->name);
+    tfy__buffer_char(out, '}');
+}
+
+/* Tasks stand in their run newest first. */
+static void add_tasks(TfyBuffer *out, const TfyStop *stop)
+{
+    const Run *run = stop->run;
+    uint32_t count = 0, at = 0;
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) count++;
+    const Cold **tasks = malloc((count + 1) * sizeof *tasks);
+    for (const Cold *cold = run->tasks; tasks && cold; cold = cold->next_in_run) tasks[at++] = cold;
+    tfy__buffer_text(out, ",\"tasks\":[");
+    while (at > 0) {
+        add_task(out, stop, tasks[--at]);
+        if (at) tfy__buffer_char(out, ',');
+    }
+    tfy__buffer_char(out, ']');
+    free(tasks);
+}
+
+static const Cold *task_at_path(const Run *run, const char *path)
+{
+    const Cold *cold = run->tasks;
+    while (cold && strcmp(cold->log.path, path) != 0) cold = cold->next_in_run;
+    return cold;
+}
+
+void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
+{
+    const Cold *cold = path ? task_at_path(stop->run, path) : stop->cold;
+    if (cold) add_asked(out, cold);
+    if (cold && cold->task && cold->task->error) {
+        tfy__buffer_text(out, "\"raising\":");
+        tfy__error_json(out, cold->task->error);
+        tfy__buffer_char(out, ',');
+    }
+    add_frames(out, stop, cold);
+    if (tasks) add_tasks(out, stop);
+}

@@ -1,0 +1,139 @@
+/* move.c: a run goes on with another program than the one it has.
+ *
+ * First the history is replayed under the new program, in a loop of its own that writes nothing: every recorded step
+ * must be asked for again, at the point of the same id, with the same arguments. Then every frame of every live task
+ * must stand at a point that compat says can be taken over. Only then the move is recorded, and the run is resumed
+ * like any other.
+ *
+ * A run that was compacted begins at its snapshot: that one is mapped to the new program, and what comes behind it is
+ * replayed. What went before nobody can do again, so there the layouts alone decide. */
+#include "wal/history/move.h"
+
+#include <stdio.h>
+
+#include "core/core.h"
+#include "wal/history/compat.h"
+#include "wal/history/history.h"
+
+typedef struct Check {
+    const TfyCompat *compat;
+    char *error_text;
+} Check;
+
+/* What the old program had at a point of the new one; NULL: nothing. */
+static const TfyCompatPoint *old_point(const TfyCompat *compat, uint32_t new_number)
+{
+    for (uint32_t i = 0; i < compat->count; i++)
+        if (compat->points[i].new_number == new_number) return &compat->points[i];
+    return NULL;
+}
+
+static int refuse_stand(const Check *check, const Cold *cold, const TfyPoint *point, const char *why)
+{
+    snprintf(check->error_text, TFY_ERROR_TEXT,
+             "task %s stands at %.100s (line %u of the new program), where it cannot go on: %.250s", cold->log.path,
+             point->id, point->line, why);
+    return TFY_E_DIVERGED;
+}
+
+static int check_frames(const Check *check, const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        const TfyFrame *frame = frame_at(task, at);
+        if (!frame->pc) continue; /* it has its arguments, and nothing else */
+        const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
+        const TfyCompatPoint *old = old_point(check->compat, point->number);
+        if (!old) return refuse_stand(check, cold, point, "the old program has no such point");
+        if (old->verdict == TFY_REFUSED) return refuse_stand(check, cold, point, old->reason);
+    }
+    return 0;
+}
+
+static int check_stands(Run *run, void *state)
+{
+    int code = 0;
+    for (const Cold *cold = run->tasks; cold && !code; cold = cold->next_in_run)
+        if (cold->task && !cold->end_state) code = check_frames(state, cold);
+    return code;
+}
+
+/* A recorded step whose point the new program has not. */
+static int check_points(const TfyHistory *history, const TfyCompat *compat, char *error_text)
+{
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (tfy__compat_number(compat, record->point) != TFY_NO_POINT) continue;
+        const TfyCompatPoint *point = record->point <= compat->count ? &compat->points[record->point - 1] : NULL;
+        snprintf(error_text, TFY_ERROR_TEXT, "step %lld of task %s was %.100s (line %.60s), and %.200s",
+                 (long long)record->step, history->tasks[history->record_tasks[i]].path, point ? point->id : "?",
+                 point ? point->place : "?", point ? point->reason : "that is not known");
+        return TFY_E_DIVERGED;
+    }
+    return 0;
+}
+
+/* Tasks that ended before the snapshot are looked up in the log when somebody asks for them, by the name of their
+ * workflow. */
+static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
+{
+    for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {
+        const TfyLogTask *task = &history->tasks[i];
+        if (task->state < TFY_TASK_COMPLETED || task->head > history->snapshot_lsn) continue;
+        const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
+        if (routine && (routine->inner || !routine->reason)) continue;
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "task %s (%.100s) has ended, somebody may still ask how, and the program could not tell: %.200s",
+                 task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");
+        return TFY_E_DIVERGED;
+    }
+    return 0;
+}
+
+/* Whether the run can go on with the loop's program. The history's points become those of that program. */
+static int check_move(TfyLoop *loop, TfyHistory *history, char *error_text)
+{
+    TfyCompat *compat;
+    const TfyOptions quiet = {.quiet = true};
+    TfyReplayReport report;
+    int code = tfy__compat_new(history->program_layout, loop->program->layout, &compat);
+    if (code) {
+        snprintf(error_text, TFY_ERROR_TEXT, "the two programs cannot be compared");
+        return code;
+    }
+    Check check = {.compat = compat, .error_text = error_text};
+    code = check_points(history, compat, error_text);
+    if (!code) code = check_ended(history, compat, error_text);
+    if (!code) {
+        *error_text = '\0';
+        code = tfy__replay_checked(loop->program, history, &quiet, check_stands, &check, &report);
+        if (code && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", report.text);
+    }
+    tfy__compat_free(compat);
+    return code;
+}
+
+static int move_run(TfyLoop *loop, const char *which, char *error_text)
+{
+    TfyHistory *history;
+    const TfyProgram *program = loop->program;
+    const TfyMoveTarget to = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
+    int code = tfy__history_read(loop->log, which, &history, error_text);
+    if (code) return code;
+    history->log = loop->log;
+    const bool same = strcmp(history->program_source, program->source) == 0;
+    code = tfy__root_check(loop, history, error_text);
+    if (!code && !same && history->run.state < TFY_TASK_COMPLETED) {
+        code = check_move(loop, history, error_text);
+        if (!code && (code = tfy__move_write(loop->log, history, &to)))
+            snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
+    }
+    tfy__history_free(history);
+    return code;
+}
+
+int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text)
+{
+    const int code = move_run(loop, run, error_text);
+    return code ? code : tfy__resume(loop, run, error_text);
+}

@@ -1,0 +1,360 @@
+/* rehearse.c: the calls of a watched run, and their answers from an earlier one. */
+#include "core/replay/rehearse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/step/step.h"
+#include "wal/store/store.h"
+
+typedef struct Answer {
+    json_t *line; /* as it stands in the file; owned */
+    const char *path;
+    json_int_t step;
+    int type;           /* of its record */
+    const char *tool;   /* what was asked, NULL: no tool was … */
+    const char *digest; /* … and with which arguments */
+} Answer;
+
+struct TfyRehearsal {
+    int calls_fd;
+    bool answering;
+    Answer *answers; /* by path and step, attempts in order */
+    size_t *asked;   /* those with a digest, by that; equal ones in the order of answers */
+    size_t count, room, asked_count;
+    int64_t ahead_ns; /* how far time has jumped */
+    uint64_t drawn;   /* random bytes */
+};
+
+bool tfy__rehearse_answers(const TfyLoop *loop)
+{
+    return loop->rehearsal && loop->rehearsal->answering;
+}
+
+/* ---- time: the real one, and what was jumped over ---- */
+
+static int64_t mono_ns(void *state)
+{
+    return tfy__world_real.mono_ns(NULL) + ((TfyRehearsal *)state)->ahead_ns;
+}
+
+static int64_t wall_ms(void *state)
+{
+    return tfy__world_real.wall_ms(NULL) + ((TfyRehearsal *)state)->ahead_ns / 1000000;
+}
+
+static void jump(void *state, int64_t deadline_ns)
+{
+    const int64_t left_ns = deadline_ns - mono_ns(state);
+    if (left_ns > 0) ((TfyRehearsal *)state)->ahead_ns += left_ns;
+}
+
+/* The same numbers in every run, so that what a program draws is the same too. */
+static void draw(void *state, void *bytes, size_t len)
+{
+    TfyRehearsal *rehearsal = state;
+    for (size_t i = 0; i < len; i++) {
+        const uint64_t count = ++rehearsal->drawn;
+        ((uint8_t *)bytes)[i] = (uint8_t)XXH3_64bits(&count, sizeof count);
+    }
+}
+
+/* ---- the files ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const Answer *x = a, *y = b;
+    const int paths = strcmp(x->path, y->path);
+    return paths ? paths : (x->step > y->step) - (x->step < y->step);
+}
+
+static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
+{
+    Answer answer = {.line = line,
+                     .path = json_string_value(json_object_get(line, "path")),
+                     .step = json_integer_value(json_object_get(line, "step")),
+                     .type = (int)json_integer_value(json_object_get(line, "type"))};
+    const json_t *payload = json_object_get(line, "payload");
+    answer.tool = json_string_value(json_object_get(payload, "tool"));
+    answer.digest = json_string_value(json_object_get(payload, "digest"));
+    if (!GROW(rehearsal->answers, rehearsal->room, rehearsal->count + 1, 64)) return false;
+    const bool ordered =
+        answer.path && (!rehearsal->count || compare(&rehearsal->answers[rehearsal->count - 1], &answer) <= 0);
+    if (ordered) rehearsal->answers[rehearsal->count++] = answer;
+    return ordered;
+}
+
+/* False: a line is not as it should be. */
+static bool read_answers(TfyRehearsal *rehearsal, FILE *file)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    bool good = true;
+    while (good && getline(&line, &cap, file) > 0) {
+        json_t *json = json_loads(line, JSON_ALLOW_NUL, NULL);
+        good = json && add_answer(rehearsal, json);
+        if (!good) json_decref(json);
+    }
+    free(line);
+    return good;
+}
+
+static int compare_asked(const void *a, const void *b, void *state)
+{
+    const Answer *answers = state;
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const int digests = strcmp(answers[x].digest, answers[y].digest);
+    return digests ? digests : (x > y) - (x < y);
+}
+
+static bool index_asked(TfyRehearsal *rehearsal)
+{
+    rehearsal->asked = malloc((rehearsal->count + 1) * sizeof *rehearsal->asked);
+    if (!rehearsal->asked) return false;
+    for (size_t i = 0; i < rehearsal->count; i++)
+        if (rehearsal->answers[i].digest) rehearsal->asked[rehearsal->asked_count++] = i;
+    qsort_r(rehearsal->asked, rehearsal->asked_count, sizeof *rehearsal->asked, compare_asked, rehearsal->answers);
+    return true;
+}
+
+int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
+{
+    char name[4096];
+    TfyRehearsal *rehearsal = calloc(1, sizeof *rehearsal);
+    if (!rehearsal) return tfy__log_refuse(error_text, TFY_E_NOMEM, "memory ran out");
+    loop->rehearsal = rehearsal;
+    snprintf(name, sizeof name, "%s/calls", dir);
+    rehearsal->calls_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (rehearsal->calls_fd < 0)
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be written: %s", name, strerror(errno));
+    loop->world.state = rehearsal;
+    loop->world.mono_ns = mono_ns;
+    loop->world.wall_ms = wall_ms;
+    loop->world.wall_late_ms = NULL;
+    loop->world.jump = jump;
+    loop->world.random = draw;
+    snprintf(name, sizeof name, "%s/answers", dir);
+    FILE *file = fopen(name, "re");
+    if (!file && errno == ENOENT) return 0;
+    const bool good = file && read_answers(rehearsal, file) && index_asked(rehearsal);
+    if (file) fclose(file);
+    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s holds no answers", name);
+    rehearsal->answering = true;
+    return 0;
+}
+
+void tfy__rehearse_free(TfyLoop *loop)
+{
+    TfyRehearsal *rehearsal = loop->rehearsal;
+    if (!rehearsal) return;
+    for (size_t i = 0; i < rehearsal->count; i++) json_decref(rehearsal->answers[i].line);
+    free(rehearsal->answers);
+    free(rehearsal->asked);
+    if (rehearsal->calls_fd >= 0) close(rehearsal->calls_fd);
+    free(rehearsal);
+    loop->rehearsal = NULL;
+}
+
+/* One write, so that a line is there whole or not at all. A call that nobody knows of may not be made. */
+static void write_line(Pending *pending, json_t *line)
+{
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "%s\n", text ? text : "");
+    const TfyRehearsal *rehearsal = pending->call.loop->rehearsal;
+    if (!text || out.failed || write(rehearsal->calls_fd, out.data, out.len) != (ssize_t)out.len)
+        tfy__loop_fail(pending->call.loop, TFY_E_IO, "the calls of the run cannot be written down");
+    tfy__buffer_free(&out);
+    free(text);
+    json_decref(line);
+}
+
+void tfy__rehearse_ended(const Pending *pending, bool ok, const TfyBuffer *payload)
+{
+    if (payload->failed) return;
+    json_t *json = json_loadb(payload->data, payload->len, JSON_ALLOW_NUL, NULL);
+    write_line((Pending *)pending, json_pack("{s:s,s:o}", ok ? "done" : "failed", pending->call.key, "payload", json));
+}
+
+/* ---- calls ---- */
+
+static void note_start(Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    write_line(pending, json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
+                                  call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
+}
+
+/* The first answer of a step; count: it has none. */
+static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_int_t step)
+{
+    const Answer wanted = {.path = path, .step = step};
+    size_t from = 0, to = rehearsal->count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (compare(&rehearsal->answers[middle], &wanted) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < rehearsal->count && compare(&rehearsal->answers[from], &wanted) == 0 ? from : rehearsal->count;
+}
+
+/* Whether it is the answer to this question. The end of a time limit and the clock are known by their place alone. */
+static bool answers_call(const Answer *answer, const TfyCall *call, const char *digest)
+{
+    return !answer->digest ||
+           (answer->tool && strcmp(answer->tool, call->tool->name) == 0 && strcmp(answer->digest, digest) == 0);
+}
+
+/* What one attempt of the step came to whose answers begin there; of more attempts than there were, what the last one
+ * came to. NULL: nothing. */
+static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
+{
+    const Answer *answer = NULL;
+    for (size_t i = from; i < rehearsal->count && i - from < call->attempt; i++) {
+        if (compare(&rehearsal->answers[i], &rehearsal->answers[from]) != 0) break;
+        if (!answers_call(&rehearsal->answers[i], call, digest)) return NULL;
+        answer = &rehearsal->answers[i];
+    }
+    return answer;
+}
+
+/* Where tasks race, another step may have asked this: the first that did; count: none has. */
+static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, const char *digest)
+{
+    size_t from = 0, to = rehearsal->asked_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (strcmp(rehearsal->answers[rehearsal->asked[middle]].digest, digest) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < rehearsal->asked_count; from++) {
+        const Answer *answer = &rehearsal->answers[rehearsal->asked[from]];
+        if (strcmp(answer->digest, digest) != 0) break;
+        if (answers_call(answer, call, digest)) return find_step(rehearsal, answer->path, answer->step);
+    }
+    return rehearsal->count;
+}
+
+static const Answer *find_answer(const Pending *pending)
+{
+    char digest[17];
+    const TfyCall *call = &pending->call;
+    const TfyRehearsal *rehearsal = call->loop->rehearsal;
+    tfy__step_digest_text(call->digest, digest);
+    const size_t at = find_step(rehearsal, pending->cold->log.path, call->step);
+    const Answer *answer = find_attempt(rehearsal, at, call, digest);
+    if (answer && answer->type == TFY_R_TIMER_FIRED && !pending->timer) answer = NULL; /* another step's limit */
+    return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
+}
+
+/* Members of the record that its performer had added. */
+static void add_extra(TfyCall *call, json_t *payload)
+{
+    const char *name;
+    json_t *member;
+    json_object_foreach(payload, name, member)
+    {
+        if (strcmp(name, "tool") == 0 || strcmp(name, "digest") == 0 || strcmp(name, "value") == 0 ||
+            strcmp(name, "error") == 0 || strcmp(name, "outcome") == 0)
+            continue;
+        char *text = json_dumps(member, JSON_COMPACT | JSON_ENCODE_ANY);
+        tfy__buffer_printf(&call->extra, ",\"%s\":%s", name, text ? text : "null");
+        free(text);
+    }
+}
+
+/* A result without a plain value is read by whoever performs such effects. */
+static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
+{
+    const TfyPerformer *performer = call->loop->performers[call->tool->family];
+    char *text = json_dumps(payload, JSON_COMPACT);
+    const bool ok =
+        text && performer && performer->replay && performer->replay(call->task, call->site, text, strlen(text), value);
+    free(text);
+    call->value_in_extra = true;
+    return ok;
+}
+
+static void give(Pending *pending, const Answer *answer)
+{
+    TfyCall *call = &pending->call;
+    json_t *payload = json_object_get(answer->line, "payload"), *error = json_object_get(payload, "error"),
+           *plain = json_object_get(payload, "value");
+    char text[TFY_ERROR_TEXT];
+    TfyValue value = {.i = 0};
+    call->record_type = (uint8_t)answer->type;
+    add_extra(call, payload);
+    if (error) {
+        const char *outcome = json_string_value(json_object_get(payload, "outcome"));
+        call->outcome = outcome && strcmp(outcome, "unknown") == 0 ? TFY_UNKNOWN : TFY_NOT_DONE;
+        tfy__step_raise_recorded(pending, error);
+        tfy__call_panicked(call);
+    } else if (answer->type == TFY_R_LLM_PLAN && !plain) {
+        if (read_by_performer(call, payload, &value))
+            tfy__call_done(call, value);
+        else
+            tfy__call_panicked(call);
+    } else if (call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text)) {
+        tfy__call_done(call, value);
+    } else {
+        tfy__call_bad_value(call, "$", text);
+    }
+}
+
+bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
+{
+    const Cold *cold = cold_of(task);
+    const TfyRehearsal *rehearsal = task->loop->rehearsal;
+    if (!tfy__rehearse_answers(task->loop)) return false;
+    const size_t at = find_step(rehearsal, cold->log.path, cold->log.step);
+    if (at == rehearsal->count) return false;
+    const json_t *now = json_object_get(json_object_get(rehearsal->answers[at].line, "payload"), "now");
+    if (now) *out = json_integer_value(now);
+    return now != NULL;
+}
+
+bool tfy__rehearse_call(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    if (pending->probing) { /* the tool itself is not there, so its probe knows nothing */
+        if (tfy__rehearse_answers(call->loop))
+            tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
+        return tfy__rehearse_answers(call->loop);
+    }
+    note_start(pending);
+    if (!tfy__rehearse_answers(call->loop)) return false;
+    const Answer *answer = find_answer(pending);
+    if (!answer)
+        tfy__step_unanswered(pending);
+    else if (answer->type == TFY_R_TIMER_FIRED)
+        jump(call->loop->rehearsal, tfy__due_ns(call->loop, pending->due_ms));
+    else
+        give(pending, answer);
+    return true;
+}
+
+bool tfy__rehearse_stuck(TfyLoop *loop)
+{
+    if (!tfy__rehearse_answers(loop)) return false;
+    for (const Run *run = loop->runs.first; run; run = run->next)
+        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+            const Pending *pending = cold->end_state ? NULL : cold->pending;
+            if (!pending || !pending->unanswered) continue;
+            const TfyPoint *point = pending->call.site->point;
+            tfy__loop_fail(loop, TFY_E_DIVERGED,
+                           "task %s waits for %s (line %u), and nothing like that was answered in the first run: its "
+                           "tasks race; with --real the tools do their work in every trial",
+                           cold->log.path, pending->call.tool->name, point ? point->line : 0);
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,707 @@
+/* replay.c: a recorded run as the source of answers, for resume and for replay.
+ *
+ * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other.
+ * The cursor is the lowest record that nobody has taken, and only the task that owns it runs: what tasks do to each
+ * other happens in the recorded order, whatever the scheduler's order was then. Tasks that are ready otherwise stand
+ * in the run's queue of parked tasks. When the cursor has passed the last record, these go to the ready ring in their
+ * order, and the steps that were held because they had nothing recorded go on live. That moment lies between two
+ * slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/replay/debug.h"
+#include "core/step/step.h"
+#include "wal/history/compat.h"
+#include "wal/history/move.h"
+#include "wal/history/snapshot_map.h"
+#include "wal/history/history.h"
+
+const TfyLogRecord *tfy__history_peek(const Cold *cold)
+{
+    if (cold->next_record == NO_INDEX) return NULL;
+    return &cold->run->history->records[cold->next_record];
+}
+
+bool tfy__history_live(const Cold *cold)
+{
+    return cold->next_record == NO_INDEX && !cold->run->history;
+}
+
+bool tfy__history_at_cursor(const Cold *cold)
+{
+    return cold->next_record == cold->run->cursor;
+}
+
+/* ---- tasks that are ready while their run replays ---- */
+
+void tfy__history_park(Cold *cold)
+{
+    Run *run = cold->run;
+    CHECK(run->history);
+    CHECK(cold->task && cold->task->state & T_FOLLOWING);
+    CHECK(!cold->parked_prev && run->parked.first != cold);
+    LIST2_APPEND(&run->parked, cold, parked_prev, parked_next);
+}
+
+/* From now on the ring decides who runs. */
+static void release_parked(Run *run)
+{
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->task) cold->task->state &= ~(uint32_t)T_FOLLOWING;
+    while (run->parked.first) {
+        Cold *cold = run->parked.first;
+        LIST2_REMOVE(&run->parked, cold, parked_prev, parked_next);
+        cold->task->state &= ~(uint32_t)T_QUEUED;
+        tfy__ready_push(run->loop, cold->task);
+    }
+}
+
+static void release_held(Run *run)
+{
+    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
+        pending->held = false;
+        tfy__step_queue(pending); /* also recycles the dead ones */
+    }
+}
+
+void tfy__history_unhold(Run *run)
+{
+    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
+        pending->held = false;
+        tfy__step_dequeued(pending);
+    }
+}
+
+/* Everything recorded has been taken up: the run goes on live. */
+static void history_finished(Run *run)
+{
+    tfy__history_drop(run->loop, run);
+    release_parked(run);
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (cold->cancel_again && cold->task)
+            tfy__cancel_request(cold, cold->cancel_again, NULL, cold->cancel_again_force);
+    release_held(run);
+    if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks began to wait in another process */
+}
+
+void tfy__history_take(Cold *cold)
+{
+    Run *run = cold->run;
+    uint32_t index = cold->next_record;
+    if (run->loop->stepping) tfy__debug_stop(cold, index);
+    CHECK(index < run->history->record_count);
+    CHECK(index >= run->cursor);
+    CHECK(!run->taken[index]);
+    CHECK(run->next_of_task[index] > index);
+    run->taken[index] = true;
+    cold->next_record = run->next_of_task[index];
+    if (cold->task) {
+        cold->task->passages = 0;
+        if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
+    }
+    if (run->loop->report) run->loop->report->steps++;
+    if (run->loop->replay_only)
+        run->loop->now_ms = run->history->records[index].ts_ms; /* what is told now was told then */
+    while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
+}
+
+void tfy__history_hold(Pending *pending)
+{
+    Run *run = pending->cold->run;
+    if (pending->held) return;
+    CHECK(run->history);
+    CHECK(!pending->dead);
+    pending->held = true;
+    LIST_APPEND(&run->held, pending, held_next);
+}
+
+static int64_t number_of(const TfyLogTask *task)
+{
+    return task->tid;
+}
+
+static int64_t birth_of(const TfyLogTask *task)
+{
+    return task->born;
+}
+
+/* Tasks of a history ascend in their numbers and in those of the records that made them. */
+static uint32_t find_task(const TfyHistory *history, int64_t (*key_of)(const TfyLogTask *), int64_t key)
+{
+    uint32_t low = 0, high = history->task_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (key_of(&history->tasks[middle]) < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < history->task_count && key_of(&history->tasks[low]) == key ? low : NO_INDEX;
+}
+
+/* The payload says which number the task had when it was born; an import may have given it another. */
+int64_t tfy__history_born(const Run *run, int64_t lsn)
+{
+    uint32_t at = find_task(run->history, birth_of, lsn);
+    return at == NO_INDEX ? TFY_E_DATA : run->history->tasks[at].tid;
+}
+
+bool tfy__history_attach(Cold *cold)
+{
+    Run *run = cold->run;
+    if (!run->history) return false;
+    uint32_t at = find_task(run->history, number_of, cold->log.tid);
+    if (at == NO_INDEX) return false;
+    const TfyLogTask *known = &run->history->tasks[at];
+    cold->log.head = known->head;
+    cold->log.chain = known->chain;
+    cold->log.born = known->born;
+    cold->next_record = run->first_of_task[at];
+    if (cold->next_record != NO_INDEX && cold->task) cold->task->state |= T_REPLAYING;
+    return true;
+}
+
+/* ---- differences ---- */
+
+static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *text, size_t cap)
+{
+    if (!record) {
+        snprintf(text, cap, "nothing more");
+        return;
+    }
+    const char *id = "";
+    const TfyPoint *point = tfy__point_of(cold->run->loop, record->point);
+    if (point) id = point->id;
+    int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
+    snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn,
+             tfy__record_type_name(record->type), (long long)record->step, *id ? ", " : "", id, shown, record->payload,
+             shown < (int)record->payload_len ? "…" : "");
+}
+
+void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+{
+    TfyLoop *loop = cold->run->loop;
+    char recorded[512], now[512];
+    va_list args;
+    if (cold->task) tfy__sched_halt(cold->task);
+    if (tfy__loop_starved(loop)) return; /* who has to do without a value goes another way */
+    va_start(args, now_format);
+    vsnprintf(now, sizeof now, now_format, args);
+    va_end(args);
+    say_recorded(cold, record, recorded, sizeof recorded);
+    uint32_t line = cold->pending ? cold->pending->call.site->point->line
+                    : record      ? tfy__point_line(loop, record->point)
+                                  : 0;
+    char where[128] = "";
+    const char *file = tfy__line_file(loop->program, &line);
+    if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
+    if (loop->report) loop->report->divergences++;
+    tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
+                   cold->run->uuid, recorded, where, now);
+}
+
+/* ---- what came from outside ---- */
+
+const char *tfy__kill_reason(const char *why)
+{
+    static const char *const reasons[] = {
+        "killed",   "its parent failed", "its parent was cancelled", "its parent was killed", "its group has ended",
+        OVER_MEMORY};
+    for (size_t i = 0; why && i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(why, reasons[i]) == 0) return reasons[i];
+    return "killed";
+}
+
+/* What came from outside for a task: a kill, the time of one of its scopes being up, or, in the root's chain, a
+ * signal for the run. */
+typedef struct Arrival {
+    bool signal;
+    uint32_t target; /* a scope, or NO_INDEX: the whole task */
+    bool force;
+    const char *why; /* static */
+} Arrival;
+
+/* Is the record an arrival that belongs where the task is now? in_slice: it runs, between two of its points; only its
+ * own doing can have been recorded there. A kill that arrived while nobody ran the task counts no passages: it
+ * belongs right behind what stands before it. */
+static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_slice, Arrival *arrival)
+{
+    if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return false;
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *scope = tfy__payload_get(&payload, TFY_P_SCOPE),
+                 *passages = tfy__payload_get(&payload, TFY_P_PASSAGES);
+    bool here = !passages || ((uint32_t)json_integer_value(passages) == task->passages &&
+                              tfy__payload_flag(&payload, TFY_P_IN_SLICE) == in_slice);
+    bool ours = record->type == TFY_R_SIGNAL || scope;
+    *arrival = (Arrival){.signal = tfy__payload_get(&payload, TFY_P_VALUE) != NULL,
+                         .target = scope ? (uint32_t)json_integer_value(scope) : NO_INDEX,
+                         .force = tfy__payload_flag(&payload, TFY_P_FORCE),
+                         .why = scope ? "timeout" : tfy__kill_reason(tfy__payload_text(&payload, TFY_P_WHY))};
+    tfy__payload_close(&payload);
+    return ours && here;
+}
+
+/* Between its points a task cannot wait for the cursor; everywhere else it takes what came when it came. */
+static void take_arrivals(TfyTask *task, bool in_slice)
+{
+    Cold *cold = cold_of(task);
+    Arrival arrival;
+    while ((in_slice || tfy__history_at_cursor(cold)) &&
+           is_arrival(task, tfy__history_peek(cold), in_slice, &arrival)) {
+        const TfyLogRecord *record = tfy__history_peek(cold);
+        tfy__history_take(cold);
+        if (arrival.signal)
+            tfy__signal_recorded(cold->run, record);
+        else
+            tfy__cancel_apply(cold, arrival.target, arrival.force, arrival.why);
+    }
+}
+
+void tfy__history_async(TfyTask *task)
+{
+    take_arrivals(task, false);
+}
+
+bool tfy__history_arrives_later(const TfyTask *task)
+{
+    Arrival arrival;
+    return is_arrival(task, tfy__history_peek(cold_of(task)), false, &arrival);
+}
+
+bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
+{
+    *record = NULL;
+    if (tfy__history_live(cold)) return true;
+    if (cold->task)
+        take_arrivals(cold->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
+    const TfyLogRecord *next = tfy__history_peek(cold);
+    if (!next) {
+        if (!cold->run->loop->replay_only || !cold->run->history) return true;
+        if (cold->run->history->run.state >= TFY_TASK_COMPLETED)
+            tfy__history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
+        else if (cold->task)
+            tfy__sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
+        return false;
+    }
+    if (next->type == type && (!point || next->point == point)) {
+        *record = next;
+        return true;
+    }
+    const TfyPoint *here = tfy__point_of(cold->run->loop, point);
+    tfy__history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
+                         here ? here->id : "");
+    return false;
+}
+
+bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload)
+{
+    const TfyLogRecord *record;
+    bool ok = tfy__history_expect(cold, type, point, &record);
+    if (ok && payload->failed) {
+        tfy__loop_fail(cold->run->loop, TFY_E_NOMEM, "no memory to write a record");
+        ok = false;
+    } else if (ok && record && strcmp(record->payload, payload->data) != 0) {
+        tfy__history_diverge(cold, record, "it comes to %s %s", tfy__record_type_name(type), payload->data);
+        ok = false;
+    } else if (ok && record) {
+        tfy__history_take(cold);
+    } else if (ok) {
+        ok = tfy__record_append(cold, type, cold->log.step, point, payload) > 0;
+    }
+    if (!ok && cold->task) tfy__sched_halt(cold->task);
+    return ok;
+}
+
+/* ---- taking a run up again ---- */
+
+void tfy__history_drop(TfyLoop *loop, Run *run)
+{
+    (void)loop;
+    if (run->owns_history) tfy__history_free(run->history);
+    run->history = NULL;
+    free(run->taken);
+    free(run->next_of_task);
+    free(run->first_of_task);
+    run->taken = NULL;
+    run->next_of_task = run->first_of_task = NULL;
+}
+
+/* No step of the task in whose chain it stands. What a compacted run has kept from before its snapshot is in that. */
+static bool is_passed_over(const TfyHistory *history, const TfyLogRecord *record)
+{
+    return tfy__record_is_nobodys(record) || (history->snapshot && record->lsn <= history->snapshot_lsn);
+}
+
+static bool index_history(Run *run, TfyHistory *history)
+{
+    uint32_t count = history->record_count;
+    run->taken = calloc(count + 1, sizeof *run->taken);
+    run->next_of_task = malloc((count + 1) * sizeof *run->next_of_task);
+    uint32_t *last = malloc((history->task_count + 1) * sizeof *last);
+    run->first_of_task = last; /* walking backwards, the last one seen is the first */
+    bool ok = run->taken && run->next_of_task && last;
+    for (uint32_t i = 0; ok && i < history->task_count; i++) last[i] = NO_INDEX;
+    for (uint32_t i = count; ok && i-- > 0;) {
+        uint32_t task = history->record_tasks[i];
+        run->next_of_task[i] = NO_INDEX;
+        run->taken[i] = is_passed_over(history, &history->records[i]);
+        if (run->taken[i]) continue;
+        run->next_of_task[i] = last[task];
+        last[task] = i;
+    }
+    while (ok && run->cursor < count && run->taken[run->cursor]) run->cursor++;
+    return ok;
+}
+
+/* The first record of a run: which workflow with which arguments. */
+static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char *error_text)
+{
+    const TfyLogRecord *first = history->record_count ? &history->records[0] : NULL;
+    if (!first || first->type != TFY_R_INSTRUCTION_START) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart: nothing to go on from", run->uuid);
+        return TFY_E_DATA;
+    }
+    TfyPayload begin;
+    tfy__payload_open(&begin, first);
+    const char *name = tfy__payload_text(&begin, TFY_P_WORKFLOW);
+    const TfyWorkflow *workflow = name ? tfy__workflow_by_name(loop->program, name) : NULL;
+    run->seed = tfy__payload_hex(&begin, TFY_P_SEED);
+    run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
+    run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
+    int code = 0;
+    if (!workflow) {
+        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with",
+                 name ? name : "?", run->uuid);
+        code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_ABSENT;
+    } else {
+        TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+        TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
+        char *args = json_dumps(tfy__payload_get(&begin, TFY_P_ARGS), JSON_COMPACT | JSON_ENCODE_ANY);
+        char text[TFY_ERROR_TEXT];
+        if (!values || !args)
+            code = TFY_E_NOMEM;
+        else if (!tfy__decode_args(&scratch, workflow->params, workflow->param_count, args, strlen(args), values,
+                                   text)) {
+            snprintf(error_text, TFY_ERROR_TEXT, "the recorded arguments do not fit workflow '%s': %.300s",
+                     workflow->name, text);
+            code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
+        } else {
+            Cold *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
+            if (root) tfy__history_attach(root);
+            if (root && tfy__fork_begin(run, tfy__payload_get(&begin, TFY_P_FORK_OF), root->log.born))
+                tfy__history_take(root);
+            else
+                code = TFY_E_NOMEM;
+            if (code == 0 && loop->replay_only) tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
+        }
+        tfy__cut(&loop->heap, 0);
+        free(values);
+        free(args);
+    }
+    tfy__payload_close(&begin);
+    return code;
+}
+
+/* Numbers of points are those of the program that runs now, whoever made it. */
+static int adapt_points(const TfyLoop *loop, TfyHistory *history)
+{
+    const char *layout = loop->program->layout;
+    const int code = layout && history->program_layout ? tfy__history_adapt(history, layout) : 0;
+    return code == TFY_E_DATA ? 0 : code; /* what is no layout has no ids to go by */
+}
+
+/* A snapshot has the numbers of the program that wrote it: for another one it is mapped by name. */
+static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_text)
+{
+    const char *layout = loop->program->layout;
+    char why[TFY_ERROR_TEXT] = "the layouts of the two programs cannot be read";
+    TfyCompat *compat;
+    json_t *mapped = NULL;
+    if (!history->snapshot || !layout || !history->snapshot_layout || strcmp(layout, history->snapshot_layout) == 0)
+        return 0;
+    int code = tfy__compat_new(history->snapshot_layout, layout, &compat);
+    if (!code) {
+        code = tfy__snapshot_map(compat, history->snapshot, &mapped, why);
+        tfy__compat_free(compat);
+    }
+    if (!code) code = tfy__history_take_snapshot(history, mapped, layout);
+    if (!code || code == TFY_E_NOMEM) return code;
+    snprintf(error_text, TFY_ERROR_TEXT, "another program wrote the snapshot that the run begins at, and %.400s", why);
+    return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
+}
+
+static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
+{
+    Run *run = tfy__run_new(loop, &history->run);
+    if (!run) return TFY_E_NOMEM;
+    *out = run;
+    run->history = history;
+    run->owns_history = own;
+    run->rooted = history->root.path && loop->root_known;
+    int code = adapt_snapshot(loop, history, error_text);
+    if (!code) code = adapt_points(loop, history);
+    if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
+    if (!code)
+        code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
+                                 : begin_from_history(loop, run, history, error_text);
+    if (code < 0) { /* nobody waits for it */
+        run->ended = true;
+        loop->runs_live--;
+    }
+    return code;
+}
+
+/* A signal for a run whose root has ended: others may wait for it. */
+static bool take_late_signal(Cold *root)
+{
+    const TfyLogRecord *record = tfy__history_peek(root);
+    if (!tfy__record_is_run_signal(record)) return false;
+    tfy__history_take(root);
+    tfy__signal_recorded(root->run, record);
+    return true;
+}
+
+/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside
+ * while it waits for its children. False: it does not come to that record. */
+static bool advance_owner(Run *run)
+{
+    const TfyHistory *history = run->history;
+    uint32_t before = run->cursor;
+    Cold *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
+    if (!owner || owner->next_record != before) return false;
+    if (!owner->task) return take_late_signal(owner);
+    TfyTask *task = owner->task;
+    if (task->state & T_QUEUED) {
+        LIST2_REMOVE(&run->parked, owner, parked_prev, parked_next);
+        tfy__sched_run_task(run->loop, task);
+        return true;
+    }
+    Pending *pending = owner->pending;
+    if (pending)
+        tfy__step_advance(pending);
+    else
+        tfy__history_async(task);
+    return run->cursor != before || owner->pending != pending;
+}
+
+/* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
+static bool replay_turns(TfyLoop *loop, Run *run)
+{
+    const size_t block_limit = loop->heap.block_limit;
+    bool ok = true;
+    loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
+    while (ok && run->cursor < run->history->record_count && !tfy__loop_starved(loop) && !loop->stepped_away) {
+        ok = advance_owner(run);
+        if (loop->out.first) tfy__out_flush(loop); /* a replay's ghosts */
+    }
+    loop->heap.block_limit = block_limit;
+    if (!ok) return false;
+    if (!tfy__loop_starved(loop) && !loop->replay_only) history_finished(run);
+    return true;
+}
+
+static void say_stuck(Run *run)
+{
+    const TfyLogRecord *record = &run->history->records[run->cursor];
+    const TfyLogTask *owner = &run->history->tasks[run->history->record_tasks[run->cursor]];
+    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
+    if (cold)
+        tfy__history_diverge(cold, record,
+                             cold->end_state ? "the task has ended"
+                             : cold->pending ? "it waits for something else"
+                                             : "it does not come to it");
+    else
+        tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
+}
+
+/* The source decides, not who compiled it: a newer tfyc may go on, for every recorded step is compared. */
+static bool same_program(const TfyLoop *loop, const TfyHistory *history)
+{
+    return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
+}
+
+/* Taken up twice, a run would do everything twice. */
+static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
+{
+    for (const Run *run = loop->runs.first; run; run = run->next)
+        if (memcmp(run->log.uuid, history->run.uuid, sizeof run->log.uuid) == 0) return true;
+    return false;
+}
+
+/* Why a history cannot be taken up here: a sentence and a code. 0: it can. */
+static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *error_text)
+{
+    char uuid[37];
+    tfy__uuid_text(history->run.uuid, uuid);
+    if (lives_here(loop, history)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s is under way in this process already", uuid);
+        return TFY_E_STATE;
+    }
+    if (history->run.state >= TFY_TASK_COMPLETED) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
+        return TFY_E_STATE;
+    }
+    if (same_program(loop, history)) return 0;
+    snprintf(error_text, TFY_ERROR_TEXT,
+             "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid, uuid);
+    return TFY_E_STATE;
+}
+
+static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
+
+/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there; unless the
+ * run was compacted, which nobody does before its own program was seen to take the snapshot up. */
+static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
+{
+    TfyHistory *history;
+    char which[24], why[TFY_ERROR_TEXT];
+    if (run->log.base_lsn) {
+        snprintf(why, sizeof why, "%s", error_text);
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "%.300s, and what came before it was dropped: go on with the program that wrote it, 'tfy resume %s'",
+                 why, run->uuid);
+        tfy__run_discard(loop, run);
+        return TFY_E_DATA;
+    }
+    snprintf(which, sizeof which, "%lld", (long long)run->log.id);
+    tfy__run_discard(loop, run);
+    int code = tfy__history_read(loop->log, which, &history, error_text);
+    return code < 0 ? code : resume_history(loop, history, error_text);
+}
+
+/* Takes the history over in every case. */
+static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
+{
+    Run *run = NULL;
+    tfy__loop_clock(loop);
+    bool whole = !history->snapshot;
+    int code = attach_run(loop, history, true, &run, error_text);
+    if (code < 0 && !run) tfy__history_free(history);
+    if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
+    if (code < 0) return code;
+    tfy__park_resumed(run);
+    if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
+    if (tfy__loop_starved(loop)) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+    return loop->failure;
+}
+
+int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    if (!error_text) error_text = scratch;
+    *error_text = '\0';
+    TfyHistory *history;
+    int code = tfy__history_read_tail(loop->log, which, &history, error_text);
+    if (code < 0) return tfy__explained(code, error_text);
+    code = refuse_history(loop, history, error_text);
+    if (code == 0) code = tfy__root_take(loop, history, error_text);
+    if (code != 0) tfy__history_free(history);
+    if (code > 0)
+        code = tfy__history_read_tail(loop->log, which, &history, error_text); /* with the move */
+    else if (code < 0)
+        return tfy__explained(code, error_text);
+    if (code == 0) code = resume_history(loop, history, error_text);
+    return tfy__explained(code, error_text);
+}
+
+/* Runs of other programs are left to those, and runs that work elsewhere to processes there. */
+static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
+{
+    const bool ours = same_program(loop, history) && !lives_here(loop, history);
+    if (ours && tfy__root_serves(loop, &history->root)) return resume_history(loop, history, error_text);
+    loop->left_elsewhere += ours;
+    tfy__history_free(history);
+    return 0;
+}
+
+int tfy__resume_all(TfyLoop *loop, char *error_text)
+{
+    char scratch[TFY_ERROR_TEXT];
+    int64_t *ids;
+    uint32_t count;
+    if (!error_text) error_text = scratch;
+    *error_text = '\0';
+    int code = tfy__log_unfinished(loop->log, &ids, &count);
+    for (uint32_t i = 0; code >= 0 && i < count; i++) {
+        char id[24];
+        TfyHistory *history;
+        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
+        code = tfy__history_read_tail(loop->log, id, &history, error_text);
+        if (code < 0) break;
+        code = resume_ours(loop, history, error_text);
+    }
+    if (code >= 0 || count) free(ids);
+    return tfy__explained(code < 0 ? code : tfy__park_open(loop), error_text);
+}
+
+int tfy_resume(TfyLoop *loop, const char *run, int64_t *tid, char *error_text)
+{
+    if (tid) *tid = 0;
+    int code = tfy__resume(loop, run, error_text);
+    if (code >= 0 && tid && loop->runs.last && loop->runs.last->root) *tid = loop->runs.last->root->log.tid;
+    return code;
+}
+
+int tfy_resume_all(TfyLoop *loop, char *error_text)
+{
+    return tfy__resume_all(loop, error_text);
+}
+
+/* ---- replay ---- */
+
+static void report_end(TfyLoop *loop, Run *run, TfyReplayReport *report)
+{
+    if (loop->failure == TFY_E_DIVERGED) {
+        snprintf(report->text, sizeof report->text, "%s", loop->failure_text);
+        report->divergences = 1;
+    } else {
+        report->finished = run->ended;
+        snprintf(report->text, sizeof report->text, "%lld records compared, 0 divergences, 0 effects performed%s",
+                 (long long)report->steps, run->ended ? "" : "; the run has not ended");
+    }
+}
+
+static int replay(const TfyProgram *program, TfyHistory *history, const TfyOptions *options,
+                  const TfyStepping *stepping, TfyRunCheck *check, void *state, TfyReplayReport *report)
+{
+    *report = (TfyReplayReport){0};
+    TfyLoop *loop = NULL;
+    char error_text[TFY_ERROR_TEXT] = "";
+    int code = tfy__loop_open_replay(&loop, program, options, error_text);
+    if (code < 0) return code;
+    loop->report = report;
+    if (stepping) tfy__debug_begin(loop, stepping);
+    Run *run = NULL;
+    code = attach_run(loop, history, false, &run, error_text);
+    if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
+    if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
+    if (run) report_end(loop, run, report);
+    if (code < 0 && !loop->failure) snprintf(report->text, sizeof report->text, "%s", error_text);
+    if (run) tfy__debug_end(run);
+    if (loop->failure) code = loop->failure;
+    if (code >= 0 && check) code = check(run, state);
+    if (run) run->history = NULL; /* the caller's */
+    tfy_close(loop);
+    return code;
+}
+
+int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                      const TfyStepping *stepping, TfyReplayReport *report)
+{
+    return replay(program, (TfyHistory *)history, options, stepping, NULL, NULL, report);
+}
+
+int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const TfyOptions *options, TfyRunCheck *check,
+                        void *state, TfyReplayReport *report)
+{
+    return replay(program, history, options, NULL, check, state, report);
+}
+
+int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
+                TfyReplayReport *report)
+{
+    return tfy__replay_steps(program, history, options, NULL, report);
+}

@@ -1,0 +1,751 @@
+/* snapshot_restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay
+ * would have left them.
+ *
+ * Values are read in the order in which they were written, for that numbers those that are shared. Tasks come first,
+ * so that whatever names one finds it; then what hangs between them. A snapshot that says something impossible (a
+ * routine, point or task that is not there) is refused as a whole: the caller replays the run from its beginning
+ * instead. */
+#include "core/replay/snapshot.h"
+#include "wal/history/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Reader {
+    TfyLoop *loop;
+    Run *run;
+    TfyTask scratch; /* whose heap the values are made in */
+    TfyExact exact;
+    TfyObj **objects; /* those that are referred to by number, kept */
+    size_t object_count, object_cap;
+    Group **groups;
+    size_t group_count;
+    int64_t back_ms; /* how far the wall clock was set back since: what waits then waits no longer for that */
+    char *error_text;
+} Reader;
+
+static bool refuse(Reader *r, const char *what)
+{
+    if (!r->error_text[0]) snprintf(r->error_text, TFY_ERROR_TEXT, "the snapshot of run %s has %s", r->run->uuid, what);
+    return false;
+}
+
+static bool no_memory(Reader *r)
+{
+    return refuse(r, "no room in memory");
+}
+
+static int64_t number_in(const json_t *json, const char *name)
+{
+    return json_integer_value(json_object_get(json, name));
+}
+
+/* A time by the wall clock; 0: none. */
+static int64_t due_in(const Reader *r, const json_t *json)
+{
+    int64_t due_ms = number_in(json, "due");
+    return due_ms > r->back_ms && due_ms < INT64_MAX ? due_ms - r->back_ms : due_ms;
+}
+
+static bool flag_in(const json_t *json, const char *name)
+{
+    return json_is_true(json_object_get(json, name));
+}
+
+static const char *text_in(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+/* ---- values ---- */
+
+static bool remember(Reader *r, TfyObj *object)
+{
+    if (!GROW(r->objects, r->object_cap, r->object_count + 1, 64)) return no_memory(r);
+    r->objects[r->object_count++] = tfy_keep(object);
+    return true;
+}
+
+/* The value, kept. */
+static bool read_value(Reader *r, const TfyType *type, const json_t *json, TfyValue *out)
+{
+    char text[TFY_ERROR_TEXT];
+    *out = tfy_of_int(0);
+    if (json_is_integer(json) && !type->scalar) {
+        size_t number = (size_t)json_integer_value(json);
+        if (number >= r->object_count) return refuse(r, "a value that is not there");
+        out->o = tfy_keep(r->objects[number]);
+        return true;
+    }
+    if (!json_array_size(json)) return refuse(r, "no value where one belongs");
+    bool ok = tfy__decode_exact(&r->scratch, &r->exact, type, json_array_get(json, 0), out, text);
+    if (!ok) {
+        tfy_drop(&r->scratch, tfy_take_error(&r->scratch));
+        return refuse(r, "a value that cannot be read");
+    }
+    tfy__keep_value(type, *out);
+    tfy_cut(&r->scratch, 0);
+    return json_array_size(json) < 2 || type->scalar || remember(r, out->o);
+}
+
+static bool read_values(Reader *r, const TfyField *fields, uint32_t count, const json_t *json, TfyValue *out)
+{
+    if (json_array_size(json) != count) return refuse(r, "a different number of arguments");
+    for (uint32_t i = 0; i < count; i++)
+        if (!read_value(r, fields[i].type, json_array_get(json, i), &out[i])) return false;
+    return true;
+}
+
+static bool read_error(Reader *r, const json_t *json, TfyObj **out)
+{
+    TfyValue value;
+    bool ok = read_value(r, &tfy_type_any_error, json, &value);
+    *out = value.o;
+    return ok;
+}
+
+/* A name as a string object, borrowed. */
+static TfyObj *read_name(Reader *r, const json_t *json)
+{
+    TfyObj *name =
+        json_is_string(json) ? tfy_string_of(&r->scratch, json_string_value(json), json_string_length(json)) : NULL;
+    if (!name) refuse(r, "no name where one belongs");
+    return name;
+}
+
+/* ---- what the program knows ---- */
+
+static const TfyWorkflow *routine_in(Reader *r, const json_t *json)
+{
+    const TfyProgram *program = r->loop->program;
+    int64_t number = json_integer_value(json_object_get(json, "routine"));
+    if (json_is_integer(json_object_get(json, "routine")) && number >= 0 && number < program->routine_count)
+        return program->routines[number];
+    refuse(r, "a workflow that the program has not");
+    return NULL;
+}
+
+static const TfyPoint *point_in(Reader *r, const json_t *json)
+{
+    const TfyPoint *point = tfy__point_of(r->loop, (uint32_t)number_in(json, "point"));
+    if (!point) refuse(r, "a point that the program has not");
+    return point;
+}
+
+static Cold *task_in(Reader *r, const json_t *handle)
+{
+    Cold *cold = json_is_integer(handle) ? tfy__task_of_handle(r->run, json_integer_value(handle)) : NULL;
+    if (cold) return cold;
+    refuse(r, "a task that is not in it");
+    return NULL;
+}
+
+/* ---- frames ---- */
+
+static const json_t *slot_in(const json_t *slots, const TfyLive *live)
+{
+    char name[300];
+    const json_t *plain = live->name ? json_object_get(slots, live->name) : NULL;
+    if (plain) return plain;
+    snprintf(name, sizeof name, "%.280s#%u", live->name ? live->name : "", live->slot);
+    return json_object_get(slots, name);
+}
+
+/* What a finally block has to go on with when it is through is a value, an error, or nothing: the other slots hold
+ * none. */
+static bool is_empty(const TfyType *type, const json_t *json)
+{
+    return !type->scalar && type->kind != TFY_JSON && json_is_null(json_array_get(json, 0));
+}
+
+/* Slots are filled one by one, so those of a frame that fails are empty or whole: the frame is released as any other. */
+static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
+{
+    TfyFrame *frame = frame_at(task, task->top);
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    const TfyWorkflow *workflow = frame->workflow;
+    if (!frame->pc)
+        return read_values(r, workflow->params, workflow->param_count, json_object_get(json, "params"), slots);
+    const TfyPoint *point = workflow->resume[frame->pc - 1];
+    const json_t *values = json_object_get(json, "slots");
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        const TfyLive *live = &point->live[i];
+        const json_t *value = slot_in(values, live);
+        if (!is_empty(live->type, value) && !read_value(r, live->type, value, &slots[live->slot])) return false;
+    }
+    return true;
+}
+
+static bool find_pc(Reader *r, TfyFrame *frame, const json_t *json)
+{
+    const TfyWorkflow *workflow = frame->workflow;
+    uint32_t number = (uint32_t)number_in(json, "point"), pc = 0;
+    if (!number) return true;
+    while (pc < workflow->resume_count && workflow->resume[pc]->number != number) pc++;
+    if (pc == workflow->resume_count) return refuse(r, "a point that its workflow has not");
+    frame->pc = pc + 1;
+    return true;
+}
+
+/* Frames that have returned hold nothing any more. */
+static bool read_frame(Reader *r, Cold *cold, const json_t *json, bool returned)
+{
+    TfyTask *task = cold->task;
+    const TfyWorkflow *workflow = routine_in(r, json);
+    if (!workflow) return false;
+    if (!tfy__task_push(task, workflow)) return no_memory(r);
+    TfyFrame *frame = frame_at(task, task->top);
+    frame->scope = (uint32_t)number_in(json, "scope");
+    frame->mask = (uint16_t)number_in(json, "mask");
+    frame->flags = (uint16_t)number_in(json, "flags");
+    if (!find_pc(r, frame, json)) return false;
+    int64_t due_ms = due_in(r, json);
+    if (due_ms && !(frame->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
+    return returned || frame->flags & FRAME_UNDOING || read_slots(r, task, json);
+}
+
+static bool read_frames(Reader *r, Cold *cold, const json_t *json)
+{
+    const json_t *frames = json_object_get(json, "frames");
+    size_t count = json_array_size(frames);
+    bool returning = flag_in(json, "returning");
+    if (!count) return refuse(r, "a task without a frame");
+    for (size_t i = 0; i < count; i++)
+        if (!read_frame(r, cold, json_array_get(frames, i), returning && i + 1 == count)) return false;
+    return true;
+}
+
+/* The offset of a frame by its place from the outermost. */
+static uint32_t frame_offset(const Cold *cold, uint32_t index)
+{
+    const TfyTask *task = cold->task;
+    uint32_t at = task->top;
+    for (uint32_t i = depth_of(task); i > index + 1 && at != TFY_NO_FRAME; i--) at = frame_at(task, at)->prev;
+    return at;
+}
+
+/* ---- what hangs on the frames ---- */
+
+static bool read_deadlines(Reader *r, Cold *cold, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    if (!count) return true;
+    if (!(cold->deadlines = calloc(count, sizeof *cold->deadlines))) return no_memory(r);
+    cold->deadline_cap = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *json = json_array_get(list, i);
+        Deadline *deadline = &cold->deadlines[cold->deadline_count++];
+        *deadline = (Deadline){.frame = frame_offset(cold, (uint32_t)number_in(json, "frame")),
+                               .scope = (uint32_t)number_in(json, "scope"),
+                               .mask = (uint16_t)number_in(json, "mask"),
+                               .flags = (uint16_t)number_in(json, "flags")};
+        int64_t due_ms = due_in(r, json);
+        if (due_ms && !(deadline->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
+    }
+    return true;
+}
+
+static bool read_undo(Reader *r, Cold *cold, const json_t *json)
+{
+    unsigned flags = (unsigned)number_in(json, "flags");
+    Undo undo = {.frame = frame_offset(cold, (uint32_t)number_in(json, "frame")),
+                 .height = (uint32_t)number_in(json, "height"),
+                 .block = routine_in(r, json),
+                 .point = point_in(r, json),
+                 .idle = flags & UNDO_IDLE,
+                 .once = flags & UNDO_ONCE,
+                 .started = flags & UNDO_STARTED,
+                 .unknown = flags & UNDO_UNKNOWN};
+    if (!undo.block || !undo.point) return false;
+    if (!(undo.args = calloc(undo.block->param_count + 1, sizeof *undo.args))) return no_memory(r);
+    cold->undos[cold->undo_count++] = undo;
+    return read_values(r, undo.block->params, undo.block->param_count, json_object_get(json, "args"), undo.args);
+}
+
+static bool read_undos(Reader *r, Cold *cold, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    if (!count) return true;
+    if (!(cold->undos = calloc(count, sizeof *cold->undos))) return no_memory(r);
+    cold->undo_cap = (uint32_t)count;
+    for (size_t i = 0; i < count; i++)
+        if (!read_undo(r, cold, json_array_get(list, i))) return false;
+    return true;
+}
+
+static bool read_unwinding(Reader *r, Cold *cold, const json_t *list)
+{
+    Unwinding **link = &cold->unwinding;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *json = json_array_get(list, i);
+        Unwinding *unwinding = calloc(1, sizeof *unwinding);
+        if (!unwinding) return no_memory(r);
+        *link = unwinding;
+        link = &unwinding->below;
+        if (number_in(json, "point") && !(unwinding->point = point_in(r, json))) return false;
+        if (!read_error(r, json_object_get(json, "error"), &unwinding->error)) return false;
+    }
+    return true;
+}
+
+/* ---- the answer and the step ---- */
+
+/* What the frame at the top waits for; NULL: it is at no such point. */
+static const TfySite *site_of(const TfyTask *task)
+{
+    const TfyFrame *frame = frame_at(task, task->top);
+    return frame->pc ? task->loop->program->sites[frame->workflow->resume[frame->pc - 1]->number - 1] : NULL;
+}
+
+static bool read_answer(Reader *r, Cold *cold, const json_t *json)
+{
+    TfyTask *task = cold->task;
+    const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
+    if (flag_in(json, "returning")) task->state |= T_RETURNING;
+    if (flag_in(json, "answered")) task->state |= T_ANSWERED;
+    if (!answer) return !error || read_error(r, error, &task->error);
+    const TfySite *site = site_of(task);
+    const TfyType *type = task->state & T_RETURNING ? frame_at(task, task->top)->workflow->result
+                          : !site                   ? NULL
+                          : site->tool              ? site->result
+                                                    : &tfy_type_nothing;
+    if (!type) return refuse(r, "an answer that nobody asked for");
+    if (!read_value(r, type, answer, &task->result)) return false;
+    cold->answer_type = type;
+    return !error || read_error(r, error, &task->error);
+}
+
+static bool read_stage(Pending *pending, const char *name)
+{
+    static const struct {
+        const char *name;
+        Stage stage;
+    } stages[] = {{"begin", STAGE_BEGIN},
+                  {"outcome", STAGE_OUTCOME},
+                  {"settle", STAGE_SETTLE},
+                  {"backoff", STAGE_BACKOFF},
+                  {"doubt", STAGE_DOUBT}};
+    for (size_t i = 0; name && i < sizeof stages / sizeof *stages; i++) {
+        if (strcmp(stages[i].name, name) != 0) continue;
+        pending->stage = stages[i].stage;
+        return true;
+    }
+    return false;
+}
+
+static void read_step_numbers(const Reader *r, Pending *pending, const json_t *json)
+{
+    const json_t *timeout = json_object_get(json, "timeout");
+    unsigned flags = (unsigned)number_in(json, "flags");
+    pending->call.step = number_in(json, "step");
+    pending->call.attempt = (uint32_t)number_in(json, "attempt");
+    pending->retry = number_in(json, "retry");
+    pending->backoff_ms = number_in(json, "backoff");
+    pending->timeout_ms = timeout ? json_integer_value(timeout) : TFY_NEVER;
+    pending->asks = number_in(json, "asks");
+    const bool by_clock = pending->call.tool && pending->call.tool->family == TFY_F_SLEEP_UNTIL;
+    pending->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
+    pending->counted = flags & STEP_COUNTED;
+    pending->started = pending->from_history = flags & STEP_STARTED;
+    pending->timeout_begun = flags & STEP_TIMEOUT_BEGUN;
+    pending->bounded = flags & STEP_BOUNDED;
+    pending->doubt_recorded = flags & STEP_DOUBT_RECORDED;
+    pending->lined_up = flags & STEP_LINED_UP;
+    pending->unknown = flags & STEP_UNKNOWN;
+}
+
+/* Whose arguments were read in part are given back as far as they were. */
+static bool read_step(Reader *r, Cold *cold, const json_t *json)
+{
+    TfyTask *task = cold->task;
+    const TfySite *site = site_of(task);
+    const char *key = text_in(json, "key");
+    int64_t steps = cold->log.step;
+    if (!json) return true;
+    if (!site || !site->tool != !!((unsigned)number_in(json, "flags") & STEP_BACKOFF_ONLY))
+        return refuse(r, "a step where nothing is asked for");
+    TfyValue few[FEW_ARGS] = {{0}}, *args = few;
+    uint32_t count = site->tool ? site->tool->param_count : 0;
+    if (count > FEW_ARGS && !(args = calloc(count, sizeof *args))) return no_memory(r);
+    bool ok = !site->tool || read_values(r, site->tool->params, count, json_object_get(json, "args"), args);
+    Pending *pending = ok ? tfy__step_restore(task, site, site->tool ? args : NULL, key ? key : "") : NULL;
+    for (uint32_t i = 0; i < count; i++) tfy__drop_value(task, site->tool->params[i].type, args[i]);
+    if (args != few) free(args);
+    if (!ok) return false;
+    if (!pending) return no_memory(r);
+    cold->log.step = steps;
+    read_step_numbers(r, pending, json);
+    const json_t *failure = json_object_get(json, "failure");
+    if (failure && !(pending->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
+    if (!read_stage(pending, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
+    if (pending->stage == STAGE_OUTCOME && !pending->started && tfy__limit_bounds(pending)) {
+        pending->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
+        pending->noted = true;
+    }
+    set_state(task, pending->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(pending));
+    return true;
+}
+
+/* ---- tasks ---- */
+
+static bool read_path(Reader *r, const json_t *json, const char **path, const TfyWorkflow **workflow)
+{
+    *path = text_in(json, "path");
+    *workflow = routine_in(r, json);
+    return (*path && *workflow) || refuse(r, "a task without a path");
+}
+
+/* Where its chain stood: the records behind are the tail's. */
+static bool read_head(Reader *r, Cold *cold, const json_t *json)
+{
+    const char *chain = text_in(json, "chain");
+    uint64_t group = (uint64_t)number_in(json, "group");
+    cold->log.chain = chain ? strtoull(chain, NULL, 16) : 0;
+    cold->joined = flag_in(json, "joined");
+    if (group > r->group_count) return refuse(r, "a group that is not in it");
+    if (group) cold->group = r->groups[group - 1];
+    return true;
+}
+
+static void read_counters(Cold *cold, const json_t *json)
+{
+    cold->log.step = number_in(json, "step");
+    cold->task->passages = (uint32_t)number_in(json, "passages");
+    cold->task->scopes = (uint32_t)number_in(json, "scopes");
+    cold->spawned = (uint32_t)number_in(json, "spawned");
+    cold->randoms = (uint64_t)number_in(json, "randoms");
+    cold->priority = (int32_t)number_in(json, "priority");
+    cold->after_left = (uint32_t)number_in(json, "after");
+}
+
+static void read_cancellation(Cold *cold, const json_t *json)
+{
+    const char *why = text_in(json, "kill");
+    if (flag_in(json, "cancel")) cold->task->state |= T_CANCEL;
+    cold->cancelled = flag_in(json, "cancelled");
+    cold->kill = why != NULL;
+    cold->kill_force = flag_in(json, "force");
+    cold->kill_why = why ? tfy__kill_reason(why) : NULL;
+}
+
+static bool read_channel(Reader *r, Cold *maker, const json_t *json)
+{
+    Channel *channel = tfy__channel_add(maker);
+    if (!channel) return no_memory(r);
+    channel->capacity = number_in(json, "capacity");
+    channel->sent = (uint64_t)number_in(json, "sent");
+    channel->closed = flag_in(json, "closed");
+    const json_t *messages = json_object_get(json, "messages");
+    if (!json_array_size(messages)) return true;
+    int64_t sender = number_in(json, "sender");
+    const TfyProgram *program = r->loop->program;
+    const TfySite *site = sender > 0 && sender <= program->point_count ? program->sites[sender - 1] : NULL;
+    if (!site || !site->tool || site->tool->family != TFY_F_SEND) return refuse(r, "messages that nobody sends");
+    channel->elem = site->tool->params[1].type;
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *one = json_array_get(messages, i);
+        Message message = {.seq = (uint64_t)number_in(one, "seq")};
+        if (!read_value(r, channel->elem, json_object_get(one, "value"), &message.value)) return false;
+        if (tfy__channel_put(r->loop, channel, message)) continue;
+        tfy__drop_value(&r->scratch, channel->elem, message.value);
+        return no_memory(r);
+    }
+    return true;
+}
+
+static bool read_channels(Reader *r, Cold *maker, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_channel(r, maker, json_array_get(list, i))) return false;
+    return true;
+}
+
+static bool read_live(Reader *r, const json_t *json)
+{
+    const char *path;
+    const TfyWorkflow *workflow;
+    if (!read_path(r, json, &path, &workflow)) return false;
+    Cold *cold = tfy__task_new(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    if (!cold) return no_memory(r);
+    if (strcmp(path, "1") == 0) r->run->root = cold;
+    if (!read_head(r, cold, json) || !read_frames(r, cold, json)) return false;
+    read_counters(cold, json);
+    read_cancellation(cold, json);
+    take_care(cold->task); /* deadlines and undos come back behind the frames */
+    return read_deadlines(r, cold, json_object_get(json, "deadlines")) &&
+           read_undos(r, cold, json_object_get(json, "undos")) &&
+           read_unwinding(r, cold, json_object_get(json, "unwinding")) && read_answer(r, cold, json) &&
+           read_step(r, cold, json_object_get(json, "pending")) &&
+           read_channels(r, cold, json_object_get(json, "channels"));
+}
+
+static bool read_ended(Reader *r, const json_t *json)
+{
+    const char *path, *text = text_in(json, "text");
+    const TfyWorkflow *workflow;
+    if (!read_path(r, json, &path, &workflow)) return false;
+    Cold *cold = tfy__task_new_ended(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    if (!cold) return no_memory(r);
+    cold->end_state = (TfyTaskState)number_in(json, "state");
+    if (strcmp(path, "1") == 0) r->run->root = cold;
+    if (!read_head(r, cold, json)) return false;
+    const json_t *value = json_object_get(json, "value"), *failure = json_object_get(json, "failure");
+    if (text && !(cold->failure_text = strdup(text))) return no_memory(r);
+    if (value && !read_value(r, workflow->result, value, &cold->value)) return false;
+    if (failure && !read_error(r, failure, &cold->failure)) return false;
+    return read_channels(r, cold, json_object_get(json, "channels"));
+}
+
+/* ---- between tasks ---- */
+
+/* The lists were written from their heads: linked from the end, they come out the same. */
+static bool link_children(Reader *r, Cold *parent, const json_t *json)
+{
+    TfyLoop *loop = r->loop;
+    const json_t *frames = json_object_get(json, "frames");
+    for (size_t i = 0; i < json_array_size(frames); i++) {
+        const json_t *children = json_object_get(json_array_get(frames, i), "children");
+        uint32_t at = frame_offset(parent, (uint32_t)i);
+        for (size_t n = json_array_size(children); n-- > 0;) {
+            Cold *child = task_in(r, json_array_get(children, n));
+            if (!child || !child->task || child->parent) return refuse(r, "a child that is none");
+            TfyFrame *frame = frame_at(parent->task, at);
+            const uint32_t self = slot_of(loop, child->task) + 1;
+            child->parent = parent;
+            child->parent_frame = at;
+            child->siblings.next = frame->children;
+            if (frame->children) tfy__siblings(loop, frame->children)->prev = self;
+            frame->children = self;
+        }
+    }
+    return true;
+}
+
+static bool link_followers(Reader *r, Cold *awaited, const json_t *list)
+{
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        Cold *child = task_in(r, json_array_get(list, i));
+        Follower *follower = child ? malloc(sizeof *follower) : NULL;
+        if (!follower) return no_memory(r);
+        *follower = (Follower){.child = child, .next = awaited->followers};
+        awaited->followers = follower;
+    }
+    return true;
+}
+
+static Lock *lock_named(Reader *r, const json_t *json)
+{
+    TfyObj *name = read_name(r, json);
+    Lock *lock = name ? tfy__lock_of(r->run, name, 0) : NULL;
+    tfy_cut(&r->scratch, 0);
+    if (lock && lock->permits > 0) return lock;
+    refuse(r, "a lock that is not in it");
+    return NULL;
+}
+
+static bool link_holds(Reader *r, Cold *cold, const json_t *list)
+{
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        Lock *lock = lock_named(r, json_array_get(list, i));
+        Hold *hold = lock ? malloc(sizeof *hold) : NULL;
+        if (!hold) return no_memory(r);
+        *hold = (Hold){.lock = lock, .next = cold->holds};
+        cold->holds = hold;
+        lock->free--;
+    }
+    return true;
+}
+
+static Channel *channel_named(const Run *run, const char *name)
+{
+    for (const Cold *maker = run->tasks; maker; maker = maker->next_in_run)
+        for (uint32_t i = 0; i < maker->channel_count; i++)
+            if (strcmp(maker->channels[i]->name, name) == 0) return maker->channels[i];
+    return NULL;
+}
+
+/* NULL: no memory. */
+static Signal *read_signal(Reader *r, const json_t *json, SignalName *name)
+{
+    char *value = json_dumps(json_object_get(json, "value"), JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    Signal *signal = value && name ? malloc(sizeof *signal) : NULL;
+    if (!signal) {
+        free(value);
+        no_memory(r);
+        return NULL;
+    }
+    *signal = (Signal){.value = value, .seq = (uint64_t)number_in(json, "seq"), .name = name};
+    return signal;
+}
+
+static SignalName *signal_name(Reader *r, const json_t *name)
+{
+    return tfy__signal_name_of(r->run, json_string_value(name) ? json_string_value(name) : "",
+                               json_string_length(name));
+}
+
+static bool link_granted(Reader *r, Cold *cold, const json_t *json)
+{
+    const char *channel = text_in(json, "granted_from");
+    const json_t *lock = json_object_get(json, "granted_lock"), *signal = json_object_get(json, "granted_signal");
+    if (channel && !(cold->granted_from = channel_named(r->run, channel)))
+        return refuse(r, "a channel that is not in it");
+    cold->granted_seq = (uint64_t)number_in(json, "granted_seq");
+    if (cold->granted_from) { /* what a channel carries is known from its messages, and this was one */
+        if (!cold->granted_from->elem) cold->granted_from->elem = site_of(cold->task)->result->elem;
+    }
+    if (lock && !(cold->granted_lock = lock_named(r, lock))) return false;
+    if (signal) cold->granted_signal = read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")));
+    return !signal || cold->granted_signal;
+}
+
+static bool link_task(Reader *r, const json_t *json)
+{
+    Cold *cold = task_in(r, json_object_get(json, "task"));
+    if (!cold || !link_children(r, cold, json) || !link_followers(r, cold, json_object_get(json, "followers")) ||
+        !link_holds(r, cold, json_object_get(json, "holds")) || !link_granted(r, cold, json))
+        return false;
+    TfyTask *task = cold->task;
+    if (flag_in(json, "ready"))
+        tfy__ready_push(r->loop, task);
+    else if (!cold->pending && task->state & T_RETURNING)
+        set_state(task, TFY_TASK_JOINING);
+    return true;
+}
+
+/* ---- what tasks share ---- */
+
+static bool make_groups(Reader *r, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    if (!(r->groups = calloc(count + 1, sizeof *r->groups))) return no_memory(r);
+    for (size_t i = 0; i < count; i++) {
+        if (!(r->groups[i] = tfy__group_new(r->run))) return no_memory(r);
+        r->groups[i]->alive = (uint32_t)number_in(json_array_get(list, i), "alive");
+        r->group_count++;
+    }
+    return true;
+}
+
+static bool link_groups(Reader *r, const json_t *list)
+{
+    for (size_t i = 0; i < r->group_count; i++) {
+        const json_t *json = json_array_get(list, i), *ended = json_object_get(json, "ended"),
+                     *failed = json_object_get(json, "failed");
+        if (ended && !(r->groups[i]->first_ended = task_in(r, ended))) return false;
+        if (failed && !(r->groups[i]->first_failed = task_in(r, failed))) return false;
+    }
+    return true;
+}
+
+static bool make_locks(Reader *r, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *json = json_array_get(list, i);
+        TfyObj *name = read_name(r, json_object_get(json, "name"));
+        if (!name) return false;
+        Lock *lock = tfy__lock_of(r->run, name, number_in(json, "permits"));
+        tfy_cut(&r->scratch, 0);
+        if (!lock) return no_memory(r);
+    }
+    return true;
+}
+
+static bool make_signals(Reader *r, const json_t *json)
+{
+    const json_t *names = json_object_get(json, "signals"), *ids = json_object_get(json, "signal_ids");
+    r->run->signal_count = (uint64_t)number_in(json, "signal_count");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const json_t *one = json_array_get(names, i), *kept = json_object_get(one, "kept");
+        SignalName *name = signal_name(r, json_object_get(one, "name"));
+        if (!name) return no_memory(r);
+        for (size_t n = 0; n < json_array_size(kept); n++) {
+            Signal *signal = read_signal(r, json_array_get(kept, n), name);
+            if (!signal) return false;
+            LIST_APPEND(&name->kept, signal, next);
+        }
+    }
+    for (size_t i = json_array_size(ids); i-- > 0;) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        if (!id || !tfy__signal_remember(r->run, id)) return no_memory(r);
+    }
+    return true;
+}
+
+static void restore_performers(Reader *r, const json_t *json)
+{
+    for (int i = 0; i < TFY_F_COUNT; i++) {
+        const TfyPerformer *performer = performer_once(r->loop, i);
+        if (!performer || !performer->restore) continue;
+        performer->restore(r->loop, r->run->uuid, json_object_get(json, performer->name));
+    }
+}
+
+/* ---- the whole ---- */
+
+/* The records of a task that lie behind the snapshot; steps that nothing there ends go live at the end of it, in the
+ * order in which they stood in line. */
+static bool attach(Reader *r, const json_t *json)
+{
+    const json_t *order = json_object_get(json, "order");
+    for (Cold *cold = r->run->tasks; cold; cold = cold->next_in_run) tfy__history_attach(cold);
+    for (size_t i = 0; i < json_array_size(order); i++) {
+        Cold *cold = task_in(r, json_array_get(order, i));
+        if (!cold || !cold->pending) return refuse(r, "a step that is not in it");
+        tfy__history_hold(cold->pending);
+    }
+    return true;
+}
+
+static bool read_all(Reader *r, const json_t *json, bool (*read)(Reader *r, const json_t *json), const char *name)
+{
+    const json_t *list = json_object_get(json, name);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read(r, json_array_get(list, i))) return false;
+    return true;
+}
+
+static bool read_run(Reader *r, const json_t *json)
+{
+    Run *run = r->run;
+    const char *seed = text_in(json, "seed");
+    if (number_in(json, "v") != SNAPSHOT_V || !seed) return refuse(r, "a form that this version does not know");
+    run->seed = strtoull(seed, NULL, 16);
+    run->max_memory = number_in(json, "max_memory");
+    run->max_queue = number_in(json, "max_queue");
+    run->in_log = true;
+    if (!make_groups(r, json_object_get(json, "groups")) || !make_locks(r, json_object_get(json, "locks")))
+        return false;
+    if (!make_signals(r, json)) return false;
+    if (!read_all(r, json, read_live, "tasks") || !read_all(r, json, read_ended, "ended")) return false;
+    if (!run->root) return refuse(r, "no first task");
+    if (!link_groups(r, json_object_get(json, "groups")) || !read_all(r, json, link_task, "tasks")) return false;
+    restore_performers(r, json);
+    if (!tfy__limit_read(run, json_object_get(json, "starts"), r->back_ms) ||
+        !tfy__fork_begin(run, json_object_get(json, "fork_of"), run->history->snapshot_lsn + 1))
+        return no_memory(r);
+    return attach(r, json);
+}
+
+int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text)
+{
+    const TfyProgram *program = loop->program;
+    error_text[0] = '\0';
+    /* Where the clock was set back meanwhile, pauses begin anew: now, or when that was seen (parked.c). */
+    const int64_t taken_ms = history->snapshot_ms, again_ms = run->log.parked_at_ms;
+    const int64_t since_ms = again_ms && again_ms + TFY_AHEAD_MS <= taken_ms ? again_ms : loop->now_ms;
+    Reader r = {.loop = loop,
+                .run = run,
+                .scratch = {.heap = &loop->heap, .loop = loop},
+                .exact = {program->errors, program->error_count},
+                .back_ms = taken_ms > loop->now_ms ? taken_ms - since_ms : 0,
+                .error_text = error_text};
+    bool ok = program->routines && program->sites;
+    ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that could take it up");
+    for (size_t i = 0; i < r.object_count; i++) tfy_drop(&r.scratch, r.objects[i]);
+    free(r.objects);
+    free(r.groups);
+    run->snapshot_bytes = history->snapshot_bytes;
+    return ok ? 0 : TFY_E_DATA;
+}

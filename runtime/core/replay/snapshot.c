@@ -1,0 +1,709 @@
+/* snapshot.c: writing a run's state into one record. docs/log-format.md has the format, snapshot_restore.c reads it.
+ *
+ * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted
+ * from 0 in the order of the text: what several places share is written once, and shared again when it comes back. */
+#include "core/replay/snapshot.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Writer {
+    TfyBuffer out;
+    TfyLoop *loop;
+    Run *run;
+    TfyNumbers objects, groups;
+    TfyNumbers ended; /* tasks that have ended and are written */
+    uint32_t *frames; /* of the task that is being written: offsets, the outermost first */
+    size_t frame_cap;
+    uint32_t frame_count;
+} Writer;
+
+/* The thing's number, from 0; a new one if it has none yet. */
+static uint32_t number_of(Writer *w, TfyNumbers *numbers, const void *thing, bool *is_new)
+{
+    const uint32_t number = tfy__number_of(numbers, thing, is_new);
+    if (!number) w->out.failed = true;
+    return number ? number - 1 : 0;
+}
+
+/* False: no memory, and the snapshot is not written. */
+#define RESERVE(w, list, cap, count) (GROW(list, cap, (count) + 1, 16) || !((w)->out.failed = true))
+
+static void need_ended(Writer *w, const Cold *cold)
+{
+    bool is_new;
+    if (cold && cold->end_state) number_of(w, &w->ended, cold, &is_new);
+}
+
+/* ---- values ---- */
+
+/* A list of tasks: of the bodies of a group the parent takes the values, of others it asks by joining. */
+static void need_bodies(Writer *w, const TfyObj *handles)
+{
+    for (int64_t i = 0; i < tfy_list_len(handles); i++) {
+        int64_t tid = w->run->log.root + tfy_list_item(handles, i).i;
+        const Cold *cold =
+            tfy__folded_by_tid(w->loop, tid) ? NULL : tfy__task_by_tid(w->loop, tid); /* bodies are not folded */
+        if (cold && cold->run == w->run && cold->group) need_ended(w, cold);
+    }
+}
+
+static void write_value(Writer *w, const TfyType *type, TfyValue value)
+{
+    const TfyObj *object = type->scalar ? NULL : value.o;
+    bool shared = object && object->refs > 1 && object->refs != TFY_IMMORTAL, is_new = true;
+    if (object && type->kind == TFY_LIST && type->elem->kind == TFY_TASK) need_bodies(w, object);
+    uint32_t number = shared ? number_of(w, &w->objects, object, &is_new) : 0;
+    if (!is_new) {
+        tfy__buffer_int(&w->out, number);
+        return;
+    }
+    tfy__buffer_char(&w->out, '[');
+    tfy__encode(&w->out, type, value);
+    tfy__buffer_text(&w->out, shared ? ",1]" : "]");
+}
+
+static void write_values(Writer *w, const TfyField *fields, uint32_t count, const TfyValue *values)
+{
+    tfy__buffer_char(&w->out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) tfy__buffer_char(&w->out, ',');
+        write_value(w, fields[i].type, values[i]);
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_error(Writer *w, const TfyObj *error)
+{
+    write_value(w, &tfy_type_any_error, tfy_of_obj((TfyObj *)error));
+}
+
+/* ,"name":number unless it is 0 */
+static void write_number(Writer *w, const char *name, int64_t number)
+{
+    if (!number) return;
+    tfy__buffer_printf(&w->out, ",\"%s\":", name);
+    tfy__buffer_int(&w->out, number);
+}
+
+static void write_flag(Writer *w, const char *name, bool flag)
+{
+    if (flag) tfy__buffer_printf(&w->out, ",\"%s\":true", name);
+}
+
+static void write_text(Writer *w, const char *text)
+{
+    tfy__buffer_json_string(&w->out, text, strlen(text));
+}
+
+/* ---- frames ---- */
+
+/* By the wall clock, which is what a later process has. */
+static void write_due(Writer *w, uint64_t timer)
+{
+    const TfyLoop *loop = w->loop;
+    if (!tfy__timers_has(&loop->timers, timer)) return;
+    int64_t due_ns = tfy__timers_due(&loop->timers, timer);
+    write_number(w, "due", loop->now_ms + (due_ns - loop->now_ns) / 1000000);
+}
+
+/* What a name stands for may be a variable inside another of the same name. */
+static bool is_only(const TfyPoint *point, uint32_t at)
+{
+    for (uint32_t i = 0; i < point->live_count; i++)
+        if (i != at && point->live[i].name && strcmp(point->live[i].name, point->live[at].name) == 0) return false;
+    return true;
+}
+
+static void write_slot_name(Writer *w, const TfyPoint *point, uint32_t at)
+{
+    const TfyLive *live = &point->live[at];
+    if (at) tfy__buffer_char(&w->out, ',');
+    if (live->name && is_only(point, at))
+        tfy__buffer_printf(&w->out, "\"%s\":", live->name);
+    else
+        tfy__buffer_printf(&w->out, "\"%s#%u\":", live->name ? live->name : "", live->slot);
+}
+
+/* The parameters of a frame that has not begun, else what is live at its point. */
+static void write_slots(Writer *w, const TfyFrame *frame)
+{
+    const TfyValue *slots = (const TfyValue *)(frame + 1);
+    if (!frame->pc) {
+        tfy__buffer_text(&w->out, ",\"params\":");
+        write_values(w, frame->workflow->params, frame->workflow->param_count, slots);
+        return;
+    }
+    const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
+    if (!point->live_count) return;
+    tfy__buffer_text(&w->out, ",\"slots\":{");
+    for (uint32_t i = 0; i < point->live_count; i++) {
+        write_slot_name(w, point, i);
+        write_value(w, point->live[i].type, slots[point->live[i].slot]);
+    }
+    tfy__buffer_char(&w->out, '}');
+}
+
+static void write_children(Writer *w, const TfyFrame *frame)
+{
+    if (!frame->children) return;
+    const char *comma = "";
+    tfy__buffer_text(&w->out, ",\"children\":[");
+    for (uint32_t at = frame->children; at; at = tfy__siblings(w->loop, at)->next) {
+        tfy__buffer_text(&w->out, comma);
+        tfy__buffer_int(&w->out, tfy__task_handle(cold_of(task_at(w->loop, at - 1)))); /* none is folded now */
+        comma = ",";
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_frame(Writer *w, const TfyTask *task, uint32_t at)
+{
+    const TfyFrame *frame = frame_at(task, at);
+    bool returned = frame->flags & FRAME_UNDOING || (at == task->top && task->state & T_RETURNING);
+    tfy__buffer_printf(&w->out, "{\"routine\":%u,\"point\":%u,\"scope\":%u", frame->workflow->number,
+                       frame->pc ? frame->workflow->resume[frame->pc - 1]->number : 0, frame->scope);
+    write_number(w, "mask", frame->mask);
+    write_number(w, "flags", frame->flags);
+    write_due(w, frame->timer);
+    write_children(w, frame);
+    if (!returned) write_slots(w, frame);
+    tfy__buffer_char(&w->out, '}');
+}
+
+/* The offsets of a task's frames, the outermost first. */
+static bool list_frames(Writer *w, const TfyTask *task)
+{
+    w->frame_count = 0;
+    for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
+        if (!RESERVE(w, w->frames, w->frame_cap, w->frame_count)) return false;
+        w->frames[w->frame_count++] = at;
+    }
+    for (uint32_t i = 0; i < w->frame_count / 2; i++) {
+        uint32_t at = w->frames[i];
+        w->frames[i] = w->frames[w->frame_count - 1 - i];
+        w->frames[w->frame_count - 1 - i] = at;
+    }
+    return true;
+}
+
+/* How manieth a frame is, from the outermost. */
+static uint32_t frame_index(const Writer *w, uint32_t at)
+{
+    uint32_t low = 0, high = w->frame_count;
+    while (low + 1 < high) {
+        uint32_t middle = (low + high) / 2;
+        if (w->frames[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void write_frames(Writer *w, const TfyTask *task)
+{
+    if (!list_frames(w, task)) return;
+    tfy__buffer_text(&w->out, ",\"frames\":[");
+    for (uint32_t i = 0; i < w->frame_count && !w->out.failed; i++) {
+        if (i) tfy__buffer_char(&w->out, ',');
+        write_frame(w, task, w->frames[i]);
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* ---- what hangs on the frames ---- */
+
+static void write_deadlines(Writer *w, const Cold *cold)
+{
+    if (!cold->deadline_count) return;
+    tfy__buffer_text(&w->out, ",\"deadlines\":[");
+    for (uint32_t i = 0; i < cold->deadline_count; i++) {
+        const Deadline *deadline = &cold->deadlines[i];
+        tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"scope\":%u", i ? "," : "", frame_index(w, deadline->frame),
+                           deadline->scope);
+        write_number(w, "mask", deadline->mask);
+        write_number(w, "flags", deadline->flags);
+        write_due(w, deadline->timer);
+        tfy__buffer_char(&w->out, '}');
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_undos(Writer *w, const Cold *cold)
+{
+    if (!cold->undo_count) return;
+    tfy__buffer_text(&w->out, ",\"undos\":[");
+    for (uint32_t i = 0; i < cold->undo_count; i++) {
+        const Undo *undo = &cold->undos[i];
+        unsigned flags = (undo->idle ? UNDO_IDLE : 0) | (undo->once ? UNDO_ONCE : 0) |
+                         (undo->started ? UNDO_STARTED : 0) | (undo->unknown ? UNDO_UNKNOWN : 0);
+        tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"height\":%u,\"routine\":%u,\"point\":%u", i ? "," : "",
+                           frame_index(w, undo->frame), undo->height, undo->block->number, undo->point->number);
+        write_number(w, "flags", flags);
+        tfy__buffer_text(&w->out, ",\"args\":");
+        write_values(w, undo->block->params, undo->block->param_count, undo->args);
+        tfy__buffer_char(&w->out, '}');
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* Innermost first. */
+static void write_unwinding(Writer *w, const Cold *cold)
+{
+    if (!cold->unwinding) return;
+    tfy__buffer_text(&w->out, ",\"unwinding\":[");
+    for (const Unwinding *at = cold->unwinding; at; at = at->below) {
+        if (at != cold->unwinding) tfy__buffer_char(&w->out, ',');
+        tfy__buffer_printf(&w->out, "{\"point\":%u,\"error\":", at->point ? at->point->number : 0);
+        write_error(w, at->error);
+        tfy__buffer_char(&w->out, '}');
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* ---- the step ---- */
+
+/* As the tail of the log would find it: what is under way has an outcome that nobody knows yet. */
+static const char *stage_name(const Pending *pending)
+{
+    switch (pending->stage) {
+    case STAGE_BEGIN: return "begin";
+    case STAGE_SETTLE: return "settle";
+    case STAGE_BACKOFF: return "backoff";
+    case STAGE_DOUBT: return "doubt";
+    default: return pending->probing || pending->doubt_recorded ? "doubt" : "outcome";
+    }
+}
+
+static unsigned step_flags(const Pending *pending)
+{
+    return (pending->counted ? STEP_COUNTED : 0) | (pending->started ? STEP_STARTED : 0) |
+           (pending->timeout_begun ? STEP_TIMEOUT_BEGUN : 0) | (pending->bounded ? STEP_BOUNDED : 0) |
+           (pending->backoff_only ? STEP_BACKOFF_ONLY : 0) | (pending->doubt_recorded ? STEP_DOUBT_RECORDED : 0) |
+           (pending->lined_up ? STEP_LINED_UP : 0) | (pending->unknown ? STEP_UNKNOWN : 0);
+}
+
+static void write_step(Writer *w, const Pending *pending)
+{
+    const TfyCall *call = &pending->call;
+    const TfyTool *tool = call->site->tool;
+    tfy__buffer_printf(&w->out, ",\"pending\":{\"step\":%lld,\"stage\":\"%s\",\"attempt\":%u,\"flags\":%u",
+                       (long long)call->step, stage_name(pending), call->attempt, step_flags(pending));
+    write_number(w, "retry", pending->retry);
+    write_number(w, "backoff", pending->backoff_ms);
+    if (pending->timeout_ms != TFY_NEVER) write_number(w, "timeout", pending->timeout_ms);
+    write_number(w, "asks", pending->asks);
+    write_number(w, "due", tfy__step_due(pending));
+    if (pending->failure) tfy__buffer_printf(&w->out, ",\"failure\":%s", pending->failure);
+    if (tool) {
+        tfy__buffer_text(&w->out, ",\"tool\":");
+        write_text(w, tool->name);
+        tfy__buffer_text(&w->out, ",\"key\":");
+        write_text(w, pending->key);
+        tfy__buffer_text(&w->out, ",\"args\":");
+        write_values(w, tool->params, tool->param_count, call->args);
+    }
+    tfy__buffer_char(&w->out, '}');
+}
+
+/* ---- what a task holds of others ---- */
+
+static void write_string(Writer *w, const TfyObj *string)
+{
+    const TfyString *text = (const TfyString *)string;
+    tfy__buffer_json_string(&w->out, text->bytes, text->byte_len);
+}
+
+static void write_signal(Writer *w, const Signal *signal)
+{
+    tfy__buffer_printf(&w->out, "{\"seq\":%llu,\"value\":%s}", (unsigned long long)signal->seq, signal->value);
+}
+
+static void write_granted(Writer *w, const Cold *cold)
+{
+    if (cold->granted_from) {
+        tfy__buffer_text(&w->out, ",\"granted_from\":");
+        write_text(w, cold->granted_from->name);
+        write_number(w, "granted_seq", (int64_t)cold->granted_seq);
+    }
+    if (cold->granted_lock) {
+        tfy__buffer_text(&w->out, ",\"granted_lock\":");
+        write_string(w, cold->granted_lock->name);
+    }
+    if (cold->granted_signal) {
+        tfy__buffer_text(&w->out, ",\"granted_name\":");
+        write_string(w, cold->granted_signal->name->text);
+        tfy__buffer_text(&w->out, ",\"granted_signal\":");
+        write_signal(w, cold->granted_signal);
+    }
+}
+
+/* Newest first. */
+static void write_holds(Writer *w, const Cold *cold)
+{
+    if (!cold->holds) return;
+    tfy__buffer_text(&w->out, ",\"holds\":[");
+    for (const Hold *hold = cold->holds; hold; hold = hold->next) {
+        if (hold != cold->holds) tfy__buffer_char(&w->out, ',');
+        write_string(w, hold->lock->name);
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* What the messages of a channel are, by a place that sends such: types have no other name that is theirs alone. */
+static uint32_t sender_of(const TfyProgram *program, const TfyType *elem)
+{
+    for (uint32_t i = 0; i < program->point_count; i++) {
+        const TfySite *site = program->sites[i];
+        if (site && site->tool && site->tool->family == TFY_F_SEND && site->tool->params[1].type == elem) return i + 1;
+    }
+    return 0;
+}
+
+static void write_channel(Writer *w, const Channel *channel)
+{
+    tfy__buffer_printf(&w->out, "{\"capacity\":%lld", (long long)channel->capacity);
+    write_number(w, "sent", (int64_t)channel->sent);
+    write_flag(w, "closed", channel->closed);
+    if (channel->count) write_number(w, "sender", sender_of(w->loop->program, channel->elem));
+    if (channel->count) tfy__buffer_text(&w->out, ",\"messages\":[");
+    for (uint32_t i = 0; i < channel->count; i++) {
+        const Message *message = &channel->ring[(channel->head + i) & (channel->cap - 1)];
+        tfy__buffer_printf(&w->out, "%s{\"seq\":%llu,\"value\":", i ? "," : "", (unsigned long long)message->seq);
+        write_value(w, channel->elem, message->value);
+        tfy__buffer_char(&w->out, '}');
+    }
+    tfy__buffer_text(&w->out, channel->count ? "]}" : "}");
+}
+
+static void write_channels(Writer *w, const Cold *maker)
+{
+    if (!maker->channel_count) return;
+    tfy__buffer_text(&w->out, ",\"channels\":[");
+    for (uint32_t i = 0; i < maker->channel_count; i++) {
+        if (i) tfy__buffer_char(&w->out, ',');
+        write_channel(w, maker->channels[i]);
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* ---- tasks ---- */
+
+/* Those it begins after and that are still alive: they know it, it does not know them. */
+static void write_followers(Writer *w, const Cold *awaited)
+{
+    if (!awaited->followers) return;
+    tfy__buffer_text(&w->out, ",\"followers\":[");
+    for (const Follower *follower = awaited->followers; follower; follower = follower->next) {
+        if (follower != awaited->followers) tfy__buffer_char(&w->out, ',');
+        tfy__buffer_int(&w->out, tfy__task_handle(follower->child));
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_group(Writer *w, const Cold *body)
+{
+    bool is_new;
+    if (body->group) write_number(w, "group", number_of(w, &w->groups, body->group, &is_new) + 1);
+}
+
+static void write_identity(Writer *w, const Cold *cold)
+{
+    tfy__buffer_printf(&w->out, "{\"task\":%lld,\"path\":\"%s\",\"routine\":%u,\"chain\":\"%016llx\"",
+                       (long long)tfy__task_handle(cold), cold->log.path, cold->workflow->number,
+                       (unsigned long long)cold->log.chain);
+    write_group(w, cold);
+    write_flag(w, "joined", cold->joined);
+}
+
+static void write_counters(Writer *w, const Cold *cold)
+{
+    write_number(w, "step", cold->log.step);
+    write_number(w, "passages", cold->task->passages);
+    write_number(w, "scopes", cold->task->scopes);
+    write_number(w, "spawned", cold->spawned);
+    write_number(w, "randoms", (int64_t)cold->randoms);
+    write_number(w, "priority", cold->priority);
+    write_number(w, "after", cold->after_left);
+}
+
+static void write_cancellation(Writer *w, const Cold *cold)
+{
+    write_flag(w, "cancel", cold->task->state & T_CANCEL);
+    write_flag(w, "cancelled", cold->cancelled);
+    if (!cold->kill) return;
+    tfy__buffer_printf(&w->out, ",\"kill\":\"%s\"", cold->kill_why);
+    write_flag(w, "force", cold->kill_force);
+}
+
+static void write_state(Writer *w, const Cold *cold)
+{
+    const TfyTask *task = cold->task;
+    write_flag(w, "ready", task->state & T_QUEUED);
+    write_flag(w, "returning", task->state & T_RETURNING);
+    write_flag(w, "answered", task->state & T_ANSWERED);
+    if (cold->answer_type) {
+        tfy__buffer_text(&w->out, ",\"answer\":");
+        write_value(w, cold->answer_type, task->result);
+    }
+    if (!task->error) return;
+    tfy__buffer_text(&w->out, ",\"error\":");
+    write_error(w, task->error);
+}
+
+static void write_live(Writer *w, const Cold *cold)
+{
+    write_identity(w, cold);
+    write_counters(w, cold);
+    write_cancellation(w, cold);
+    write_frames(w, cold->task);
+    write_deadlines(w, cold);
+    write_undos(w, cold);
+    write_unwinding(w, cold);
+    write_state(w, cold);
+    if (cold->pending) write_step(w, cold->pending);
+    write_holds(w, cold);
+    write_granted(w, cold);
+    write_channels(w, cold);
+    write_followers(w, cold);
+    tfy__buffer_char(&w->out, '}');
+}
+
+static void write_ended(Writer *w, const Cold *cold)
+{
+    write_identity(w, cold);
+    write_number(w, "state", cold->end_state);
+    if (cold->end_state == TFY_TASK_COMPLETED) {
+        tfy__buffer_text(&w->out, ",\"value\":");
+        write_value(w, cold->workflow->result, cold->value);
+    } else if (cold->failure) {
+        tfy__buffer_text(&w->out, ",\"failure\":");
+        write_error(w, cold->failure);
+    }
+    if (cold->failure_text) tfy__buffer_text(&w->out, ",\"text\":");
+    if (cold->failure_text) write_text(w, cold->failure_text);
+    write_channels(w, cold);
+    tfy__buffer_char(&w->out, '}');
+}
+
+/* ---- what tasks share ---- */
+
+static void write_locks(Writer *w)
+{
+    const char *comma = "";
+    if (!w->run->locks) return;
+    tfy__buffer_text(&w->out, ",\"locks\":[");
+    for (uint32_t i = 0; i < LOCK_BUCKETS; i++) {
+        for (const Lock *lock = w->run->locks[i]; lock; lock = lock->next) {
+            tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
+            write_string(w, lock->name);
+            write_number(w, "permits", lock->permits);
+            tfy__buffer_char(&w->out, '}');
+            comma = ",";
+        }
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_signals(Writer *w)
+{
+    const char *comma = "";
+    const Run *run = w->run;
+    write_number(w, "signal_count", (int64_t)run->signal_count);
+    if (run->signals) tfy__buffer_text(&w->out, ",\"signals\":[");
+    for (const SignalName *name = run->signals; name; name = name->next) {
+        if (!name->kept.first) continue;
+        tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
+        write_string(w, name->text);
+        tfy__buffer_text(&w->out, ",\"kept\":[");
+        for (const Signal *signal = name->kept.first; signal; signal = signal->next) {
+            if (signal != name->kept.first) tfy__buffer_char(&w->out, ',');
+            write_signal(w, signal);
+        }
+        tfy__buffer_text(&w->out, "]}");
+        comma = ",";
+    }
+    if (run->signals) tfy__buffer_char(&w->out, ']');
+    if (!run->signal_ids) return;
+    tfy__buffer_text(&w->out, ",\"signal_ids\":[");
+    for (const SignalId *id = run->signal_ids; id; id = id->next) {
+        if (id != run->signal_ids) tfy__buffer_char(&w->out, ',');
+        write_text(w, id->text);
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+static void write_groups(Writer *w)
+{
+    if (!w->groups.index.count) return;
+    tfy__buffer_text(&w->out, ",\"groups\":[");
+    for (size_t i = 0; i < w->groups.index.count; i++) {
+        const Group *group = w->groups.things[i];
+        tfy__buffer_printf(&w->out, "%s{\"alive\":%u", i ? "," : "", group->alive);
+        write_number(w, "ended", group->first_ended ? tfy__task_handle(group->first_ended) : 0);
+        write_number(w, "failed", group->first_failed ? tfy__task_handle(group->first_failed) : 0);
+        tfy__buffer_char(&w->out, '}');
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* The order in which steps take their places again: those that wait in a line keep theirs. */
+static void write_order(Writer *w)
+{
+    const char *comma = "";
+    const Cold *oldest = w->run->tasks;
+    while (oldest && oldest->next_in_run) oldest = oldest->next_in_run;
+    tfy__buffer_text(&w->out, ",\"order\":[");
+    for (const Cold *cold = oldest; cold; cold = cold->prev_in_run) {
+        const Pending *pending = cold->pending;
+        if (!pending || (pending->queue && pending->queue_prev)) continue;
+        for (; pending; pending = pending->queue ? pending->queue_next : NULL) {
+            tfy__buffer_text(&w->out, comma);
+            tfy__buffer_int(&w->out, tfy__task_handle(pending->cold));
+            comma = ",";
+        }
+    }
+    tfy__buffer_char(&w->out, ']');
+}
+
+/* What performers keep for a run, such as the models' answers that were counted. */
+static void write_performers(Writer *w)
+{
+    for (int i = 0; i < TFY_F_COUNT; i++) {
+        const TfyPerformer *performer = performer_once(w->loop, i);
+        if (!performer || !performer->save) continue;
+        tfy__buffer_printf(&w->out, ",\"%s\":", performer->name);
+        performer->save(w->loop, w->run->uuid, &w->out);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Oldest first: they are made again in that order. */
+static bool write_tasks(Writer *w)
+{
+    size_t count = 0, cap = 0;
+    const Cold **live = NULL;
+    const Run *run = w->run;
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        bool lost = cold->end_state == TFY_TASK_FAILED && !cold->joined;
+        if (cold->end_state && (cold == run->root || lost || cold->channel_count)) need_ended(w, cold);
+        if (cold->end_state || !RESERVE(w, live, cap, count)) continue;
+        live[count++] = cold;
+    }
+    tfy__buffer_text(&w->out, ",\"tasks\":[");
+    while (count && !w->out.failed) {
+        write_live(w, live[--count]);
+        if (count) tfy__buffer_char(&w->out, ',');
+    }
+    free(live);
+    tfy__buffer_text(&w->out, "],\"ended\":[");
+    for (size_t i = 0; i < w->ended.index.count && !w->out.failed; i++) {
+        if (i) tfy__buffer_char(&w->out, ',');
+        write_ended(w, w->ended.things[i]);
+    }
+    tfy__buffer_char(&w->out, ']');
+    return !w->out.failed;
+}
+
+/* False: there is no memory for it, or it is too large or too deep to be read again. */
+static bool write_run(Writer *w)
+{
+    const Run *run = w->run;
+    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V,
+                       (unsigned long long)tfy__fork_seed(run->root));
+    if (run->rooted) { /* at the front: who asks only for this need not walk over all of it */
+        tfy__put(&w->out, TFY_P_ROOT);
+        tfy__root_write(&w->out, &run->loop->root);
+    }
+    write_number(w, "max_memory", run->max_memory);
+    write_number(w, "max_queue", run->max_queue);
+    if (!write_tasks(w)) return false;
+    write_groups(w);
+    write_locks(w);
+    write_signals(w);
+    write_order(w);
+    tfy__limit_write(run, &w->out);
+    write_performers(w);
+    tfy__buffer_char(&w->out, '}');
+    return !w->out.failed && w->out.depth <= TFY_JSON_DEPTH;
+}
+
+static void writer_free(Writer *w)
+{
+    tfy__buffer_free(&w->out);
+    tfy__numbers_free(&w->objects);
+    tfy__numbers_free(&w->groups);
+    tfy__numbers_free(&w->ended);
+    free(w->frames);
+}
+
+/* ---- when ---- */
+
+/* False: not now, and perhaps never again. *folded: some of its tasks are. */
+static bool can_have(const Run *run, bool *folded)
+{
+    uint32_t at_hand = 0;
+    if (run->ended || run->history || !run->live || run->loop->failure) return false;
+    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        at_hand += cold->task != NULL;
+        if (cold->task && cold->task->state & T_HALTED) return false;
+    }
+    *folded = at_hand < run->live;
+    return true;
+}
+
+int tfy__snapshot_write(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    Writer w = {.out = {.exact = true, .max = SNAPSHOT_MAX}, .loop = loop, .run = run};
+    int64_t lsn = TFY_E_STATE;
+    bool folded = false;
+    run->since_records = 0;
+    run->since_bytes = 0;
+    if (can_have(run, &folded) && (!folded || tfy__unfold_run(run, UINT32_MAX)) && write_run(&w)) {
+        lsn =
+            tfy__log_append(loop->log, &run->root->log, TFY_R_SNAPSHOT, run->root->log.step, 0, w.out.data, w.out.len);
+        if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
+        loop->metrics.records[TFY_R_SNAPSHOT]++;
+    }
+    if (folded) tfy__fold_run(run);
+    run->snapshot_bytes = w.out.len; /* also of one that failed: the next try comes when it is worth while */
+    writer_free(&w);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+int tfy__snapshot_init(TfyLoop *loop, char *error_text)
+{
+    int64_t every = loop->options.snapshot_every ? loop->options.snapshot_every : SNAPSHOT_EVERY;
+    const int given = tfy__env_number("TFY_SNAPSHOT_EVERY", UINT32_MAX, &every, error_text);
+    if (given < 0) return given;
+    loop->snapshot_exactly = given > 0;
+    loop->snapshot_every = (uint32_t)every;
+    if (!loop->program->routines || !loop->program->sites || loop->options.forget) loop->snapshot_every = 0;
+    return 0;
+}
+
+void tfy__snapshot_count(Run *run, size_t bytes)
+{
+    TfyLoop *loop = run->loop;
+    run->since_records++;
+    run->since_bytes += bytes;
+    if (!loop->snapshot_every || run->since_records < loop->snapshot_every || run->snapshot_due) return;
+    if (!loop->snapshot_exactly && run->since_bytes < 2 * run->snapshot_bytes) return;
+    run->snapshot_due = true;
+    run->due_next = loop->snapshots_due;
+    loop->snapshots_due = run;
+}
+
+void tfy__snapshots_write(TfyLoop *loop)
+{
+    while (loop->snapshots_due) {
+        Run *run = loop->snapshots_due;
+        loop->snapshots_due = run->due_next;
+        run->snapshot_due = false;
+        if (!loop->test) tfy__snapshot_write(run);
+    }
+}

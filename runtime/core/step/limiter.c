@@ -1,0 +1,316 @@
+/* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often
+ * within a time.
+ *
+ * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what
+ * waits here has not. Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs
+ * that are taken up again bring along when their steps began (StepStart) or ended (everything else), so a restart
+ * does not open the window of a rate anew; what lies before a snapshot stands in that. A run whose steps still count
+ * is not parked (park.c), for a process that starts then would not know of them. In a process that window is one of
+ * the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later
+ * than now began now.
+ *
+ * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
+#include <stdlib.h>
+
+#include "core/step/step.h"
+
+bool tfy__limit_bounds(const Pending *pending)
+{
+    const TfyTool *tool = pending->call.site->tool;
+    return !pending->backoff_only && (tool->limit || tool->rate);
+}
+
+/* ---- limiters ---- */
+
+/* NULL: no memory. */
+static Limiter *limiter_of(TfyLoop *loop, const TfyTool *tool)
+{
+    for (Limiter *known = loop->limiters; known; known = known->next)
+        if (known->tool == tool) return known;
+    Limiter *limiter = calloc(1, sizeof *limiter);
+    LimitStart *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
+    if (!limiter || (tool->rate && !starts)) {
+        free(limiter);
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
+        return NULL;
+    }
+    *limiter = (Limiter){.loop = loop, .tool = tool, .starts = starts, .next = loop->limiters};
+    return loop->limiters = limiter;
+}
+
+void tfy__limits_free(TfyLoop *loop)
+{
+    while (loop->limiters) {
+        Limiter *limiter = loop->limiters;
+        loop->limiters = limiter->next;
+        for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
+            free(turn);
+        }
+        free(limiter->starts);
+        free(limiter);
+    }
+}
+
+/* ---- the window of a rate ---- */
+
+static LimitStart *start_at(const Limiter *limiter, uint32_t index)
+{
+    return &limiter->starts[(limiter->start_head + index) % limiter->tool->rate];
+}
+
+/* Notes a start, in the order of time; the oldest makes room. */
+static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
+{
+    uint32_t rate = limiter->tool->rate;
+    if (!rate) return;
+    if (limiter->start_count == rate) {
+        if (start_at(limiter, 0)->at_ns >= at_ns) return;
+        limiter->start_head = (limiter->start_head + 1) % rate;
+        limiter->start_count--;
+    }
+    CHECK(limiter->start_count < rate);
+    uint32_t at = limiter->start_count++;
+    for (; at && start_at(limiter, at - 1)->at_ns > at_ns; at--) *start_at(limiter, at) = *start_at(limiter, at - 1);
+    *start_at(limiter, at) = (LimitStart){at_ns, run};
+}
+
+static int64_t window_ns(const TfyTool *tool)
+{
+    return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
+}
+
+/* What began so long ago. */
+static int64_t start_ns(const Limiter *limiter, int64_t ago_ms)
+{
+    const int64_t most_ns = window_ns(limiter->tool), ago_ns = ago_ms < most_ns / 1000000 ? ago_ms * 1000000 : most_ns;
+    return limiter->loop->now_ns - (ago_ms < 0 ? 0 : ago_ns);
+}
+
+/* Nanoseconds until the rate allows another start; 0: now. */
+static int64_t rate_wait_ns(const Limiter *limiter)
+{
+    const TfyTool *tool = limiter->tool;
+    if (!tool->rate || limiter->start_count < tool->rate) return 0;
+    const int64_t wait_ns = start_at(limiter, 0)->at_ns + window_ns(tool) - limiter->loop->now_ns;
+    return wait_ns < 0 ? 0 : wait_ns;
+}
+
+void tfy__limit_note(const Pending *pending, const TfyLogRecord *record)
+{
+    TfyLoop *loop = pending->call.loop;
+    if (loop->replay_only || !pending->call.site->tool->rate) return;
+    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    if (limiter) note_start(limiter, pending->cold->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
+}
+
+/* ---- windows in snapshots ---- */
+
+static bool counts(const Limiter *limiter, const LimitStart *start, const Run *run)
+{
+    return start->run == run->log.id && limiter->loop->now_ns - start->at_ns < window_ns(limiter->tool);
+}
+
+static uint32_t count_of(const Limiter *limiter, const Run *run)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < limiter->start_count; i++) count += counts(limiter, start_at(limiter, i), run);
+    return count;
+}
+
+bool tfy__limit_holds(const Run *run)
+{
+    for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next)
+        if (count_of(limiter, run)) return true;
+    return false;
+}
+
+static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
+{
+    const TfyLoop *loop = limiter->loop;
+    const char *comma = "";
+    tfy__buffer_printf(out, "{\"tool\":\"%s\",\"at\":[", limiter->tool->name);
+    for (uint32_t i = 0; i < limiter->start_count; i++) {
+        const LimitStart *start = start_at(limiter, i);
+        if (!counts(limiter, start, run)) continue;
+        tfy__buffer_text(out, comma);
+        tfy__buffer_int(out, loop->now_ms - (loop->now_ns - start->at_ns) / 1000000);
+        comma = ",";
+    }
+    tfy__buffer_text(out, "]}");
+}
+
+void tfy__limit_write(const Run *run, TfyBuffer *out)
+{
+    const char *before = ",\"starts\":[";
+    for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next) {
+        if (!count_of(limiter, run)) continue;
+        tfy__buffer_text(out, before);
+        write_window(limiter, run, out);
+        before = ",";
+    }
+    if (*before == ',' && !before[1]) tfy__buffer_char(out, ']');
+}
+
+static const TfyTool *tool_by_name(const TfyProgram *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->point_count; i++) {
+        const TfySite *site = program->sites[i];
+        if (site && site->tool && site->tool->rate && strcmp(site->tool->name, name) == 0) return site->tool;
+    }
+    return NULL;
+}
+
+bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
+{
+    const json_t *one, *at;
+    size_t i, j;
+    json_array_foreach(starts, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "tool"));
+        const TfyTool *tool = name ? tool_by_name(run->loop->program, name) : NULL;
+        if (!tool) continue; /* it has no rate any more */
+        Limiter *limiter = limiter_of(run->loop, tool);
+        if (!limiter) return false;
+        if (count_of(limiter, run)) continue; /* the run has been here: nothing was forgotten */
+        json_array_foreach(json_object_get(one, "at"), j, at)
+            note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
+    }
+    return true;
+}
+
+/* ---- who waits ---- */
+
+/* The queue of a run, made when it is missing. NULL: no memory. */
+static LimitTurn *turn_of(Limiter *limiter, const Run *run)
+{
+    LimitTurn *turn = limiter->turns.first;
+    while (turn && turn->run != run) turn = turn->next;
+    if (turn || !(turn = calloc(1, sizeof *turn))) return turn;
+    turn->run = run;
+    LIST_APPEND(&limiter->turns, turn, next);
+    return turn;
+}
+
+/* The first step of the run whose turn it is; the run goes behind the others. NULL: nobody waits. */
+static Pending *next_waiter(Limiter *limiter)
+{
+    for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
+        Pending *pending = turn->waiters.first;
+        if (!pending || !pending->queue_next) {
+            if (pending) tfy__wait_leave(pending);
+            free(turn);
+        } else {
+            tfy__wait_leave(pending);
+            LIST_APPEND(&limiter->turns, turn, next);
+        }
+        if (pending) return pending;
+    }
+    return NULL;
+}
+
+static bool anybody_waits(const Limiter *limiter)
+{
+    for (const LimitTurn *turn = limiter->turns.first; turn; turn = turn->next)
+        if (turn->waiters.first) return true;
+    return false;
+}
+
+static bool has_room(const Limiter *limiter)
+{
+    const TfyTool *tool = limiter->tool;
+    return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ns(limiter) == 0;
+}
+
+static void take(Pending *pending, Limiter *limiter)
+{
+    limiter->in_use++;
+    note_start(limiter, pending->cold->run->log.id, limiter->loop->now_ns);
+    CHECK(!pending->limiter && !pending->queue);
+    pending->limiter = limiter;
+    pending->admitted = true;
+}
+
+static void window_moved(void *arg);
+
+/* Admits as many as there is room for, and looks again when the window has moved. */
+static void serve(Limiter *limiter)
+{
+    TfyLoop *loop = limiter->loop;
+    while (has_room(limiter)) {
+        Pending *pending = next_waiter(limiter);
+        if (!pending) return;
+        tfy__timers_del(&loop->timers, pending->timer); /* set again when the work begins */
+        pending->timer = 0;
+        take(pending, limiter);
+        tfy__step_queue(pending);
+    }
+    const int64_t wait_ns = rate_wait_ns(limiter);
+    if (!wait_ns || limiter->timer || !anybody_waits(limiter)) return;
+    limiter->timer = tfy__timers_add(&loop->timers, loop->now_ns + wait_ns, window_moved, limiter);
+    if (!limiter->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+static void window_moved(void *arg)
+{
+    Limiter *limiter = arg;
+    limiter->timer = 0;
+    serve(limiter);
+}
+
+static void line_up(Pending *pending, Limiter *limiter)
+{
+    LimitTurn *turn = turn_of(limiter, pending->cold->run);
+    if (!turn) {
+        tfy__loop_fail(limiter->loop, TFY_E_NOMEM, "no memory for the limit of %s", limiter->tool->name);
+        return;
+    }
+    tfy__wait_enter(&turn->waiters, pending);
+    tfy__step_arm(pending); /* its timeout bounds the waiting too */
+    serve(limiter);
+}
+
+/* ---- a step ---- */
+
+/* What the history says behind this place. It was admitted then, unless its time was up before. */
+static bool admit_recorded(Pending *pending, const TfyLogRecord *record)
+{
+    if (record->type != TFY_R_TIMER_FIRED || pending->call.site->tool->repeat != TFY_ONCE) {
+        pending->admitted = true;
+        return true;
+    }
+    if (!tfy__history_at_cursor(pending->cold)) return false;
+    tfy__history_take(pending->cold);
+    tfy__step_raise_timeout(pending);
+    return true;
+}
+
+bool tfy__limit_admit(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    if (pending->queue) return false;
+    if (!pending->lined_up) pending->call.task->passages++; /* waiting here is a suspension of its own */
+    pending->lined_up = true;
+    const TfyLogRecord *record = tfy__history_peek(pending->cold);
+    if (record) return admit_recorded(pending, record);
+    if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+    if (loop->test) return pending->admitted = true; /* what a test answers is used by nobody */
+    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    if (!limiter) return false;
+    if (anybody_waits(limiter) || !has_room(limiter))
+        line_up(pending, limiter);
+    else
+        take(pending, limiter);
+    if (pending->queue) tfy__activity(pending->call.task, "Idle", "%s waits for its turn", pending->call.tool->name);
+    return pending->admitted && !pending->in_work;
+}
+
+void tfy__limit_leave(Pending *pending)
+{
+    Limiter *limiter = pending->limiter;
+    pending->admitted = pending->lined_up = false;
+    pending->limiter = NULL;
+    if (!limiter) return;
+    CHECK(limiter->in_use > 0);
+    limiter->in_use--;
+    serve(limiter);
+}

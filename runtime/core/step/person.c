@@ -1,0 +1,480 @@
+/* person.c: what people decide: approvals, steps in doubt, kills from outside. Every answer is recorded in the chain
+ * of its task before it has any effect. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/step/step.h"
+#include "value/type_book.h"
+
+/* ---- answers ---- */
+
+static bool is_yes(const char *answer)
+{
+    return strcmp(answer, "yes") == 0 || strcmp(answer, "true") == 0 || strcmp(answer, "y") == 0;
+}
+
+static bool is_no(const char *answer)
+{
+    return strcmp(answer, "no") == 0 || strcmp(answer, "false") == 0 || strcmp(answer, "n") == 0;
+}
+
+bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
+{
+    if (type->kind == TFY_STRING) return (out->o = tfy_string_of(task, answer, strlen(answer))) != NULL;
+    if (type->kind == TFY_BOOL) {
+        *out = tfy_of_bool(is_yes(answer));
+        return is_yes(answer) || is_no(answer);
+    }
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++) {
+        if (strcmp(type->cases[i].name, answer) != 0 || !type->cases[i].bare) continue;
+        *out = tfy_of_obj(type->cases[i].bare);
+        return true;
+    }
+    return false;
+}
+
+static bool record_approval(Pending *pending, const char *answer, const char *by)
+{
+    TfyCall *call = &pending->call;
+    TfyBuffer out = {0};
+    char id[TFY_KEY_SIZE + 520];
+    snprintf(id, sizeof id, "%s/%lld", pending->cold->log.path, (long long)call->step);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_ID, id);
+    tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
+    tfy__put_text(&out, TFY_P_ANSWER, answer);
+    tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_end(&out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_APPROVAL, &out);
+    tfy__buffer_free(&out);
+    return lsn > 0;
+}
+
+/* Cases that carry values are no answers: nobody could type the values. The compiler sees to it that one case is
+ * left. */
+static const char *first_answer(const TfyType *type)
+{
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++)
+        if (type->cases[i].bare) return type->cases[i].name;
+    return "yes";
+}
+
+static void answers_text(const TfyType *type, char *text, size_t cap)
+{
+    size_t len = 0;
+    text[0] = '\0';
+    if (type->kind == TFY_STRING) snprintf(text, cap, "any text");
+    if (type->kind == TFY_BOOL) snprintf(text, cap, "yes, no");
+    for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
+        if (type->cases[i].bare)
+            len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
+}
+
+/* The question is durable: show it. Waits without end, or until the step's timeout. */
+void tfy__person_ask(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    const char *question = ((TfyString *)call->args[0].o)->bytes;
+    pending->stage = STAGE_RUN;
+    pending->asking = true;
+    if (pending->due_ms) tfy__step_arm(pending);
+    loop->metrics.questions++;
+    tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
+    if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
+        const char *answer = first_answer(call->result);
+        TfyValue value;
+        if (record_approval(pending, answer, "--yes") &&
+            tfy__person_answer_value(call->task, call->result, answer, &value))
+            tfy__step_answer(pending, value);
+        return;
+    }
+    if (!loop->on_question) return;
+    char answers[512];
+    answers_text(call->result, answers, sizeof answers);
+    const TfyFrame *frame = frame_at(call->task, call->task->top);
+    uint32_t line = call->site->point->line;
+    const char *file = tfy__line_file(loop->program, &line);
+    TfyQuestion asked = {.run = pending->cold->run->uuid,
+                         .task = pending->cold->log.path,
+                         .step = call->step,
+                         .workflow = frame->workflow->name,
+                         .file = file,
+                         .line = line,
+                         .question = question,
+                         .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
+                         .answers = answers,
+                         .free_text = call->result->kind == TFY_STRING};
+    loop->on_question(loop->question_state, &asked);
+}
+
+/* ---- steps in doubt ---- */
+
+bool tfy__probe_start(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    const TfyTool *tool = call->site->tool, *probe = tool->probe;
+    TfyObj *key = tfy_string_of(call->task, call->key, strlen(call->key));
+    if (!key) {
+        pending->stage = STAGE_SETTLE;
+        tfy__step_queue(pending);
+        return false;
+    }
+    call->args[tool->param_count].o = tfy_keep(key); /* the same arguments, and the key; step_drop_key gives it back */
+    cut_temps(call->task);
+    call->tool = probe;
+    call->result = probe->result;
+    return true;
+}
+
+static void probe_leave(Pending *pending)
+{
+    tfy__step_drop_key(pending);
+    pending->probing = false;
+    pending->call.tool = pending->call.site->tool;
+    pending->call.result = pending->call.site->result;
+}
+
+static bool record_resolved(Pending *pending, const char *how, const char *value_json, const char *by)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_HOW, how);
+    if (value_json) tfy__put_json(&out, TFY_P_VALUE, value_json, strlen(value_json));
+    tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_end(&out);
+    int64_t lsn = tfy__step_append(pending, TFY_R_RESOLVED, &out);
+    tfy__buffer_free(&out);
+    return lsn > 0;
+}
+
+/* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its
+ * result. */
+void tfy__probe_done(Pending *pending, TfyValue answer)
+{
+    TfyObj *found = answer.o;
+    probe_leave(pending);
+    const TfyType *type = pending->call.result;
+    if (!found && pending->failure) {
+        tfy__step_denied(pending);
+        return;
+    }
+    if (!found) {
+        if (!record_resolved(pending, "retry", NULL, "probe")) return;
+        tfy__step_begin_again(pending);
+        tfy__step_queue(pending);
+        return;
+    }
+    TfyValue value = type->scalar ? tfy_unbox(found) : answer;
+    TfyBuffer json = {0};
+    if (type->kind == TFY_NOTHING)
+        tfy__buffer_text(&json, "null");
+    else
+        tfy__encode(&json, type, value);
+    bool ok = !json.failed && record_resolved(pending, "done", json.data, "probe");
+    tfy__buffer_free(&json);
+    if (ok) tfy__step_answer(pending, value);
+}
+
+void tfy__person_in_doubt(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    TfyLoop *loop = call->loop;
+    pending->stage = STAGE_DOUBT;
+    if (!pending->doubt_recorded) {
+        TfyBuffer out = {0};
+        char why[160];
+        snprintf(why, sizeof why,
+                 pending->failure ? "%.100s failed, and may have been done" : "the process ended while %.100s ran",
+                 call->tool->name);
+        tfy__put_begin(&out);
+        tfy__put_text(&out, TFY_P_TOOL, call->tool->name);
+        tfy__put_text(&out, TFY_P_KEY, call->key);
+        tfy__put_text(&out, TFY_P_WHY, why);
+        if (pending->failure) tfy__put_json(&out, TFY_P_ERROR, pending->failure, strlen(pending->failure));
+        tfy__put_end(&out);
+        int64_t lsn = tfy__step_append(pending, TFY_R_IN_DOUBT, &out);
+        tfy__buffer_free(&out);
+        if (lsn < 0) return;
+        pending->doubt_recorded = true;
+    }
+    set_state(call->task, TFY_TASK_WAITING_APPROVAL);
+    pending->asking = true;
+    tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: tfy resolve %s %lld --task %s",
+                  (long long)call->step, call->tool->name, pending->cold->run->uuid, (long long)call->step,
+                  pending->cold->log.path);
+    tfy__out_push(loop, OUT_DOUBT, tfy__out_lsn(loop), "", 0);
+    if (loop->out.last) loop->out.last->arg = pending->cold->log.tid;
+}
+
+void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid)
+{
+    const Cold *cold = tfy__task_by_tid(loop, tid);
+    const Pending *pending = cold ? cold->pending : NULL;
+    if (!loop->on_question || !pending || pending->stage != STAGE_DOUBT || !pending->asking) return;
+    const TfyCall *call = &pending->call;
+    uint32_t line = call->site->point->line;
+    const char *file = tfy__line_file(loop->program, &line);
+    const TfyQuestion asked = {.run = cold->run->uuid,
+                               .task = cold->log.path,
+                               .step = call->step,
+                               .workflow = frame_at(call->task, call->task->top)->workflow->name,
+                               .file = file,
+                               .line = line,
+                               .question = call->tool->name,
+                               .details = pending->failure ? "though it failed" : "before the process ended",
+                               .answers = "--done JSON|--retry|--fail",
+                               .doubt = true};
+    loop->on_question(loop->question_state, &asked);
+}
+
+void tfy__person_raise_failed(Pending *pending)
+{
+    TfyCall *call = &pending->call;
+    pending->unknown = false;
+    if (tfy__step_raise_failure(pending)) return;
+    TfyTask *task = call->task;
+    static const char words[] = "a person said that the step failed";
+    TfyObj *text = tfy_string_of(task, words, sizeof words - 1);
+    TfyObj *name = tfy_string_of(task, call->tool->name, strlen(call->tool->name));
+    if (text && name)
+        tfy_fail(task, &tfy_type_tool_error, call->site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(-1)});
+    cut_temps(task);
+}
+
+/* ---- arrivals ---- */
+
+static Run *run_at_hand(TfyLoop *loop, const char *name)
+{
+    Run *found = NULL;
+    bool last = strcmp(name, "last") == 0;
+    size_t len = strlen(name);
+    for (Run *run = loop->runs.first; run; run = run->next) {
+        if (last || (len >= 4 && strncmp(run->uuid, name, len) == 0)) found = run;
+    }
+    return found;
+}
+
+Run *tfy__run_named(TfyLoop *loop, const char *name)
+{
+    Run *run = run_at_hand(loop, name);
+    if (!run && loop->parked && tfy__park_reach(loop, name)) run = run_at_hand(loop, name);
+    return run;
+}
+
+int tfy__arrive_refused(TfyLoop *loop, char *error_text)
+{
+    if (!loop->failure) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
+    snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
+    return loop->failure;
+}
+
+static bool waits_for_person(const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    return pending && pending->asking && (pending->stage == STAGE_RUN || pending->stage == STAGE_DOUBT);
+}
+
+/* The one step that an answer can mean. */
+static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
+                            char *error_text)
+{
+    Run *run = tfy__run_named(loop, run_name);
+    if (!run) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
+        *code = TFY_E_ABSENT;
+        return NULL;
+    }
+    Pending *found = NULL;
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+        if (!waits_for_person(cold) || (cold->pending->stage == STAGE_DOUBT) != doubt) continue;
+        if (path && strcmp(cold->log.path, path) != 0) continue;
+        if (step && cold->pending->call.step != step) continue;
+        if (found) {
+            snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH",
+                     run->uuid);
+            *code = TFY_E_INVALID;
+            return NULL;
+        }
+        found = cold->pending;
+    }
+    if (!found) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 doubt ? "no step of run %s is in doubt" : "run %s asks nothing now, or it was already answered",
+                 run->uuid);
+        *code = TFY_E_STATE;
+    }
+    return found;
+}
+
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *answer,
+                         const char *by, char *error_text)
+{
+    int code = 0;
+    Pending *pending = find_asking(loop, run, path, step, false, &code, error_text);
+    if (!pending) return code;
+    TfyCall *call = &pending->call;
+    TfyValue value;
+    if (!answer && call->result->kind == TFY_STRING) {
+        snprintf(error_text, TFY_ERROR_TEXT, "any text answers this question; write it behind the run");
+        return TFY_E_INVALID;
+    }
+    if (!answer) answer = "yes";
+    if (!tfy__person_answer_value(call->task, call->result, answer, &value)) {
+        if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
+        char answers[400];
+        answers_text(call->result, answers, sizeof answers);
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer,
+                 answers);
+        return TFY_E_INVALID;
+    }
+    if (!record_approval(pending, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
+    tfy__step_answer(pending, value);
+    return tfy__log_sync(loop->log);
+}
+
+int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by,
+                     char *error_text)
+{
+    Run *run = tfy__run_named(loop, run_name);
+    Cold *target = run ? run->root : NULL;
+    if (run && path) target = tfy__task_by_path(run, path);
+    if (!target) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 run ? "run '%s' has no such task, or it has ended" : "no run '%s' is live here", run_name);
+        return TFY_E_ABSENT;
+    }
+    if (target->end_state) {
+        snprintf(error_text, TFY_ERROR_TEXT, "task %s has already ended", target->log.path);
+        return TFY_E_STATE;
+    }
+    tfy__cancel_request(target, "killed", by, force);
+    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+}
+
+/* The result that a person gives for a step, as the step's type has it. False: error_text says why it is none. */
+static bool read_result(const TfyCall *call, const char *json, TfyValue *value, char *error_text)
+{
+    const TfyType *type = call->result;
+    char why[TFY_ERROR_TEXT] = "$: expected a value, but none was given";
+    if (type->kind == TFY_NOTHING) {
+        const bool fits = !json || strcmp(json, "null") == 0;
+        if (!fits) tfy__misfit_nothing(call->step, error_text);
+        return fits;
+    }
+    if (json && tfy__decode_text(call->task, type, json, strlen(json), value, why)) return true;
+    tfy__misfit_text(call->step, type->name, why, error_text);
+    return false;
+}
+
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
+                        const char *value_json, const char *by, char *error_text)
+{
+    int code = 0;
+    Pending *pending = find_asking(loop, run, path, step, true, &code, error_text);
+    if (!pending) return code;
+    TfyCall *call = &pending->call;
+    TfyValue value = {.i = 0};
+    bool done = strcmp(how, "done") == 0;
+    if (!done && strcmp(how, "retry") != 0 && strcmp(how, "fail") != 0) {
+        snprintf(error_text, TFY_ERROR_TEXT, "a step is resolved with done, retry or fail, not '%.40s'", how);
+        return TFY_E_INVALID;
+    }
+    if (done && !read_result(call, value_json, &value, error_text))
+        return tfy__loop_starved(loop) ? tfy__arrive_refused(loop, error_text) : TFY_E_DATA;
+    TfyBuffer json = {0};
+    if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
+    bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");
+    tfy__buffer_free(&json);
+    if (!ok) return tfy__arrive_refused(loop, error_text);
+    if (done) {
+        tfy__step_answer(pending, value);
+    } else if (strcmp(how, "retry") == 0) {
+        tfy__step_begin_again(pending);
+        tfy__step_queue(pending);
+    } else {
+        tfy__person_raise_failed(pending);
+        pending->stage = STAGE_SETTLE;
+        tfy__step_queue(pending);
+    }
+    return tfy__log_sync(loop->log);
+}
+
+int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
+{
+    char text[TFY_ERROR_TEXT];
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
+    if (!cold) return TFY_E_ABSENT;
+    return tfy__arrive_approval(loop, cold->run->uuid, cold->log.path, 0, answer, "embedding", text);
+}
+
+int tfy_kill(TfyLoop *loop, int64_t tid, bool force)
+{
+    char text[TFY_ERROR_TEXT];
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
+    if (!cold) return TFY_E_ABSENT;
+    return tfy__arrive_kill(loop, cold->run->uuid, cold->log.path, force, "embedding", text);
+}
+
+void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state)
+{
+    loop->on_question = ask;
+    loop->question_state = state;
+}
+
+static void say_waiting(TfyBuffer *out, const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    const char *run = cold->run->uuid, *path = cold->log.path;
+    long long step = (long long)pending->call.step;
+    bool root = strcmp(path, "1") == 0;
+    if (pending->stage == STAGE_DOUBT) {
+        tfy__buffer_printf(out,
+                           "step %lld (%s) may have happened%s; say which:\n  tfy resolve %s "
+                           "%lld%s%s --done JSON|--retry|--fail\n",
+                           step, pending->call.tool->name,
+                           pending->failure ? " though it failed" : " before the process ended", run, step,
+                           root ? "" : " --task ", root ? "" : path);
+        return;
+    }
+    const char *text = ((TfyString *)pending->call.args[0].o)->bytes;
+    if (pending->call.tool->family == TFY_F_SIGNAL) {
+        tfy__buffer_printf(out, "task %s waits for signal %s\n  tfy signal %s %s [JSON]\n", path, text, run, text);
+        return;
+    }
+    char answers[512];
+    answers_text(pending->call.result, answers, sizeof answers);
+    bool free_text = pending->call.result->kind == TFY_STRING;
+    tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s%s\n", text, answers, run, root ? "" : " --task ",
+                       root ? "" : path, free_text ? " TEXT" : "");
+}
+
+static bool waits_for_signal(const Cold *cold)
+{
+    const Pending *pending = cold->pending;
+    return pending && pending->stage == STAGE_RUN && pending->call.tool && pending->call.tool->family == TFY_F_SIGNAL;
+}
+
+uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text)
+{
+    TfyBuffer out = {0};
+    uint32_t count = 0, of_signals = 0;
+    for (Run *run = loop->runs.first; run; run = run->next) {
+        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
+            if (!waits_for_person(cold) && !waits_for_signal(cold)) continue;
+            count++;
+            of_signals += waits_for_signal(cold);
+            say_waiting(&out, cold);
+        }
+    }
+    if (signals) *signals = of_signals;
+    if (text)
+        *text = out.data;
+    else
+        tfy__buffer_free(&out);
+    return count;
+}

@@ -1,0 +1,92 @@
+/* room.c: steps that find no room in the process: no descriptor is free, no process or thread can be made. That is no
+ * outcome of a step, so nothing of it is recorded: the step waits, which is said once, and its work is begun again
+ * when something else has ended, or a moment later. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "core/step/step.h"
+
+#define ROOM_PAUSE_NS INT64_C(100000000) /* between two tries when nothing here ends: room may be made elsewhere */
+
+void tfy__room_tell(const Pending *pending, int error)
+{
+    TfyLoop *loop = pending->call.loop;
+    const char *name = pending->call.tool->name;
+    struct rlimit files = {.rlim_cur = 0};
+    if (loop->room_told) return;
+    loop->room_told = true;
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (error == EMFILE)
+        tfy__report_text(
+            loop,
+            "tfy: no file descriptor is free for %s (RLIMIT_NOFILE is %llu): steps wait, and go on when one is; "
+            "a larger 'ulimit -n' before the start leaves more\n",
+            name, (unsigned long long)files.rlim_cur);
+    else
+        tfy__report_text(loop, "tfy: the system has no room for %s (%s): steps wait, and go on when it has\n", name,
+                         error == EAGAIN ? "no further process or thread, see 'ulimit -u'" : strerror(error));
+}
+
+static void try_again(void *arg);
+
+static void try_in(TfyLoop *loop, int64_t delay_ns)
+{
+    tfy__timers_del(&loop->timers, loop->room_timer);
+    loop->room_timer = tfy__timers_add(&loop->timers, loop->now_ns + delay_ns, try_again, loop);
+    if (!loop->room_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+void tfy__call_no_room(TfyCall *call, int error)
+{
+    TfyLoop *loop = call->loop;
+    Pending *pending = (Pending *)((char *)call - offsetof(Pending, call));
+    if (tfy__loop_starved(loop)) { /* memory: the process ends with this turn */
+        tfy__call_starved(call);
+        return;
+    }
+    tfy__room_tell(pending, error);
+    pending->waits_room = pending->waited_room = true;
+    pending->room_next = NULL;
+    *(loop->room_last ? &loop->room_last->room_next : &loop->room_first) = pending;
+    loop->room_last = pending;
+    if (!loop->room_timer) try_in(loop, ROOM_PAUSE_NS);
+}
+
+void tfy__room_leave(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    Pending **link = &loop->room_first, *before = NULL;
+    for (; *link != pending; link = &(*link)->room_next) before = *link;
+    *link = pending->room_next;
+    if (loop->room_last == pending) loop->room_last = before;
+    pending->waits_room = false;
+}
+
+/* All that wait, in their order. Who finds no room stands behind them again, and is not tried twice. */
+static void try_again(void *arg)
+{
+    TfyLoop *loop = arg;
+    uint32_t count = 0;
+    loop->room_timer = 0;
+    for (const Pending *pending = loop->room_first; pending; pending = pending->room_next) count++;
+    while (count-- && loop->room_first) {
+        Pending *pending = loop->room_first;
+        tfy__room_leave(pending);
+        tfy__step_start_work(pending);
+    }
+    if (loop->room_first && !loop->room_timer) try_in(loop, ROOM_PAUSE_NS);
+}
+
+void tfy__room_made(Pending *pending)
+{
+    TfyLoop *loop = pending->call.loop;
+    const bool waited = pending->waited_room;
+    pending->waited_room = false;
+    if (loop->room_first) {
+        try_in(loop, 0);
+    } else if (waited && loop->room_told) {
+        loop->room_told = false;
+        tfy__report_text(loop, "tfy: there is room again: steps go on\n");
+    }
+}

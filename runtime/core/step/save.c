@@ -1,0 +1,126 @@
+/* save.c: rows of the application, written in the commit of the record that says so. */
+#include "core/core.h"
+#include "wal/log/saved.h"
+
+/* The texts that a row's cells point at: of fields that become JSON. */
+typedef struct Row {
+    TfyCell cells[SAVED_CELLS];
+    TfyBuffer texts[SAVED_CELLS];
+    uint32_t count;
+} Row;
+
+static void text_of(TfyCell *cell, const TfyString *text, TfyCellKind kind)
+{
+    cell->kind = (uint8_t)kind;
+    cell->bytes = text->bytes;
+    cell->len = text->byte_len;
+}
+
+/* A field's column, and what stands in it. SQLite has fewer types than the language: the declared type says which it
+ * was. */
+static void fill(TfyCell *cell, TfyBuffer *json, const TfyType *type, TfyValue value)
+{
+    const bool absent = type->kind == TFY_OPTIONAL && !value.o,
+               boxed = type->kind == TFY_OPTIONAL && type->elem->scalar;
+    if (type->kind == TFY_OPTIONAL) type = type->elem;
+    if (boxed && !absent) value = tfy_unbox(value.o);
+    cell->kind = TFY_CELL_INT;
+    cell->i = absent ? 0 : value.i;
+    switch (type->kind) {
+    case TFY_INT: cell->decl = "INT"; break;
+    case TFY_TIME: cell->decl = "TIME INT"; break;
+    case TFY_DURATION: cell->decl = "DURATION INT"; break;
+    case TFY_BOOL:
+        cell->decl = "BOOL INT";
+        cell->i = !absent && value.b;
+        break;
+    case TFY_FLOAT:
+        cell->decl = "REAL";
+        cell->kind = TFY_CELL_FLOAT;
+        cell->f = absent ? 0 : value.f;
+        break;
+    case TFY_STRING:
+        cell->decl = "TEXT";
+        if (!absent) text_of(cell, (const TfyString *)value.o, TFY_CELL_TEXT);
+        break;
+    case TFY_BYTES:
+        cell->decl = "BLOB";
+        if (!absent) text_of(cell, (const TfyString *)value.o, TFY_CELL_BLOB);
+        break;
+    default:
+        cell->decl = "JSON TEXT";
+        if (absent) break;
+        tfy__encode(json, type, value);
+        cell->kind = TFY_CELL_TEXT;
+        cell->bytes = json->data;
+        cell->len = json->len;
+        break;
+    }
+    if (absent) cell->kind = TFY_CELL_NULL;
+}
+
+static bool make_row(Row *row, const TfyType *type, const TfyObj *record)
+{
+    bool ok = type->field_count + SAVED_KEYS <= SAVED_CELLS;
+    memset(row, 0, sizeof *row);
+    for (; ok && row->count < type->field_count; row->count++) {
+        const TfyField *field = &type->fields[row->count];
+        row->cells[row->count].name = field->name;
+        fill(&row->cells[row->count], &row->texts[row->count], field->type, tfy_field(record, row->count));
+        ok = !row->texts[row->count].failed;
+    }
+    return ok;
+}
+
+static void free_row(Row *row)
+{
+    for (uint32_t i = 0; i < row->count; i++) tfy__buffer_free(&row->texts[i]);
+}
+
+/* Queues the row and appends its record: one commit for both. */
+static bool save_live(TfyTask *task, const TfyPoint *point, const TfyString *table, const TfyType *type,
+                      const TfyObj *record, const TfyBuffer *payload)
+{
+    Cold *cold = cold_of(task);
+    TfyLoop *loop = task->loop;
+    char error[TFY_ERROR_TEXT] = "the log cannot be written any more";
+    Row row;
+    int code = make_row(&row, type, record) ? 0 : TFY_E_NOMEM;
+    if (!code)
+        code = tfy__log_save(loop->log, cold->run->uuid, &cold->log, cold->log.step, table->bytes, row.cells, row.count,
+                             error);
+    free_row(&row);
+    if (!code && tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, payload) > 0) return true;
+    /* A table of another shape is for people to put right: nothing is recorded, and the run can be taken up again. */
+    if (code == TFY_E_DATA) tfy__loop_fail(loop, code, "%s", error);
+    tfy__sched_halt(task);
+    return false;
+}
+
+bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table_text, const TfyType *type, TfyObj *record)
+{
+    if (task->state & T_HALTED) return false;
+    const TfyString *table = (const TfyString *)table_text;
+    Cold *cold = cold_of(task);
+    cold->log.step++;
+    const TfyLogRecord *recorded;
+    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &recorded)) return false;
+    TfyBuffer payload = {0};
+    tfy__put_begin(&payload);
+    tfy__put_string(&payload, TFY_P_SAVE, table_text);
+    tfy__put_value(&payload, TFY_P_ROW, type, tfy_of_obj(record));
+    tfy__put_end(&payload);
+    bool ok = !payload.failed;
+    if (!ok) {
+        tfy__buffer_refused(task, &payload);
+    } else if (recorded && strcmp(recorded->payload, payload.data) != 0) {
+        tfy__history_diverge(cold, recorded, "it saves %s", payload.data);
+        ok = false;
+    } else if (recorded) {
+        tfy__history_take(cold); /* the row came with the record */
+    } else {
+        ok = save_live(task, point, table, type, record, &payload);
+    }
+    tfy__buffer_free(&payload);
+    return ok;
+}

@@ -1,0 +1,71 @@
+/* step.h: what the files of a step share. step.c leads it from stage to stage; each of the others knows one part of
+ * the way. */
+#ifndef CORE_STEP_STEP_H
+#define CORE_STEP_STEP_H
+
+#include "core/core.h"
+
+/* step.c */
+bool tfy__step_dequeued(Pending *pending);   /* a queue lets go of a step; true: it is still wanted */
+void tfy__step_stop_call(Pending *pending);  /* tells the performer, if one has it */
+void tfy__step_left_call(Pending *pending);  /* the performer has it no more */
+void tfy__step_unanswered(Pending *pending); /* nobody ever will answer: the loop does not wait for that */
+void tfy__step_digest_text(uint64_t digest, char out[17]);
+TfyBuffer *
+tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */
+
+void tfy__step_drop_failure(Pending *pending); /* it is not in doubt any more */
+
+/* step_call.c */
+void tfy__step_doubt_stays(Pending *pending); /* neither its performer nor a probe knows whether it was done */
+bool tfy__step_raise_failure(
+    Pending *pending);                   /* raises what the attempt in doubt ended with; false: that is not known */
+void tfy__step_denied(Pending *pending); /* … the probe says that it was not done: the attempt has failed with that */
+void tfy__step_note_outcome(Pending *pending,
+                            const char *outcome); /* of a failed attempt, as its record has it; may be NULL */
+
+/* room.c */
+void tfy__room_tell(const Pending *pending, int error); /* steps wait for room; said once */
+void tfy__room_leave(Pending *pending);                 /* it waits for room, and shall not any more */
+void tfy__room_made(Pending *pending); /* its call has ended: what it held may be what others wait for */
+
+/* step_begin.c */
+bool tfy__step_begin(Pending *pending); /* STAGE_BEGIN: one fact more; false: waits or halted */
+bool tfy__step_is_sleep(const Pending *pending);
+
+/* step_recorded.c */
+bool tfy__step_take_recorded(Pending *pending); /* false: the history says nothing (yet), or the task was halted */
+void tfy__step_raise_timeout(Pending *pending); /* leads to STAGE_SETTLE */
+void tfy__step_raise_recorded(Pending *pending, json_t *error);       /* a built-in error, as a record has it */
+void tfy__step_diverge(Pending *pending, const TfyLogRecord *record); /* this is not what the step asks for */
+void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message);
+
+/* A kind of step whose outcome is made inside the run, by what other tasks do. Each leaves one record of its own
+ * type. */
+typedef struct Inner {
+    void (*live)(Pending *pending);                             /* nothing is recorded: answers it, or enters a queue */
+    void (*take)(Pending *pending, const TfyLogRecord *record); /* the history's cursor stands at its record */
+    TfyRecordType record;
+    TfyTaskState waiting;
+} Inner;
+const Inner *tfy__step_inner(const Pending *pending); /* NULL: the step is of another kind */
+
+extern const Inner tfy__inner_join, tfy__inner_group, tfy__inner_send, tfy__inner_recv, tfy__inner_lock,
+    tfy__inner_signal; /* each in its own file */
+
+/* The recorded outcome must be what the step comes to now; payload NULL: it comes to nothing yet. */
+bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload);
+
+/* step_live.c */
+bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobody outside learns anything */
+void tfy__step_outcome(Pending *pending, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
+void tfy__step_start_work(Pending *pending); /* in_call: its performer begins, perhaps not for the first time */
+void tfy__step_go_live(Pending *pending);    /* STAGE_OUTCOME with nothing recorded */
+/* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what
+ * was told then. */
+void tfy__step_ghost_begins(Pending *pending);
+void tfy__step_ghost_ends(const Pending *pending, const char *how);
+void tfy__step_ghost_waits(Pending *pending);
+void tfy__step_doubt_live(Pending *pending); /* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
+
+#endif

@@ -1,0 +1,367 @@
+/* channel.c: messages between the tasks of a run.
+ *
+ * A message is accepted when there is room (ChannelSend in the sender's chain) and handed out to those who wait in
+ * their order (ChannelRecv in the receiver's). Each record is appended before its effect can be seen by another task,
+ * so whatever a crash leaves is a state the channel was in: what was sent and not received lies in the queue again.
+ * Nothing is lost to a cancellation either: a message whose receiver never took it goes back to the head. */
+#include "core/step/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAKER_SHIFT 20 /* a channel's number: its maker's handle, then which of its channels */
+
+/* ---- channels ---- */
+
+static Channel *channel_of(const Run *run, int64_t number)
+{
+    Cold *maker = tfy__task_of_handle(run, number >> MAKER_SHIFT);
+    uint32_t index = (uint32_t)(number & ((1 << MAKER_SHIFT) - 1));
+    return maker && index && index <= maker->channel_count ? maker->channels[index - 1] : NULL;
+}
+
+static bool reserve_place(Cold *maker)
+{
+    return GROW(maker->channels, maker->channel_cap, maker->channel_count + 1, 4);
+}
+
+Channel *tfy__channel_add(Cold *maker)
+{
+    Channel *channel = calloc(1, sizeof *channel);
+    TfyBuffer name = {0};
+    tfy__buffer_printf(&name, "%s/%u", maker->log.path, maker->channel_count + 1);
+    if (!channel || name.failed || !reserve_place(maker)) {
+        free(channel);
+        tfy__buffer_free(&name);
+        return NULL;
+    }
+    channel->name = name.data;
+    return maker->channels[maker->channel_count++] = channel;
+}
+
+bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *maker = cold_of(task);
+    if (capacity < 1)
+        return tfy_panic(task, line, "a channel has room for at least one message, not %lld", (long long)capacity);
+    if (maker->run->max_queue && capacity > maker->run->max_queue)
+        return tfy_panic(task, line, "a channel of this process has room for at most %lld messages, not %lld",
+                         (long long)maker->run->max_queue, (long long)capacity);
+    if (maker->channel_count == (1 << MAKER_SHIFT) - 1)
+        return tfy_panic(task, line, "a task makes at most %d channels", (1 << MAKER_SHIFT) - 1);
+    Channel *channel = tfy__channel_add(maker);
+    if (!channel) return tfy__starved(task);
+    channel->capacity = capacity;
+    *out = tfy__task_handle(maker) << MAKER_SHIFT | maker->channel_count;
+    return true;
+}
+
+void tfy__channels_free(Cold *maker)
+{
+    TfyTask scratch = {.heap = &maker->run->loop->heap, .loop = maker->run->loop};
+    for (uint32_t i = 0; i < maker->channel_count; i++) {
+        Channel *channel = maker->channels[i];
+        for (uint32_t at = 0; at < channel->count; at++)
+            tfy__drop_value(&scratch, channel->elem, channel->ring[(channel->head + at) & (channel->cap - 1)].value);
+        free(channel->ring);
+        free(channel->name);
+        free(channel);
+    }
+    free(maker->channels);
+}
+
+/* ---- the queue of messages ---- */
+
+static bool reserve_message(TfyLoop *loop, Channel *channel)
+{
+    if (channel->count < channel->cap) return true;
+    const uint32_t cap = (uint32_t)tfy__grow_cap(channel->cap, (size_t)channel->cap + 1, 4, sizeof *channel->ring);
+    Message *ring = cap ? malloc(cap * sizeof *ring) : NULL;
+    if (!ring) {
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a message");
+        return false;
+    }
+    for (uint32_t i = 0; i < channel->count; i++) ring[i] = channel->ring[(channel->head + i) & (channel->cap - 1)];
+    free(channel->ring);
+    CHECK((cap & (cap - 1)) == 0 && cap > channel->count);
+    channel->ring = ring;
+    channel->cap = cap;
+    channel->head = 0;
+    return true;
+}
+
+static void put_last(Channel *channel, Message message)
+{
+    CHECK(channel->count < channel->cap);
+    channel->ring[(channel->head + channel->count++) & (channel->cap - 1)] = message;
+}
+
+bool tfy__channel_put(TfyLoop *loop, Channel *channel, Message message)
+{
+    if (!reserve_message(loop, channel)) return false;
+    put_last(channel, message);
+    return true;
+}
+
+static void put_first(Channel *channel, Message message)
+{
+    CHECK(channel->count < channel->cap);
+    channel->head = (channel->head - 1) & (channel->cap - 1);
+    channel->ring[channel->head] = message;
+    channel->count++;
+}
+
+static Message take_first(Channel *channel)
+{
+    CHECK(channel->count > 0 && channel->head < channel->cap);
+    Message message = channel->ring[channel->head];
+    channel->head = (channel->head + 1) & (channel->cap - 1);
+    channel->count--;
+    return message;
+}
+
+/* ---- what a step comes to ---- */
+
+static Channel *asked(const Pending *pending)
+{
+    return channel_of(pending->cold->run, pending->call.args[0].i);
+}
+
+static void write_error(TfyBuffer *out, const Channel *channel, const TfyObj *error)
+{
+    tfy__buffer_reset(out);
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_OBJ, channel->name);
+    tfy__put_error(out, error);
+    tfy__put_end(out);
+}
+
+static void raise_closed(Pending *pending)
+{
+    TfyTask *task = pending->call.task;
+    TfyObj *text = tfy_string_of(task, "the channel is closed", 21);
+    if (text) tfy_fail(task, &tfy_type_channel_closed, pending->call.site->point->line, (TfyValue[]){tfy_of_obj(text)});
+    cut_temps(task);
+}
+
+static bool has_room(const Channel *channel)
+{
+    return channel->count < channel->capacity;
+}
+
+/* What a send records now. False: task->error is raised instead, and recorded. */
+static bool write_send(TfyBuffer *out, Pending *pending, const Channel *channel)
+{
+    const TfyCall *call = &pending->call;
+    if (channel->closed) {
+        raise_closed(pending);
+    } else {
+        tfy__put_begin(out);
+        tfy__put_text(out, TFY_P_OBJ, channel->name);
+        tfy__put_int(out, TFY_P_SEQ, (int64_t)channel->sent + 1);
+        tfy__put_value(out, TFY_P_VALUE, call->tool->params[1].type, call->args[1]);
+        tfy__put_end(out);
+        if (out->depth <= TFY_JSON_DEPTH) return true;
+        tfy_panic(call->task, call->site->point->line,
+                  "the message nests deeper than %d levels, so it cannot be recorded", TFY_JSON_DEPTH);
+        cut_temps(call->task);
+    }
+    write_error(out, channel, call->task->error);
+    return false;
+}
+
+static void accept(Pending *pending, Channel *channel)
+{
+    channel->elem = pending->call.tool->params[1].type;
+    TfyValue value = tfy__keep_value(channel->elem, pending->call.args[1]);
+    put_last(channel, (Message){.seq = ++channel->sent, .value = value});
+}
+
+/* What a receive records now. */
+static void write_recv(TfyBuffer *out, const Channel *channel)
+{
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_OBJ, channel->name);
+    if (channel->count)
+        tfy__put_int(out, TFY_P_SEQ, (int64_t)channel->ring[channel->head].seq);
+    else
+        tfy__put_flag(out, TFY_P_CLOSED, true);
+    tfy__put_end(out);
+}
+
+/* The answer: the message as T?, or null. False: no memory for the box around it. */
+static bool make_answer(const Pending *pending, const Channel *channel, TfyValue *out)
+{
+    out->o = NULL;
+    if (!channel->count) return true;
+    TfyValue value = channel->ring[channel->head].value;
+    *out = channel->elem->scalar ? tfy_of_obj(tfy_box(pending->call.task, pending->call.result, value)) : value;
+    return out->o != NULL;
+}
+
+static void answer_recv(Pending *pending, Channel *channel, TfyValue answer)
+{
+    Cold *cold = pending->cold;
+    const TfyType *elem = channel->elem;
+    TfyTask *task = pending->call.task;
+    Message message = {0};
+    bool got = channel->count > 0;
+    if (got) message = take_first(channel);
+    tfy__step_answer(pending, answer);
+    if (!got) return;
+    tfy__drop_value(task, elem, message.value); /* the answer holds it now */
+    cold->granted_from = channel;
+    cold->granted_seq = message.seq;
+}
+
+/* ---- live ---- */
+
+static void send_now(Pending *pending, Channel *channel)
+{
+    TfyBuffer out = {0};
+    bool ok = write_send(&out, pending, channel);
+    int64_t lsn = reserve_message(pending->call.loop, channel) ? tfy__step_append(pending, TFY_R_CHANNEL_SEND, &out)
+                                                               : TFY_E_NOMEM;
+    tfy__buffer_free(&out);
+    tfy__wait_leave(pending);
+    if (lsn < 0) return;
+    if (ok) accept(pending, channel);
+    tfy__step_outcome(pending, ok, tfy_of_int(0));
+}
+
+static void recv_now(Pending *pending, Channel *channel)
+{
+    TfyBuffer out = {0};
+    TfyValue answer;
+    bool ok = make_answer(pending, channel, &answer);
+    if (ok)
+        write_recv(&out, channel);
+    else
+        write_error(&out, channel, pending->call.task->error);
+    int64_t lsn = tfy__step_append(pending, TFY_R_CHANNEL_RECV, &out);
+    tfy__buffer_free(&out);
+    tfy__wait_leave(pending);
+    if (lsn < 0) return;
+    if (ok)
+        answer_recv(pending, channel, answer);
+    else
+        tfy__step_outcome(pending, false, answer);
+}
+
+/* Whoever waits and can have what they wait for gets it, in their order. */
+static void serve(TfyLoop *loop, Channel *channel)
+{
+    while (!loop->failure) {
+        Pending *receiver = channel->receivers.first, *sender = channel->senders.first;
+        if (receiver && (channel->count || channel->closed))
+            recv_now(receiver, channel);
+        else if (sender && (has_room(channel) || channel->closed))
+            send_now(sender, channel);
+        else
+            return;
+    }
+}
+
+static void send_live(Pending *pending)
+{
+    Channel *channel = asked(pending);
+    tfy__wait_enter(&channel->senders, pending);
+    serve(pending->call.loop, channel);
+}
+
+static void recv_live(Pending *pending)
+{
+    Channel *channel = asked(pending);
+    tfy__wait_enter(&channel->receivers, pending);
+    serve(pending->call.loop, channel);
+}
+
+void tfy__channel_return(Cold *cold)
+{
+    Channel *channel = cold->granted_from;
+    TfyLoop *loop = cold->run->loop;
+    TfyObj *answer = cold->task->result.o;
+    cold->granted_from = NULL;
+    if (!reserve_message(loop, channel)) return;
+    TfyValue value = channel->elem->scalar ? tfy_unbox(answer) : tfy_of_obj(answer);
+    put_first(channel, (Message){.seq = cold->granted_seq, .value = tfy__keep_value(channel->elem, value)});
+    serve(loop, channel);
+}
+
+bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    Channel *channel = channel_of(cold_of(task)->run, number);
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_OBJ, channel->name);
+    tfy__put_end(&out);
+    cold->log.step++;
+    bool ok = tfy__record_fact(cold, TFY_R_CHANNEL_CLOSE, point->number, &out);
+    tfy__buffer_free(&out);
+    if (!ok) return false;
+    channel->closed = true;
+    task->loop->temp_floor = tfy_mark(task);
+    serve(task->loop, channel);
+    task->loop->temp_floor = 0;
+    return true;
+}
+
+/* ---- recorded ---- */
+
+static void take_error(Pending *pending, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    tfy__history_take(pending->cold);
+    tfy__step_raise_recorded(pending, tfy__payload_get(&payload, TFY_P_ERROR));
+    pending->stage = STAGE_SETTLE;
+    tfy__payload_close(&payload);
+}
+
+static void send_take(Pending *pending, const TfyLogRecord *record)
+{
+    Channel *channel = asked(pending);
+    if (tfy__record_failed(record)) {
+        take_error(pending, record);
+        return;
+    }
+    TfyBuffer out = {0};
+    bool possible = !channel->closed && has_room(channel) && reserve_message(pending->call.loop, channel);
+    if (possible) write_send(&out, pending, channel);
+    bool same = tfy__step_same_outcome(pending, record, out.data);
+    tfy__buffer_free(&out);
+    if (!same) return;
+    tfy__history_take(pending->cold);
+    accept(pending, channel);
+    tfy__step_answer(pending, tfy_of_int(0));
+}
+
+static void recv_take(Pending *pending, const TfyLogRecord *record)
+{
+    Channel *channel = asked(pending);
+    if (tfy__record_failed(record)) {
+        take_error(pending, record);
+        return;
+    }
+    TfyBuffer out = {0};
+    TfyValue answer;
+    if (channel->count || channel->closed) write_recv(&out, channel);
+    bool same = tfy__step_same_outcome(pending, record, out.data);
+    tfy__buffer_free(&out);
+    if (!same) return;
+    if (!make_answer(pending, channel, &answer)) {
+        tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a message");
+        return;
+    }
+    tfy__history_take(pending->cold);
+    answer_recv(pending, channel, answer);
+}
+
+const Inner tfy__inner_send = {
+    .live = send_live, .take = send_take, .record = TFY_R_CHANNEL_SEND, .waiting = TFY_TASK_WAITING_CHANNEL};
+const Inner tfy__inner_recv = {
+    .live = recv_live, .take = recv_take, .record = TFY_R_CHANNEL_RECV, .waiting = TFY_TASK_WAITING_CHANNEL};

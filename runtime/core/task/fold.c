@@ -1,0 +1,592 @@
+/* fold.c: a task of which little is left is kept as a small record (core.h: Folded), and made again when somebody
+ * needs it.
+ *
+ * Most of a million tasks sleep, and most of a long run's tasks have ended. What a step, a stack and a place in all
+ * the queues need is then given back; what cannot be had from elsewhere is kept in 80 bytes, in chunks that begin on
+ * a border of their size, so that a timer that has nothing but a record finds its loop. What is rarely there (more
+ * than one live slot, counters that have moved) is allocated apart.
+ *
+ * To fold and unfold again costs about as much as a short sleep: only sleeps that last, of a process with many tasks,
+ * are folded. Worlds of tests have it done whenever it may be. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/core.h"
+
+#define FOLD_FROM_MS    1000  /* it sleeps at least as long */
+#define FOLD_FROM_TASKS 1024u /* so many are alive */
+
+#define CHUNK_BYTES ((size_t)2 << 20)
+#define CHUNK_HEAD  16
+#define PER_CHUNK   ((uint32_t)((CHUNK_BYTES - CHUNK_HEAD) / sizeof(Folded)))
+#define FOLDED_MAX  (FOLDED_REF - 1)
+
+struct FoldedChunk {
+    TfyLoop *loop;
+    uint32_t first; /* number of items[0] */
+    Folded items[PER_CHUNK];
+};
+_Static_assert(sizeof(FoldedChunk) <= CHUNK_BYTES && offsetof(FoldedChunk, items) == CHUNK_HEAD, "it fills its bytes");
+
+/* What most that sleep do not have. */
+struct FoldedRest {
+    uint64_t randoms;
+    uint32_t scopes, scope, spawned; /* of the task, of its frame, of the task */
+    int32_t priority;
+    uint16_t flags; /* of the frame */
+    TfyValue values[];
+};
+
+/* ---- records ---- */
+
+static Folded *folded_at(const FoldedTasks *tasks, uint32_t number)
+{
+    return &tasks->chunks[number / PER_CHUNK]->items[number % PER_CHUNK];
+}
+
+static FoldedChunk *chunk_of(const Folded *folded)
+{
+    return (FoldedChunk *)((uintptr_t)folded & ~(uintptr_t)(CHUNK_BYTES - 1));
+}
+
+static uint32_t number_of(const Folded *folded)
+{
+    const FoldedChunk *chunk = chunk_of(folded);
+    return chunk->first + (uint32_t)(folded - chunk->items);
+}
+
+static bool add_chunk(TfyLoop *loop)
+{
+    FoldedTasks *tasks = &loop->folded;
+    if (!GROW(tasks->chunks, tasks->chunk_cap, tasks->chunk_count + 1, 8)) return false;
+    FoldedChunk *chunk = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
+    if (!chunk) return false;
+    if (tasks->chunk_count) madvise(chunk, CHUNK_BYTES, MADV_HUGEPAGE); /* for the first one it would be waste */
+    chunk->loop = loop;
+    chunk->first = tasks->chunk_count * PER_CHUNK;
+    tasks->chunks[tasks->chunk_count++] = chunk;
+    if (!tasks->used) tasks->used = 1;
+    return true;
+}
+
+static uint32_t *bucket_of(FoldedTasks *tasks, int64_t tid)
+{
+    return &tasks->by_tid[(uint32_t)tid & (tasks->by_tid_cap - 1)]; /* numbers are given in turn: neighbours stay so */
+}
+
+static void enter(FoldedTasks *tasks, Folded *folded)
+{
+    uint32_t *bucket = bucket_of(tasks, folded->tid);
+    folded->next = *bucket;
+    *bucket = number_of(folded);
+}
+
+static bool reserve_bucket(FoldedTasks *tasks)
+{
+    if (tasks->count < tasks->by_tid_cap) return true;
+    uint32_t cap = tasks->by_tid_cap ? tasks->by_tid_cap * 2 : 1024;
+    uint32_t *table = calloc(cap, sizeof *table);
+    if (!table) return false;
+    free(tasks->by_tid);
+    tasks->by_tid = table;
+    tasks->by_tid_cap = cap;
+    for (uint32_t number = 1; number < tasks->used; number++) {
+        Folded *folded = folded_at(tasks, number);
+        if (folded->kind != FOLDED_FREE) enter(tasks, folded);
+    }
+    return true;
+}
+
+/* A record that is in the table; NULL: no memory. */
+static Folded *take(TfyLoop *loop, FoldedKind kind, int64_t tid)
+{
+    FoldedTasks *tasks = &loop->folded;
+    const uint32_t room = tasks->chunk_count * PER_CHUNK;
+    uint32_t number = tasks->first_free;
+    if (!reserve_bucket(tasks)) return NULL;
+    if (!number && tasks->used >= room && (room >= FOLDED_MAX - PER_CHUNK || !add_chunk(loop))) return NULL;
+    if (!number) number = tasks->used++;
+    Folded *folded = folded_at(tasks, number);
+    if (number == tasks->first_free) tasks->first_free = folded->next;
+    CHECK(kind != FOLDED_FREE);
+    CHECK(number < tasks->used && number < tasks->chunk_count * PER_CHUNK);
+    folded->kind = (uint8_t)kind;
+    folded->tid = tid;
+    enter(tasks, folded);
+    tasks->count++;
+    CHECK(tasks->count < tasks->used);
+    if (kind != FOLDED_ENDED) tasks->asleep++;
+    return folded;
+}
+
+static void give(FoldedTasks *tasks, Folded *folded)
+{
+    CHECK(folded->kind != FOLDED_FREE);
+    CHECK(tasks->count > 0);
+    const uint32_t number = number_of(folded);
+    uint32_t *link = bucket_of(tasks, folded->tid);
+    while (*link != number) link = &folded_at(tasks, *link)->next;
+    CHECK(folded->kind == FOLDED_ENDED || tasks->asleep > 0);
+    *link = folded->next;
+    tasks->count--;
+    if (folded->kind != FOLDED_ENDED) tasks->asleep--;
+    CHECK(tasks->asleep <= tasks->count);
+    folded->kind = FOLDED_FREE;
+    folded->next = tasks->first_free;
+    tasks->first_free = number;
+}
+
+Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid)
+{
+    FoldedTasks *tasks = (FoldedTasks *)&loop->folded;
+    if (!tasks->count) return NULL;
+    for (uint32_t number = *bucket_of(tasks, tid); number;) {
+        Folded *folded = folded_at(tasks, number);
+        if (folded->tid == tid) return folded;
+        number = folded->next;
+    }
+    return NULL;
+}
+
+/* ---- places ---- */
+
+/* FOLDED_PLACES: there is no room for one more. */
+static uint32_t place_number(FoldedTasks *tasks, const TfyWorkflow *workflow, const TfySite *site, uint32_t pc)
+{
+    if (!tasks->places && !(tasks->places = calloc(FOLDED_PLACES, sizeof *tasks->places))) return FOLDED_PLACES;
+    const uint64_t key = (uint64_t)(uintptr_t)workflow ^ (uint64_t)(uintptr_t)site << 20;
+    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40) % FOLDED_PLACES;
+    for (FoldedPlace *place; (place = &tasks->places[at])->workflow; at = (at + 1) % FOLDED_PLACES)
+        if (place->workflow == workflow && place->site == site && place->pc == pc) return at;
+    if (tasks->place_count >= FOLDED_PLACES / 4 * 3) return FOLDED_PLACES;
+    tasks->places[at] = (FoldedPlace){workflow, site, pc};
+    tasks->place_count++;
+    return at;
+}
+
+static const FoldedPlace *place_of(const TfyLoop *loop, const Folded *folded)
+{
+    return &loop->folded.places[folded->place];
+}
+
+/* ---- reading ---- */
+
+static Cold *parent_of(const TfyLoop *loop, const Folded *folded)
+{
+    return cold_of(task_at(loop, folded->parent));
+}
+
+static Run *run_of(const TfyLoop *loop, const Folded *folded)
+{
+    return folded->kind == FOLDED_CHILD ? parent_of(loop, folded)->run : folded->run;
+}
+
+static void path_of(const TfyLoop *loop, const Folded *folded, char *out, size_t size)
+{
+    if (folded->kind == FOLDED_CHILD)
+        snprintf(out, size, "%s.%u", parent_of(loop, folded)->log.path, folded->ordinal);
+    else
+        snprintf(out, size, "%s", folded->kind == FOLDED_LOOSE ? folded->loose_path : folded->path);
+}
+
+Folded *tfy__folded_by_path(const Run *run, const char *path)
+{
+    const FoldedTasks *tasks = &run->loop->folded;
+    char own[512];
+    for (uint32_t number = 1; number < tasks->used; number++) {
+        Folded *folded = folded_at(tasks, number);
+        if (folded->kind == FOLDED_FREE || run_of(run->loop, folded) != run) continue;
+        path_of(run->loop, folded, own, sizeof own);
+        if (strcmp(own, path) == 0) return folded;
+    }
+    return NULL;
+}
+
+Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at)
+{
+    const FoldedTasks *tasks = &loop->folded;
+    while (tasks->asleep && ++*at < tasks->used) {
+        Folded *folded = folded_at(tasks, *at);
+        if (folded->kind == FOLDED_FREE || folded->kind == FOLDED_ENDED) continue;
+        if (!run || run_of(loop, folded) == run) return folded;
+    }
+    return NULL;
+}
+
+const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded)
+{
+    return place_of(loop, folded)->site->point;
+}
+
+const TfyValue *tfy__folded_values(const Folded *folded)
+{
+    return folded->has_rest ? folded->rest->values : &folded->value;
+}
+
+Siblings *tfy__siblings(TfyLoop *loop, uint32_t child)
+{
+    if (child & FOLDED_REF) return &folded_at(&loop->folded, child & ~FOLDED_REF)->siblings;
+    return &cold_of(task_at(loop, child - 1))->siblings;
+}
+
+/* ---- folding ---- */
+
+/* Another reference stands for a child now. */
+static void replace_child(TfyLoop *loop, Siblings siblings, const Cold *parent, uint32_t parent_frame, uint32_t now)
+{
+    if (siblings.prev)
+        tfy__siblings(loop, siblings.prev)->next = now;
+    else
+        frame_at(parent->task, parent_frame)->children = now;
+    if (siblings.next) tfy__siblings(loop, siblings.next)->prev = now;
+}
+
+static bool log_fits(const TfyLogTask *log)
+{
+    return log->head - log->born <= UINT32_MAX && log->head >= log->born && log->step <= UINT32_MAX;
+}
+
+static bool may_fold(const Cold *cold)
+{
+    const Run *run = cold->run;
+    const TfyLoop *loop = run->loop;
+    return cold != run->root && !run->history && loop->log && !loop->test && !cold->group && !cold->followers &&
+           !cold->after_left && !cold->channels && !cold->holds && !cold->undo_count && !cold->deadline_count &&
+           !cold->unwinding && log_fits(&cold->log);
+}
+
+static void keep_log(Folded *folded, const TfyLogTask *log)
+{
+    folded->head = log->head;
+    folded->chain = log->chain;
+    folded->born_back = (uint32_t)(log->head - log->born);
+    folded->step = (uint32_t)log->step;
+}
+
+/* A sleep and nothing else: no timeout that ends it, and it stands in no queue. */
+static bool step_may_fold(const Pending *pending)
+{
+    const uint8_t family = pending->call.tool->family;
+    return (family == TFY_F_SLEEP || family == TFY_F_SLEEP_UNTIL) && !pending->backoff_only && !pending->bounded &&
+           pending->stage == STAGE_RUN && pending->timer && !pending->queue && !pending->in_sync && !pending->in_work &&
+           !pending->held && pending->timeout_ms == TFY_NEVER && pending->call.attempt == 1 && !pending->retry &&
+           pending->call.step == pending->cold->log.step;
+}
+
+static bool frame_may_fold(const TfyTask *task, const Cold *cold)
+{
+    const TfyFrame *frame = frame_at(task, task->top);
+    return frame->depth == 1 && frame->workflow == cold->workflow && frame->pc && !frame->children && !frame->mask &&
+           !frame->timer && !(frame->flags & ~FRAME_SPAWNED) && cold->workflow->resume[frame->pc - 1]->live_count < 64;
+}
+
+static bool worth_it(const TfyLoop *loop, const Pending *pending)
+{
+    const uint32_t alive = loop->task_count - loop->free_count + loop->folded.asleep;
+    return loop->world.folds || (alive >= FOLD_FROM_TASKS && pending->due_ms >= loop->now_ms + FOLD_FROM_MS);
+}
+
+static bool asleep_may_fold(const TfyTask *task, const Cold *cold)
+{
+    const TfyLoop *loop = task->loop;
+    const Pending *pending = cold->pending;
+    if (task->state != TFY_TASK_SLEEPING || task->passages != 1 || task->error || !pending) return false;
+    if (!worth_it(loop, pending)) return false;
+    return may_fold(cold) && step_may_fold(pending) && frame_may_fold(task, cold) && !cold->joiners.first &&
+           !cold->kill && !cold->cancelled && !cold->cancel_again && !cold->answer_type && !cold->joined;
+}
+
+static bool needs_rest(const Cold *cold, const TfyFrame *frame, const TfyPoint *point)
+{
+    return point->live_count > 1 || cold->task->scopes != 1 || frame->scope != 1 || cold->spawned || cold->randoms ||
+           cold->priority || frame->flags;
+}
+
+/* The live slots change their owner. False: no memory. */
+static bool keep_frame(Folded *folded, const Cold *cold, const TfyFrame *frame)
+{
+    const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
+    const TfyValue *slots = (const TfyValue *)(frame + 1);
+    folded->has_rest = needs_rest(cold, frame, point);
+    if (folded->has_rest) {
+        FoldedRest *rest = malloc(sizeof *rest + point->live_count * sizeof *rest->values);
+        if (!rest) return false;
+        *rest = (FoldedRest){.randoms = cold->randoms,
+                             .scopes = cold->task->scopes,
+                             .scope = frame->scope,
+                             .spawned = cold->spawned,
+                             .priority = cold->priority,
+                             .flags = frame->flags};
+        folded->rest = rest;
+    }
+    TfyValue *values = (TfyValue *)tfy__folded_values(folded);
+    for (uint32_t i = 0; i < point->live_count; i++) values[i] = slots[point->live[i].slot];
+    return true;
+}
+
+/* False: its path is too long for one that is nobody's child. */
+static bool keep_kin(Folded *folded, Cold *cold)
+{
+    if (folded->kind == FOLDED_LOOSE) {
+        const size_t size = strlen(cold->log.path) + 1;
+        if (size > sizeof folded->loose_path) return false;
+        folded->run = cold->run;
+        memcpy(folded->loose_path, cold->log.path, size);
+        return true;
+    }
+    TfyLoop *loop = cold->run->loop;
+    folded->parent = slot_of(loop, cold->parent->task);
+    folded->parent_frame = cold->parent_frame;
+    folded->siblings = cold->siblings;
+    folded->ordinal = (uint32_t)strtoul(strrchr(cold->log.path, '.') + 1, NULL, 10);
+    return true;
+}
+
+static void timer_fired(void *arg)
+{
+    Folded *folded = arg;
+    TfyLoop *loop = chunk_of(folded)->loop;
+    folded->timer = 0;
+    Cold *cold = tfy__unfold(loop, folded);
+    if (cold) tfy__step_timer_fired(cold->pending);
+}
+
+void tfy__fold_asleep(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    TfyLoop *loop = task->loop;
+    if (!asleep_may_fold(task, cold)) return;
+    Pending *pending = cold->pending;
+    const TfyFrame *frame = frame_at(task, task->top);
+    const uint32_t place = place_number(&loop->folded, cold->workflow, pending->call.site, frame->pc);
+    Folded *folded =
+        place < FOLDED_PLACES ? take(loop, cold->parent ? FOLDED_CHILD : FOLDED_LOOSE, cold->log.tid) : NULL;
+    if (!folded) return;
+    if (!keep_kin(folded, cold) ||
+        !tfy__timers_redirect(&loop->timers, (uint32_t)pending->timer, timer_fired, folded)) {
+        give(&loop->folded, folded);
+        return;
+    }
+    if (!keep_frame(folded, cold, frame)) {
+        tfy__timers_redirect(&loop->timers, (uint32_t)pending->timer, tfy__step_timer_fired, pending);
+        give(&loop->folded, folded);
+        return;
+    }
+    tfy__log_forget_task(loop->log, &cold->log);
+    keep_log(folded, &cold->log);
+    folded->unheld = cold->unheld;
+    folded->place = (uint16_t)place;
+    folded->timer = (uint32_t)pending->timer;
+    folded->due_ms = pending->due_ms;
+    if (folded->kind == FOLDED_CHILD)
+        replace_child(loop, cold->siblings, cold->parent, cold->parent_frame, number_of(folded) | FOLDED_REF);
+    pending->timer = 0;
+    tfy__step_free(pending);
+    tfy__task_vacate(cold);
+    tfy__cold_retire(loop, cold);
+}
+
+static void link_ended(FoldedTasks *tasks, Folded *folded)
+{
+    Run *run = folded->run;
+    folded->ended_prev = 0;
+    folded->ended_next = run->folded_ended;
+    if (run->folded_ended) folded_at(tasks, run->folded_ended)->ended_prev = number_of(folded);
+    run->folded_ended = number_of(folded);
+}
+
+static void unlink_ended(FoldedTasks *tasks, const Folded *folded)
+{
+    if (folded->ended_prev)
+        folded_at(tasks, folded->ended_prev)->ended_next = folded->ended_next;
+    else
+        folded->run->folded_ended = folded->ended_next;
+    if (folded->ended_next) folded_at(tasks, folded->ended_next)->ended_prev = folded->ended_prev;
+}
+
+/* Nobody can ask for it. */
+static void forget(TfyLoop *loop, Cold *cold)
+{
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    tfy__drop_value(&scratch, cold->workflow->result, cold->value);
+    tfy__log_forget_task(loop->log, &cold->log);
+    tfy__cold_retire(loop, cold);
+}
+
+void tfy__fold_ended(Cold *cold)
+{
+    TfyLoop *loop = cold->run->loop;
+    if (cold->end_state != TFY_TASK_COMPLETED || !may_fold(cold)) return;
+    if (cold->unheld) {
+        forget(loop, cold);
+        return;
+    }
+    const size_t size = strlen(cold->log.path) + 1;
+    if (size > sizeof((Folded *)NULL)->path) return;
+    const uint32_t place = place_number(&loop->folded, cold->workflow, NULL, 0);
+    Folded *folded = place < FOLDED_PLACES ? take(loop, FOLDED_ENDED, cold->log.tid) : NULL;
+    if (!folded) return;
+    tfy__log_forget_task(loop->log, &cold->log);
+    keep_log(folded, &cold->log);
+    folded->place = (uint16_t)place;
+    folded->has_rest = folded->unheld = false;
+    folded->value = cold->value;
+    folded->run = cold->run;
+    memcpy(folded->path, cold->log.path, size);
+    link_ended(&loop->folded, folded);
+    tfy__cold_retire(loop, cold);
+}
+
+/* ---- unfolding ---- */
+
+static void restore_log(TfyLogTask *log, const Folded *folded)
+{
+    log->head = folded->head;
+    log->chain = folded->chain;
+    log->born = folded->head - folded->born_back;
+    log->step = folded->step;
+}
+
+/* The live slots get their owner back. False: no memory. */
+static bool restore_frame(TfyLoop *loop, Cold *cold, Folded *folded)
+{
+    TfyTask *task = cold->task;
+    TfyFrame *frame = tfy__task_push(task, cold->workflow);
+    if (!frame) return false;
+    const FoldedPlace *place = place_of(loop, folded);
+    const TfyPoint *point = cold->workflow->resume[place->pc - 1];
+    const TfyValue *values = tfy__folded_values(folded);
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    frame->pc = place->pc;
+    for (uint32_t i = 0; i < point->live_count; i++) slots[point->live[i].slot] = values[i];
+    if (!folded->has_rest) return true;
+    frame->scope = folded->rest->scope;
+    frame->flags = folded->rest->flags;
+    task->scopes = folded->rest->scopes;
+    cold->spawned = folded->rest->spawned;
+    cold->randoms = folded->rest->randoms;
+    cold->priority = folded->rest->priority;
+    free(folded->rest);
+    return true;
+}
+
+static void restore_kin(TfyLoop *loop, Cold *cold, const Folded *folded)
+{
+    if (folded->kind != FOLDED_CHILD) return;
+    cold->parent = parent_of(loop, folded);
+    cold->parent_frame = folded->parent_frame;
+    cold->siblings = folded->siblings;
+    replace_child(loop, cold->siblings, cold->parent, cold->parent_frame, slot_of(loop, cold->task) + 1);
+}
+
+/* False: no memory; nothing was moved yet. */
+static bool restore_asleep(TfyLoop *loop, Cold *cold, Folded *folded)
+{
+    TfyTask *task = cold->task;
+    cold->unheld = folded->unheld;
+    Pending *pending = tfy__step_asleep(task, place_of(loop, folded)->site, folded->step, folded->due_ms);
+    if (!pending) return false;
+    if (!restore_frame(loop, cold, folded)) {
+        tfy__step_free(pending);
+        return false;
+    }
+    restore_kin(loop, cold, folded);
+    if (folded->timer)
+        pending->timer = tfy__timers_redirect(&loop->timers, folded->timer, tfy__step_timer_fired, pending);
+    task->passages = 1;
+    set_state(task, TFY_TASK_SLEEPING);
+    return true;
+}
+
+static void restore_ended(Cold *cold, const Folded *folded)
+{
+    tfy__task_vacate(cold);
+    cold->end_state = TFY_TASK_COMPLETED;
+    cold->log.state = TFY_TASK_COMPLETED;
+    cold->value = folded->value;
+}
+
+Cold *tfy__unfold(TfyLoop *loop, Folded *folded)
+{
+    char path[512];
+    path_of(loop, folded, path, sizeof path);
+    Run *run = run_of(loop, folded);
+    Cold *cold = tfy__task_new(loop, run, place_of(loop, folded)->workflow, folded->tid, path);
+    if (cold) run->live--; /* one that sleeps was counted all the time */
+    if (cold && folded->kind == FOLDED_ENDED) {
+        restore_ended(cold, folded);
+        unlink_ended(&loop->folded, folded);
+    } else if (!cold || !restore_asleep(loop, cold, folded)) {
+        if (cold) tfy__task_vacate(cold);
+        if (cold) tfy__cold_retire(loop, cold);
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
+        return NULL;
+    }
+    restore_log(&cold->log, folded);
+    give(&loop->folded, folded);
+    return cold;
+}
+
+Cold *tfy__child(TfyLoop *loop, uint32_t child)
+{
+    if (child & FOLDED_REF) return tfy__unfold(loop, folded_at(&loop->folded, child & ~FOLDED_REF));
+    return cold_of(task_at(loop, child - 1));
+}
+
+bool tfy__unfold_run(Run *run, uint32_t most)
+{
+    uint32_t at = 0;
+    for (Folded *folded; most && (folded = tfy__folded_next(run->loop, run, &at)); most--)
+        if (!tfy__unfold(run->loop, folded)) return false;
+    return true;
+}
+
+void tfy__fold_run(Run *run)
+{
+    for (Cold *cold = run->tasks, *next; cold; cold = next) {
+        next = cold->next_in_run;
+        if (cold->task && state_of(cold->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(cold->task);
+    }
+}
+
+/* ---- closing ---- */
+
+static void drop_values(TfyLoop *loop, Folded *folded)
+{
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    const FoldedPlace *place = place_of(loop, folded);
+    if (folded->kind == FOLDED_ENDED) {
+        tfy__drop_value(&scratch, place->workflow->result, folded->value);
+        return;
+    }
+    const TfyPoint *point = place->workflow->resume[place->pc - 1];
+    const TfyValue *values = tfy__folded_values(folded);
+    for (uint32_t i = 0; i < point->live_count; i++) tfy__drop_value(&scratch, point->live[i].type, values[i]);
+    if (folded->has_rest) free(folded->rest);
+}
+
+void tfy__folded_drop(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    while (loop->folded.count && run->folded_ended) {
+        Folded *folded = folded_at(&loop->folded, run->folded_ended);
+        run->folded_ended = folded->ended_next;
+        drop_values(loop, folded);
+        give(&loop->folded, folded);
+    }
+}
+
+void tfy__folded_free(TfyLoop *loop)
+{
+    FoldedTasks *tasks = &loop->folded;
+    for (uint32_t number = 1; number < tasks->used; number++) {
+        Folded *folded = folded_at(tasks, number);
+        if (folded->kind != FOLDED_FREE) drop_values(loop, folded);
+    }
+    for (uint32_t i = 0; i < tasks->chunk_count; i++) free(tasks->chunks[i]);
+    free(tasks->chunks);
+    free(tasks->by_tid);
+    free(tasks->places);
+    *tasks = (FoldedTasks){0};
+}

@@ -1,0 +1,293 @@
+/* signal.c: signals: named values that somebody outside sends to a run.
+ *
+ * A signal is recorded in the root's chain when it comes (Signal), and durable before the sender hears of it. It
+ * stays with the run until a task takes it: Woke in that task's chain consumes it. One whose taker was cancelled
+ * before it went on is there again for the next. */
+#include "core/step/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what a run knows ---- */
+
+/* NULL: no memory. */
+SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len)
+{
+    for (SignalName *name = run->signals; name; name = name->next) {
+        const TfyString *known = (const TfyString *)name->text;
+        if (known->byte_len == len && memcmp(known->bytes, text, len) == 0) return name;
+    }
+    TfyTask scratch = {.heap = &run->loop->heap, .loop = run->loop};
+    uint32_t mark = tfy_mark(&scratch);
+    SignalName *name = calloc(1, sizeof *name);
+    TfyObj *kept = name ? tfy_string_of(&scratch, text, len) : NULL;
+    if (kept) {
+        name->text = tfy_keep(kept);
+        name->next = run->signals;
+        run->signals = name;
+    } else {
+        free(name);
+        name = NULL;
+    }
+    tfy_cut(&scratch, mark);
+    tfy_drop(&scratch, tfy_take_error(&scratch));
+    return name;
+}
+
+static void free_signal(Signal *signal)
+{
+    free(signal->value);
+    free(signal);
+}
+
+void tfy__signals_free(TfyLoop *loop, Run *run)
+{
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    while (run->signals) {
+        SignalName *name = run->signals;
+        run->signals = name->next;
+        for (Signal *signal; (signal = LIST_TAKE(&name->kept, next));) free_signal(signal);
+        tfy_drop(&scratch, name->text);
+        free(name);
+    }
+    while (run->signal_ids) {
+        SignalId *id = run->signal_ids;
+        run->signal_ids = id->next;
+        free(id);
+    }
+}
+
+static bool seen(const Run *run, const char *id)
+{
+    const SignalId *known = run->signal_ids;
+    while (known && strcmp(known->text, id) != 0) known = known->next;
+    return known != NULL;
+}
+
+bool tfy__signal_remember(Run *run, const char *id)
+{
+    SignalId *known = malloc(sizeof *known + strlen(id) + 1);
+    if (!known) return false;
+    strcpy(known->text, id);
+    known->next = run->signal_ids;
+    run->signal_ids = known;
+    return true;
+}
+
+/* ---- taking one ---- */
+
+static void write_woke(TfyBuffer *out, const SignalName *name)
+{
+    tfy__put_begin(out);
+    tfy__put_string(out, TFY_P_NAME, name->text);
+    tfy__put_int(out, TFY_P_SEQ, (int64_t)name->kept.first->seq);
+    tfy__put_end(out);
+}
+
+/* The value as the type that the site wants, or BadValue. */
+static bool read_value(Pending *pending, const Signal *signal, TfyValue *out)
+{
+    const TfyCall *call = &pending->call;
+    TfyTask *task = call->task;
+    char why[TFY_ERROR_TEXT];
+    *out = tfy_of_int(0);
+    if (call->result->kind == TFY_NOTHING) return true;
+    if (tfy__decode_text(task, call->result, signal->value, strlen(signal->value), out, why)) return true;
+    TfyObj *text = tfy_string_of(task, why, strlen(why)), *path = tfy_string_of(task, "$", 1);
+    if (text && path)
+        tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(path)});
+    cut_temps(task);
+    return false;
+}
+
+/* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else
+ * task->error is. */
+static bool take_first(Pending *pending, SignalName *name, Signal **taken, TfyValue *value)
+{
+    *taken = LIST_TAKE(&name->kept, next);
+    bool ok = read_value(pending, *taken, value);
+    if (ok) return true;
+    free_signal(*taken);
+    return false;
+}
+
+static void wake(Pending *pending, SignalName *name)
+{
+    TfyBuffer out = {0};
+    Signal *taken;
+    TfyValue value;
+    Cold *cold = pending->cold;
+    write_woke(&out, name);
+    int64_t lsn = tfy__step_append(pending, TFY_R_WOKE, &out);
+    tfy__buffer_free(&out);
+    tfy__wait_leave(pending);
+    if (lsn < 0) return;
+    bool ok = take_first(pending, name, &taken, &value);
+    tfy__step_outcome(pending, ok, value);
+    if (ok) cold->granted_signal = taken;
+}
+
+static void serve(TfyLoop *loop, SignalName *name)
+{
+    while (!loop->failure && name->kept.first && name->waiters.first) wake(name->waiters.first, name);
+}
+
+static SignalName *asked(const Pending *pending)
+{
+    const TfyString *text = (const TfyString *)pending->call.args[0].o;
+    SignalName *name = tfy__signal_name_of(pending->cold->run, text->bytes, text->byte_len);
+    if (!name) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a signal");
+    return name;
+}
+
+static void signal_live(Pending *pending)
+{
+    SignalName *name = asked(pending);
+    if (!name) return;
+    tfy__wait_enter(&name->waiters, pending);
+    serve(pending->call.loop, name);
+}
+
+static void signal_take(Pending *pending, const TfyLogRecord *record)
+{
+    SignalName *name = asked(pending);
+    if (!name) return;
+    TfyBuffer out = {0};
+    Signal *taken;
+    TfyValue value;
+    Cold *cold = pending->cold;
+    if (name->kept.first) write_woke(&out, name);
+    bool same = tfy__step_same_outcome(pending, record, out.data);
+    tfy__buffer_free(&out);
+    if (!same) return;
+    tfy__history_take(cold);
+    if (take_first(pending, name, &taken, &value)) {
+        tfy__step_answer(pending, value);
+        cold->granted_signal = taken;
+    } else {
+        pending->stage = STAGE_SETTLE;
+    }
+}
+
+void tfy__signal_taken(Cold *cold)
+{
+    free_signal(cold->granted_signal);
+    cold->granted_signal = NULL;
+}
+
+void tfy__signal_return(Cold *cold)
+{
+    Signal *signal = cold->granted_signal;
+    cold->granted_signal = NULL;
+    LIST_PREPEND(&signal->name->kept, signal, next);
+    serve(cold->run->loop, signal->name);
+}
+
+/* ---- one comes ---- */
+
+/* It is in the log. value: JSON, taken over; NULL: no memory for it. */
+static void arrived(Run *run, const char *text, size_t len, char *value, const char *id)
+{
+    SignalName *name = tfy__signal_name_of(run, text, len);
+    Signal *signal = malloc(sizeof *signal);
+    if (!name || !signal || !value || (id && !tfy__signal_remember(run, id))) {
+        free(signal);
+        free(value);
+        tfy__loop_fail(run->loop, TFY_E_NOMEM, "no memory for a signal");
+        return;
+    }
+    *signal = (Signal){.value = value, .seq = ++run->signal_count, .name = name};
+    LIST_APPEND(&name->kept, signal, next);
+    serve(run->loop, name);
+}
+
+void tfy__signal_recorded(Run *run, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const json_t *name = tfy__payload_get(&payload, TFY_P_NAME);
+    char *value = json_dumps(tfy__payload_get(&payload, TFY_P_VALUE), JSON_COMPACT | JSON_ENCODE_ANY);
+    arrived(run, name ? json_string_value(name) : "", json_string_length(name), value,
+            tfy__payload_text(&payload, TFY_P_ID));
+    tfy__payload_close(&payload);
+}
+
+/* The value's canonical text, appended. False: it is not JSON, or cannot be recorded. */
+static bool write_value(TfyBuffer *out, const char *value_json)
+{
+    json_t *value = json_loads(value_json ? value_json : "null", JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    bool ok = value && tfy__encode_json(out, value) && out->depth <= TFY_JSON_DEPTH;
+    json_decref(value);
+    return ok;
+}
+
+static int64_t record_signal(Run *run, const char *name, const char *value, const char *id, const char *by)
+{
+    Cold *root = run->root;
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_NAME, name);
+    tfy__put_json(&out, TFY_P_VALUE, value, strlen(value));
+    if (id) tfy__put_text(&out, TFY_P_ID, id);
+    tfy__put_text(&out, TFY_P_BY, by);
+    if (root->task) tfy__put_int(&out, TFY_P_PASSAGES, root->task->passages);
+    tfy__put_end(&out);
+    int64_t lsn = tfy__record_append(root, TFY_R_SIGNAL, root->log.step, 0, &out);
+    tfy__buffer_free(&out);
+    return lsn;
+}
+
+static uint32_t kept_signals(const Run *run)
+{
+    uint32_t count = 0;
+    for (const SignalName *name = run->signals; name; name = name->next)
+        for (const Signal *signal = name->kept.first; signal; signal = signal->next) count++;
+    return count;
+}
+
+int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, const char *value_json, const char *id,
+                       const char *by, char *error_text)
+{
+    Run *run = tfy__run_named(loop, run_name);
+    if (!run) {
+        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
+        return TFY_E_ABSENT;
+    }
+    if (run->ended) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s has already ended", run->uuid);
+        return TFY_E_STATE;
+    }
+    /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be
+     * durable yet. */
+    if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+    if (loop->options.max_queue && kept_signals(run) >= loop->options.max_queue) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "run %s keeps %u signals that no task has taken yet: the limit of its process", run->uuid,
+                 loop->options.max_queue);
+        return TFY_E_FULL;
+    }
+    TfyBuffer value = {0};
+    if (!write_value(&value, value_json)) {
+        tfy__buffer_free(&value);
+        snprintf(error_text, TFY_ERROR_TEXT, "a signal's value is JSON, nested at most %d levels deep", TFY_JSON_DEPTH);
+        return TFY_E_INVALID;
+    }
+    if (record_signal(run, name, value.data, id, by ? by : "") > 0)
+        arrived(run, name, strlen(name), value.data, id);
+    else
+        tfy__buffer_free(&value);
+    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+}
+
+int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json)
+{
+    char text[TFY_ERROR_TEXT];
+    Cold *cold = tfy__task_by_tid(loop, tid);
+    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
+    if (!cold) return TFY_E_ABSENT;
+    return tfy__arrive_signal(loop, cold->run->uuid, name, value_json, NULL, "embedding", text);
+}
+
+const Inner tfy__inner_signal = {
+    .live = signal_live, .take = signal_take, .record = TFY_R_WOKE, .waiting = TFY_TASK_WAITING_SIGNAL};

@@ -1,0 +1,440 @@
+/* task.c: where tasks and their frames live.
+ *
+ * The hot part of a task lies in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot
+ * number and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets,
+ * not pointers. The first bytes of it are in the same two cache lines as the hot part: most tasks have one small
+ * frame. Taking and giving back memory of tasks and frames happens in this file only. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/core.h"
+
+#define CELLS_BYTES  ((size_t)TASK_MAX * sizeof(TaskCell))
+#define HUGE_FROM    (1u << 16) /* tasks */
+#define SECOND_STACK 256u /* bytes of a stack that has outgrown the task's cell: small workflows can call small ones */
+#define COLD_KEPT    16384u /* free cold parts that are kept: what a slice that spawns without end needs */
+
+int tfy__tasks_init(TfyLoop *loop)
+{
+    /* Address space; memory comes with the first touch. */
+    void *cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (cells == MAP_FAILED) return TFY_E_NOMEM;
+    madvise(cells, CELLS_BYTES, MADV_DONTDUMP);
+    loop->cells = cells;
+    loop->ring_mask = 1023;
+    loop->ring = malloc((loop->ring_mask + 1) * sizeof *loop->ring);
+    return loop->ring ? 0 : TFY_E_NOMEM;
+}
+
+void tfy__tasks_deinit(TfyLoop *loop)
+{
+    if (loop->cells) munmap(loop->cells, CELLS_BYTES);
+    free(loop->free_slots);
+    free(loop->ring);
+    tfy__table_free(&loop->by_tid);
+    while (loop->free_cold) {
+        Cold *cold = loop->free_cold;
+        loop->free_cold = cold->next_in_run;
+        free(cold);
+    }
+}
+
+/* ---- the ready ring ---- */
+
+static bool ring_grow(TfyLoop *loop)
+{
+    uint32_t cap = loop->ring_mask + 1, count = loop->ring_tail - loop->ring_head;
+    uint32_t *ring = malloc((size_t)cap * 2 * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = loop->ring_head; i != loop->ring_head + count; i++)
+        ring[i & (cap * 2 - 1)] = loop->ring[i & loop->ring_mask];
+    free(loop->ring);
+    loop->ring = ring;
+    loop->ring_mask = cap * 2 - 1;
+    return true;
+}
+
+/* Every live task has a place in the ring before it is made (task_new grows it), so that waking never fails. */
+static bool ring_reserve(TfyLoop *loop)
+{
+    uint32_t in_cells = loop->task_count - loop->free_count;
+    return in_cells < loop->ring_mask || ring_grow(loop);
+}
+
+void tfy__ready_push(TfyLoop *loop, TfyTask *task)
+{
+    if (task->state & (T_QUEUED | T_FREE)) return; /* a second wake-up changes nothing */
+    task->state |= T_QUEUED;
+    set_state(task, TFY_TASK_READY);
+    if (task->state & T_FOLLOWING) {
+        tfy__history_park(cold_of(task));
+        return;
+    }
+    loop->ring[loop->ring_tail++ & loop->ring_mask] = slot_of(loop, task);
+}
+
+/* ---- the table of tasks by number ---- */
+
+Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
+{
+    Cold *cold =
+        TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), Cold, by_tid); /* no two mix to the same */
+    if (cold) return cold;
+    Folded *folded = tfy__folded_by_tid(loop, tid);
+    return folded ? tfy__unfold(loop, folded) : NULL;
+}
+
+Cold *tfy__task_by_path(const Run *run, const char *path)
+{
+    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
+        if (strcmp(cold->log.path, path) == 0) return cold;
+    Folded *folded = tfy__folded_by_path(run, path);
+    return folded ? tfy__unfold(run->loop, folded) : NULL;
+}
+
+Cold *tfy__task_of_handle(const Run *run, int64_t handle)
+{
+    Cold *cold = tfy__task_by_tid(run->loop, run->log.root + handle);
+    return cold && cold->run == run ? cold : NULL;
+}
+
+/* ---- tasks ---- */
+
+static TfyTask *slot_take(TfyLoop *loop)
+{
+    if (loop->free_count) return task_at(loop, loop->free_slots[--loop->free_count]);
+    if (loop->task_count == TASK_MAX) return NULL;
+    /* giving a slot back must not need memory */
+    if (!GROW(loop->free_slots, loop->free_cap, loop->task_count + 1, 1024)) return NULL;
+    /* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
+    if (loop->task_count == HUGE_FROM) madvise(loop->cells, CELLS_BYTES, MADV_HUGEPAGE);
+    return task_at(loop, loop->task_count++);
+}
+
+static void slot_return(TfyLoop *loop, TfyTask *task)
+{
+    *task = (TfyTask){.state = T_FREE};
+    CHECK(loop->free_count < loop->task_count && loop->task_count <= loop->free_cap);
+    CHECK(slot_of(loop, task) < loop->task_count);
+    loop->free_slots[loop->free_count++] = slot_of(loop, task);
+}
+
+static char *first_stack(TfyTask *task)
+{
+    return ((TaskCell *)task)->stack;
+}
+
+/* A call that stays within task->room needs no look at what is rare: the stack is large enough, and the frames on it
+ * are fewer than DEPTH_MAX, since none is smaller than its head. */
+static void set_room(TfyTask *task)
+{
+    const Cold *cold = cold_of(task);
+    const uint32_t deepest = DEPTH_MAX * (uint32_t)sizeof(TfyFrame);
+    const bool care = task->loop->test || cold->undo_count || cold->deadline_count || cold->unwinding;
+    task->room = care ? 0 : cold->stack_cap < deepest ? cold->stack_cap : deepest;
+}
+
+uint32_t tfy__tasks_limit(const TfyLoop *loop)
+{
+    uint32_t limit = loop->options.max_tasks;
+    return limit && limit < TASK_MAX ? limit : TASK_MAX;
+}
+
+bool tfy__tasks_full(const TfyLoop *loop)
+{
+    return loop->task_count - loop->free_count + loop->folded.asleep >= tfy__tasks_limit(loop);
+}
+
+static Cold *cold_take(TfyLoop *loop)
+{
+    Cold *cold = loop->free_cold;
+    if (!cold) return malloc(sizeof *cold);
+    loop->free_cold = cold->next_in_run;
+    loop->free_cold_count--;
+    return cold;
+}
+
+static void cold_return(TfyLoop *loop, Cold *cold)
+{
+    if (loop->free_cold_count == COLD_KEPT) {
+        free(cold);
+        return;
+    }
+    cold->next_in_run = loop->free_cold;
+    loop->free_cold = cold;
+    loop->free_cold_count++;
+}
+
+/* False: no memory. */
+static bool keep_path(Cold *cold, const char *path)
+{
+    size_t size = strlen(path) + 1;
+    cold->log.path = size <= sizeof cold->short_path ? cold->short_path : malloc(size);
+    if (!cold->log.path) return false;
+    memcpy(cold->log.path, path, size);
+    return true;
+}
+
+Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+{
+    Cold *cold = cold_take(loop);
+    if (!cold) return NULL;
+    memset(cold, 0, sizeof *cold);
+    cold->run = run;
+    cold->workflow = workflow;
+    cold->next_record = NO_INDEX;
+    cold->log.tid = tid;
+    cold->log.run = &run->log;
+    TfyTask *task = NULL;
+    if (keep_path(cold, path) && ring_reserve(loop) && tfy__table_reserve(&loop->by_tid)) task = slot_take(loop);
+    if (!task) {
+        if (cold->log.path != cold->short_path) free(cold->log.path);
+        cold_return(loop, cold);
+        return NULL;
+    }
+    CHECK(task->cold == NULL);
+    CHECK(!cold->pending && !cold->joiners.first && !cold->undo_count);
+    cold->task = task;
+    *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
+    task->stack = first_stack(task);
+    cold->stack_cap = FIRST_STACK;
+    set_room(task);
+    if (run->history) task->state |= T_FOLLOWING;
+    cold->next_in_run = run->tasks;
+    if (run->tasks) run->tasks->prev_in_run = cold;
+    run->tasks = cold;
+    run->live++;
+    tfy__table_add(&loop->by_tid, &cold->by_tid, tfy__mix((uint64_t)tid));
+    return cold;
+}
+
+Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+{
+    Cold *cold = tfy__task_new(loop, run, workflow, tid, path);
+    if (!cold) return NULL;
+    tfy__task_vacate(cold);
+    CHECK(run->live > 0);
+    run->live--;
+    return cold;
+}
+
+void tfy__task_vacate(Cold *cold)
+{
+    TfyTask *task = cold->task;
+    CHECK(task && task->cold == cold);
+    TfyLoop *loop = task->loop;
+    if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, cold->stack_cap);
+    cold->stack_cap = 0;
+    cold->task = NULL;
+    slot_return(loop, task);
+}
+
+void tfy__task_give_back(Cold *cold)
+{
+    tfy__task_release_frames(cold->task);
+    tfy__task_vacate(cold);
+}
+
+void tfy__cold_retire(TfyLoop *loop, Cold *cold)
+{
+    CHECK(!cold->task);
+    CHECK(cold->prev_in_run || cold->run->tasks == cold);
+    tfy__table_remove(&loop->by_tid, &cold->by_tid);
+    if (cold->prev_in_run)
+        cold->prev_in_run->next_in_run = cold->next_in_run;
+    else
+        cold->run->tasks = cold->next_in_run;
+    if (cold->next_in_run) cold->next_in_run->prev_in_run = cold->prev_in_run;
+    free(cold->deadlines);
+    free(cold->undos);
+    if (cold->log.path != cold->short_path) free(cold->log.path);
+    cold_return(loop, cold);
+}
+
+void tfy__cold_free(TfyLoop *loop, Cold *cold)
+{
+    cold->granted_from = NULL; /* there is nobody to give it back to */
+    cold->granted_lock = NULL;
+    if (cold->granted_signal) tfy__signal_taken(cold);
+    if (cold->task) tfy__task_give_back(cold);
+    TfyTask scratch = {.heap = &loop->heap, .loop = loop};
+    if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
+    tfy_drop(&scratch, cold->failure);
+    tfy__channels_free(cold);
+    while (cold->followers) {
+        Follower *follower = cold->followers;
+        cold->followers = follower->next;
+        free(follower);
+    }
+    for (Hold *hold = cold->holds, *next; hold; hold = next) {
+        next = hold->next;
+        free(hold);
+    }
+    free(cold->failure_text);
+    tfy__cold_retire(loop, cold);
+}
+
+/* ---- frames ---- */
+
+static bool stack_reserve(TfyTask *task, uint32_t need)
+{
+    Cold *cold = cold_of(task);
+    if (need <= cold->stack_cap) return true;
+    const bool first = task->stack == first_stack(task);
+    const size_t cap = tfy__grow_cap(first ? SECOND_STACK : cold->stack_cap, need, SECOND_STACK, 1);
+    if (cap > UINT32_MAX / 2) return false;
+    char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
+    if (!stack) return false;
+    if (first) memcpy(stack, task->stack, cold->stack_cap);
+    task->stack = stack;
+    CHECK(cap >= need && cap % sizeof(TfyValue) == 0);
+    cold->stack_cap = (uint32_t)cap;
+    set_room(task);
+    return true;
+}
+
+/* A frame at an offset where there is room for it. */
+static inline TfyFrame *place_frame(TfyTask *task, const TfyWorkflow *workflow, uint32_t at, uint32_t depth)
+{
+    TfyFrame *frame = frame_at(task, at);
+    *frame = (TfyFrame){.workflow = workflow, .prev = task->top, .scope = ++task->scopes, .depth = depth};
+    task->top = at;
+    return frame;
+}
+
+void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
+{
+    if (task->loop->test) workflow = tfy__test_stand_in(task->loop->test, workflow);
+    uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
+    if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
+    TfyFrame *frame = place_frame(task, workflow, at, depth_of(task) + 1);
+    memset(frame + 1, 0, workflow->frame_size - sizeof *frame);
+    return frame;
+}
+
+void tfy__task_pop(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    TfyFrame *frame = frame_at(task, task->top);
+    if (cold->deadline_count) tfy__deadlines_drop(task);
+    leave_frame(task, frame, frame->prev);
+}
+
+/* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
+void tfy__frame_release(TfyTask *task, TfyFrame *frame)
+{
+    TfyValue *slots = (TfyValue *)(frame + 1);
+    const TfyWorkflow *workflow = frame->workflow;
+    if (frame->pc == 0) {
+        for (uint32_t i = 0; i < workflow->param_count; i++)
+            if (!workflow->params[i].type->scalar) tfy_drop(task, slots[i].o);
+        return;
+    }
+    const TfyPoint *point = workflow->resume[frame->pc - 1];
+    for (uint32_t i = 0; i < point->live_count; i++)
+        if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
+}
+
+/* An answer that nobody has taken. */
+void tfy__answer_drop(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    if (cold->granted_from) tfy__channel_return(cold);
+    if (cold->granted_lock) tfy__lock_return(cold);
+    if (cold->granted_signal) tfy__signal_return(cold);
+    if (cold->answer_type && cold->answer_type->kind == TFY_HANDLE)
+        tfy__out_let_go(task->loop, cold->run->uuid, task->result.i);
+    if (cold->answer_type) tfy_discard(task, cold->answer_type);
+    cold->answer_type = NULL;
+    task->state &= ~(uint32_t)T_ANSWERED;
+}
+
+void tfy__task_release_frames(TfyTask *task)
+{
+    tfy__undo_drop_all(task);
+    while (task->top != TFY_NO_FRAME) {
+        TfyFrame *frame = frame_at(task, task->top);
+        bool released = task->state & T_RETURNING || frame->flags & FRAME_UNDOING; /* it has returned */
+        if (!released) tfy__frame_release(task, frame);
+        task->state &= ~(uint32_t)T_RETURNING;
+        tfy__timers_del(&task->loop->timers, frame->timer);
+        tfy__task_pop(task);
+    }
+    tfy__answer_drop(task);
+    tfy_drop(task, task->error);
+    task->error = NULL;
+}
+
+/* May the task call one more workflow? Who cleans up has some spare depth. */
+static bool may_call(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    const TfyFrame *frame = frame_at(task, task->top);
+    bool cleaning = task->state & T_CANCEL || cold->cancelled || frame->mask;
+    if (frame->depth < DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0)) return true;
+    return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
+}
+
+static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const TfyWorkflow *workflow,
+                                                          const TfyPoint *point, int64_t timeout_ms)
+{
+    Cold *cold = cold_of(task);
+    set_room(task);
+    if (cold->undo_count) tfy__undo_attempt(task, false);
+    if (depth_of(task) >= DEPTH_MAX && !may_call(task)) return NULL;
+    TfyFrame *frame = tfy__task_push(task, workflow);
+    if (!frame) {
+        tfy__out_of_memory(task);
+        return NULL;
+    }
+    if (timeout_ms == TFY_NEVER) return (TfyValue *)(frame + 1);
+    if (!tfy__scope_deadline(cold, point, timeout_ms)) {
+        tfy__task_pop(task);
+        return NULL;
+    }
+    return (TfyValue *)(frame_at(task, task->top) + 1);
+}
+
+#define FEW_SLOTS 4 /* zeroed together, whether the frame has them or not */
+
+/* The slots of a small frame that fits the stack as it is, above this one; NULL: it takes more. */
+static inline TfyValue *push_small(TfyTask *task, const TfyFrame *caller, const TfyWorkflow *workflow)
+{
+    const uint32_t small = sizeof(TfyFrame) + FEW_SLOTS * sizeof(TfyValue);
+    const uint32_t at = task->top + caller->workflow->frame_size;
+    if (UNLIKELY(at + small > task->room || workflow->frame_size > small)) return NULL;
+    TfyValue *slots = (TfyValue *)(place_frame(task, workflow, at, caller->depth + 1) + 1);
+    for (int i = 0; i < FEW_SLOTS; i++) slots[i].i = 0;
+    return slots;
+}
+
+TfyValue *tfy_push(TfyTask *task, const TfyWorkflow *workflow, const TfyPoint *point, int64_t timeout_ms)
+{
+    TfyValue *slots = timeout_ms == TFY_NEVER ? push_small(task, tfy_frame(task), workflow) : NULL;
+    return slots ? slots : push_carefully(task, workflow, point, timeout_ms);
+}
+
+static __attribute__((noinline)) TfyStatus call_carefully(TfyTask *task, const TfyWorkflow *workflow, TfyValue first,
+                                                          TfyValue second)
+{
+    const TfyValue args[TFY_CALL_ARGS] = {first, second};
+    TfyValue *slots = push_carefully(task, workflow, NULL, TFY_NEVER);
+    for (uint32_t i = 0; i < workflow->param_count; i++) {
+        if (slots)
+            slots[i] = args[i];
+        else
+            tfy__drop_value(task, workflow->params[i].type, args[i]);
+    }
+    return slots ? TFY_CALL : TFY_AGAIN;
+}
+
+__attribute__((aligned(64))) TfyStatus tfy_call(TfyTask *task, const void *frame, const TfyWorkflow *workflow,
+                                                TfyValue first, TfyValue second)
+{
+    TfyValue *slots = push_small(task, frame, workflow);
+    if (UNLIKELY(!slots)) return call_carefully(task, workflow, first, second);
+    slots[0] = first;
+    slots[1] = second;
+    return TFY_CALL;
+}

@@ -1,0 +1,263 @@
+/* undo.c: what steps left behind to undo them.
+ *
+ * Each entry belongs to a frame; frames nest, so those of the running frame are the last ones of the task's list.
+ * What becomes of an entry follows from recorded facts only (how the attempts of its step ended, whether StepStart is
+ * in the log), so that a replay keeps and runs the same ones. Steps tell the newest entry of their frame about their
+ * attempts: when it is not their own, nobody asks it again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+/* NULL: the running frame has none. */
+static Undo *newest(const TfyTask *task)
+{
+    const Cold *cold = task->cold;
+    Undo *last = cold->undo_count ? &cold->undos[cold->undo_count - 1] : NULL;
+    return last && last->frame == task->top ? last : NULL;
+}
+
+static bool reserve(Cold *cold, uint32_t more)
+{
+    return GROW(cold->undos, cold->undo_cap, cold->undo_count + more, 4);
+}
+
+static void drop_args(TfyTask *task, const Undo *undo)
+{
+    const TfyField *params = undo->block->params;
+    for (uint32_t i = 0; i < undo->block->param_count; i++) tfy__drop_value(task, params[i].type, undo->args[i]);
+    free(undo->args);
+}
+
+static void drop_newest(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    CHECK(cold->undo_count > 0);
+    CHECK(cold->undos[cold->undo_count - 1].height > 0);
+    drop_args(task, &cold->undos[--cold->undo_count]);
+}
+
+/* ---- what generated code says ---- */
+
+bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args)
+{
+    if (task->state & T_HALTED) return false;
+    Cold *cold = cold_of(task);
+    TfyValue *kept = malloc((block->param_count + 1) * sizeof *kept);
+    if (!kept || !reserve(cold, 1)) {
+        free(kept);
+        return tfy__starved(task);
+    }
+    for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
+    uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
+    CHECK(height <= cold->undo_count + 1);
+    CHECK(cold->undo_count < cold->undo_cap);
+    cold->undos[cold->undo_count++] =
+        (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
+    take_care(task);
+    return true;
+}
+
+void tfy_undo_done(TfyTask *task, TfyObj *answer)
+{
+    Undo *undo = newest(task);
+    if (undo) tfy_set(task, &undo->args[undo->block->param_count - 1].o, answer);
+}
+
+void tfy_undo_failed(TfyTask *task)
+{
+    const Undo *undo = newest(task);
+    if (!undo || !task->error) return; /* halted */
+    bool vague = tfy_error_is(task, &tfy_type_timeout) || tfy_error_is(task, &tfy_type_cancelled);
+    bool begun = !undo->idle && (!undo->once || undo->started);
+    if (!undo->unknown && !(vague && begun)) drop_newest(task);
+}
+
+int64_t tfy_undo_height(const TfyTask *task)
+{
+    const Undo *undo = newest(task);
+    return undo ? undo->height : 0;
+}
+
+/* ---- what steps say ---- */
+
+void tfy__undo_attempt(TfyTask *task, bool once)
+{
+    Undo *undo = newest(task);
+    if (!undo) return;
+    undo->once = once;
+    undo->idle = undo->started = false;
+}
+
+void tfy__undo_again(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->idle = undo->started = false;
+}
+
+void tfy__undo_started(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->started = true;
+}
+
+void tfy__undo_retried(TfyTask *task)
+{
+    Undo *undo = newest(task);
+    if (!undo) return;
+    if (tfy_error_is(task, &tfy_type_timeout) && (!undo->once || undo->started)) undo->unknown = true;
+    undo->idle = true;
+}
+
+void tfy__undo_unknown(TfyTask *task, bool unknown)
+{
+    Undo *undo = newest(task);
+    if (undo) undo->unknown = unknown;
+}
+
+/* ---- running the blocks ---- */
+
+static bool push_block(TfyTask *task, const Undo *undo)
+{
+    const TfyFrame *frame = frame_at(task, task->top);
+    if (frame->depth >= DEPTH_MAX + DEPTH_SPARE)
+        return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
+    if (!tfy__task_push(task, undo->block)) return tfy__out_of_memory(task);
+    TfyValue *slots = (TfyValue *)(frame_at(task, task->top) + 1);
+    memcpy(slots, undo->args, undo->block->param_count * sizeof *slots);
+    return true;
+}
+
+TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point)
+{
+    const Undo *undo = newest(task);
+    if (task->state & T_HALTED || !undo) return TFY_WAIT; /* for ever */
+    Cold *cold = cold_of(task);
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_OF, undo->point->id);
+    tfy__put_end(&out);
+    cold->log.step++;
+    bool ok = tfy__record_fact(cold, TFY_R_UNDO, point->number, &out);
+    tfy__buffer_free(&out);
+    if (!ok) return TFY_WAIT;
+    Undo taken = cold->undos[--cold->undo_count];
+    if (push_block(task, &taken)) {
+        free(taken.args);
+        return TFY_CALL;
+    }
+    drop_args(task, &taken);
+    return TFY_AGAIN;
+}
+
+bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
+{
+    if (task->state & T_HALTED || !task->error) return false;
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_error(&out, task->error);
+    tfy__put_end(&out);
+    bool ok = tfy__record_fact(cold_of(task), TFY_R_UNDO, point->number, &out);
+    tfy__buffer_free(&out);
+    if (ok) tfy_drop(task, tfy_take_error(task));
+    return ok;
+}
+
+/* ---- after a return ---- */
+
+static bool begin_unwinding(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    TfyFrame *frame = frame_at(task, task->top);
+    Unwinding *unwinding = malloc(sizeof *unwinding);
+    if (!unwinding) {
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to undo what task %s did", cold->log.path);
+        return false;
+    }
+    *unwinding = (Unwinding){.error = tfy_take_error(task), .below = cold->unwinding};
+    cold->unwinding = unwinding;
+    take_care(task);
+    frame->flags |= FRAME_UNDOING;
+    frame->mask++;
+    return true;
+}
+
+static void end_unwinding(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    Unwinding *unwinding = cold->unwinding;
+    TfyFrame *frame = frame_at(task, task->top);
+    frame->flags &= (uint16_t)~FRAME_UNDOING;
+    CHECK(frame->mask > 0);
+    frame->mask--;
+    task->error = unwinding->error;
+    cold->unwinding = unwinding->below;
+    free(unwinding);
+}
+
+bool tfy__undo_returned(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    bool goes_on = frame_at(task, task->top)->flags & FRAME_UNDOING;
+    if (!goes_on && (!task->error || !newest(task))) return true;
+    if (!goes_on && !begin_unwinding(task)) return false;
+    for (;;) {
+        if (task->error && !tfy_undo_lost(task, cold->unwinding->point)) return tfy__sched_halt(task), false;
+        const Undo *undo = newest(task);
+        if (!undo) break;
+        cold->unwinding->point = undo->point;
+        TfyStatus status = tfy_undo(task, undo->point);
+        if (status == TFY_WAIT) tfy__sched_halt(task);
+        if (status != TFY_AGAIN) return false;
+    }
+    end_unwinding(task);
+    return true;
+}
+
+/* ---- ends ---- */
+
+void tfy__undo_frame_ends(TfyTask *task)
+{
+    bool hands_over = cold_of(task)->group && frame_at(task, task->top)->prev == TFY_NO_FRAME;
+    while (!hands_over && newest(task)) drop_newest(task);
+}
+
+void tfy__undo_drop_all(TfyTask *task)
+{
+    Cold *cold = cold_of(task);
+    while (cold->undo_count) drop_newest(task);
+    while (cold->unwinding) {
+        Unwinding *unwinding = cold->unwinding;
+        tfy_drop(task, unwinding->error);
+        cold->unwinding = unwinding->below;
+        free(unwinding);
+    }
+}
+
+/* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should
+ * it be deeper, the entries still go where they belong. */
+void tfy__undo_hand_over(Cold *body)
+{
+    Cold *parent = body->parent;
+    uint32_t count = body->undo_count;
+    if (!parent || !parent->task) {
+        tfy__undo_drop_all(body->task);
+        return;
+    }
+    if (!reserve(parent, count)) {
+        tfy__loop_fail(body->run->loop, TFY_E_NOMEM, "no memory for what task %s leaves to undo", body->log.path);
+        return;
+    }
+    uint32_t at = parent->undo_count, height = 0;
+    while (at > 0 && parent->undos[at - 1].frame > body->parent_frame) at--;
+    if (at > 0 && parent->undos[at - 1].frame == body->parent_frame) height = parent->undos[at - 1].height;
+    memmove(&parent->undos[at + count], &parent->undos[at], (parent->undo_count - at) * sizeof *parent->undos);
+    for (uint32_t i = 0; i < count; i++) {
+        parent->undos[at + i] = body->undos[i];
+        parent->undos[at + i].frame = body->parent_frame;
+        parent->undos[at + i].height = ++height;
+    }
+    parent->undo_count += count;
+    take_care(parent->task);
+    body->undo_count = 0;
+}

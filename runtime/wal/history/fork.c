@@ -1,0 +1,361 @@
+#include "wal/history/fork.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <jansson.h>
+
+#include "wal/history/in_flight.h"
+#include "wal/log/log_state.h"
+#include "wal/history/move.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+typedef struct Copying {
+    TfyLog *log;
+    const TfyFork *fork;
+    TfyLogRun *run;
+    char from_uuid[37], uuid[37];
+    TfyLogTask *tasks;        /* of the new run, by the index of their originals; path NULL: not born yet */
+    const TfyStoreGap **gaps; /* per task: where some were missing since the newest one that was copied; NULL: none */
+    uint64_t seed;
+} Copying;
+
+/* A copied record's payload, whole and ready to be appended. */
+typedef struct Payload {
+    const char *text;
+    size_t len;
+    char *owned; /* NULL: text is somebody else's */
+} Payload;
+
+/* ---- a new run's identity ---- */
+
+static bool draw_identity(Copying *copying)
+{
+    uint8_t *uuid = copying->run->uuid;
+    if (getrandom(uuid, 16, 0) != 16) return false;
+    if (getrandom(&copying->seed, sizeof copying->seed, 0) != sizeof copying->seed) return false;
+    for (int i = 0; i < 6; i++) uuid[i] = (uint8_t)(copying->run->started_ms >> (40 - 8 * i));
+    uuid[6] = (uint8_t)(0x70 | (uuid[6] & 0x0f));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+    tfy__uuid_text(uuid, copying->uuid);
+    return true;
+}
+
+static bool is_base(const TfyFork *fork, const TfyLogRecord *record)
+{
+    return record->lsn == fork->from->run.base_lsn;
+}
+
+/* What says where the other run stood says nothing about this one, unless it begins there. */
+static bool is_copied(const TfyFork *fork, const TfyLogRecord *record)
+{
+    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || is_base(fork, record);
+}
+
+/* Of the records behind that one. */
+static uint32_t copied_count(const TfyFork *fork, int64_t lsn)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < fork->records; i++)
+        count += fork->from->records[i].lsn > lsn && is_copied(fork, &fork->from->records[i]);
+    return count;
+}
+
+/* ---- payloads ---- */
+
+/* Earlier forks count as far as their copies reach into this one. */
+static json_t *fork_list(const json_t *before, json_int_t records, json_t *fork)
+{
+    json_t *list = json_array(), *one;
+    size_t i;
+    json_array_foreach(before, i, one)
+    {
+        if (json_integer_value(json_object_get(one, "records")) < records) json_array_append(list, one);
+    }
+    json_array_append_new(list, fork);
+    return list;
+}
+
+static void seed_text(const Copying *copying, char text[17])
+{
+    snprintf(text, 17, "%016llx", (unsigned long long)copying->seed);
+}
+
+static json_t *told_fork(const Copying *copying, const json_t *before)
+{
+    const TfyFork *fork = copying->fork;
+    const json_int_t records = copied_count(fork, 0);
+    char seed[17];
+    seed_text(copying, seed);
+    json_t *one = json_pack("{s:s,s:I,s:s,s:I,s:I,s:s}", "run", copying->from_uuid, "lsn",
+                            (json_int_t)fork->from->records[fork->records - 1].lsn, "task", fork->task, "step",
+                            (json_int_t)fork->step, "records", records, "seed", seed);
+    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) json_object_set_new(one, "set", json_true());
+    return fork_list(before, records, one);
+}
+
+/* The payload with another value for a member. */
+static bool rewrite(const TfyLogRecord *record, TfyMember member, json_t *value, Payload *payload)
+{
+    char *json = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    payload->text = payload->owned = json ? tfy__record_with(record, member, json, &payload->len) : NULL;
+    free(json);
+    json_decref(value);
+    return payload->owned != NULL;
+}
+
+static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *record, Payload *payload)
+{
+    TfyPayload own;
+    Payload named;
+    TfyLogRecord other = *record;
+    if (!rewrite(record, TFY_P_RUN, json_string(copying->uuid), &named)) return false;
+    other.payload = named.text;
+    other.payload_len = (uint32_t)named.len;
+    tfy__payload_open(&own, record);
+    const bool ok = rewrite(&other, TFY_P_FORK_OF, told_fork(copying, tfy__payload_get(&own, TFY_P_FORK_OF)), payload);
+    tfy__payload_close(&own);
+    free(named.owned);
+    return ok;
+}
+
+/* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program
+ * chose that. */
+static bool rewrite_task(const Copying *copying, json_t *json)
+{
+    const TfyHistory *from = copying->fork->from;
+    const TfyLogTask *original =
+        tfy__history_task(from, from->run.root + json_integer_value(json_object_get(json, "task")));
+    const TfyLogTask *task = original ? &copying->tasks[original - from->tasks] : NULL;
+    json_t *pending = json_object_get(json, "pending");
+    const char *used = json_string_value(json_object_get(pending, "key"));
+    const int64_t step = json_integer_value(json_object_get(pending, "step"));
+    char key[TFY_KEY_SIZE], text[17];
+    if (!task || !task->path) return false;
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)task->chain);
+    tfy__record_key(copying->from_uuid, task->path, step, key);
+    const bool own = used && strcmp(used, key) == 0;
+    tfy__record_key(copying->uuid, task->path, step, key);
+    if (own && json_object_set_new(pending, "key", json_string(key)) != 0) return false;
+    return json_object_set_new(json, "chain", json_string(text)) == 0;
+}
+
+static bool rewrite_tasks(const Copying *copying, json_t *tasks)
+{
+    json_t *task;
+    size_t i;
+    json_array_foreach(tasks, i, task)
+    {
+        if (!rewrite_task(copying, task)) return false;
+    }
+    return true;
+}
+
+static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Payload *payload)
+{
+    const json_int_t records = copied_count(copying->fork, record->lsn);
+    TfyPayload base;
+    char seed[17];
+    tfy__payload_open(&base, record);
+    json_t *json = base.json;
+    seed_text(copying, seed);
+    if (json && rewrite_tasks(copying, json_object_get(json, "tasks")) &&
+        rewrite_tasks(copying, json_object_get(json, "ended"))) {
+        json_t *one = json_pack("{s:I,s:s}", "records", records, "seed", seed);
+        json_object_set_new(json, "fork_of", fork_list(json_object_get(json, "fork_of"), records, one));
+        payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
+    }
+    payload->len = payload->owned ? strlen(payload->owned) : 0;
+    tfy__payload_close(&base);
+    return payload->owned != NULL;
+}
+
+/* A key that the program chose stays: it says what the step means, whoever takes it. */
+static bool rewrite_key(const Copying *copying, const TfyLogTask *task, const TfyLogRecord *record, Payload *payload)
+{
+    char old[TFY_KEY_SIZE], new[TFY_KEY_SIZE];
+    tfy__record_key(copying->from_uuid, task->path, record->step, old);
+    tfy__record_key(copying->uuid, task->path, record->step, new);
+    if (!tfy__record_is(record, TFY_P_KEY, old)) return true;
+    return rewrite(record, TFY_P_KEY, json_string(new), payload);
+}
+
+static bool make_payload(const Copying *copying, uint32_t index, Payload *payload)
+{
+    const TfyHistory *from = copying->fork->from;
+    const TfyLogRecord *record = &from->records[index];
+    *payload = (Payload){record->payload, record->payload_len, NULL};
+    if (index == copying->fork->replaced) {
+        *payload = (Payload){copying->fork->payload, strlen(copying->fork->payload), NULL};
+        return true;
+    }
+    if (is_base(copying->fork, record)) return rewrite_base(copying, record, payload);
+    switch (record->type) {
+    case TFY_R_INSTRUCTION_START: return rewrite_instruction(copying, record, payload);
+    case TFY_R_STEP_START:
+    case TFY_R_TASK_WAIT_IO:
+    case TFY_R_IN_DOUBT: return rewrite_key(copying, &from->tasks[from->record_tasks[index]], record, payload);
+    default: return true;
+    }
+}
+
+/* ---- tasks ---- */
+
+/* A task's number, counted from the root's, is what programs hold of it: it stands in recorded values, so it stays. */
+static int64_t take_tid(TfyLog *log, int64_t tid)
+{
+    if (log->next_tid <= tid) log->next_tid = tid + 1;
+    return tid;
+}
+
+static bool bear(Copying *copying, uint32_t index, int64_t born)
+{
+    const TfyHistory *from = copying->fork->from;
+    const TfyLogTask *original = &from->tasks[index];
+    TfyLogTask *task = &copying->tasks[index];
+    *task = (TfyLogTask){.tid = take_tid(copying->log, copying->run->root + original->tid - from->run.root),
+                         .run = copying->run,
+                         .path = strdup(original->path),
+                         .born = born,
+                         .state = TFY_TASK_READY};
+    if (!task->path) return false;
+    tfy__log_add_task(copying->log, task);
+    return true;
+}
+
+/* The tasks that the record was the birth of: they come in the order of their births. */
+static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn, uint32_t *next)
+{
+    const TfyHistory *from = copying->fork->from;
+    while (*next < from->task_count && from->tasks[*next].born == record->lsn) {
+        if (!bear(copying, (*next)++, lsn)) return false;
+    }
+    return true;
+}
+
+/* ---- copying ---- */
+
+/* Also where the record behind the gap was none to copy. */
+static int64_t append_copy(Copying *copying, uint32_t task, const TfyLogRecord *record)
+{
+    const TfyStoreGap *gap = copying->gaps[task];
+    copying->gaps[task] = NULL;
+    return gap ? tfy__log_copy_behind_gap(copying->log, &copying->tasks[task], record, gap->chain)
+               : tfy__log_copy(copying->log, &copying->tasks[task], record);
+}
+
+static int copy_records(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    uint32_t next = 1; /* task to be born; the root is there */
+    for (uint32_t i = 0; i < fork->records; i++) {
+        TfyLogRecord record = fork->from->records[i];
+        const uint32_t at = fork->from->record_tasks[i];
+        const TfyStoreGap *gap = tfy__history_gap(fork->from, record.lsn);
+        Payload payload;
+        if (gap) copying->gaps[at] = gap;
+        if (!is_copied(fork, &record)) continue;
+        if (!make_payload(copying, i, &payload)) return TFY_E_NOMEM;
+        record.payload = payload.text;
+        record.payload_len = (uint32_t)payload.len;
+        const bool base = is_base(fork, &record);
+        const int64_t lsn = append_copy(copying, at, &record);
+        free(payload.owned);
+        if (lsn < 0) return (int)lsn;
+        if (tfy__record_is_move(&record)) copying->run->moved_lsn = lsn;
+        if (base) copying->run->base_lsn = lsn;
+        const int end = tfy__record_end(&record);
+        if (end && record.type != TFY_R_TASK_COMPLETE) copying->tasks[at].state = end;
+        if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
+    }
+    return 0;
+}
+
+static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *start)
+{
+    char key[TFY_KEY_SIZE], own[TFY_KEY_SIZE], why[160];
+    TfyPayload begun;
+    tfy__payload_open(&begun, start);
+    const char *tool = tfy__payload_text(&begun, TFY_P_TOOL), *used = tfy__payload_text(&begun, TFY_P_KEY);
+    tfy__record_key(copying->from_uuid, task->path, start->step, own);
+    tfy__record_key(copying->uuid, task->path, start->step, key);
+    snprintf(why, sizeof why, "the run was forked while %.100s ran", tool ? tool : "it");
+    const bool chosen = used && strcmp(used, own) != 0;
+    const int64_t lsn = tfy__in_flight_doubt(copying->log, task, start, chosen ? NULL : key, why);
+    tfy__payload_close(&begun);
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+static int append_resolution(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    const TfyLogRecord *last = &fork->from->records[fork->resolved];
+    const int64_t lsn =
+        tfy__log_append(copying->log, &copying->tasks[fork->from->record_tasks[fork->resolved]], TFY_R_RESOLVED,
+                        last->step, last->point, fork->resolution, strlen(fork->resolution));
+    return lsn < 0 ? (int)lsn : 0;
+}
+
+/* The other run may have done what was in flight, or may be doing it now. */
+static int settle_in_flight(Copying *copying)
+{
+    const TfyFork *fork = copying->fork;
+    const TfyLogRecord **open = tfy__in_flight(fork->from, fork->records);
+    const uint32_t resolved = fork->resolved == UINT32_MAX ? UINT32_MAX : fork->from->record_tasks[fork->resolved];
+    int code = open ? 0 : TFY_E_NOMEM;
+    for (uint32_t i = 0; i < fork->from->task_count && !code; i++) {
+        if (i == resolved)
+            code = append_resolution(copying);
+        else if (open[i])
+            code = append_doubt(copying, &copying->tasks[i], open[i]);
+    }
+    free(open);
+    return code;
+}
+
+static int write_run(Copying *copying)
+{
+    const TfyHistory *from = copying->fork->from;
+    TfyLogRun *run = copying->run;
+    run->root = tfy__log_next_tid(copying->log);
+    int code = tfy__log_begin_run(copying->log, run);
+    if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
+    if (!code) code = copy_records(copying);
+    if (!code) code = settle_in_flight(copying);
+    if (!code && (run->moved_lsn || run->base_lsn)) code = tfy__log_change_run(copying->log, run);
+    for (uint32_t i = 0; i < from->task_count; i++) {
+        if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
+        free(copying->tasks[i].path);
+    }
+    return code;
+}
+
+int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text)
+{
+    Copying copying = {.log = log, .fork = fork, .run = made};
+    const TfyHistory *from = fork->from;
+    *made = (TfyLogRun){.program = tfy__history_program(from, fork->records - 1),
+                        .origin_lsn = from->records[fork->records - 1].lsn,
+                        .started_ms = log->wall_ms(log->clock_state)};
+    memcpy(made->origin, from->run.uuid, sizeof made->origin);
+    tfy__uuid_text(from->run.uuid, copying.from_uuid);
+    if (!draw_identity(&copying)) return tfy__log_refuse(error_text, TFY_E_IO, "the system gives no random numbers");
+    copying.tasks = calloc(from->task_count, sizeof *copying.tasks);
+    copying.gaps = calloc(from->task_count, sizeof *copying.gaps);
+    if (!copying.tasks || !copying.gaps) {
+        free(copying.tasks);
+        free(copying.gaps);
+        return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to fork the run");
+    }
+    /* Half a fork must not be committed: whatever fails behind this line is a failure of the log. */
+    const int code = write_run(&copying);
+    free(copying.tasks);
+    free(copying.gaps);
+    if (!code) return 0;
+    tfy__writer_fail(log, code, "a fork could not be written");
+    return tfy__log_refuse(error_text, code, "the fork could not be written%s",
+                           code == TFY_E_NOMEM ? ": no memory" : "; the log says why");
+}

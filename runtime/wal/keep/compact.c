@@ -1,0 +1,447 @@
+/* compact.c: first every task of the run is looked at, then it is settled who is kept, then all chains are walked
+ * once more and records go. */
+#include "wal/keep/compact.h"
+#include "base/grow.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "wal/store/store_sqlite.h"
+#include "wal/rows/payload.h"
+#include "wal/history/history.h"
+
+/* Records that are shown or compared long after the step that made them: of each kind the newest stays. */
+enum { COMMIT, PREVIEW, APPLIED, PLAN, ANSWER, KINDS };
+
+/* A task of the run. */
+typedef struct Member {
+    int64_t tid, born;
+    int64_t last; /* its newest record before the snapshot; 0: it has none */
+    int64_t step; /* records of this step and of later ones stay; INT64_MAX: it had ended, or was not made yet */
+    bool kept;
+} Member;
+
+typedef struct Compacting {
+    Gc *gc;
+    TfyGcCompacted *run;
+    const TfyHistory *tail; /* from the snapshot on */
+    Member *members;        /* tid ascending, and so born is */
+    size_t count, room;
+    size_t *queue; /* of members that are kept: their surroundings have to be looked at */
+    size_t queued;
+    bool handed_on;        /* results of tasks may name other tasks */
+    int64_t newest[KINDS]; /* lsn; 0: there is none */
+    int64_t owner[KINDS];  /* tid */
+} Compacting;
+
+/* One task's chain on its way down. */
+typedef struct Walk {
+    Compacting *compacting;
+    Member *member;
+    bool apply;           /* records go; else they are counted */
+    int64_t above;        /* the record above that stays; 0: none does */
+    bool hole;            /* records between that and here go */
+    uint64_t hole_chain;  /* chain of the topmost of them */
+    bool above_gapped;    /* some went from there before */
+    uint64_t above_chain; /* the topmost of those */
+} Walk;
+
+static int64_t before(const Compacting *c)
+{
+    return c->run->base;
+}
+
+/* ---- members ---- */
+
+static int take_member(void *state, const TfyStoreTask *row)
+{
+    Compacting *c = state;
+    if (!GROW(c->members, c->room, c->count + 1, 64)) return TFY_E_NOMEM;
+    c->members[c->count++] = (Member){.tid = row->tid, .born = row->born, .step = INT64_MAX};
+    return 0;
+}
+
+static int64_t number_of(const Member *member)
+{
+    return member->tid;
+}
+
+static int64_t birth_of(const Member *member)
+{
+    return member->born;
+}
+
+static Member *find_member(const Compacting *c, int64_t (*key)(const Member *member), int64_t value)
+{
+    size_t low = 0, high = c->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (key(&c->members[middle]) < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->count && key(&c->members[low]) == value ? &c->members[low] : NULL;
+}
+
+static Member *member_of(const Compacting *c, int64_t tid)
+{
+    return find_member(c, number_of, tid);
+}
+
+/* The one that a record was the birth of. */
+static Member *born_of(const Compacting *c, int64_t lsn)
+{
+    return find_member(c, birth_of, lsn);
+}
+
+static void keep(Compacting *c, Member *member)
+{
+    if (!member || member->kept) return;
+    member->kept = true;
+    c->queue[c->queued++] = (size_t)(member - c->members);
+}
+
+/* Tasks that were alive at the snapshot, and the step that each was at. */
+static void take_live(Compacting *c)
+{
+    const json_t *tasks = json_object_get(c->tail->snapshot, "tasks"), *task;
+    size_t i;
+    json_array_foreach(tasks, i, task)
+    {
+        Member *member = member_of(c, c->run->run.root + json_integer_value(json_object_get(task, "task")));
+        const json_t *step = json_object_get(json_object_get(task, "pending"), "step");
+        if (!step) step = json_object_get(task, "step");
+        if (!member) continue;
+        member->step = json_integer_value(step) > 0 ? json_integer_value(step) : 1;
+        keep(c, member);
+    }
+}
+
+/* ---- a first look at all records ---- */
+
+/* An answer with a structure is what inspect calls the plan. */
+static bool is_plan(const TfyLogRecord *record)
+{
+    char *answer = tfy__record_text(record, TFY_P_ANSWER);
+    const bool is = answer && (*answer == '{' || *answer == '[');
+    free(answer);
+    return is;
+}
+
+static void note(Compacting *c, int kind, const TfyLogRecord *record)
+{
+    if (record->lsn <= c->newest[kind] || tfy__record_failed(record)) return;
+    c->newest[kind] = record->lsn;
+    c->owner[kind] = record->tid;
+}
+
+static void note_kinds(Compacting *c, const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_COMMIT: note(c, COMMIT, record); break;
+    case TFY_R_PATCH_PREVIEW: note(c, PREVIEW, record); break;
+    case TFY_R_LLM_PLAN:
+        note(c, ANSWER, record);
+        if (record->lsn > c->newest[PLAN] && is_plan(record)) note(c, PLAN, record);
+        break;
+    case TFY_R_TOOL_RESULT:
+        if (record->lsn > c->newest[APPLIED] && tfy__record_is(record, TFY_P_TOOL, "apply")) note(c, APPLIED, record);
+        break;
+    default: break;
+    }
+}
+
+static int look_at(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
+{
+    (void)gap;
+    Walk *walk = state;
+    Compacting *c = walk->compacting;
+    if (record->lsn >= before(c)) {
+        keep(c, walk->member);
+        return 0;
+    }
+    if (!walk->member->last) walk->member->last = record->lsn;
+    note_kinds(c, record);
+    return 0;
+}
+
+static int look_at_all(Compacting *c)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < c->count; i++) {
+        Walk walk = {.compacting = c, .member = &c->members[i]};
+        if (walk.member->born > before(c)) keep(c, walk.member);
+        code = tfy__gc_walk(c->gc, &c->run->run, walk.member->tid, look_at, &walk);
+    }
+    return code;
+}
+
+/* ---- who is kept ---- */
+
+static bool mentions_tasks(const json_t *type)
+{
+    const char *text = json_string_value(json_object_get(type, "result"));
+    json_t *fields = json_object_get(type, "fields");
+    char *all = text ? strdup(text) : json_dumps(fields ? fields : json_object_get(type, "cases"), JSON_COMPACT);
+    const bool does = all && strstr(all, "task<");
+    free(all);
+    return does;
+}
+
+/* What tasks come to names others only if the type of some result, or of a field of some declared type, has such in
+ * it. */
+static bool hands_tasks_on(const TfyHistory *tail)
+{
+    json_t *layout = json_loads(tail->program_layout, 0, NULL), *one;
+    bool does = !layout || tail->run.moved_lsn; /* then older programs count too */
+    size_t i;
+    json_array_foreach(json_object_get(layout, "workflows"), i, one) does |= mentions_tasks(one);
+    json_array_foreach(json_object_get(layout, "types"), i, one) does |= mentions_tasks(one);
+    json_decref(layout);
+    return does;
+}
+
+static void keep_number(Compacting *c, const char *digits)
+{
+    const size_t len = strlen(digits);
+    if (len && len < 16 && strspn(digits, "0123456789") == len)
+        keep(c, member_of(c, c->run->run.root + strtoll(digits, NULL, 10)));
+}
+
+/* Every number in it is taken for a task's: to keep one too many costs little. What nests deeper than this is not
+ * written. */
+static void keep_named(Compacting *c, const json_t *json)
+{
+    const char *key;
+    json_t *one;
+    size_t i;
+    if (json_is_integer(json) && json_integer_value(json) >= 0 && json_integer_value(json) < INT64_C(1) << 50)
+        keep(c, member_of(c, c->run->run.root + json_integer_value(json)));
+    if (json_is_string(json)) keep_number(c, json_string_value(json));
+    json_array_foreach(json, i, one) keep_named(c, one);
+    json_object_foreach((json_t *)json, key, one)
+    {
+        keep_number(c, key);
+        keep_named(c, one);
+    }
+}
+
+static int keep_around(Compacting *c, const Member *member)
+{
+    TfyLogRecord record;
+    TfyStore *store = c->gc->store;
+    int code = 0;
+    if (member->tid != c->run->run.root) {
+        code = TFY_STORE(store, TFY_CALL_READ, get_record, member->born, &record);
+        if (!code) keep(c, member_of(c, record.tid));
+    }
+    if (code || !member->last) return code;
+    keep(c, born_of(c, member->last));
+    if (!c->handed_on) return 0;
+    code = TFY_STORE(store, TFY_CALL_READ, get_record, member->last, &record);
+    if (code) return code;
+    TfyPayload payload;
+    tfy__payload_open(&payload, &record);
+    keep_named(c, payload.json);
+    tfy__payload_close(&payload);
+    return 0;
+}
+
+static int settle_kept(Compacting *c)
+{
+    int code = 0;
+    keep_named(c, c->tail->snapshot);
+    keep(c, member_of(c, c->run->run.root));
+    for (int kind = 0; kind < KINDS; kind++)
+        if (c->newest[kind]) keep(c, member_of(c, c->owner[kind]));
+    while (!code && c->queued) code = keep_around(c, &c->members[c->queue[--c->queued]]);
+    return code;
+}
+
+/* ---- which records ---- */
+
+/* What a live task has begun and not ended yet: its step, or its cancellation. */
+static bool is_pending(const Member *member, const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_STEP_START:
+    case TFY_R_TASK_YIELD:
+    case TFY_R_TASK_WAIT_IO:
+    case TFY_R_RETRY:
+    case TFY_R_IN_DOUBT:
+    case TFY_R_RESOLVED: return record->step >= member->step;
+    case TFY_R_TASK_CANCEL: return true;
+    case TFY_R_SIGNAL: return tfy__record_is_kill(record);
+    default: return false;
+    }
+}
+
+static bool stays(const Walk *walk, const TfyLogRecord *record)
+{
+    const Compacting *c = walk->compacting;
+    const Member *born = born_of(c, record->lsn);
+    if (!walk->member->kept) return false;
+    if (born) return born->kept;
+    if (record->lsn >= before(c) || record->lsn == walk->member->last || record->type == TFY_R_MOVED) return true;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (record->lsn == c->newest[kind]) return true;
+    return walk->member->step != INT64_MAX && is_pending(walk->member, record);
+}
+
+static int put_gap(const Walk *walk, int64_t below)
+{
+    const TfyStoreGap gap = {.lsn = walk->above, .below = below, .chain = walk->hole_chain};
+    return walk->apply ? TFY_STORE(walk->compacting->gc->store, TFY_CALL_PUT, put_gap, &gap) : 0;
+}
+
+static int drop(Walk *walk, const TfyLogRecord *record)
+{
+    Compacting *c = walk->compacting;
+    if (!walk->hole) walk->hole_chain = walk->above_gapped ? walk->above_chain : record->chain;
+    walk->hole = true;
+    c->run->records++;
+    c->run->bytes += tfy__gc_record_bytes(record);
+    return walk->apply ? tfy__gc_delete_record(c->gc, record) : 0;
+}
+
+static int see_record(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
+{
+    Walk *walk = state;
+    if (!stays(walk, record)) return drop(walk, record);
+    const int code = walk->hole && walk->above ? put_gap(walk, record->lsn) : 0;
+    walk->hole = false;
+    walk->above = record->lsn;
+    walk->above_gapped = gap != NULL;
+    if (gap) walk->above_chain = gap->chain;
+    return code;
+}
+
+static int thin_task(Compacting *c, Member *member, bool apply)
+{
+    TfyStoreTask row;
+    char text[96];
+    Walk walk = {.compacting = c, .member = member, .apply = apply};
+    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, get_task, member->tid, &row);
+    const int64_t base = row.base;
+    if (!code) code = tfy__gc_walk(c->gc, &c->run->run, member->tid, see_record, &walk);
+    if (!code && walk.hole && walk.above) code = put_gap(&walk, base);
+    if (code || member->kept || !apply) return code;
+    snprintf(text, sizeof text, "DELETE FROM inbox WHERE tid=%" PRId64 "; DELETE FROM task WHERE tid=%" PRId64,
+             member->tid, member->tid);
+    return tfy__gc_execute(c->gc, text);
+}
+
+static int thin(Compacting *c, bool apply)
+{
+    int code = 0;
+    c->run->records = c->run->bytes = 0;
+    for (size_t i = 0; !code && i < c->count; i++) code = thin_task(c, &c->members[i], apply);
+    return code;
+}
+
+/* ---- a run ---- */
+
+static int apply(Compacting *c)
+{
+    Gc *gc = c->gc;
+    const TfyLogRun *named = &c->run->run;
+    TfyLogRun now = c->run->run;
+    int code = tfy__gc_announce(gc, "compacted", &named, 1);
+    if (code) return code;
+    code = tfy__gc_begin(gc);
+    if (!code) code = thin(c, true);
+    now.base_lsn = before(c);
+    if (!code) code = TFY_STORE(gc->store, TFY_CALL_PUT, put_run, &now, TFY_RUN_CHANGES);
+    return tfy__gc_commit(gc, code);
+}
+
+static bool may_be(Compacting *c)
+{
+    const TfyGcOptions *options = c->gc->options;
+    snprintf(c->run->refused, sizeof c->run->refused, "nobody has seen whether it can go on from its snapshot");
+    const bool fine = options->check && options->check(options->check_state, c->tail, c->run->refused);
+    if (fine)
+        c->run->refused[0] = '\0';
+    else
+        c->run->records = c->run->bytes = 0;
+    return fine;
+}
+
+static int plan(Compacting *c)
+{
+    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, see_tasks, c->run->run.id, take_member, c);
+    if (!code && !(c->queue = malloc((c->count + 1) * sizeof *c->queue))) code = TFY_E_NOMEM;
+    if (code) return code;
+    take_live(c);
+    c->handed_on = hands_tasks_on(c->tail);
+    code = look_at_all(c);
+    if (!code) code = settle_kept(c);
+    return code ? code : thin(c, false);
+}
+
+/* *done: it is worth telling of. */
+static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
+{
+    Compacting c = {.gc = gc, .run = run};
+    TfyHistory *tail;
+    char id[24];
+    snprintf(id, sizeof id, "%" PRId64, run->run.id);
+    int code = tfy__history_read_tail(gc->log, id, &tail, gc->error_text);
+    if (code) return code;
+    run->base = tail->snapshot ? tail->snapshot_lsn : 0;
+    c.tail = tail;
+    if (run->base > run->run.base_lsn) code = plan(&c);
+    *done = !code && run->records > 0;
+    if (*done && may_be(&c) && !gc->options->dry_run) code = apply(&c);
+    tfy__history_free(tail);
+    free(c.members);
+    free(c.queue);
+    return code;
+}
+
+/* ---- all of them ---- */
+
+typedef struct Runs {
+    TfyLogRun *items;
+    uint32_t count, room;
+} Runs;
+
+static int take_run(void *state, const TfyLogRun *run)
+{
+    Runs *runs = state;
+    if (!GROW(runs->items, runs->room, runs->count + 1, 64)) return TFY_E_NOMEM;
+    runs->items[runs->count++] = *run;
+    return 0;
+}
+
+/* With dry_run, those that would go are still there. */
+static bool goes(const Gc *gc, const TfyLogRun *run)
+{
+    for (uint32_t i = 0; i < gc->result->count; i++)
+        if (gc->result->runs[i].run.id == run->id) return true;
+    return false;
+}
+
+int tfy__compact(Gc *gc, TfyGcProgress *progress, void *state)
+{
+    TfyGcResult *result = gc->result;
+    Runs runs = {0};
+    int code = TFY_STORE(gc->store, TFY_CALL_READ, see_runs, false, take_run, &runs);
+    if (!code && !(result->compacted = calloc(runs.count + 1, sizeof *result->compacted))) code = TFY_E_NOMEM;
+    for (uint32_t i = 0; !code && i < runs.count; i++) {
+        TfyGcCompacted *run = &result->compacted[result->compacted_count];
+        bool done = false;
+        if (goes(gc, &runs.items[i])) continue;
+        *run = (TfyGcCompacted){.run = runs.items[i]};
+        code = compact_run(gc, run, &done);
+        result->compacted_count += done;
+        if (progress) progress(state, "runs compacted", i + 1, runs.count);
+    }
+    free(runs.items);
+    return code;
+}

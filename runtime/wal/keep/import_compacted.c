@@ -1,0 +1,115 @@
+/* import_compacted.c: see import_compacted.h. */
+#include "wal/keep/import_compacted.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wal/rows/payload.h"
+#include "wal/store/store.h"
+#include "wal/history/history.h"
+
+/* ---- the snapshot ---- */
+
+/* By task: where its chain stood right before the snapshot. */
+static uint64_t *chains_at(const TfyHistory *history)
+{
+    uint64_t *chains = malloc((history->task_count + 1) * sizeof *chains);
+    for (uint32_t i = 0; chains && i < history->task_count; i++)
+        chains[i] = tfy__chain_seed(history->run.uuid, history->tasks[i].path);
+    for (uint32_t i = 0; chains && i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->lsn < history->run.base_lsn) chains[history->record_tasks[i]] = record->chain;
+    }
+    return chains;
+}
+
+/* Where one that had ended stood then nobody asks any more. */
+static bool fits(const TfyHistory *history, const uint64_t *chains, const json_t *json, bool ended)
+{
+    const json_t *number = json_object_get(json, "task");
+    const char *path = json_string_value(json_object_get(json, "path")),
+               *chain = json_string_value(json_object_get(json, "chain"));
+    const int64_t distance = json_integer_value(number);
+    if (!json_is_integer(number) || distance < 0 || distance > INT64_C(1) << 40) return false;
+    const TfyLogTask *task = tfy__history_task(history, history->run.root + distance);
+    return task && task->born < history->run.base_lsn && chain && (!path || strcmp(path, task->path) == 0) &&
+           (ended || strtoull(chain, NULL, 16) == chains[task - history->tasks]);
+}
+
+static bool all_fit(const TfyHistory *history, const uint64_t *chains, const json_t *tasks, bool ended)
+{
+    const json_t *task;
+    size_t i;
+    json_array_foreach(tasks, i, task)
+    {
+        if (!fits(history, chains, task, ended)) return false;
+    }
+    return true;
+}
+
+static const TfyLogRecord *find_base(const TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (record->lsn == history->run.base_lsn)
+            return record->type == TFY_R_SNAPSHOT && history->record_tasks[i] == 0 ? record : NULL;
+    }
+    return NULL;
+}
+
+int tfy__import_check_base(const TfyHistory *history, char *error_text)
+{
+    const TfyLogRecord *base = find_base(history);
+    if (!base)
+        return tfy__log_refuse(error_text, TFY_E_DATA, "record %" PRId64 " is no snapshot that the run could begin at",
+                               history->run.base_lsn);
+    TfyPayload snapshot;
+    tfy__payload_open(&snapshot, base);
+    uint64_t *chains = chains_at(history);
+    const bool fine = snapshot.json && chains &&
+                      all_fit(history, chains, json_object_get(snapshot.json, "tasks"), false) &&
+                      all_fit(history, chains, json_object_get(snapshot.json, "ended"), true);
+    const int code = fine ? 0 : chains ? TFY_E_DATA : TFY_E_NOMEM;
+    free(chains);
+    tfy__payload_close(&snapshot);
+    return code ? tfy__log_refuse(error_text, code, "the snapshot that the run begins at does not fit its tasks") : 0;
+}
+
+/* ---- steps that are gone ---- */
+
+static int by_path(const void *left, const void *right)
+{
+    return strcmp(((const TfyLostSteps *)left)->path, ((const TfyLostSteps *)right)->path);
+}
+
+/* A task has lost what stood before a gap. How far that went shows where it was at the snapshot, at the latest. */
+TfyLostSteps *tfy__import_lost(const TfyHistory *history)
+{
+    TfyLostSteps *lost = malloc((history->task_count + 1) * sizeof *lost);
+    bool *gapped = calloc(history->task_count + 1, sizeof *gapped);
+    for (uint32_t i = 0; lost && i < history->task_count; i++) lost[i] = (TfyLostSteps){history->tasks[i].path, 0};
+    for (uint32_t i = history->record_count; lost && gapped && i > 0; i--) {
+        const TfyLogRecord *record = &history->records[i - 1];
+        const uint32_t at = history->record_tasks[i - 1];
+        if (record->lsn <= history->run.base_lsn && record->step > lost[at].upto) lost[at].upto = record->step;
+        gapped[at] |= tfy__history_gap(history, record->lsn) != NULL;
+    }
+    for (uint32_t i = 0; lost && gapped && i < history->task_count; i++)
+        if (!gapped[i]) lost[i].upto = 0;
+    if (lost && gapped) {
+        qsort(lost, history->task_count, sizeof *lost, by_path);
+    } else {
+        free(lost);
+        lost = NULL;
+    }
+    free(gapped);
+    return lost;
+}
+
+bool tfy__import_is_lost(const TfyHistory *history, const TfyLostSteps *lost, const char *path, int64_t step)
+{
+    if (!history->run.base_lsn) return false;
+    const TfyLostSteps *task = bsearch(&(TfyLostSteps){.path = path}, lost, history->task_count, sizeof *lost, by_path);
+    return !task || step <= task->upto;
+}

@@ -1,0 +1,212 @@
+/* runs.c: what can be asked of runs without their histories: which there are, whose a task is, how one ended, which
+ * programs they have. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "wal/log/log_state.h"
+
+/* ---- lists of runs ---- */
+
+typedef struct Listing {
+    TfyLog *log;
+    TfyLogRun *runs;
+    char **names; /* of their root workflows, where named */
+    uint32_t count, room, name_room;
+    bool named;
+} Listing;
+
+static int list_run(void *state, const TfyLogRun *run)
+{
+    Listing *listing = state;
+    if (!GROW(listing->runs, listing->room, listing->count + 1, 64) ||
+        !GROW(listing->names, listing->name_room, listing->count + 1, 64))
+        return TFY_E_NOMEM;
+    listing->runs[listing->count] = *run;
+    listing->names[listing->count] = NULL;
+    if (listing->named) {
+        TfyStoreTask root;
+        TfyLogRecord birth;
+        TfyStore *store = listing->log->store;
+        int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->root, &root);
+        if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, root.born, &birth);
+        if (code) return code == TFY_E_ABSENT ? TFY_E_DATA : code;
+        if (!(listing->names[listing->count] = tfy__record_workflow(&birth))) return TFY_E_NOMEM;
+    }
+    listing->count++;
+    return 0;
+}
+
+static int list_runs(Listing *listing, bool unfinished)
+{
+    TfyStore *store = listing->log->store;
+    pthread_mutex_lock(&listing->log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(store, TFY_CALL_READ, see_runs, unfinished, list_run, listing);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&listing->log->store_mutex);
+    if (!code) return 0;
+    for (uint32_t i = 0; i < listing->count; i++) free(listing->names[i]);
+    free(listing->names);
+    free(listing->runs);
+    return code;
+}
+
+int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
+{
+    Listing listing = {.log = log};
+    *ids = NULL;
+    *count = 0;
+    const int code = list_runs(&listing, true);
+    if (code) return code;
+    *ids = malloc((listing.count + 1) * sizeof **ids);
+    for (uint32_t i = 0; *ids && i < listing.count; i++) (*ids)[i] = listing.runs[i].id;
+    *count = listing.count;
+    free(listing.runs);
+    free(listing.names);
+    return *ids ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
+{
+    Listing listing = {.log = log, .named = true};
+    *runs = NULL;
+    *names = NULL;
+    *count = 0;
+    const int code = list_runs(&listing, false);
+    if (code) return code;
+    for (uint32_t i = 0, j = listing.count; i + 1 < j; i++) {
+        j--;
+        const TfyLogRun run = listing.runs[i];
+        char *name = listing.names[i];
+        listing.runs[i] = listing.runs[j];
+        listing.names[i] = listing.names[j];
+        listing.runs[j] = run;
+        listing.names[j] = name;
+    }
+    *runs = listing.runs;
+    *names = listing.names;
+    *count = listing.count;
+    return 0;
+}
+
+/* ---- one run ---- */
+
+int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
+{
+    TfyStoreTask row;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+        if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
+/* ---- the end of one task ---- */
+
+static int read_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end)
+{
+    TfyStoreTask row;
+    TfyLogRecord record;
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+    if (code || row.run != run->id) return code ? code : TFY_E_ABSENT;
+    const TfyHead *head = tfy__heads_find(&log->heads, tid);
+    end->path = strdup(row.path);
+    end->born = row.born;
+    end->head = head && head->lsn > row.head ? head->lsn : row.head;
+    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, row.born, &record);
+    if (!code) end->workflow = tfy__record_workflow(&record);
+    if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_record, end->head, &record);
+    if (code) return code;
+    if (record.type != TFY_R_TASK_EXIT && record.type != TFY_R_TASK_ABORT) return TFY_E_ABSENT;
+    end->type = record.type;
+    end->chain = record.chain;
+    end->payload = strndup(record.payload, record.payload_len);
+    return end->path && end->workflow && end->payload ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end)
+{
+    *end = (TfyLogEnd){0};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = read_end(log, run, tid, end);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (code) tfy__log_end_free(end);
+    return code;
+}
+
+void tfy__log_end_free(TfyLogEnd *end)
+{
+    free(end->path);
+    free(end->workflow);
+    free(end->payload);
+    *end = (TfyLogEnd){0};
+}
+
+/* ---- programs ---- */
+
+int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33])
+{
+    TfyStore *store = log->store;
+    TfyStoreProgram program;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
+        for (int i = 0; !code && i < 16; i++) sprintf(hash + 2 * i, "%02x", program.hash[i]);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
+static bool hash_begins(const uint8_t hash[16], const char *text)
+{
+    char hex[33];
+    for (int i = 0; i < 16; i++) sprintf(hex + 2 * i, "%02x", hash[i]);
+    return strncasecmp(hex, text, strlen(text)) == 0;
+}
+
+static int find_layout(TfyStore *store, const char *hash, char **layout)
+{
+    int64_t run, newest, tid;
+    TfyStoreProgram program;
+    int code = TFY_STORE(store, TFY_CALL_READ, last_ids, &run, &newest, &tid);
+    for (int64_t id = 1; !code && id <= newest; id++) {
+        code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
+        const bool found = !code && hash_begins(program.hash, hash);
+        if (code == TFY_E_ABSENT) code = 0; /* retention may have taken it */
+        if (found && *layout) return TFY_E_INVALID;
+        if (found && !(*layout = strdup(program.layout))) return TFY_E_NOMEM;
+    }
+    return code || *layout ? code : TFY_E_ABSENT;
+}
+
+int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout)
+{
+    TfyStore *store = log->store;
+    *layout = NULL;
+    if (strlen(hash) < 4 || strlen(hash) > 32 || hash[strspn(hash, "0123456789abcdefABCDEF")]) return TFY_E_ABSENT;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_READ, look);
+    if (!code) {
+        code = find_layout(store, hash, layout);
+        store->ops->look_away(store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (!code) return 0;
+    free(*layout);
+    *layout = NULL;
+    return code;
+}

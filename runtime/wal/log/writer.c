@@ -1,0 +1,384 @@
+/* writer.c: commits what the loop hands over: all that is queued in one transaction, again and again.
+ *
+ * Normally in a thread of its own, so that the disk's time overlaps the loop's work. When the records of a single
+ * task wait, nothing would overlap: the loop then commits inline and saves two switches of threads.
+ *
+ * Ordering: batches are committed in the order they were queued and `durable` moves only after the commit that
+ * covers it returned, so what it says is on the disk. A failure is final, since after a failed sync nobody knows
+ * what the disk holds. No room is different: the transaction did not happen, its batches go back to the head of
+ * the queue and are tried again after a pause. */
+#include "base/check.h"
+#include "wal/log/log_state.h"
+#include "base/kill_point.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { INLINE_RECORDS = 8, FULL_PAUSE_MS = 100, EMPTY_BATCHES = 8 };
+static const size_t queue_limit = (size_t)64 << 20; /* beyond it the loop waits for the disk */
+
+static int64_t now_ms(const TfyLog *log)
+{
+    struct timespec now;
+    if (log->by_hand_ms) return log->by_hand_ms(log->clock_state);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void notify(TfyLog *log)
+{
+    const uint64_t one = 1;
+    /* The counter can only be full if nobody reads it; then it is readable all the same. */
+    if (log->event_fd >= 0 && write(log->event_fd, &one, sizeof one) < 0) return;
+}
+
+void tfy__writer_fail(TfyLog *log, int code, const char *why)
+{
+    if (atomic_load(&log->error)) return;
+    snprintf(log->error_text, sizeof log->error_text, "%s", why);
+    log->files_lost = code == TFY_STORE_LOST;
+    atomic_store(&log->error, code == TFY_E_NOMEM || code == TFY_E_HELD ? code : TFY_E_IO);
+}
+
+static void give_notice(TfyLog *log, const char *text)
+{
+    snprintf(log->notice_text, sizeof log->notice_text, "%s", text);
+    atomic_store(&log->notice, true);
+}
+
+/* ---- committing ---- */
+
+static int64_t last_record(const TfyBatch *first)
+{
+    int64_t last = 0;
+    for (const TfyBatch *batch = first; batch; batch = batch->next) last = batch->last_lsn ? batch->last_lsn : last;
+    return last;
+}
+
+static int commit_batches(TfyLog *log, const TfyBatch *first)
+{
+    TfyStore *store = log->store;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
+    if (!code) {
+        for (const TfyBatch *batch = first; !code && batch; batch = batch->next) code = tfy__batch_put(batch, store);
+        if (!code) tfy__kill_point(TFY_KILL_BEFORE);
+        if (!code) code = TFY_STORE(store, TFY_CALL_COMMIT, commit);
+        if (!code) tfy__kill_point(TFY_KILL_AFTER);
+        if (code) store->ops->rollback(store);
+    }
+    if (!code) code = tfy__guard_look(log);
+    if (!code) code = tfy__guard_synced(log, last_record(first));
+    if (!code) code = tfy__store_ask(store, TFY_CALL_COMMITTED);
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
+static TfyBatches take_queue(TfyLog *log)
+{
+    CHECK(!log->writing);
+    CHECK(log->queue.first);
+    const TfyBatches taken = log->queue;
+    log->queue = (TfyBatches){0};
+    CHECK(!taken.last->next);
+    log->queued_bytes = 0;
+    return taken;
+}
+
+static void put_back(TfyLog *log, TfyBatches *batches)
+{
+    for (const TfyBatch *batch = batches->first; batch; batch = batch->next) log->queued_bytes += batch->len;
+    CHECK(!log->queue.first || last_record(batches->first) < last_record(log->queue.first) ||
+          !last_record(log->queue.first));
+    LIST_PREPEND_ALL(&log->queue, batches, next);
+}
+
+static void recycle(TfyLog *log, TfyBatch *first)
+{
+    int kept = 0;
+    for (TfyBatch *empty = log->empty; empty; empty = empty->next) kept++;
+    while (first) {
+        TfyBatch *batch = first;
+        first = batch->next;
+        if (kept++ < EMPTY_BATCHES) {
+            tfy__batch_clear(batch);
+            batch->next = log->empty;
+            log->empty = batch;
+        } else {
+            tfy__batch_free(batch);
+        }
+    }
+}
+
+static const char *why_paused(const TfyStore *store, int code)
+{
+    if (code == TFY_STORE_HELD) return store->error;
+    return store->limited ? "the log may not grow (RLIMIT_FSIZE): runs pause, and go on when a prlimit --fsize on this "
+                            "process lets it"
+                          : "the disk is full: runs pause, and go on when there is room";
+}
+
+/* What a commit of these batches came to. mutex is held. */
+static void settle(TfyLog *log, TfyBatches *batches, int code)
+{
+    const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
+    if (paused) {
+        put_back(log, batches);
+        log->full_ms = now_ms(log);
+        if (!was_paused) give_notice(log, why_paused(log->store, code));
+        atomic_store(&log->full, true);
+    } else if (code) {
+        tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
+        tfy__guard_failed(log);
+        recycle(log, batches->first);
+    } else {
+        const int64_t last = last_record(batches->first);
+        CHECK(!last || last > tfy__log_durable(log));
+        if (last) atomic_store(&log->durable, last);
+        atomic_store(&log->full, false);
+        if (was_paused) give_notice(log, "the log can be written again: runs go on");
+        recycle(log, batches->first);
+    }
+    notify(log);
+    pthread_cond_broadcast(&log->rest);
+}
+
+/* Moves committed pages to the main file. A failure here is a failed sync like any other. mutex is not held,
+ * `writing` is set. */
+static void checkpoint(TfyLog *log)
+{
+    tfy__kill_point(TFY_KILL_CHECKPOINT);
+    pthread_mutex_lock(&log->store_mutex);
+    const int code = TFY_STORE(log->store, TFY_CALL_CHECKPOINT, checkpoint);
+    char notice[sizeof log->store->notice];
+    memcpy(notice, log->store->notice, sizeof notice);
+    log->store->notice[0] = '\0';
+    pthread_mutex_unlock(&log->store_mutex);
+    const bool fine = !code || code == TFY_STORE_FULL;
+    if (fine && !notice[0]) return;
+    pthread_mutex_lock(&log->mutex);
+    if (fine) {
+        give_notice(log, notice);
+        notify(log);
+        pthread_mutex_unlock(&log->mutex);
+        return;
+    }
+    tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the checkpoint failed");
+    tfy__guard_failed(log);
+    notify(log);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void tfy__writer_look(TfyLog *log)
+{
+    char why[sizeof log->store->error];
+    /* Who is at the store looks when it has committed; a disk that is slow keeps nobody here. */
+    if (atomic_load(&log->error) || pthread_mutex_trylock(&log->store_mutex) != 0) return;
+    const int code = tfy__guard_look(log);
+    memcpy(why, log->store->error, sizeof why);
+    pthread_mutex_unlock(&log->store_mutex);
+    if (!code) return;
+    pthread_mutex_lock(&log->mutex);
+    tfy__writer_fail(log, code, why);
+    tfy__guard_failed(log);
+    pthread_cond_broadcast(&log->wake);
+    pthread_cond_broadcast(&log->rest);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+/* Commits the queue. mutex is held on entry and exit, not while the disk works. `by_thread`: a due checkpoint is
+ * made at once; the loop leaves it to the thread, as its own records are safe already. */
+static void drain(TfyLog *log, bool by_thread)
+{
+    TfyBatches batches = take_queue(log);
+    log->writing = true;
+    pthread_mutex_unlock(&log->mutex);
+    const int code = commit_batches(log, batches.first);
+    const bool due = !code && log->store->ops->checkpoint_due(log->store);
+    pthread_mutex_lock(&log->mutex);
+    settle(log, &batches, code);
+    if (due && by_thread) {
+        pthread_mutex_unlock(&log->mutex);
+        checkpoint(log);
+        pthread_mutex_lock(&log->mutex);
+    }
+    log->checkpoint_wanted = due && !by_thread;
+    log->writing = false;
+    pthread_cond_broadcast(&log->rest);
+}
+
+/* ---- the thread ---- */
+
+static void pause_for_room(TfyLog *log)
+{
+    const int64_t until_ms = log->full_ms + FULL_PAUSE_MS;
+    const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    while (!log->stopping && now_ms(log) < until_ms) {
+        if (pthread_cond_timedwait(&log->wake, &log->mutex, &until) == ETIMEDOUT) break;
+    }
+}
+
+/* The checkpoint that the loop left behind. mutex is held on entry and exit. */
+static void catch_up_checkpoint(TfyLog *log)
+{
+    log->checkpoint_wanted = false;
+    log->writing = true;
+    pthread_mutex_unlock(&log->mutex);
+    checkpoint(log);
+    pthread_mutex_lock(&log->mutex);
+    log->writing = false;
+    pthread_cond_broadcast(&log->rest);
+}
+
+static void *write_queued(void *state)
+{
+    TfyLog *log = state;
+    pthread_mutex_lock(&log->mutex);
+    while (!atomic_load(&log->error)) {
+        if (atomic_load(&log->full)) pause_for_room(log);
+        if (log->writing) {
+            pthread_cond_wait(&log->rest, &log->mutex);
+        } else if (log->queue.first) {
+            drain(log, true);
+            if (log->stopping && atomic_load(&log->full)) break;
+        } else if (log->checkpoint_wanted) {
+            catch_up_checkpoint(log);
+        } else if (log->stopping) {
+            break;
+        } else {
+            pthread_cond_wait(&log->wake, &log->mutex);
+        }
+    }
+    pthread_cond_broadcast(&log->rest);
+    pthread_mutex_unlock(&log->mutex);
+    return NULL;
+}
+
+/* Signals are the loop's: a handler reaches what this thread must not touch. */
+static bool start_thread(TfyLog *log)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&log->thread, NULL, write_queued, log) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* The thread is made when it is first of use: short commands never have one. Without it the loop commits inline. */
+static bool ensure_thread(TfyLog *log)
+{
+    if (log->thread_started || (log->by_hand_ms && !log->stopping)) return true;
+    if (log->inline_only || log->stopping) return false;
+    log->thread_started = start_thread(log);
+    log->inline_only = !log->thread_started;
+    return log->thread_started;
+}
+
+bool tfy__writer_round(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    const bool paused = atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS;
+    const bool queued = log->queue.first && !paused && !atomic_load(&log->error),
+               left = !queued && log->checkpoint_wanted;
+    if (queued) drain(log, true);
+    if (left) catch_up_checkpoint(log);
+    pthread_mutex_unlock(&log->mutex);
+    return queued || left;
+}
+
+/* ---- the loop's side ---- */
+
+TfyBatch *tfy__writer_batch(TfyLog *log)
+{
+    TfyBatch *batch = log->empty;
+    if (!batch) return tfy__batch_new();
+    log->empty = batch->next;
+    batch->next = NULL;
+    return batch;
+}
+
+static bool inline_is_better(const TfyLog *log, const TfyBatch *batch)
+{
+    if (log->inline_only) return true;
+    return !log->writing && !log->queue.first && batch->one_task && batch->records <= INLINE_RECORDS &&
+           !batch->has_mark;
+}
+
+/* Puts the filling batch into the queue and an empty one in its place. */
+static int enqueue(TfyLog *log)
+{
+    if (log->filling->len == 0) return 0;
+    TfyBatch *next = tfy__writer_batch(log);
+    if (!next) return TFY_E_NOMEM;
+    log->queued_bytes += log->filling->len;
+    CHECK(log->filling != next && !next->len);
+    LIST_APPEND(&log->queue, log->filling, next);
+    log->filling = next;
+    return 0;
+}
+
+static void commit_inline(TfyLog *log)
+{
+    if (atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS) return;
+    drain(log, log->inline_only);
+    if (atomic_load(&log->full) || log->checkpoint_wanted) {
+        if (ensure_thread(log)) pthread_cond_signal(&log->wake);
+    }
+}
+
+void tfy__writer_hand_over(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    const bool inline_now = inline_is_better(log, log->filling);
+    if (enqueue(log) != 0) {
+        tfy__writer_fail(log, TFY_E_NOMEM, "memory ran out");
+        notify(log);
+    } else if (log->queue.first && !atomic_load(&log->error)) {
+        if (inline_now || !ensure_thread(log)) {
+            commit_inline(log);
+        } else {
+            pthread_cond_signal(&log->wake);
+        }
+    }
+    while (log->queued_bytes > queue_limit && log->thread_started && !atomic_load(&log->full) &&
+           !atomic_load(&log->error)) {
+        pthread_cond_wait(&log->rest, &log->mutex);
+    }
+    pthread_mutex_unlock(&log->mutex);
+}
+
+int tfy__writer_wait(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    while ((log->queue.first || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
+        if (log->by_hand_ms)
+            drain(log, true);
+        else
+            pthread_cond_wait(&log->rest, &log->mutex);
+    }
+    int code = atomic_load(&log->error);
+    if (!code && log->queue.first) code = TFY_E_STATE;
+    pthread_mutex_unlock(&log->mutex);
+    return code;
+}
+
+void tfy__writer_stop(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    log->stopping = true;
+    pthread_cond_broadcast(&log->wake);
+    pthread_mutex_unlock(&log->mutex);
+    if (log->thread_started) pthread_join(log->thread, NULL);
+    log->thread_started = false;
+    log->inline_only = true;
+    /* From here on only one thread is left; what waits for room gets a last chance. */
+    pthread_mutex_lock(&log->mutex);
+    if (log->queue.first && !atomic_load(&log->error)) drain(log, true);
+    pthread_mutex_unlock(&log->mutex);
+}

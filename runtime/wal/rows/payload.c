@@ -1,0 +1,477 @@
+/* payload.c: see payload.h. */
+#include "wal/rows/payload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "value/json.h"
+
+typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
+
+typedef struct Member {
+    const char *name;
+    const char *comma; /* ,"name": */
+    uint8_t name_len, comma_len;
+    uint8_t kind;
+} Member;
+
+static const Member members[TFY_P_COUNT] = {
+#define MEMBER(Name, Text, Kind)                                                                                       \
+    [TFY_P_##Name] = {.name = Text,                                                                                    \
+                      .comma = ",\"" Text "\":",                                                                       \
+                      .name_len = sizeof Text - 1,                                                                     \
+                      .comma_len = sizeof ",\"" Text "\":" - 1,                                                        \
+                      .kind = Kind},
+    TFY_PAYLOAD_MEMBERS(MEMBER)
+#undef MEMBER
+};
+
+const char *tfy__member_name(TfyMember member)
+{
+    return members[member].name;
+}
+
+/* ---- walking over the text ---- */
+
+/* Behind the text that begins at `at` with a quote; NULL: it has no end. */
+static const char *skip_text(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        if (*at == '\\') at++;
+    return at < end ? at + 1 : NULL;
+}
+
+/* Behind the value that begins at `at`: the first comma or bracket that is not inside it. NULL: it has no end. */
+static const char *skip_value(const char *at, const char *end)
+{
+    for (uint32_t depth = 0; at && at < end;) {
+        switch (*at) {
+        case '"': at = skip_text(at, end); continue;
+        case '{':
+        case '[': depth++; break;
+        case '}':
+        case ']':
+            if (!depth) return at;
+            depth--;
+            break;
+        case ',':
+            if (!depth) return at;
+            break;
+        default: break;
+        }
+        at++;
+    }
+    return NULL;
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) at++;
+    return at;
+}
+
+/* The next member of an object: its name without quotes, and its value. */
+typedef struct Walk {
+    const char *at, *end; /* before the member's quote; behind the payload */
+    const char *name, *value;
+    size_t name_len, value_len;
+} Walk;
+
+static Walk walk_over(const TfyLogRecord *record)
+{
+    const char *end = record->payload + record->payload_len, *at = skip_blanks(record->payload, end);
+    return (Walk){.at = at < end && *at == '{' ? at + 1 : end, .end = end};
+}
+
+static bool walk_on(Walk *walk)
+{
+    const char *at = skip_blanks(walk->at, walk->end), *end = walk->end;
+    if (at < end && *at == ',') at = skip_blanks(at + 1, end);
+    if (at >= end || *at != '"') return false;
+    walk->name = at + 1;
+    if (!(at = skip_text(at, end))) return false;
+    walk->name_len = (size_t)(at - 1 - walk->name);
+    at = skip_blanks(at, end);
+    if (at >= end || *at != ':') return false;
+    walk->value = skip_blanks(at + 1, end);
+    if (!(walk->at = skip_value(walk->value, end))) return false;
+    walk->value_len = (size_t)(walk->at - walk->value);
+    return walk->value_len > 0;
+}
+
+const char *tfy__record_raw(const TfyLogRecord *record, TfyMember member, size_t *len)
+{
+    const Member *wanted = &members[member];
+    for (Walk walk = walk_over(record); walk_on(&walk);) {
+        if (walk.name_len != wanted->name_len || memcmp(walk.name, wanted->name, walk.name_len) != 0) continue;
+        *len = walk.value_len;
+        return walk.value;
+    }
+    return NULL;
+}
+
+const char *tfy__record_tail(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    return raw ? raw - (members[member].comma_len - 1) : NULL; /* only what we wrote ourselves is compared: no blanks */
+}
+
+bool tfy__record_has(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    return tfy__record_raw(record, member, &len) != NULL;
+}
+
+bool tfy__record_flag(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    return raw && len >= 4 && memcmp(raw, "true", 4) == 0;
+}
+
+int64_t tfy__record_int(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    return raw && (*raw == '-' || (*raw >= '0' && *raw <= '9')) ? strtoll(raw, NULL, 10) : 0;
+}
+
+char *tfy__record_text(const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    json_t *json = raw ? json_loadb(raw, len, JSON_DECODE_ANY, NULL) : NULL;
+    const char *text = json_string_value(json);
+    char *copy = text ? strdup(text) : NULL;
+    json_decref(json);
+    return copy;
+}
+
+bool tfy__record_is(const TfyLogRecord *record, TfyMember member, const char *text)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    if (!raw || len < 2 || *raw != '"') return false;
+    if (!memchr(raw, '\\', len)) return len - 2 == strlen(text) && memcmp(raw + 1, text, len - 2) == 0;
+    char *own = tfy__record_text(record, member);
+    const bool same = own && strcmp(own, text) == 0;
+    free(own);
+    return same;
+}
+
+/* Where a further member goes: before the bracket that ends the object. NULL: there is none. */
+static const char *end_of_object(const TfyLogRecord *record)
+{
+    const char *begin = record->payload, *end = begin + record->payload_len;
+    while (end > begin && end[-1] != '}') end--;
+    return end > begin && skip_blanks(begin, end)[0] == '{' ? end - 1 : NULL;
+}
+
+char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char *json, size_t *len)
+{
+    TfyBuffer out = {0};
+    size_t old_len = 0;
+    const char *old = tfy__record_raw(record, member, &old_len), *at = old ? old : end_of_object(record);
+    if (!at) return NULL;
+    tfy__buffer_add(&out, record->payload, (size_t)(at - record->payload));
+    if (!old) tfy__put(&out, member);
+    tfy__buffer_text(&out, json);
+    tfy__buffer_add(&out, at + old_len, (size_t)(record->payload + record->payload_len - at) - old_len);
+    *len = out.len;
+    if (!out.failed) return out.data;
+    tfy__buffer_free(&out);
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)
+{
+    payload->json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    return payload->json != NULL;
+}
+
+void tfy__payload_close(TfyPayload *payload)
+{
+    json_decref(payload->json);
+    payload->json = NULL;
+}
+
+static bool is_of_kind(const json_t *json, uint8_t kind)
+{
+    switch (kind) {
+    case TEXT: return json_is_string(json);
+    case INT: return json_is_integer(json);
+    case FLAG: return json_is_boolean(json);
+    case OBJECT: return json_is_object(json);
+    case LIST: return json_is_array(json);
+    default: return json != NULL;
+    }
+}
+
+json_t *tfy__payload_get(const TfyPayload *payload, TfyMember member)
+{
+    json_t *json = json_object_get(payload->json, members[member].name);
+    return is_of_kind(json, members[member].kind) ? json : NULL;
+}
+
+const char *tfy__payload_text(const TfyPayload *payload, TfyMember member)
+{
+    return json_string_value(tfy__payload_get(payload, member));
+}
+
+int64_t tfy__payload_int(const TfyPayload *payload, TfyMember member)
+{
+    return json_integer_value(tfy__payload_get(payload, member));
+}
+
+bool tfy__payload_flag(const TfyPayload *payload, TfyMember member)
+{
+    return json_is_true(tfy__payload_get(payload, member));
+}
+
+uint64_t tfy__payload_hex(const TfyPayload *payload, TfyMember member)
+{
+    const char *text = tfy__payload_text(payload, member);
+    return text ? strtoull(text, NULL, 16) : 0;
+}
+
+const char *tfy__error_kind(const json_t *error)
+{
+    return json_string_value(json_object_get(error, members[TFY_P_ERROR].name));
+}
+
+const char *tfy__error_message(const json_t *error)
+{
+    return json_string_value(json_object_get(error, members[TFY_P_MESSAGE].name));
+}
+
+int64_t tfy__error_line(const json_t *error)
+{
+    return json_integer_value(json_object_get(error, members[TFY_P_LINE].name));
+}
+
+/* ---- what everybody asks ---- */
+
+int tfy__record_end(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_TASK_EXIT: return TFY_TASK_COMPLETED;
+    case TFY_R_TASK_ABORT: return tfy__record_flag(record, TFY_P_CANCELLED) ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
+    case TFY_R_TASK_COMPLETE: return tfy__record_flag(record, TFY_P_OK) ? TFY_TASK_COMPLETED : TFY_TASK_FAILED;
+    default: return 0;
+    }
+}
+
+bool tfy__record_failed(const TfyLogRecord *record)
+{
+    return tfy__record_has(record, TFY_P_ERROR);
+}
+
+bool tfy__record_starts_once(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_STEP_START && tfy__record_has(record, TFY_P_ARGS);
+}
+
+bool tfy__record_is_kill(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SIGNAL && !tfy__record_has(record, TFY_P_VALUE);
+}
+
+/* Steps over a text at *at, if it stands there. */
+static bool pass(const char **at, const char *end, const char *text, size_t len)
+{
+    if ((size_t)(end - *at) < len || memcmp(*at, text, len) != 0) return false;
+    *at += len;
+    return true;
+}
+
+static bool pass_member(const char **at, const char *end, TfyMember member)
+{
+    return pass(at, end, members[member].comma, members[member].comma_len);
+}
+
+const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16], size_t *len)
+{
+    const char *at = record->payload, *const end = at + record->payload_len;
+    const Member *first = &members[TFY_P_TOOL];
+    if (!pass(&at, end, "{", 1) || !pass(&at, end, first->comma + 1, first->comma_len - 1u)) return NULL;
+    if (!pass(&at, end, "\"", 1) || !pass(&at, end, tool, strlen(tool)) || !pass(&at, end, "\"", 1)) return NULL;
+    if (!pass_member(&at, end, TFY_P_DIGEST) || !pass(&at, end, "\"", 1)) return NULL;
+    if (!pass(&at, end, digest, 16) || !pass(&at, end, "\"", 1)) return NULL;
+    if (!pass_member(&at, end, TFY_P_VALUE) || at == end || end[-1] != '}') return NULL;
+    *len = (size_t)(end - 1 - at);
+    return at;
+}
+
+/* ---- writing ---- */
+
+void tfy__put(TfyBuffer *out, TfyMember member)
+{
+    const Member *named = &members[member];
+    const int first = out->len && out->data[out->len - 1] == '{'; /* nothing stands before it: no comma */
+    tfy__buffer_add(out, named->comma + first, (size_t)(named->comma_len - first));
+}
+
+void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t len)
+{
+    tfy__put(out, member);
+    tfy__buffer_json_string(out, text, len);
+}
+
+void tfy__put_text(TfyBuffer *out, TfyMember member, const char *text)
+{
+    tfy__put_bytes(out, member, text, strlen(text));
+}
+
+void tfy__put_string(TfyBuffer *out, TfyMember member, const TfyObj *string)
+{
+    const TfyString *text = (const TfyString *)string;
+    tfy__put_bytes(out, member, text->bytes, text->byte_len);
+}
+
+void tfy__put_value(TfyBuffer *out, TfyMember member, const TfyType *type, TfyValue value)
+{
+    tfy__put(out, member);
+    if (type->kind == TFY_NOTHING)
+        tfy__buffer_text(out, "null");
+    else
+        tfy__encode(out, type, value);
+}
+
+void tfy__put_int(TfyBuffer *out, TfyMember member, int64_t value)
+{
+    tfy__put(out, member);
+    tfy__buffer_int(out, value);
+}
+
+void tfy__put_flag(TfyBuffer *out, TfyMember member, bool value)
+{
+    tfy__put(out, member);
+    tfy__buffer_text(out, value ? "true" : "false");
+}
+
+void tfy__put_true(TfyBuffer *out, TfyMember member, bool value)
+{
+    if (value) tfy__put_flag(out, member, true);
+}
+
+void tfy__put_hex(TfyBuffer *out, TfyMember member, uint64_t value)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[18] = {[0] = '"', [17] = '"'};
+    for (int i = 16; i > 0; i--, value >>= 4) text[i] = digits[value & 15];
+    tfy__put(out, member);
+    tfy__buffer_add(out, text, sizeof text);
+}
+
+void tfy__put_json(TfyBuffer *out, TfyMember member, const char *json, size_t len)
+{
+    tfy__put(out, member);
+    tfy__buffer_add(out, json, len);
+}
+
+void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text)
+        tfy__put_json(out, member, text, strlen(text));
+    else
+        out->failed = true;
+    free(text);
+}
+
+/* ---- the rules ---- */
+
+/* Which members each type may have; the first one each payload of the type has, unless a 0 stands there. Numbers are
+ * members + 1. */
+#define MAX_MEMBERS 20
+#define P(Name)     (TFY_P_##Name + 1)
+static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
+    [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT)},
+    [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
+                        P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
+                          P(NAME)},
+    [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_TASK_COMPLETE] = {P(OK), P(VALUE), P(ERROR), P(CANCELLED)},
+    [TFY_R_SHUTDOWN_MARKER] = {P(WHY), P(GRAPH)},
+    [TFY_R_OPENED] = {P(EPOCH), P(PID), P(VERSION), P(WHY)},
+    [TFY_R_TASK_SPAWN] = {0, P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(PRIORITY), P(AFTER), P(BODY), P(DETACHED),
+                          P(FULL)},
+    [TFY_R_TASK_EXIT] = {P(VALUE)},
+    [TFY_R_TASK_ABORT] = {0, P(ERROR), P(LINE), P(CANCELLED)},
+    [TFY_R_TASK_CANCEL] = {P(PASSAGES), P(WHY), P(FORCE)},
+    [TFY_R_TASK_YIELD] = {P(DUE), P(WHY)},
+    [TFY_R_TIMER_FIRED] = {0, P(SCOPE), P(PASSAGES)},
+    [TFY_R_JOIN_RESULT] = {0, P(PATH), P(VALUE), P(ERROR), P(GROUP), P(INDEX)},
+    [TFY_R_VALUE] = {0, P(NOW), P(SAVE), P(ROW), P(KILL)},
+    [TFY_R_CHANNEL_SEND] = {P(OBJ), P(SEQ), P(VALUE), P(ERROR)},
+    [TFY_R_CHANNEL_RECV] = {P(OBJ), P(SEQ), P(CLOSED), P(ERROR)},
+    [TFY_R_CHANNEL_CLOSE] = {P(OBJ)},
+    [TFY_R_LOCK_GRANTED] = {P(NAME), P(PERMITS), P(ERROR)},
+    [TFY_R_LOCK_RELEASED] = {P(NAME)},
+    [TFY_R_APPROVAL] = {P(ID), P(DIGEST), P(ANSWER), P(BY)},
+    [TFY_R_SIGNAL] = {P(NAME), P(VALUE), P(ID), P(BY), P(PASSAGES), P(FORCE), P(WHY), P(IN_SLICE)},
+    [TFY_R_WOKE] = {P(NAME), P(SEQ)},
+    [TFY_R_TASK_WAIT_IO] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY)},
+    [TFY_R_IO_READY] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+    [TFY_R_OUTPUT] = {P(TO), P(TEXT), P(LEVEL), P(STAGE)},
+    [TFY_R_RETRY] = {P(ATTEMPT), P(ERROR), P(DUE)},
+    [TFY_R_IN_DOUBT] = {P(TOOL), P(KEY), P(WHY), P(ERROR)},
+    [TFY_R_RESOLVED] = {P(HOW), P(VALUE), P(BY)},
+    [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
+    [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
+    [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
+};
+#undef P
+
+static bool may_have(uint8_t type, int member)
+{
+    for (int i = 0; i < MAX_MEMBERS; i++)
+        if (allowed[type][i] == member + 1) return true;
+    return false;
+}
+
+static int member_of(const char *name)
+{
+    for (int i = 0; i < TFY_P_COUNT; i++)
+        if (strcmp(members[i].name, name) == 0) return i;
+    return -1;
+}
+
+static const char *fault_of(const json_t *json, uint8_t type, char *text, size_t size)
+{
+    const char *name;
+    json_t *value;
+    const uint8_t must = allowed[type][0];
+    if (!json_is_object(json)) return "its payload is not a JSON object";
+    json_object_foreach((json_t *)json, name, value)
+    {
+        const int member = member_of(name);
+        const bool known = member >= 0 && may_have(type, member);
+        if (known && is_of_kind(value, members[member].kind)) continue;
+        snprintf(text, size, known ? "its member '%.60s' is of another kind" : "it has a member '%.60s'", name);
+        return text;
+    }
+    if (!must || json_object_get(json, members[must - 1].name)) return NULL;
+    snprintf(text, size, "its member '%s' is missing", members[must - 1].name);
+    return text;
+}
+
+const char *tfy__payload_fault(const TfyLogRecord *record, char *text, size_t size)
+{
+    TfyPayload payload;
+    if (record->type == TFY_R_SNAPSHOT) return NULL;
+    if (!record->type || record->type >= TFY_R_COUNT) return "its type is unknown";
+    tfy__payload_open(&payload, record);
+    const char *fault = fault_of(payload.json, record->type, text, size);
+    tfy__payload_close(&payload);
+    return fault;
+}

@@ -1,0 +1,153 @@
+/* record.h: the rows of the log: their types, their payloads, and the chain that makes a changed byte visible.
+ *
+ * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and
+ * ascending over the whole file; prev is the lsn of the same task's previous record (a child's first prev is the
+ * TaskSpawn in its parent's chain; 0: none). tid 0 is the database itself (Opened, ShutdownMarker). The payload is
+ * one JSON object, on one line, since exports are lines:
+ *
+ *   Opened            {"epoch", "pid", "version"}
+ *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
+ *                     "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?}}    first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h
+ *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
+ *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
+ *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
+ *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   to a person; type: "bool", "string" or [cases]
+ *                     {"tool": "signal", "name"}                                      waits for a signal
+ *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "outcome"?: "unknown" | "not done", "error": {…}}
+ *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
+ *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
+ *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
+ *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
+ *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has run out of time
+ *   Woke              {"name", "seq"}: took the signal with this number of the run
+ *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups, whose values stand in the TaskExit records of their bodies:
+ *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
+ *                     {"group": "race", "path", "index", "error"?: {…}}
+ *                     {"group": "room", "value": bool}, {"group": "abandon"}
+ *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}   obj: "MAKER/N", the maker's path and which of
+ *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}       its channels
+ *   ChannelClose      {"obj"}
+ *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
+ *   LockReleased      {"name"}
+ *   Value             {"now": ms}; {"save": table, "row": {…}}: a row that came into that table in the same commit (saved.h)
+ *   Approval          {"id", "digest", "answer": …, "by"}
+ *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
+ *   Retry             {"attempt", "error": {…}, "due": ms}
+ *   InDoubt           {"tool", "key", "why", "error"?: {…}}
+ *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
+ *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: one that was sent to the run
+ *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
+ *   TaskCancel        {"passages", "why", "force"?}
+ *   Undo              {"of": point} before the block runs; {"error": {…}} when it failed
+ *   Snapshot          the run's whole state, in the root's chain; docs/log-format.md
+ *   TaskExit          {"value": …}
+ *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
+ *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
+ *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run that nothing could move any more
+ *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     what retention did, in the chain of the database itself (gc.h)
+ *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
+ *                     {"root": {…}}                                                   the directory it goes on in (root.h)
+ *
+ * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
+ * "passages" counts the points passed since the task's previous record, so that what came from outside is delivered
+ * at the same place again. */
+#ifndef WAL_ROWS_RECORD_H
+#define WAL_ROWS_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum TfyRecordType {
+    /* The first eight are ADR-0006's. Numbers are stored: never change or reuse one. */
+    TFY_R_INSTRUCTION_START = 1,
+    TFY_R_LLM_PLAN,
+    TFY_R_STEP_START,
+    TFY_R_TOOL_RESULT,
+    TFY_R_PATCH_PREVIEW,
+    TFY_R_COMMIT,
+    TFY_R_TASK_COMPLETE,
+    TFY_R_SHUTDOWN_MARKER,
+    TFY_R_OPENED,
+    TFY_R_TASK_SPAWN,
+    TFY_R_TASK_EXIT,
+    TFY_R_TASK_ABORT,
+    TFY_R_TASK_CANCEL,
+    TFY_R_TASK_YIELD,
+    TFY_R_TIMER_FIRED,
+    TFY_R_JOIN_RESULT,
+    TFY_R_VALUE,
+    TFY_R_CHANNEL_SEND,
+    TFY_R_CHANNEL_RECV,
+    TFY_R_CHANNEL_CLOSE,
+    TFY_R_LOCK_GRANTED,
+    TFY_R_LOCK_RELEASED,
+    TFY_R_APPROVAL,
+    TFY_R_SIGNAL,
+    TFY_R_WOKE,
+    TFY_R_TASK_WAIT_IO,
+    TFY_R_IO_READY,
+    TFY_R_OUTPUT,
+    TFY_R_RETRY,
+    TFY_R_IN_DOUBT,
+    TFY_R_RESOLVED,
+    TFY_R_UNDO,
+    TFY_R_SNAPSHOT,
+    TFY_R_COMPACTED,
+    TFY_R_MOVED,
+    TFY_R_COUNT
+} TfyRecordType;
+
+#define TFY_RECORD_V 1 /* version of the payload formats above */
+
+/* A record as it is read or appended. payload is NUL-terminated; owner: whoever holds the record. */
+typedef struct TfyRecord_ {
+    int64_t lsn;
+    int64_t tid;
+    int64_t prev;
+    int64_t ts_ms;  /* wall clock, milliseconds since 1970 */
+    int64_t step;   /* the task's step counter; 0: none */
+    uint32_t point; /* TfyPoint.number; 0: none */
+    uint8_t v;
+    uint8_t type; /* TfyRecordType */
+    uint32_t payload_len;
+    const char *payload;
+    uint64_t chain; /* hash of this record and all before it in its task */
+} TfyLogRecord;
+
+/* The key of a step, unless the program gives it one: "RUN/PATH/STEP", its run's uuid, its task's path, its number.
+ * Texts that are too long for a key keep their beginning and get a hash, so that keys stay apart. */
+#define TFY_KEY_SIZE 160 /* bytes, with the NUL */
+void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE]);
+void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
+
+/* About the run as a whole: it stands in its root's chain and is no step of anybody. */
+bool tfy__record_is_nobodys(const TfyLogRecord *record);
+
+/* A signal for the run. Others that are called Signal are kills. */
+bool tfy__record_is_run_signal(const TfyLogRecord *record);
+
+/* One of these: it stands in the root's chain and says nothing about what the root does. */
+bool tfy__record_is_apart(const TfyLogRecord *record);
+
+/* A step made it. The others came from outside, end their task, or are nobody's. */
+bool tfy__record_is_of_step(const TfyLogRecord *record);
+
+/* A task was spawned by it; a spawn that was refused makes none. */
+bool tfy__record_spawns(const TfyLogRecord *record);
+
+/* The workflow that the task born by it runs ("?" when it does not say); malloc'ed. NULL: no memory. */
+char *tfy__record_workflow(const TfyLogRecord *birth);
+
+const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
+int tfy__record_type_of(const char *name);   /* 0: unknown */
+
+/* The chain's first link: XXH3-64 over the run's uuid (16 bytes) and the task's path. tid 0: uuid all zero, path "". */
+uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path);
+
+/* The next link: XXH3-64 over previous, step, v, ts, type, point, payload; no lsn, so that import and fork keep it. */
+uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record);
+
+void tfy__uuid_text(const uint8_t uuid[16], char out[37]);
+
+#endif
