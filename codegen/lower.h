@@ -41,8 +41,6 @@ typedef struct Scope {
     Val *held;          /* with: the lock's name, or the deadline's number */
 } Scope;
 
-typedef struct NameSlot NameSlot;
-
 /* The state of lowering one routine. */
 typedef struct Lower {
     Machine *machine;
@@ -72,9 +70,7 @@ typedef struct Lower {
     Var **kept;
     uint32_t kept_count, kept_cap;
     uint32_t next_temp[REP_COUNT];
-    /* names taken in this routine */
-    NameSlot *names;
-    uint32_t name_count, name_cap;
+    Table names; /* taken in this routine */
 } Lower;
 
 /* What a step with an undo knows of it. */

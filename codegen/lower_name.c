@@ -3,10 +3,6 @@
 
 #include "lower.h"
 
-struct NameSlot {
-    const char *name;
-};
-
 /* i1, o2 …: temporaries; A0 …: saved arguments. */
 static bool is_temp_like(const char *name)
 {
@@ -93,31 +89,10 @@ static bool is_reserved(const char *name)
     return is_temp_like(name);
 }
 
-static uint32_t hash_name(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (; *name; name++) hash = (hash ^ (uint8_t)*name) * 16777619u;
-    return hash;
-}
-
 /* Takes a name; false: somebody has it already. */
 static bool take_name(Lower *l, const char *name)
 {
-    if (l->name_count * 2 >= l->name_cap) {
-        uint32_t old_cap = l->name_cap, cap = old_cap ? old_cap * 2 : 32;
-        NameSlot *old = l->names;
-        l->names = arena_alloc(l->arena, cap * sizeof *l->names);
-        l->name_cap = cap;
-        l->name_count = 0;
-        for (uint32_t i = 0; i < old_cap; i++)
-            if (old[i].name) take_name(l, old[i].name);
-    }
-    uint32_t at = hash_name(name) & (l->name_cap - 1);
-    for (; l->names[at].name; at = (at + 1) & (l->name_cap - 1))
-        if (strcmp(l->names[at].name, name) == 0) return false;
-    l->names[at].name = name;
-    l->name_count++;
-    return true;
+    return table_add(l->arena, &l->names, name, strlen(name))->number++ == 0;
 }
 
 const char *lower_unique_name(Lower *l, const char *name, uint32_t id)

@@ -156,75 +156,22 @@ void machine_note_term(Routine *routine, Term *term)
 
 /* ---- string literals ---- */
 
-static uint32_t hash_bytes(const char *bytes, uint32_t len)
-{
-    uint32_t hash = 2166136261u;
-    for (uint32_t i = 0; i < len; i++) hash = (hash ^ (uint8_t)bytes[i]) * 16777619u;
-    return hash;
-}
-
-static void grow_string_index(Machine *machine)
-{
-    uint32_t cap = machine->string_index_cap ? machine->string_index_cap * 2 : 256;
-    machine->string_index = arena_alloc(machine->arena, cap * sizeof *machine->string_index);
-    machine->string_index_cap = cap;
-    for (uint32_t i = 0; i < machine->string_count; i++) {
-        uint32_t at = hash_bytes(machine->strings[i].bytes, machine->strings[i].len) & (cap - 1);
-        while (machine->string_index[at]) at = (at + 1) & (cap - 1);
-        machine->string_index[at] = i + 1;
-    }
-}
-
 uint32_t machine_string(Machine *machine, const char *bytes, uint32_t len)
 {
-    if (machine->string_count * 2 >= machine->string_index_cap) grow_string_index(machine);
-    uint32_t mask = machine->string_index_cap - 1, at = hash_bytes(bytes, len) & mask;
-    for (; machine->string_index[at]; at = (at + 1) & mask) {
-        const StringLiteral *known = &machine->strings[machine->string_index[at] - 1];
-        if (known->len == len && memcmp(known->bytes, bytes, len) == 0) return machine->string_index[at] - 1;
-    }
     StringLiteral literal = {len ? bytes : "", len};
-    PUSH(machine->arena, machine->strings, machine->string_count, machine->string_cap, literal);
-    machine->string_index[at] = machine->string_count;
-    return machine->string_count - 1;
+    TableItem *item = table_add(machine->arena, &machine->string_numbers, literal.bytes, len);
+    if (!item->number) {
+        PUSH(machine->arena, machine->strings, machine->string_count, machine->string_cap, literal);
+        item->number = machine->string_count;
+    }
+    return (uint32_t)item->number - 1;
 }
 
 /* ---- points ---- */
 
-/* How often a structural path was used: the ordinal among equals. */
-typedef struct Tally {
-    const char **paths;
-    uint32_t *counts;
-    uint32_t count, cap; /* cap is a power of two */
-} Tally;
-
-static void tally_grow(Arena *arena, Tally *tally)
-{
-    Tally old = *tally;
-    tally->cap = old.cap ? old.cap * 2 : 64;
-    tally->paths = arena_alloc(arena, tally->cap * sizeof *tally->paths);
-    tally->counts = arena_alloc(arena, tally->cap * sizeof *tally->counts);
-    for (uint32_t i = 0; i < old.cap; i++) {
-        if (!old.paths[i]) continue;
-        uint32_t at = hash_bytes(old.paths[i], (uint32_t)strlen(old.paths[i])) & (tally->cap - 1);
-        while (tally->paths[at]) at = (at + 1) & (tally->cap - 1);
-        tally->paths[at] = old.paths[i];
-        tally->counts[at] = old.counts[i];
-    }
-}
-
 uint32_t machine_ordinal(Machine *machine, const char *path)
 {
-    if (!machine->tally) machine->tally = arena_new(machine->arena, Tally);
-    Tally *tally = machine->tally;
-    if (tally->count * 2 >= tally->cap) tally_grow(machine->arena, tally);
-    uint32_t at = hash_bytes(path, (uint32_t)strlen(path)) & (tally->cap - 1);
-    while (tally->paths[at] && strcmp(tally->paths[at], path) != 0) at = (at + 1) & (tally->cap - 1);
-    if (!tally->paths[at]) {
-        tally->paths[at] = path;
-        tally->count++;
-    }
-    return ++tally->counts[at];
+    return (uint32_t)++table_add(machine->arena, &machine->tally, path, strlen(path))->number;
 }
 
 Point *machine_point(Routine *routine, AskKind ask, const char *label, const char *kind, const char *callee,
@@ -241,16 +188,21 @@ Point *machine_point(Routine *routine, AskKind ask, const char *label, const cha
     return point;
 }
 
-static Hook **hook_place(const Machine *machine, const void *owner)
+void machine_add_hook(Machine *machine, const void *owner, const char *what, Routine *routine)
 {
-    uintptr_t hash = (uintptr_t)owner >> 4;
-    return &machine->hooks[(hash ^ hash >> 12) & (machine->hook_cap - 1)];
+    CHECK(!machine_hook(machine, owner, what));
+    Hook *hook = arena_new(machine->arena, Hook);
+    *hook = (Hook){.owner = owner, .what = what, .routine = routine};
+    TableItem *item = table_add(machine->arena, &machine->hooks, &hook->owner, sizeof hook->owner);
+    hook->next = item->value;
+    item->value = hook;
 }
 
 Routine *machine_hook(const Machine *machine, const void *owner, const char *what)
 {
-    for (const Hook *hook = machine->hook_cap ? *hook_place(machine, owner) : NULL; hook; hook = hook->next)
-        if (hook->owner == owner && strcmp(hook->what, what) == 0) return hook->routine;
+    const TableItem *item = table_find(&machine->hooks, &owner, sizeof owner);
+    for (const Hook *hook = item ? item->value : NULL; hook; hook = hook->next)
+        if (strcmp(hook->what, what) == 0) return hook->routine;
     return NULL;
 }
 
@@ -390,35 +342,6 @@ void machine_finish(Machine *machine)
         if (routine->kind == ROUTINE_WORKFLOW) drop_idle_fuel(routine);
         number_points(routine);
     }
-}
-
-static void place_hook(Machine *machine, Hook *hook)
-{
-    Hook **place = hook_place(machine, hook->owner);
-    hook->next = *place;
-    *place = hook;
-}
-
-static void grow_hooks(Machine *machine)
-{
-    Hook **old = machine->hooks;
-    uint32_t old_cap = machine->hook_cap;
-    machine->hook_cap = old_cap ? old_cap * 2 : 64;
-    machine->hooks = arena_alloc(machine->arena, machine->hook_cap * sizeof(Hook *));
-    for (uint32_t i = 0; i < old_cap; i++) {
-        for (Hook *hook = old[i], *next; hook; hook = next) {
-            next = hook->next;
-            place_hook(machine, hook);
-        }
-    }
-}
-
-void machine_add_hook(Machine *machine, const void *owner, const char *what, Routine *routine)
-{
-    Hook *hook = arena_new(machine->arena, Hook);
-    *hook = (Hook){.owner = owner, .what = what, .routine = routine};
-    if (machine->hook_count++ >= machine->hook_cap) grow_hooks(machine);
-    place_hook(machine, hook);
 }
 
 /* ---- looking things up ---- */

@@ -19,6 +19,7 @@
 
 #include <stdio.h>
 
+#include "../dsl/bug.h"
 #include "../dsl/type.h"
 #include "functions.h"
 
@@ -334,7 +335,7 @@ typedef struct Hook {
     const void *owner; /* Decl (tool, prompt) or the default's Expr */
     const char *what;  /* "argv", "model", "system", "user", "default" */
     Routine *routine;
-    struct Hook *next; /* in the same place of the table */
+    struct Hook *next; /* of the same owner */
 } Hook;
 
 struct Machine {
@@ -349,12 +350,9 @@ struct Machine {
     uint32_t point_count;
     StringLiteral *strings;
     uint32_t string_count, string_cap;
-    uint32_t *string_index; /* hash table over strings; 0 = empty, else number + 1 */
-    uint32_t string_index_cap;
-    /* hash table over owners; they are looked up, never walked */
-    Hook **hooks;
-    uint32_t hook_count, hook_cap;
-    struct Tally *tally; /* ordinals of structural point ids */
+    Table string_numbers; /* bytes → number + 1 */
+    Table hooks;          /* owner → its first Hook */
+    Table tally;          /* structural path → how often it was used: the ordinal among equals */
 };
 
 /* ---- construction; used by lower ---- */

@@ -21,12 +21,8 @@ Name ast_word(Build *b, Token token)
 
 void ast_add_decl(Build *b, Decl *decl)
 {
-    if (b->last_decl) {
-        b->last_decl->next = decl;
-    } else {
-        b->module->decls = decl;
-    }
-    b->last_decl = decl;
+    LIST_APPEND(&b->decls, decl, next);
+    b->module->decls = b->decls.first;
 }
 
 /* The first doc line that belongs to the token at `off` or to a later one. */

@@ -6,6 +6,7 @@
 #ifndef DSL_AST_BUILD_H
 #define DSL_AST_BUILD_H
 
+#include "../runtime/base/list.h"
 #include "ast.h"
 #include "diag.h"
 #include "token.h"
@@ -16,7 +17,7 @@ typedef struct Build {
     Arena *arena;
     DiagList *diags;
     Module *module;
-    Decl *last_decl;
+    LIST(Decl) decls; /* of the module */
     const TokenList *tokens;
     uint32_t last_end; /* global offset behind the last token shifted */
     bool too_high;     /* the height limit was reported */
@@ -24,17 +25,10 @@ typedef struct Build {
 
 /* Lists under construction: NAME_push appends in constant time and returns the list. */
 #define DEFINE_LIST(Item, name)                                                                                        \
-    typedef struct Item##List {                                                                                        \
-        Item *first, *last;                                                                                            \
-    } Item##List;                                                                                                      \
+    typedef LIST(Item) Item##List;                                                                                     \
     static inline Item##List name##_push(Item##List list, Item *item)                                                  \
     {                                                                                                                  \
-        if (list.last) {                                                                                               \
-            list.last->next = item;                                                                                    \
-        } else {                                                                                                       \
-            list.first = item;                                                                                         \
-        }                                                                                                              \
-        list.last = item;                                                                                              \
+        LIST_APPEND(&list, item, next);                                                                                \
         return list;                                                                                                   \
     }
 

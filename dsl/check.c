@@ -6,48 +6,20 @@
 
 /* ---- tables of names ---- */
 
-static uint32_t hash_name(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash ^ hash >> 13;
-}
-
 bool check_same_name(const char *a, const char *b)
 {
     return a == b || strcmp(a, b) == 0;
 }
 
-/* The name's slot, or the free one where it would go. Requires: the table is not full. */
-static NameSlot *find_name_slot(const NameTable *table, const char *name)
+void *name_table_get(const Table *table, const char *name)
 {
-    uint32_t at = hash_name(name) & (table->cap - 1);
-    while (table->slots[at].name && !check_same_name(table->slots[at].name, name)) at = (at + 1) & (table->cap - 1);
-    return &table->slots[at];
+    const TableItem *item = name ? table_find(table, name, strlen(name)) : NULL;
+    return item ? item->value : NULL;
 }
 
-void *name_table_get(const NameTable *table, const char *name)
+void name_table_put(Check *c, Table *table, const char *name, void *value)
 {
-    return table->cap && name ? find_name_slot(table, name)->value : NULL;
-}
-
-static void grow_name_table(Check *c, NameTable *table)
-{
-    NameTable old = *table;
-    table->cap = old.cap ? old.cap * 2 : 8;
-    table->slots = arena_alloc(c->arena, table->cap * sizeof(NameSlot));
-    for (uint32_t i = 0; i < old.cap; i++) {
-        if (old.slots[i].name) *find_name_slot(table, old.slots[i].name) = old.slots[i];
-    }
-}
-
-void name_table_put(Check *c, NameTable *table, const char *name, void *value)
-{
-    if (table->count * 4 >= table->cap * 3) grow_name_table(c, table);
-    NameSlot *slot = find_name_slot(table, name);
-    if (!slot->name) table->count++;
-    slot->name = name;
-    slot->value = value;
+    table_add(c->arena, table, name, strlen(name))->value = value;
 }
 
 /* ---- names of declarations ---- */

@@ -34,7 +34,7 @@ static const Type *build_fields(Check *c, Expr *e, const Type *type)
  * inspects. */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
 {
-    Arg *first = NULL, **link = &first;
+    LIST(Arg) args = {0};
     for (MapEntry *entry = e->entries; entry; entry = entry->next) {
         Arg *arg = arena_new(c->arena, Arg);
         if (entry->key) {
@@ -43,11 +43,10 @@ const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
         }
         arg->name = entry->name;
         arg->value = entry->value;
-        *link = arg;
-        link = &arg->next;
+        LIST_APPEND(&args, arg, next);
     }
     Expr call = *e;
-    call.args = first;
+    call.args = args.first;
     build_fields(c, &call, type);
     e->call = call.call;
     e->decl = call.decl;

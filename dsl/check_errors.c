@@ -80,11 +80,7 @@ ErrorSource *errors_note(Check *c, Span span)
     source->span = span;
     source->scope = c->body->scope;
     if (!errors) return source; /* a call in a place that was refused already */
-    if (errors->last)
-        errors->last->next = source;
-    else
-        errors->first = source;
-    errors->last = source;
+    LIST_APPEND(errors, source, next);
     return source;
 }
 
@@ -92,11 +88,7 @@ WorkflowErrors *errors_register(Check *c, Decl *decl)
 {
     WorkflowErrors *errors = arena_new(c->arena, WorkflowErrors);
     errors->decl = decl;
-    if (c->last_workflow)
-        c->last_workflow->next_declared = errors;
-    else
-        c->first_workflow = errors;
-    c->last_workflow = errors;
+    LIST_APPEND(&c->declared, errors, next_declared);
     return errors;
 }
 
@@ -170,29 +162,13 @@ static void evaluate(Check *c, const WorkflowErrors *errors, Escape *escape)
 
 /* ---- the fixpoint ---- */
 
-typedef struct Queue {
-    WorkflowErrors *first, *last;
-} Queue;
+typedef LIST(WorkflowErrors) Queue;
 
 static void enqueue(Queue *queue, WorkflowErrors *errors)
 {
     if (errors->queued) return;
     errors->queued = true;
-    errors->next = NULL;
-    if (queue->last)
-        queue->last->next = errors;
-    else
-        queue->first = errors;
-    queue->last = errors;
-}
-
-static WorkflowErrors *dequeue(Queue *queue)
-{
-    WorkflowErrors *errors = queue->first;
-    queue->first = errors->next;
-    if (!queue->first) queue->last = NULL;
-    errors->queued = false;
-    return errors;
+    LIST_APPEND(queue, errors, next);
 }
 
 static void link_callers(Check *c, WorkflowErrors *errors)
@@ -208,8 +184,8 @@ static void link_callers(Check *c, WorkflowErrors *errors)
 
 static void settle(Check *c, Queue *queue)
 {
-    while (queue->first) {
-        WorkflowErrors *errors = dequeue(queue);
+    for (WorkflowErrors *errors; (errors = LIST_TAKE(queue, next));) {
+        errors->queued = false;
         Escape escape = {.set = &empty_set};
         if (errors->decl->has_fails) continue;
         evaluate(c, errors, &escape);
@@ -268,12 +244,12 @@ static void annotate_yields(Check *c, const WorkflowErrors *errors)
 void errors_solve(Check *c)
 {
     Queue queue = {0};
-    for (WorkflowErrors *errors = c->first_workflow; errors; errors = errors->next_declared) {
+    for (WorkflowErrors *errors = c->declared.first; errors; errors = errors->next_declared) {
         link_callers(c, errors);
         enqueue(&queue, errors);
     }
     settle(c, &queue);
-    for (WorkflowErrors *errors = c->first_workflow; errors; errors = errors->next_declared) {
+    for (WorkflowErrors *errors = c->declared.first; errors; errors = errors->next_declared) {
         annotate_yields(c, errors);
         if (errors->decl->has_fails) check_declared(c, errors);
     }

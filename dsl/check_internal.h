@@ -9,21 +9,9 @@
 
 #include <string.h>
 
+#include "../runtime/base/list.h"
+#include "bug.h"
 #include "type.h"
-
-/* ---- tables of names ---- */
-
-typedef struct NameSlot {
-    const char *name; /* interned: compared by address */
-    void *value;      /* NULL: not bound at the moment */
-} NameSlot;
-
-/* Open addressing, power-of-two capacity; entries are cleared, never removed. */
-typedef struct NameTable {
-    NameSlot *slots;
-    uint32_t cap;   /* slots */
-    uint32_t count; /* slots with a name */
-} NameTable;
 
 /* ---- facts about null ---- */
 
@@ -123,7 +111,7 @@ typedef struct Body {
     BodyKind kind;
     Decl *decl;
     const Type *result; /* what return must give */
-    Variable *last_variable;
+    LIST(Variable) variables;
     Loop *loop;
     const Stmt *finally_of; /* the try whose finally we are in, within the closure */
     ClosureScope *closure;  /* innermost, or NULL */
@@ -134,7 +122,7 @@ typedef struct Body {
     uint32_t inline_depth;  /* inline functions around this place */
     /* a match that misses cases was reported, so ends of the body say nothing */
     bool incomplete;
-    NameTable labels; /* label → Span * of the point that has it */
+    Table labels; /* label → Span * of the point that has it */
 } Body;
 
 typedef struct LocalUndo {
@@ -147,15 +135,14 @@ typedef struct Check {
     Arena *arena;
     DiagList *diags;
     CoreTypes *core;
-    NameTable externs;    /* name of a C function → the first Decl that names it */
-    NameTable *scopes;    /* by module number: name → Decl */
+    Table externs;        /* name of a C function → the first Decl that names it */
+    Table *scopes;        /* by module number: name → Decl */
     const Module *module; /* the file whose names count */
-    NameTable locals;     /* name → Variable */
+    Table locals;         /* name → Variable */
     LocalUndo *undo;      /* open scopes' names, newest last */
     uint32_t undo_count, undo_cap;
-    void **type_slots; /* hash of composite types */
-    uint32_t type_cap, type_used;
-    Type *last_type;
+    Table composites; /* kind, key and element → Type */
+    LIST(Type) types;
     /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
     bool has_handle_types;
     const Type *inline_type; /* what the inline function that was checked last gives */
@@ -171,11 +158,11 @@ typedef struct Check {
     /* of the let or var whose value is being checked: its undo sees the answer under this name */
     Name let_name;
     Type *first_anonymous; /* types of parallel and race */
-    NameTable workflows;   /* full name → WorkflowErrors */
-    WorkflowErrors *first_workflow, *last_workflow;
-    uint32_t const_depth;  /* constants being checked, one inside the other */
-    NameTable consts_open; /* full name → Decl, while that constant is being checked */
-    NameTable tests;       /* number of the file/name → Decl */
+    Table workflows;       /* full name → WorkflowErrors */
+    LIST(WorkflowErrors) declared;
+    uint32_t const_depth; /* constants being checked, one inside the other */
+    Table consts_open;    /* full name → Decl, while that constant is being checked */
+    Table tests;          /* number of the file/name → Decl */
 } Check;
 
 /* The second place of a mismatch: why this type is wanted. */
@@ -217,8 +204,8 @@ size_t builtin_effect_names(const char **names); /* at most BI_COUNT */
 const char *builtin_nearest_method(TypeKind receiver, const char *name);
 
 /* ---- check.c ---- */
-void *name_table_get(const NameTable *table, const char *name);
-void name_table_put(Check *c, NameTable *table, const char *name, void *value);
+void *name_table_get(const Table *table, const char *name); /* NULL: not bound at the moment */
+void name_table_put(Check *c, Table *table, const char *name, void *value);
 const Type *check_const(Check *c, Decl *decl);
 bool check_same_name(const char *a, const char *b);
 /* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs

@@ -8,8 +8,8 @@ typedef struct Cover {
     Span *cases;         /* enum: where each case was taken; len 0 = not yet */
     bool null, is_true, is_false;
     Span else_span;       /* len 0 = none */
-    NameTable literals;   /* text of a literal → Span * */
-    NameTable errors;     /* name of an error → Span * */
+    Table literals;       /* text of a literal → Span * */
+    Table errors;         /* name of an error → Span * */
     const Clause *clause; /* match on a caught error: the catch that bound it */
 } Cover;
 
@@ -32,7 +32,7 @@ static const char *literal_key(Check *c, const Expr *e)
     }
 }
 
-static void cover_key(Check *c, NameTable *table, const char *key, Span span, bool guarded)
+static void cover_key(Check *c, Table *table, const char *key, Span span, bool guarded)
 {
     const Span *before = name_table_get(table, key);
     if (before) {

@@ -56,11 +56,8 @@ Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_muta
     if (!name.text) name.text = "_";
     *variable = (Variable){.name = name.text, .type = type, .span = name.span, .mutable = is_mutable};
     variable->id = body->decl->variable_count++;
-    if (body->last_variable)
-        body->last_variable->next = variable;
-    else
-        body->decl->variables = variable;
-    body->last_variable = variable;
+    LIST_APPEND(&body->variables, variable, next);
+    body->decl->variables = body->variables.first;
     if (strcmp(name.text, "_") != 0) {
         refuse_shadowing(c, name);
         bind_local(c, variable);
@@ -448,14 +445,14 @@ static const Type *check_catch_names(Check *c, const Catch *catches, Catch *k)
 static TryScope *open_try(Check *c, Stmt *s)
 {
     TryScope *scope = arena_new(c->arena, TryScope);
-    Clause **link = &scope->clauses;
+    LIST(Clause) clauses = {0};
     scope->parent = c->body->scope;
     for (Catch *k = s->catches; k; k = k->next) {
         Clause *clause = arena_new(c->arena, Clause);
         clause->catch = k;
-        *link = clause;
-        link = &clause->next;
+        LIST_APPEND(&clauses, clause, next);
     }
+    scope->clauses = clauses.first;
     return scope;
 }
 

@@ -177,7 +177,7 @@ static void report_unknown_option(Check *c, const Decl *decl, const ProviderOpti
 
 static void check_options(Check *c, Decl *decl)
 {
-    NameTable seen = {0};
+    Table seen = {0};
     for (ProviderOption *option = decl->options; option; option = option->next) {
         const char *name = option->name.text;
         if (!name) continue;
@@ -252,29 +252,31 @@ static Expr *new_piece(Check *c, const Expr *part)
     return piece;
 }
 
-static void add_piece(Check *c, Arg ***link, Expr *piece)
+typedef LIST(Arg) Pieces;
+
+static void add_piece(Check *c, Pieces *pieces, Expr *piece)
 {
     Arg *arg = arena_new(c->arena, Arg);
     arg->value = piece;
-    **link = arg;
-    *link = &arg->next;
+    LIST_APPEND(pieces, arg, next);
 }
 
 /* Text and values in turn, beginning with text: the performer encodes every second piece. */
 static Expr *make_pieces(Check *c, const Expr *line)
 {
     Expr *list = arena_new(c->arena, Expr);
-    Arg **link = &list->args;
+    Pieces pieces = {0};
     bool text_next = true;
     list->kind = EX_LIST;
     list->span = line->span;
     list->type = list->to = type_list(c, c->core->string);
     for (const Expr *part = line->parts; part; part = part->next) {
         bool text = part->kind == EX_TEXT;
-        if (text != text_next) add_piece(c, &link, new_piece(c, NULL));
-        add_piece(c, &link, new_piece(c, part));
+        if (text != text_next) add_piece(c, &pieces, new_piece(c, NULL));
+        add_piece(c, &pieces, new_piece(c, part));
         text_next = !text;
     }
+    list->args = pieces.first;
     return list;
 }
 
@@ -368,7 +370,7 @@ static void check_row(Check *c, PromptRow *row)
 void check_prompt(Check *c, Decl *decl)
 {
     Body body = {.kind = BODY_PROMPT, .decl = decl};
-    NameTable seen = {0};
+    Table seen = {0};
     uint32_t scope = check_scope_enter(c);
     c->body = &body;
     c->facts = NULL;

@@ -202,7 +202,7 @@ void check_declare_types(Check *c)
     }
 }
 
-static void check_field_name(Check *c, NameTable *seen, const Field *f)
+static void check_field_name(Check *c, Table *seen, const Field *f)
 {
     if (!f->name.text) return;
     const Field *before = name_table_get(seen, f->name.text);
@@ -217,7 +217,7 @@ static void check_field_name(Check *c, NameTable *seen, const Field *f)
 /* Types of a list of fields or parameters. */
 void check_resolve_fields(Check *c, Field *fields)
 {
-    NameTable seen = {0};
+    Table seen = {0};
     for (Field *f = fields; f; f = f->next) {
         check_field_name(c, &seen, f);
         f->type = f->type_expr ? check_type_expr(c, f->type_expr) : c->core->bad;
@@ -264,7 +264,7 @@ static void fill_case(Check *c, TypeCase *to, EnumCase *from)
 
 static void fill_enum(Check *c, Decl *decl, Type *type)
 {
-    NameTable seen = {0};
+    Table seen = {0};
     uint32_t count = 0;
     for (const EnumCase *k = decl->cases; k; k = k->next) count++;
     type->cases = arena_alloc(c->arena, (count + 1) * sizeof(TypeCase));

@@ -1,5 +1,6 @@
 /* diag.c: collecting and printing what the compiler tells people. */
 #include "diag.h"
+#include "../runtime/base/list.h"
 #include "../runtime/base/shown.h"
 #include "../runtime/base/terminal.h"
 
@@ -18,14 +19,7 @@ void diag_init(DiagList *list, Arena *arena, const SourceSet *sources)
 void diag_adopt(DiagList *list, Diag *diag)
 {
     uint32_t *count = diag->level == DIAG_ERROR ? &list->errors : &list->warnings;
-    diag->next = NULL;
-    if ((*count)++ >= list->limit) return;
-    if (list->last) {
-        list->last->next = diag;
-    } else {
-        list->first = diag;
-    }
-    list->last = diag;
+    if ((*count)++ < list->limit) LIST_APPEND(list, diag, next);
 }
 
 /* Above the limit the record is made, so callers may decorate it, but not kept. */

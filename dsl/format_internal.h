@@ -7,6 +7,7 @@
 #ifndef DSL_FORMAT_INTERNAL_H
 #define DSL_FORMAT_INTERNAL_H
 
+#include "../runtime/base/list.h"
 #include "format.h"
 #include "parse.h"
 
@@ -62,9 +63,9 @@ typedef struct Piece {
     bool list; /* '{' around lines */
     /* opener: its inside is on lines of its own because the text was written so */
     bool broken;
-    Chain *starts;  /* chains that start with it, loosest first */
-    Chain *clauses; /* '{' of an if or try: the braces it goes with */
-    Chain *chain;   /* an operator's */
+    LIST(Chain) starts; /* chains that start with it, loosest first */
+    Chain *clauses;     /* '{' of an if or try: the braces it goes with */
+    Chain *chain;       /* an operator's */
 } Piece;
 
 typedef struct Format {

@@ -63,13 +63,6 @@ static bool is_broken_at(const Format *f, uint32_t op)
     return f->pieces[op].newlines || (op + 1 < f->count && f->pieces[op + 1].newlines);
 }
 
-static void add_chain(Piece *first, Chain *chain)
-{
-    Chain **tail = &first->starts;
-    while (*tail) tail = &(*tail)->next;
-    *tail = chain;
-}
-
 static bool continues_chain(const Expr *expr, int binding)
 {
     return expr->kind == EX_BINARY && binding_of(expr->op) == binding;
@@ -97,7 +90,8 @@ static void mark_binary(Format *f, const Expr *expr)
 {
     Chain *chain = arena_new(f->arena, Chain);
     chain->last = format_piece_at(f, expr->span.off + expr->span.len - 1);
-    add_chain(piece_of(f, expr->span.off), chain);
+    Piece *first = piece_of(f, expr->span.off);
+    LIST_APPEND(&first->starts, chain, next);
     mark_chain(f, expr, chain);
 }
 

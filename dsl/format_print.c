@@ -363,7 +363,7 @@ static void print_piece(Printer *p, uint32_t i)
     if (is_dropped_comma(p, &p->frames[p->depth], i)) return;
     separate(p, i);
     if (piece->kind == 0) return;
-    for (Chain *chain = piece->starts; chain; chain = chain->next)
+    for (Chain *chain = piece->starts.first; chain; chain = chain->next)
         if (!chain->broken && !fits(p, p->column, i, chain->last)) chain->broken = true;
     put_source(p, piece->off, piece->len);
     p->column = piece->tall ? piece->last_width : p->column + piece->width;

@@ -45,25 +45,10 @@ static Span span_between(const Lexer *lx, const unsigned char *from, const unsig
     return (Span){offset_of(lx, from), (uint32_t)(to - from)};
 }
 
-static _Noreturn void give_up(void)
-{
-    fputs("tfyc: out of memory\n", stderr);
-    exit(70);
-}
-
-static void *grow(void *items, uint32_t count, uint32_t *cap, size_t item_size)
-{
-    if (count < *cap) return items;
-    *cap = *cap ? *cap * 2 : 256;
-    items = realloc(items, *cap * item_size);
-    if (!items) give_up();
-    return items;
-}
-
 static void push(Lexer *lx, int kind, const unsigned char *from, const unsigned char *to, unsigned flags)
 {
     TokenList *out = lx->out;
-    out->items = grow(out->items, out->count, &out->cap, sizeof *out->items);
+    out->items = arena_regrow(&out->arena, out->items, &out->cap, out->count + 1, sizeof *out->items);
     uint32_t off = offset_of(lx, from);
     if (lx->fresh) flags |= TOKEN_FIRST;
     lx->fresh = false;
@@ -78,7 +63,7 @@ static void push_doc(Lexer *lx, const unsigned char *from, const unsigned char *
     if (from < to && *from == ' ') from++;
     if (to > from && to[-1] == '\r') to--;
     TokenList *out = lx->out;
-    out->docs = grow(out->docs, out->doc_count, &out->doc_cap, sizeof *out->docs);
+    out->docs = arena_regrow(&out->arena, out->docs, &out->doc_cap, out->doc_count + 1, sizeof *out->docs);
     out->docs[out->doc_count++] = (DocLine){offset_of(lx, from), (uint32_t)(to - from), 0};
 }
 
@@ -433,6 +418,7 @@ static bool check_encoding(Lexer *lx)
 void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *tokens)
 {
     *tokens = (TokenList){0};
+    arena_init(&tokens->arena, 0);
     const unsigned char *text = (const unsigned char *)source->text;
     Lexer lx = {.set = set, .source = source, .diags = diags, .out = tokens, .fresh = true};
     lx.cursor = text;
@@ -445,7 +431,6 @@ void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *token
 
 void lexer_deinit(TokenList *tokens)
 {
-    free(tokens->items);
-    free(tokens->docs);
+    arena_deinit(&tokens->arena);
     *tokens = (TokenList){0};
 }

@@ -170,9 +170,7 @@ static void decode_part(Build *b, Expr *part)
 Expr *literal_decode(Build *b, ExprList parts)
 {
     ExprList kept = {0};
-    for (Expr *part = parts.first, *next; part; part = next) {
-        next = part->next;
-        part->next = NULL;
+    for (Expr *part; (part = LIST_TAKE(&parts, next));) {
         if (part->kind == EX_TEXT) decode_part(b, part);
         if (part->kind != EX_TEXT || part->text_len) kept = expr_push(kept, part);
     }
@@ -186,13 +184,10 @@ Expr *literal_plain(Build *b, Expr *string, const char *what)
     while (code && code->kind == EX_TEXT) code = code->next;
     if (!code) return string;
     diag_error(b->diags, code->span, "%s cannot hold '${…}'; write it out", what);
-    ExprList texts = {0};
-    for (Expr *part = string->parts, *next; part; part = next) {
-        next = part->next;
-        part->next = NULL;
-        if (part->kind == EX_TEXT && !texts.first) texts = expr_push(texts, part);
-    }
-    string->parts = texts.first;
+    Expr *text = string->parts;
+    while (text && text->kind != EX_TEXT) text = text->next;
+    if (text) text->next = NULL;
+    string->parts = text;
     return string;
 }
 

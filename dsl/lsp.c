@@ -211,7 +211,7 @@ void lsp_server_work(LspServer *server)
     }
     json_array_clear(server->queue);
     server->queued_bytes = 0;
-    for (LspDocument *document = server->documents; document && server->state == LSP_RUNNING;
+    for (LspDocument *document = server->documents.first; document && server->state == LSP_RUNNING;
          document = document->next) {
         if (!document->changed) continue;
         document->changed = false;

@@ -94,7 +94,7 @@ json_t *lsp_location(const LspAnalysis *analysis, Span span)
 
 LspDocument *lsp_document_find(const LspServer *server, const char *uri)
 {
-    for (LspDocument *document = server->documents; document; document = document->next)
+    for (LspDocument *document = server->documents.first; document; document = document->next)
         if (strcmp(document->uri, uri) == 0) return document;
     return NULL;
 }
@@ -118,7 +118,7 @@ static char *copy_bytes(const char *bytes, size_t len)
 static void note_change(LspServer *server)
 {
     lsp_analysis_deinit(&server->analysis);
-    for (LspDocument *document = server->documents; document; document = document->next)
+    for (LspDocument *document = server->documents.first; document; document = document->next)
         document->changed = document->changed || document->imports;
 }
 
@@ -143,8 +143,7 @@ void lsp_did_open(LspServer *server, const json_t *params)
         document->uri = copy_bytes(uri, strlen(uri));
         document->path = lsp_path_of_uri(uri);
         if (!document->path) document->path = copy_bytes(uri, strlen(uri));
-        document->next = server->documents;
-        server->documents = document;
+        LIST_PREPEND(&server->documents, document, next);
     }
     document->version = json_integer_value(json_object_get(item, "version"));
     size_t len = json_string_length(text);
@@ -201,22 +200,15 @@ void lsp_did_close(LspServer *server, const json_t *params)
     if (!document) return;
     lsp_notify(server, "textDocument/publishDiagnostics",
                json_pack("{s:s, s:[]}", "uri", document->uri, "diagnostics"));
-    for (LspDocument **link = &server->documents; *link; link = &(*link)->next) {
-        if (*link != document) continue;
-        *link = document->next;
-        free_document(document);
-        note_change(server); /* from now on its file counts */
-        return;
-    }
+    const bool was_open = LIST_REMOVE(&server->documents, document, next);
+    CHECK(was_open);
+    free_document(document);
+    note_change(server); /* from now on its file counts */
 }
 
 void lsp_documents_free(LspServer *server)
 {
-    for (LspDocument *document = server->documents, *next; document; document = next) {
-        next = document->next;
-        free_document(document);
-    }
-    server->documents = NULL;
+    for (LspDocument *document; (document = LIST_TAKE(&server->documents, next));) free_document(document);
 }
 
 /* ---- analyses ---- */
@@ -229,7 +221,7 @@ static int find_held(void *state, const char *path, const char **text, size_t *l
     char real[PATH_MAX], other[PATH_MAX];
     struct stat st;
     if (!realpath(path, real)) return errno == ENOENT ? EIO : errno;
-    for (const LspDocument *document = server->documents; document; document = document->next) {
+    for (const LspDocument *document = server->documents.first; document; document = document->next) {
         if (!realpath(document->path, other) || strcmp(real, other) != 0) continue;
         *text = document->text;
         *len = document->len;

@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "../runtime/base/list.h"
+#include "bug.h"
 #include "locate.h"
 #include "lsp.h"
 #include "lsp_read.h"
@@ -52,11 +54,11 @@ struct LspServer {
     const ModulePaths *paths; /* where imported files are looked for too; NULL: nowhere */
     LspReader reader;
     LspState state;
-    bool orderly;           /* `exit` came after `shutdown` */
-    json_t *queue;          /* array of messages that wait */
-    size_t queued_bytes;    /* their bodies' bytes */
-    LspDocument *documents; /* newest first */
-    LspAnalysis analysis;   /* the last one made */
+    bool orderly;                /* `exit` came after `shutdown` */
+    json_t *queue;               /* array of messages that wait */
+    size_t queued_bytes;         /* their bodies' bytes */
+    LIST(LspDocument) documents; /* newest first */
+    LspAnalysis analysis;        /* the last one made */
 };
 
 /* Codes of the protocol's errors. */

@@ -2,16 +2,16 @@
 #include "lsp_read.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "bug.h"
 
 static const char length_word[] = "Content-Length:";
 
 void lsp_reader_deinit(LspReader *reader)
 {
-    free(reader->bytes);
+    arena_deinit(&reader->arena);
     *reader = (LspReader){0};
 }
 
@@ -33,14 +33,8 @@ void lsp_reader_feed(LspReader *reader, const char *bytes, size_t len)
     if (reader->at) memmove(reader->bytes, reader->bytes + reader->at, reader->len - reader->at);
     reader->len -= reader->at;
     reader->at = 0;
-    if (reader->len + len > reader->cap) {
-        reader->cap = (reader->len + len) * 2;
-        reader->bytes = realloc(reader->bytes, reader->cap);
-        if (!reader->bytes) {
-            fputs("tfyc: out of memory\n", stderr);
-            exit(70);
-        }
-    }
+    CHECK(reader->len + len <= UINT32_MAX / 4); /* a body is bounded, and so is what comes at once */
+    reader->bytes = arena_regrow(&reader->arena, reader->bytes, &reader->cap, (uint32_t)(reader->len + len), 1);
     memcpy(reader->bytes + reader->len, bytes, len);
     reader->len += len;
 }

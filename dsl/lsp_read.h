@@ -6,7 +6,7 @@
 #ifndef DSL_LSP_READ_H
 #define DSL_LSP_READ_H
 
-#include <stddef.h>
+#include "arena.h"
 
 enum {
     LSP_HEAD_MAX = 4096, /* bytes of a message's head */
@@ -26,11 +26,12 @@ typedef enum LspReadResult {
 } LspReadResult;
 
 typedef struct LspReader {
-    char *bytes; /* malloc'ed: what has arrived */
-    size_t len;  /* bytes there */
-    size_t at;   /* bytes at their beginning that are used up */
-    size_t cap;  /* bytes allocated */
-    size_t skip; /* bytes of a body still to be passed over */
+    Arena arena;  /* of the bytes */
+    char *bytes;  /* what has arrived */
+    size_t len;   /* bytes there */
+    size_t at;    /* bytes at their beginning that are used up */
+    uint32_t cap; /* bytes there is room for */
+    size_t skip;  /* bytes of a body still to be passed over */
 } LspReader;
 
 void lsp_reader_deinit(LspReader *reader);

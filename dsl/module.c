@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "../runtime/base/list.h"
 #include "name.h"
 #include "parse.h"
 
@@ -18,6 +19,7 @@ typedef struct Loader {
     const ModulePaths *paths; /* NULL: nothing is searched, the program is a bundle */
     Arena *arena;
     DiagList *diags;
+    LIST(Module) list;              /* as the program links them */
     Module *modules[MODULES_MAX];   /* by number */
     const char *reals[MODULES_MAX]; /* their real paths; NULL for standard input */
     uint32_t count;
@@ -99,7 +101,7 @@ static Module *add_module(Loader *l, Source *source, const char *file, const cha
     module->file = file;
     module->name = l->count ? unique_name(l, file) : "";
     module->number = l->count;
-    if (l->count) l->modules[l->count - 1]->next = module;
+    LIST_APPEND(&l->list, module, next);
     l->reals[l->count] = real;
     l->modules[l->count++] = module;
     return module;

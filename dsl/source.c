@@ -1,5 +1,6 @@
 /* source.c: loading files, and turning global offsets back into lines and columns. */
 #include "source.h"
+#include "../runtime/base/list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +31,7 @@ static Source *append_source(SourceSet *set, const char *name, const char *text,
     source->line_base = set->next_line_base;
     set->next_base += source->len + 1;
     set->next_line_base += count_lines(text, len);
-    if (set->last) {
-        set->last->next = source;
-    } else {
-        set->first = source;
-    }
-    set->last = source;
+    LIST_APPEND(set, source, next);
     return source;
 }
 

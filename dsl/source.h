@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arena.h"
+#include "table.h"
 
 /* A stretch of source text: global byte offset of its first byte, and its length in bytes. */
 typedef struct Span {
@@ -36,8 +36,6 @@ typedef struct Source {
  * that outlives the call, ENOENT where it has nothing to say, or another errno value with which the file is refused. */
 typedef int SourceOverlay(void *state, const char *path, const char **text, size_t *len);
 
-typedef struct NameTable NameTable; /* name.h */
-
 /* All files of one compilation. */
 typedef struct SourceSet {
     Arena *arena;
@@ -45,7 +43,7 @@ typedef struct SourceSet {
     uint32_t next_base, next_line_base;
     SourceOverlay *overlay; /* asked before a file is read; NULL: nobody is */
     void *overlay_state;
-    NameTable *names; /* the interned names of all files; made on first use */
+    Table names; /* the interned names of all files (name.h) */
 } SourceSet;
 
 /* A position as people write it. Columns count code points, both start at 1. */

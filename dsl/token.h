@@ -35,10 +35,10 @@ typedef struct DocLine {
 } DocLine;
 
 typedef struct TokenList {
-    /* malloc'ed: it is large and ends with the parse; the last one is the end of the file */
-    Token *items;
+    Arena arena;  /* of its own: what is in it is large and ends with the parse */
+    Token *items; /* the last one is the end of the file */
     uint32_t count, cap;
-    DocLine *docs; /* malloc'ed, in source order */
+    DocLine *docs; /* in source order */
     uint32_t doc_count, doc_cap;
 } TokenList;
 

@@ -9,7 +9,7 @@
 typedef struct TypeNode {
     Type type; /* first: a Type pointer is a TypeNode pointer */
     uint32_t depth;
-    struct TypeNode *hash_next;
+    uint32_t parts[3];    /* composite: what it is looked up by */
     Type *next_anonymous; /* of those that parallel and race made */
 } TypeNode;
 
@@ -25,11 +25,8 @@ static Type *new_type(Check *c, TypeKind kind, const char *name)
     type->kind = kind;
     type->name = name;
     type->id = c->program->type_count++;
-    if (c->last_type)
-        c->last_type->next = type;
-    else
-        c->program->types = type;
-    c->last_type = type;
+    LIST_APPEND(&c->types, type, next);
+    c->program->types = c->types.first;
     return type;
 }
 
@@ -58,30 +55,6 @@ static bool is_scalar_kind(TypeKind kind)
 
 /* ---- interning ---- */
 
-static uint32_t hash_composite(TypeKind kind, const Type *key, const Type *elem)
-{
-    uint32_t hash = (uint32_t)kind * 0x9e3779b1u;
-    hash = (hash ^ elem->id) * 0x85ebca6bu;
-    hash = (hash ^ (key ? key->id + 1 : 0)) * 0xc2b2ae35u;
-    return hash ^ hash >> 15;
-}
-
-static void grow_type_slots(Check *c)
-{
-    uint32_t cap = c->type_cap ? c->type_cap * 2 : 64;
-    TypeNode **slots = arena_alloc(c->arena, cap * sizeof(TypeNode *));
-    for (uint32_t i = 0; i < c->type_cap; i++) {
-        for (TypeNode *node = c->type_slots[i], *next; node; node = next) {
-            uint32_t at = hash_composite(node->type.kind, node->type.key, node->type.elem) & (cap - 1);
-            next = node->hash_next;
-            node->hash_next = slots[at];
-            slots[at] = node;
-        }
-    }
-    c->type_slots = (void **)slots;
-    c->type_cap = cap;
-}
-
 static const char *name_composite(Check *c, TypeKind kind, const Type *key, const Type *elem)
 {
     switch (kind) {
@@ -101,20 +74,17 @@ static const Type *intern(Check *c, TypeKind kind, const Type *key, const Type *
         diag_error(c->diags, c->at, "this type is nested more than %d levels deep", TYPE_DEPTH_MAX);
         return c->core->bad;
     }
-    if (c->type_used >= c->type_cap) grow_type_slots(c);
-    uint32_t at = hash_composite(kind, key, elem) & (c->type_cap - 1);
-    for (TypeNode *node = c->type_slots[at]; node; node = node->hash_next) {
-        if (node->type.kind == kind && node->type.key == key && node->type.elem == elem) return &node->type;
-    }
+    const uint32_t parts[3] = {kind, key ? key->id + 1 : 0, elem->id};
+    const TableItem *known = table_find(&c->composites, parts, sizeof parts);
+    if (known) return known->value;
     Type *type = new_type(c, kind, name_composite(c, kind, key, elem));
     type->key = key;
     type->elem = elem;
     type->scalar = is_scalar_kind(kind);
     TypeNode *node = (TypeNode *)type;
     node->depth = depth;
-    node->hash_next = c->type_slots[at];
-    c->type_slots[at] = node;
-    c->type_used++;
+    memcpy(node->parts, parts, sizeof parts);
+    table_add(c->arena, &c->composites, node->parts, sizeof node->parts)->value = type;
     return type;
 }
 

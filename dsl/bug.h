@@ -1,0 +1,22 @@
+/* bug.h: how the compiler stops when it is wrong.
+ *
+ * A fact that holds for every program, whatever people write, is a CHECK, the runtime's macro. In the compiler a
+ * failed one names the fact, the line of the compiler that holds it, and the place in the program that was being
+ * compiled, asks for a report, and ends with status 70. What people can get wrong is a diagnostic (diag.h) instead. */
+#ifndef DSL_BUG_H
+#define DSL_BUG_H
+
+#include "../runtime/base/check.h"
+#include "source.h"
+
+/* What a pass sets with tfy__check_place, so that a failed check can say where in the program it was. Each pass fills
+ * it in as it goes on; it is the pass's own, so the pass takes it back at its end. */
+typedef struct BugPlace {
+    const SourceSet *sources;
+    uint32_t off; /* global offset */
+} BugPlace;
+
+/* From here on a failed check names this place; NULL: none. */
+void bug_compiles(const BugPlace *place);
+
+#endif
