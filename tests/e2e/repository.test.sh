@@ -83,5 +83,24 @@ by_hand()
 }
 check "no list, array or table of the runtime is written by hand" none by_hand
 
+# Lists of the compiler are runtime/base's too; its arrays are dsl/arena's, its tables dsl/table's (docs/decisions.md).
+compiler_by_hand()
+{
+    (cd "$1" && grep -rnE --include='*.[chy]' --include='*.re' '\brealloc\(|cap[a-z_]* \* 2|cap[a-z_]* - 1\)|(last[a-z_]*|1\])->[a-z_]*next = |^ *\*+(link|tail) = [a-z]|while \(\*[a-z]+\) [a-z]+ = &' dsl codegen) |
+        grep -vE '^dsl/(arena|table)\.c:'
+}
+check "no list, array or table of the compiler is written by hand" none compiler_by_hand "$top"
+mkdir -p by_hand/dsl by_hand/codegen
+cat >by_hand/dsl/x.c <<'END'
+    items = realloc(items, size);
+    uint32_t cap = old_cap ? old_cap * 2 : 64;
+    uint32_t at = hash & (table->cap - 1);
+        list->last->next = item;
+    if (l->count) l->modules[l->count - 1]->next = module;
+        *link = arg;
+    while (*tail) tail = &(*tail)->next;
+END
+check "... and each way of doing so would be named" [ "$(compiler_by_hand by_hand | wc -l)" = 7 ]
+
 cannot_be_planted() { (cd "$top" && for patch in tests/planted/*.patch; do git apply --check "$patch" 2>&1 || echo "$patch"; done); }
 check "every planted bug fits the code as it is" none cannot_be_planted
