@@ -136,7 +136,7 @@ struct TfyTask {
     TfyHeap *heap;
     char *stack;
     TfyLoop *loop;
-    void *cold;      /* runtime */
+    void *rest;      /* runtime */
     uint32_t scopes; /* runtime: calls and deadlines so far: numbers them */
     /* runtime: bytes of the stack within which calls and returns need no second thought; 0: they do */
     uint32_t room;

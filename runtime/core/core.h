@@ -3,7 +3,7 @@
  * Invariants
  *   - One thread owns a loop. A task stands in at most one place: the ready ring, one pending step, a wait for its
  *     children, or nowhere (ended).
- *   - Tasks lie in one reserved stretch of memory and never move; their cold parts are allocated one by one.
+ *   - Tasks lie in one reserved stretch of memory and never move; the rest of each is allocated one by one.
  *   - A record is appended (or, in replay, taken from the history) before its effect is visible to any other task or
  *     to the outside.
  *   - passages counts suspensions since the task's last record; it is 0 after every record. What comes from outside
@@ -59,7 +59,8 @@ enum {
     T_QUEUED = 1 << 12,    /* stands in the ready ring */
     T_FREE = 1 << 13,      /* slot is free */
     T_FOLLOWING =
-        1 << 14, /* its run replays: when ready it is parked, and run when the history's cursor stands at its record */
+        1
+        << 14, /* its run replays: when ready it waits for its turn, and runs when the history's cursor stands at its record */
     T_MUFFLED = 1 << 16,  /* it has printed more than anybody reads: it waits before it runs again */
     T_ANSWERED = 1 << 15, /* task->result or task->error is an answer that no frame has taken yet */
 };
@@ -72,14 +73,14 @@ enum {
     FRAME_SPAWNED = 4,   /* had a child: its end counts as a suspension, whether or not a child is still alive */
 };
 
-typedef struct Cold Cold;
+typedef struct TaskRest TaskRest;
 typedef struct Run Run;
-typedef struct Pending Pending;
+typedef struct Step Step;
 typedef struct FdWait FdWait; /* wait_fd.c */
 
 /* Steps that wait for the same thing, in order of arrival. A step stands in at most one. */
 typedef struct WaitQueue {
-    Pending *first, *last;
+    Step *first, *last;
 } WaitQueue;
 
 typedef struct Message {
@@ -140,11 +141,11 @@ typedef struct Hold {
 
 /* The bodies of one parallel or race. It lives as long as its run. */
 typedef struct Group {
-    uint32_t alive;     /* bodies that have not ended */
-    Cold *first_ended;  /* the first to end, in the order of the log; NULL: none yet */
-    Cold *first_failed; /* the first that did not end well; NULL: none yet */
-    WaitQueue waiter;   /* the parent's step, while it waits for them: parallel, race, room or abandon */
-    struct Group *next; /* all groups of the run */
+    uint32_t alive;         /* bodies that have not ended */
+    TaskRest *first_ended;  /* the first to end, in the order of the log; NULL: none yet */
+    TaskRest *first_failed; /* the first that did not end well; NULL: none yet */
+    WaitQueue waiter;       /* the parent's step, while it waits for them: parallel, race, room or abandon */
+    struct Group *next;     /* all groups of the run */
 } Group;
 
 /* ---- bounds on the use of a tool ---- */
@@ -176,7 +177,7 @@ typedef struct Limiter {
 
 /* A task that begins when another has ended. */
 typedef struct Follower {
-    Cold *child;
+    TaskRest *child;
     struct Follower *next;
 } Follower;
 
@@ -271,9 +272,9 @@ struct Run {
     uint64_t seed;                 /* of random and uuid */
     int64_t max_queue, max_memory; /* TfyOptions' when it began; 0: none */
     uint32_t live;                 /* tasks that have not ended */
-    Cold *root;
+    TaskRest *root;
     uint32_t folded_ended; /* the newest folded task of it that has ended; 0: none */
-    Cold *tasks;           /* all of its tasks, ended ones included, newest first (Cold.next_in_run) */
+    TaskRest *tasks;       /* all of its tasks, ended ones included, newest first (TaskRest.next_in_run) */
     Group *groups;         /* all that were ever made */
     SignalName *signals;   /* every name that came or is waited for */
     SignalId *signal_ids;
@@ -305,8 +306,8 @@ struct Run {
     uint32_t *next_of_task;  /* per record: index of the same task's next record, or NO_INDEX */
     uint32_t *first_of_task; /* per task of the history: index of its first record */
     uint32_t cursor;         /* lowest record that is not taken */
-    LIST(Pending) held;      /* steps that want to go live before the cursor has reached the end */
-    LIST(Cold) parked;       /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
+    LIST(Step) deferred;     /* steps that want to go live before the cursor has reached the end */
+    LIST(TaskRest) turns;    /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
 };
 
 /* ---- tasks ---- */
@@ -356,7 +357,7 @@ typedef struct Siblings {
 #define FOLDED_REF 0x80000000u
 
 /* The part of a task that is not touched by a plain yield. */
-struct Cold {
+struct TaskRest {
     TfyTask *task;  /* NULL once ended and its slot was given back */
     TfyLogTask log; /* tid, path, head, chain, step */
     Run *run;
@@ -364,10 +365,10 @@ struct Cold {
     uint32_t stack_cap;    /* bytes */
     uint32_t spawned;      /* children so far: numbers paths */
     uint64_t randoms;      /* random numbers drawn */
-    Cold *parent;          /* who spawned it; NULL for a root */
+    TaskRest *parent;      /* who spawned it; NULL for a root */
     uint32_t parent_frame; /* offset of the frame that did */
     Siblings siblings;     /* live children of that frame */
-    Pending *pending;      /* the step under way */
+    Step *step;            /* the step under way */
     WaitQueue joiners;     /* steps that wait for this task's end */
     Follower *followers;   /* tasks that begin after it */
     uint32_t after_left;   /* how many it begins after are still alive; 0: it may begin */
@@ -397,15 +398,15 @@ struct Cold {
     const TfyType *answer_type;    /* of task->result while it waits to be taken; NULL: nothing there */
     /* replay */
     uint32_t next_record;            /* index into run->history of the next own record; NO_INDEX: none left */
-    Cold *parked_prev, *parked_next; /* neighbours in the run's queue of parked tasks */
+    TaskRest *turn_prev, *turn_next; /* neighbours in the run's queue of tasks that wait for their turn */
     /* after the end */
-    TfyTaskState end_state;          /* COMPLETED, FAILED, CANCELLED; 0 while alive */
-    TfyValue value;                  /* its result, owned */
-    TfyObj *failure;                 /* its error, owned */
-    char *failure_text;              /* for people: "StepFailed: … (build, line 12)" */
-    bool unheld;                     /* nobody in its run has its handle */
-    bool joined;                     /* somebody has had its answer: an unjoined failure is reported */
-    Cold *prev_in_run, *next_in_run; /* run->tasks; next: also the free list */
+    TfyTaskState end_state;              /* COMPLETED, FAILED, CANCELLED; 0 while alive */
+    TfyValue value;                      /* its result, owned */
+    TfyObj *failure;                     /* its error, owned */
+    char *failure_text;                  /* for people: "StepFailed: … (build, line 12)" */
+    bool unheld;                         /* nobody in its run has its handle */
+    bool joined;                         /* somebody has had its answer: an unjoined failure is reported */
+    TaskRest *prev_in_run, *next_in_run; /* run->tasks; next: also the free list */
     TfyLink by_tid;
     char short_path[24]; /* log.path points here when it fits */
 };
@@ -413,7 +414,7 @@ struct Cold {
 /* ---- folded tasks ---- */
 
 /* What is kept of a task of which little is left: of one that sleeps, one frame deep and with nothing else hanging on
- * it, and of one that has ended well. Its cell, its Cold and its step are given back; when its timer fires, or when
+ * it, and of one that has ended well. Its cell, its TaskRest and its step are given back; when its timer fires, or when
  * anybody asks for it, they are made again as they were (fold.c).
  *   - It stands in no list of tasks: tfy__task_by_tid finds it and unfolds it, and whoever walks over run->tasks asks
  *     for those that sleep.
@@ -428,21 +429,21 @@ typedef enum FoldedKind {
     FOLDED_ENDED,
 } FoldedKind;
 
-typedef struct FoldedRest FoldedRest; /* fold.c */
+typedef struct FoldedExtra FoldedExtra; /* fold.c */
 
 typedef struct Folded {
     int64_t tid, head;
     uint64_t chain;
     union {
-        TfyValue value;   /* asleep: its only live slot; ended: its result, owned */
-        FoldedRest *rest; /* asleep with has_rest; owned */
+        TfyValue value;     /* asleep: its only live slot; ended: its result, owned */
+        FoldedExtra *extra; /* asleep with has_extra; owned */
     };
     uint32_t born_back; /* records from its born to its head */
     uint32_t step;
     uint32_t next; /* in its bucket of by_tid; free: the next free one */
     uint16_t place;
     uint8_t kind; /* FoldedKind */
-    bool has_rest : 1, unheld : 1;
+    bool has_extra : 1, unheld : 1;
     union {
         struct {
             uint32_t parent, parent_frame; /* a child: its parent's slot, the frame's offset on its stack */
@@ -507,9 +508,9 @@ static inline uint8_t result_record(const TfyTool *tool)
     return is_io_wait(tool) ? TFY_R_IO_READY : TFY_R_TOOL_RESULT;
 }
 
-static inline Cold *cold_of(const TfyTask *task)
+static inline TaskRest *rest_of(const TfyTask *task)
 {
-    return task->cold;
+    return task->rest;
 }
 static inline TfyFrame *frame_at(const TfyTask *task, uint32_t offset)
 {
@@ -578,11 +579,11 @@ enum { FEW_ARGS = 4 };
  *   DOUBT       may      may      may     -
  *
  * A step whose queue still holds it when it is freed is `dead` until the queue lets go of it; it is nobody's step
- * then. Only a step of a run that replays is `held`. `admitted` follows `lined_up`, and `limiter` is set only for an
+ * then. Only a step of a run that replays is `deferred`. `admitted` follows `lined_up`, and `limiter` is set only for an
  * admitted one. */
-struct Pending {
+struct Step {
     TfyCall call; /* what the performer sees; call.args are kept */
-    Cold *cold;
+    TaskRest *rest;
     Stage stage;
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;        /* prompts: further askings left */
@@ -600,7 +601,7 @@ struct Pending {
     bool waited_room;    /* … or has, in this call */
     bool unknown;        /* an earlier attempt of this once step may have done it */
     bool backoff_only;   /* tfy_backoff: not an effect */
-    bool held;           /* stands in run->held */
+    bool deferred;       /* stands in run->deferred */
     bool in_sync;        /* stands in the loop's sync queue */
     bool in_work;        /* stands in the loop's work queue */
     int64_t begun_ns;    /* in_call: when the performer was given it */
@@ -612,19 +613,19 @@ struct Pending {
     bool dead;           /* freed as soon as it has left the queues above */
     int64_t sync_lsn;    /* STAGE_SYNC: what must be durable */
     uint64_t timer;
-    Cold *target;     /* join: whom; NULL: unknown */
+    TaskRest *target; /* join: whom; NULL: unknown */
     Limiter *limiter; /* in whose in_use it is counted; NULL: in none */
     char *
         failure; /* in doubt: the error its attempt ended with, as JSON, owned; NULL: the process ended, or it is not in doubt */
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
     char key[160];
-    Pending *sync_next; /* each queue has its own link */
-    Pending *work_next;
-    Pending *held_next;
-    Pending *room_next;
-    FdWait *fd_wait;                  /* the tool waits for a descriptor of its own; NULL: it does not */
-    WaitQueue *queue;                 /* where it waits for something inside its run; NULL: nowhere */
-    Pending *queue_prev, *queue_next; /* neighbours there; next: also the free list */
+    Step *sync_next; /* each queue has its own link */
+    Step *work_next;
+    Step *deferred_next;
+    Step *room_next;
+    FdWait *fd_wait;               /* the tool waits for a descriptor of its own; NULL: it does not */
+    WaitQueue *queue;              /* where it waits for something inside its run; NULL: nowhere */
+    Step *queue_prev, *queue_next; /* neighbours there; next: also the free list */
 };
 
 /* ---- what leaves the process ---- */
@@ -704,10 +705,10 @@ struct TfyLoop {
     uint32_t *ring;                           /* ready tasks, slot numbers; a power of two */
     uint32_t ring_mask, ring_head, ring_tail; /* free running */
 
-    Cold *free_cold; /* linked by next_in_run */
-    uint32_t free_cold_count;
+    TaskRest *free_rests; /* linked by next_in_run */
+    uint32_t free_rest_count;
 
-    TfyTable by_tid; /* of Cold */
+    TfyTable by_tid; /* of TaskRest */
 
     FoldedTasks folded;
 
@@ -724,13 +725,13 @@ struct TfyLoop {
     uint32_t watch_cap, watch_free;
     uint32_t watch_count; /* descriptors watched now */
 
-    LIST(Pending) sync; /* ascending sync_lsn */
-    LIST(Pending) work; /* to advance in the next turn */
-    Pending *free_pending;
-    uint32_t in_flight;              /* calls a performer has */
-    Pending *room_first, *room_last; /* of them those that wait for room (room.c) */
-    uint64_t room_timer;             /* when they are tried again; 0: none wait */
-    bool room_told;                  /* people know that steps wait for room */
+    LIST(Step) sync; /* ascending sync_lsn */
+    LIST(Step) work; /* to advance in the next turn */
+    Step *free_steps;
+    uint32_t in_flight;           /* calls a performer has */
+    Step *room_first, *room_last; /* of them those that wait for room (room.c) */
+    uint64_t room_timer;          /* when they are tried again; 0: none wait */
+    bool room_told;               /* people know that steps wait for room */
 
     LIST(Outgoing) out;
     int stdout_error; /* errno of what ended it; 0: it is fine */
@@ -748,7 +749,7 @@ struct TfyLoop {
     Registration *registrations;
     Limiter *limiters;
     TfyTest *test; /* a test of the language runs here; else NULL */
-    void *modules[TFY_M_COUNT];
+    void *effect_slots[TFY_M_COUNT];
     const TfyPerformer *performers[TFY_F_COUNT];
 
     void (*on_notice)(void *state, const char *text); /* NULL: nobody listens */
@@ -831,8 +832,8 @@ uint32_t tfy__tasks_limit(const TfyLoop *loop);
 bool tfy__tasks_full(const TfyLoop *loop); /* no further one may be made */
 int tfy__tasks_init(TfyLoop *loop);
 void tfy__tasks_deinit(TfyLoop *loop);
-Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
-                    const char *path); /* NULL: no memory */
+TaskRest *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
+                        const char *path); /* NULL: no memory */
 void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow);
 void tfy__task_pop(TfyTask *task);
 /* Calls and returns of a task take care while a test watches it, a deadline bounds it, or it has something to undo:
@@ -844,29 +845,29 @@ static inline void take_care(TfyTask *task)
 void tfy__frame_release(TfyTask *task, TfyFrame *frame); /* its slots; it is not run again */
 void tfy__task_release_frames(TfyTask *task);            /* all of them, without running anything */
 void tfy__answer_drop(TfyTask *task);
-void tfy__task_give_back(Cold *cold); /* the slot; cold stays for joiners */
-void tfy__task_vacate(Cold *cold);    /* the same, of a task whose frames hold nothing any more */
-void tfy__cold_free(TfyLoop *loop, Cold *cold);
-void tfy__cold_retire(TfyLoop *loop, Cold *cold); /* the same, of one that holds nothing any more */
-Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
-                          const char *path);               /* one that has no slot any more; NULL: no memory */
-Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid);        /* unfolds it; NULL: there is none */
-Cold *tfy__task_by_path(const Run *run, const char *path); /* the same */
+void tfy__task_give_back(TaskRest *rest); /* the slot; the rest stays for joiners */
+void tfy__task_vacate(TaskRest *rest);    /* the same, of a task whose frames hold nothing any more */
+void tfy__rest_free(TfyLoop *loop, TaskRest *rest);
+void tfy__rest_retire(TfyLoop *loop, TaskRest *rest); /* the same, of one that holds nothing any more */
+TaskRest *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid,
+                              const char *path);               /* one that has no slot any more; NULL: no memory */
+TaskRest *tfy__task_by_tid(TfyLoop *loop, int64_t tid);        /* unfolds it; NULL: there is none */
+TaskRest *tfy__task_by_path(const Run *run, const char *path); /* the same */
 /* What programs hold of a task: its number counted from its run's root. It stands in recorded arguments, and a run
  * that is imported into another database gets other numbers there but keeps these. */
-static inline int64_t tfy__task_handle(const Cold *cold)
+static inline int64_t tfy__task_handle(const TaskRest *rest)
 {
-    return cold->log.tid - cold->run->log.root;
+    return rest->log.tid - rest->run->log.root;
 }
-Cold *tfy__task_of_handle(const Run *run, int64_t handle); /* NULL: the run has no such task */
+TaskRest *tfy__task_of_handle(const Run *run, int64_t handle); /* NULL: the run has no such task */
 void tfy__ready_push(TfyLoop *loop, TfyTask *task);
 
 /* fold.c */
 void tfy__fold_asleep(
     TfyTask *task); /* it has just begun to wait, for time alone: folds it if it may and is worth it */
-/* Its slot was given back: folds it if it may, or forgets it when nobody can ask for it. The caller forgets the Cold. */
-void tfy__fold_ended(Cold *cold);
-Cold *tfy__unfold(TfyLoop *loop, Folded *folded);             /* NULL: no memory; the loop has failed */
+/* Its slot was given back: folds it if it may, or forgets it when nobody can ask for it. The caller forgets the TaskRest. */
+void tfy__fold_ended(TaskRest *rest);
+TaskRest *tfy__unfold(TfyLoop *loop, Folded *folded);         /* NULL: no memory; the loop has failed */
 Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid); /* NULL: none */
 /* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0.
  * NULL: no more. */
@@ -876,7 +877,7 @@ Folded *tfy__folded_by_path(const Run *run, const char *path); /* looks at all o
 const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded); /* where it sleeps */
 const TfyValue *tfy__folded_values(const Folded *folded);                     /* of the point's live slots, in order */
 Siblings *tfy__siblings(TfyLoop *loop, uint32_t child);                       /* of a reference */
-Cold *tfy__child(TfyLoop *loop, uint32_t child);                              /* unfolded; NULL: the loop has failed */
+TaskRest *tfy__child(TfyLoop *loop, uint32_t child);                          /* unfolded; NULL: the loop has failed */
 void tfy__folded_drop(Run *run); /* those that have ended: the run leaves memory */
 void tfy__fold_run(Run *run);    /* tasks that were unfolded to be looked at */
 void tfy__folded_free(TfyLoop *loop);
@@ -894,27 +895,27 @@ void tfy__sched_halt(TfyTask *task);
 Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
 void tfy__run_discard(TfyLoop *loop, Run *run); /* as if it had never been taken up; nothing of it may be under way */
 void tfy__run_release(TfyLoop *loop, Run *run); /* all it holds; the struct is the caller's to free */
-Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
+TaskRest *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
 void tfy__task_finish(TfyTask *task);                        /* task->error or task->result says how */
 typedef enum Bond { BOND_CHILD, BOND_BODY, BOND_NONE } Bond; /* a child, a body of a group, a detached task */
 /* Starts a task of the run; the answer, or NULL with task->error set or the task halted. */
-Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                      Bond bond);
-char *tfy__failure_sentence(const Cold *cold,
-                            const TfyObj *error); /* for people; the caller frees it; NULL: no memory */
-const char *tfy__failure_kind(const Cold *ended); /* TaskFailed.kind of a task that did not end well */
+TaskRest *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                          Bond bond);
+char *tfy__failure_sentence(const TaskRest *rest,
+                            const TfyObj *error);     /* for people; the caller frees it; NULL: no memory */
+const char *tfy__failure_kind(const TaskRest *ended); /* TaskFailed.kind of a task that did not end well */
 void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
-void tfy__cancel_request(Cold *cold, const char *why, const char *by, bool force); /* records the arrival */
+void tfy__cancel_request(TaskRest *rest, const char *why, const char *by, bool force); /* records the arrival */
 bool tfy__cancel_ready(
     const TfyTask *task); /* something that waits can be delivered: no finally within its target runs */
 void tfy__cancel_frame_ends(TfyTask *task, TfyFrame *frame); /* a call that has ended has its time no more */
 bool tfy__cancel_deliver(TfyTask *task); /* records it and raises it; false: the task has ended or was halted */
 void tfy__cancel_apply(
-    Cold *cold, uint32_t scope, bool force,
+    TaskRest *rest, uint32_t scope, bool force,
     const char *why); /* the arrival is in the log: act on it. scope: a call's, or NO_INDEX: the task */
-bool tfy__scope_deadline(Cold *cold, const TfyPoint *point,
-                         int64_t timeout_ms);        /* of the top frame; false: task->error or halted */
-uint64_t tfy__scope_arm(Cold *cold, int64_t due_ms); /* the timer of one of its scopes; 0: failed */
+bool tfy__scope_deadline(TaskRest *rest, const TfyPoint *point,
+                         int64_t timeout_ms);            /* of the top frame; false: task->error or halted */
+uint64_t tfy__scope_arm(TaskRest *rest, int64_t due_ms); /* the timer of one of its scopes; 0: failed */
 void tfy__scope_raise_timeout(TfyTask *task, uint32_t line, const char *message); /* instead of the pending error */
 void tfy__deadlines_drop(TfyTask *task);                                          /* those of the top frame */
 const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *name);
@@ -926,82 +927,83 @@ void tfy__undo_started(TfyTask *task);            /* … its StepStart is in the
 void tfy__undo_retried(TfyTask *task); /* … its attempt failed with task->error, and there will be another */
 void tfy__undo_unknown(TfyTask *task, bool unknown); /* … its attempt may have done it; or none of them has */
 void tfy__undo_frame_ends(TfyTask *task); /* the top frame: its entries go, unless its task hands them over */
-void tfy__undo_hand_over(Cold *body);     /* to the parent's frame; drops them when there is none */
+void tfy__undo_hand_over(TaskRest *body); /* to the parent's frame; drops them when there is none */
 /* The top frame has returned and its children have ended: when it was cancelled meanwhile, its steps are undone
  * first. False: not now; a block was pushed (it runs next) or the task was halted. */
 bool tfy__undo_returned(TfyTask *task);
 void tfy__undo_drop_all(TfyTask *task);
 
 /* step.c and its parts */
-void tfy__step_advance(Pending *pending);                /* goes on as far as possible; completes or waits */
-void tfy__step_queue(Pending *pending);                  /* advance it in the next turn's work */
-void tfy__step_cancel(Cold *cold);                       /* aborts the step under way and frees it */
-void tfy__step_synced(TfyLoop *loop);                    /* begins steps that waited for the disk, so many in one go */
-bool tfy__step_is_synced(const TfyLoop *loop);           /* one of them could */
-void tfy__step_answer(Pending *pending, TfyValue value); /* final: takes a borrowed value */
-void tfy__step_raise(Pending *pending);                  /* final: task->error is set */
-Pending *tfy__step_new(TfyTask *task, const TfySite *site);
+void tfy__step_advance(Step *step);                /* goes on as far as possible; completes or waits */
+void tfy__step_queue(Step *step);                  /* advance it in the next turn's work */
+void tfy__step_cancel(TaskRest *rest);             /* aborts the step under way and frees it */
+void tfy__step_synced(TfyLoop *loop);              /* begins steps that waited for the disk, so many in one go */
+bool tfy__step_is_synced(const TfyLoop *loop);     /* one of them could */
+void tfy__step_answer(Step *step, TfyValue value); /* final: takes a borrowed value */
+void tfy__step_raise(Step *step);                  /* final: task->error is set */
+Step *tfy__step_new(TfyTask *task, const TfySite *site);
 /* A step as a snapshot has it; args NULL: a pause between two attempts of a call. NULL: no memory. */
-Pending *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key);
-TfyTaskState tfy__step_wait_state(const Pending *pending);
-void tfy__wait_enter(WaitQueue *queue, Pending *pending);
-void tfy__wait_leave(Pending *pending); /* it need not wait anywhere */
-void tfy__step_free(Pending *pending);
-void tfy__step_drop_key(Pending *pending); /* the extra argument of a probe */
-void tfy__step_wait_sync(Pending *pending);
-int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload);
+Step *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key);
+TfyTaskState tfy__step_wait_state(const Step *step);
+void tfy__wait_enter(WaitQueue *queue, Step *step);
+void tfy__wait_leave(Step *step); /* it need not wait anywhere */
+void tfy__step_free(Step *step);
+void tfy__step_drop_key(Step *step); /* the extra argument of a probe */
+void tfy__step_wait_sync(Step *step);
+int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload);
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall clock; never overflows */
 /* When a recorded pause is over. A clock that was set back since says less than it said when the pause began: then
  * the pause begins anew, since nobody knows how much of it is over, and a year back must not make it a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
-int64_t tfy__step_due(
-    const Pending *pending); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
+int64_t
+tfy__step_due(const Step *step); /* its due_ms by the clock as it is now; by its timer if that was set meanwhile */
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
-void tfy__step_arm(Pending *pending);                     /* its timer, for due_ms */
+void tfy__step_arm(Step *step);                           /* its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* as the member "error" */
-int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point,
+int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point,
                            const TfyBuffer *payload); /* resets passages */
-void tfy__step_timer_fired(void *pending);            /* its timer's handler */
-Pending *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t step,
-                          int64_t due_ms);    /* a sleep that has begun, without its timer; NULL: no memory */
-void tfy__step_join_ended(Pending *pending);  /* the task it waits for has ended */
-void tfy__step_begin_again(Pending *pending); /* one more attempt, at once */
+void tfy__step_timer_fired(void *step);               /* its timer's handler */
+Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number,
+                       int64_t due_ms); /* a sleep that has begun, without its timer; NULL: no memory */
+void tfy__step_join_ended(Step *step);  /* the task it waits for has ended */
+void tfy__step_begin_again(Step *step); /* one more attempt, at once */
 
 bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 
 /* group.c: the bodies of parallel and race */
-Group *tfy__group_new(Run *run);        /* NULL: no memory */
-void tfy__group_body_ended(Cold *body); /* its last record is written */
+Group *tfy__group_new(Run *run);            /* NULL: no memory */
+void tfy__group_body_ended(TaskRest *body); /* its last record is written */
 void tfy__groups_free(Run *run);
 
 /* wait_fd.c */
-void tfy__wait_fd_stop(Pending *pending); /* it waits for one, and need not any more */
+void tfy__wait_fd_stop(Step *step); /* it waits for one, and need not any more */
 
 /* channel.c */
-Channel *tfy__channel_add(Cold *maker); /* its next one; NULL: no memory */
+Channel *tfy__channel_add(TaskRest *maker); /* its next one; NULL: no memory */
 bool tfy__channel_put(TfyLoop *loop, Channel *channel,
                       Message message); /* behind the others; its value is taken over */
-void tfy__channels_free(Cold *maker);
-void tfy__channel_return(Cold *cold); /* a message that was received and not taken goes back to the head of its queue */
+void tfy__channels_free(TaskRest *maker);
+void tfy__channel_return(
+    TaskRest *rest); /* a message that was received and not taken goes back to the head of its queue */
 
 /* limiter.c */
 bool tfy__limit_holds(const Run *run);                 /* one of its steps still counts in the window of a rate */
 void tfy__limit_write(const Run *run, TfyBuffer *out); /* its part of the windows, for a snapshot */
 /* back_ms: by which the clock was set back since. False: no memory. */
 bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms);
-bool tfy__limit_bounds(const Pending *pending);                           /* its tool has a limit or a rate */
-bool tfy__limit_admit(Pending *pending);                                  /* goes on; false: waits or halted */
-void tfy__limit_leave(Pending *pending);                                  /* an attempt is over, or never began */
-void tfy__limit_note(const Pending *pending, const TfyLogRecord *record); /* the history says when an attempt was */
+bool tfy__limit_bounds(const Step *step);                           /* its tool has a limit or a rate */
+bool tfy__limit_admit(Step *step);                                  /* goes on; false: waits or halted */
+void tfy__limit_leave(Step *step);                                  /* an attempt is over, or never began */
+void tfy__limit_note(const Step *step, const TfyLogRecord *record); /* the history says when an attempt was */
 void tfy__limits_free(TfyLoop *loop);
 
 /* lock.c */
 Lock *tfy__lock_of(Run *run, TfyObj *name, int64_t permits); /* made when it is missing; NULL: no memory */
 void tfy__locks_free(TfyLoop *loop, Run *run);
-bool tfy__locks_release(Cold *cold); /* all that it holds; false: halted */
-void tfy__lock_return(Cold *cold);   /* a lock that was granted and not taken */
+bool tfy__locks_release(TaskRest *rest); /* all that it holds; false: halted */
+void tfy__lock_return(TaskRest *rest);   /* a lock that was granted and not taken */
 
 /* policy.c */
 int tfy__policy_init(TfyLoop *loop, const char *name, char *error_text);
@@ -1023,20 +1025,20 @@ SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made
 bool tfy__signal_remember(Run *run, const char *id);
 void tfy__signals_free(TfyLoop *loop, Run *run);
 void tfy__signal_recorded(Run *run, const TfyLogRecord *record); /* the history brings one */
-void tfy__signal_return(Cold *cold);                             /* one that was handed to it and not taken */
-void tfy__signal_taken(Cold *cold);
+void tfy__signal_return(TaskRest *rest);                         /* one that was handed to it and not taken */
+void tfy__signal_taken(TaskRest *rest);
 
 /* person.c */
-void tfy__person_ask(Pending *pending);                   /* approve: question is in the log and durable */
+void tfy__person_ask(Step *step);                         /* approve: question is in the log and durable */
 Run *tfy__run_named(TfyLoop *loop, const char *name);     /* a run of this loop, as people name it; NULL: none */
 int tfy__arrive_refused(TfyLoop *loop, char *error_text); /* the loop has stopped: nothing can be recorded any more */
 bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void tfy__person_in_doubt(Pending *pending); /* nobody but a person knows whether a once step was done */
+void tfy__person_in_doubt(Step *step); /* nobody but a person knows whether a once step was done */
 void tfy__person_tell_doubt(TfyLoop *loop,
-                            int64_t tid);        /* the task's step is in doubt, unless it was resolved meanwhile */
-void tfy__person_raise_failed(Pending *pending); /* "resolve --fail": ToolError */
-bool tfy__probe_start(Pending *pending);         /* turns the call into its probe's; false: it could not */
-void tfy__probe_done(Pending *pending, TfyValue answer);
+                            int64_t tid);  /* the task's step is in doubt, unless it was resolved meanwhile */
+void tfy__person_raise_failed(Step *step); /* "resolve --fail": ToolError */
+bool tfy__probe_start(Step *step);         /* turns the call into its probe's; false: it could not */
+void tfy__probe_done(Step *step, TfyValue answer);
 
 /* tell.c */
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
@@ -1055,7 +1057,7 @@ void tfy__out_look(TfyLoop *loop);           /* a write has failed, or there is 
 
 /* activity.c */
 const char *tfy__state_name(TfyTaskState state);
-void tfy__count_call(const Pending *pending, bool failed, bool timeout); /* an attempt of its tool has ended */
+void tfy__count_call(const Step *step, bool failed, bool timeout); /* an attempt of its tool has ended */
 void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state);
 int tfy__activity_init(TfyLoop *loop, char *error_text);
 void tfy__activity_run_ended(const Run *run); /* its last record is appended */
@@ -1066,32 +1068,32 @@ void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level, cons
 void tfy__line_report(TfyLoop *loop, const char *text, size_t len);
 
 /* replay.c: the history of a run as the source of answers */
-const TfyLogRecord *tfy__history_peek(const Cold *cold); /* NULL: none left */
-void tfy__history_take(Cold *cold);                      /* the peeked one; resets passages */
-bool tfy__history_at_cursor(const Cold *cold);           /* is the peeked one next in the run's order? */
-void tfy__history_async(TfyTask *task);                  /* takes arrivals and cancellations that belong here */
+const TfyLogRecord *tfy__history_peek(const TaskRest *rest); /* NULL: none left */
+void tfy__history_take(TaskRest *rest);                      /* the peeked one; resets passages */
+bool tfy__history_at_cursor(const TaskRest *rest);           /* is the peeked one next in the run's order? */
+void tfy__history_async(TfyTask *task);                      /* takes arrivals and cancellations that belong here */
 /* Its next record came from outside while it stood here, but others come before it: it has to wait for it. */
 bool tfy__history_arrives_later(const TfyTask *task);
 /* A record that follows from what the program does: taken and compared, or written. False: the task is halted. */
-bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload);
+bool tfy__record_fact(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyBuffer *payload);
 /* For records written without suspending: true and *record set when recorded; true and NULL when live; false:
  * diverged. */
-bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
-void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
+void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
 const char *tfy__kill_reason(const char *why);          /* the static text that is this one */
-bool tfy__history_live(const Cold *cold);               /* may this task append now? */
+bool tfy__history_live(const TaskRest *rest);           /* may this task append now? */
 int64_t tfy__history_born(const Run *run, int64_t lsn); /* the task that a TaskSpawn of the history made */
-bool tfy__history_attach(Cold *cold);     /* a task was made: find its records; false: it has no history */
-void tfy__history_hold(Pending *pending); /* go live when the cursor has reached the end */
-void tfy__history_unhold(Run *run);       /* nobody is to go live any more */
-void tfy__history_park(Cold *cold);       /* ready, but its run replays */
+bool tfy__history_attach(TaskRest *rest);     /* a task was made: find its records; false: it has no history */
+void tfy__history_defer(Step *step);          /* go live when the cursor has reached the end */
+void tfy__history_forget_deferred(Run *run);  /* nobody is to go live any more */
+void tfy__history_await_turn(TaskRest *rest); /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
 
 /* debug.c: a replay that stops at records; see debug.h */
 void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
-void tfy__debug_stop(Cold *cold, uint32_t index); /* it is about to take this record */
-void tfy__debug_end(Run *run);                    /* everything was taken, or a difference was met */
+void tfy__debug_stop(TaskRest *rest, uint32_t index); /* it is about to take this record */
+void tfy__debug_end(Run *run);                        /* everything was taken, or a difference was met */
 
 /* A replay after which somebody looks at the run as it stands then; 0: fine. */
 typedef int TfyRunCheck(Run *run, void *state);
@@ -1102,7 +1104,7 @@ int tfy__replay_checked(const TfyProgram *program, TfyHistory *history, const Tf
 /* What its first record says, or the snapshot that it begins at; `first` is the number of the record that copies are
  * counted from. False: no memory. */
 bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first); /* fork_of, as a payload has it; NULL: none */
-uint64_t tfy__fork_seed(const Cold *cold);                          /* of the task's next random number */
+uint64_t tfy__fork_seed(const TaskRest *rest);                      /* of the task's next random number */
 
 /* snapshot.c, snapshot_restore.c and ended.c */
 int tfy__snapshot_init(TfyLoop *loop, char *error_text);
@@ -1114,7 +1116,7 @@ int tfy__snapshot_write(Run *run);                /* of this one, now; TFY_E_STA
 int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text);
 /* A task of the run by its handle, whether it lives, has ended and is at hand, or is found in the log. NULL: there is
  * none. */
-Cold *tfy__task_known(Run *run, int64_t handle);
+TaskRest *tfy__task_known(Run *run, int64_t handle);
 
 /* root.c */
 int tfy__root_open(TfyLoop *loop, char *error_text);
@@ -1147,7 +1149,7 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 /* drain.c */
 bool tfy__wake_open(TfyLoop *loop);     /* wake_fd is there */
 bool tfy__drain_goes_on(TfyLoop *loop); /* begins one, or looks whether something is still waited for */
-bool tfy__drain_lets_start(const Pending *pending);
+bool tfy__drain_lets_start(const Step *step);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);

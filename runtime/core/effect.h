@@ -130,7 +130,7 @@ int64_t tfy__epoch(TfyLoop *loop);         /* how manieth opening of the databas
 
 /* One place per module for what it keeps with the loop; NULL at first. */
 enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_COUNT };
-void **tfy__module(TfyLoop *loop, int module);
+void **tfy__effect_slot(TfyLoop *loop, int module);
 
 /* Live activity (PAL): stage is one of ADR-0007's names; published after everything appended so far is synced. */
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));

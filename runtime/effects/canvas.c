@@ -101,7 +101,7 @@ void tfy__canvas_file_error(TfyCanvasJob *job, const char *verb, int error)
 
 static Canvas *canvas_of(TfyLoop *loop)
 {
-    Canvas **place = (Canvas **)tfy__module(loop, TFY_M_CANVAS);
+    Canvas **place = (Canvas **)tfy__effect_slot(loop, TFY_M_CANVAS);
     if (!*place) *place = tfy__sys_calloc(1, sizeof **place);
     return *place;
 }
@@ -318,7 +318,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
 
 void tfy__canvas_close(TfyLoop *loop)
 {
-    Canvas **place = (Canvas **)tfy__module(loop, TFY_M_CANVAS);
+    Canvas **place = (Canvas **)tfy__effect_slot(loop, TFY_M_CANVAS);
     free(*place);
     *place = NULL;
     tfy__process_close(loop); /* git ran under the watcher; a program need not have exec, which closes it too */

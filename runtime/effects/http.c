@@ -556,7 +556,7 @@ static bool set_options(Request *request)
 
 static TfyHttp *client_of(TfyLoop *loop)
 {
-    void **place = tfy__module(loop, TFY_M_HTTP);
+    void **place = tfy__effect_slot(loop, TFY_M_HTTP);
     if (!*place) *place = tfy__http_new(loop);
     return *place;
 }
@@ -623,7 +623,7 @@ static void abort_request(TfyCall *call)
 
 static void close_client(TfyLoop *loop)
 {
-    void **place = tfy__module(loop, TFY_M_HTTP);
+    void **place = tfy__effect_slot(loop, TFY_M_HTTP);
     tfy__http_free(*place);
     *place = NULL;
 }

@@ -88,7 +88,7 @@ static int choose_source(Llm *llm)
 
 static Llm *find_llm(TfyLoop *loop)
 {
-    void **place = tfy__module(loop, TFY_M_LLM);
+    void **place = tfy__effect_slot(loop, TFY_M_LLM);
     if (*place) return *place;
     Llm *llm = tfy__sys_calloc(1, sizeof *llm);
     if (!llm) return NULL;
@@ -452,7 +452,7 @@ static void abort_call(TfyCall *call)
 
 static void close_llm(TfyLoop *loop)
 {
-    void **place = tfy__module(loop, TFY_M_LLM);
+    void **place = tfy__effect_slot(loop, TFY_M_LLM);
     Llm *llm = *place;
     if (!llm) return;
     *place = NULL;
@@ -523,7 +523,7 @@ static void save_memory(TfyBuffer *out, const Memory *memory)
 
 static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
 {
-    const Llm *llm = *tfy__module(loop, TFY_M_LLM);
+    const Llm *llm = *tfy__effect_slot(loop, TFY_M_LLM);
     const uint64_t run = run_key(run_uuid);
     const char *comma = "";
     tfy__buffer_text(out, "{\"counts\":[");

@@ -64,7 +64,7 @@ static void fail(TfyCall *call, int error)
 
 static TfyNet *net_of(TfyLoop *loop)
 {
-    TfyNet **place = (TfyNet **)tfy__module(loop, TFY_M_NET);
+    TfyNet **place = (TfyNet **)tfy__effect_slot(loop, TFY_M_NET);
     if (*place) return *place;
     TfyNet *net = tfy__sys_calloc(1, sizeof *net);
     if (!net || !(net->chunk = tfy__sys_malloc(CHUNK_SIZE))) {
@@ -581,7 +581,7 @@ static void let_go_one(TfyDescriptor *d, bool durable)
 
 static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable)
 {
-    TfyNet *net = *tfy__module(loop, TFY_M_NET);
+    TfyNet *net = *tfy__effect_slot(loop, TFY_M_NET);
     if (!net) return;
     if (handle) {
         TfyDescriptor *d = by_handle(net, handle);
@@ -597,7 +597,7 @@ static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool dur
 
 static void close_net(TfyLoop *loop)
 {
-    TfyNet **place = (TfyNet **)tfy__module(loop, TFY_M_NET), *net = *place;
+    TfyNet **place = (TfyNet **)tfy__effect_slot(loop, TFY_M_NET), *net = *place;
     tfy__pool_close(loop);
     if (!net) return;
     for (TfyLink *link = tfy__table_walk(&net->table, NULL), *next; link; link = next) {

@@ -141,7 +141,7 @@ static void on_finished(void *arg, uint32_t events)
 
 static Pool *pool_of(TfyLoop *loop)
 {
-    Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL);
+    Pool **place = (Pool **)tfy__effect_slot(loop, TFY_M_POOL);
     if (*place) return *place;
     Pool *pool = tfy__sys_calloc(1, sizeof *pool);
     errno = 0; /* of our own memory the loop hears otherwise */
@@ -180,7 +180,7 @@ int tfy__pool_add(TfyLoop *loop, TfyJob *job)
 
 void tfy__pool_let_go(TfyLoop *loop, TfyJob *job)
 {
-    Pool *pool = *tfy__module(loop, TFY_M_POOL);
+    Pool *pool = *tfy__effect_slot(loop, TFY_M_POOL);
     pthread_mutex_lock(&pool->mutex);
     if (job->state == TFY_JOB_QUEUED) unqueue(pool, job);
     if (job->state == TFY_JOB_DONE) LIST_REMOVE(&pool->finished, job, next);
@@ -191,7 +191,7 @@ void tfy__pool_let_go(TfyLoop *loop, TfyJob *job)
 
 void tfy__pool_settle(TfyLoop *loop, TfyJob *job)
 {
-    Pool *pool = *tfy__module(loop, TFY_M_POOL);
+    Pool *pool = *tfy__effect_slot(loop, TFY_M_POOL);
     pthread_mutex_lock(&pool->mutex);
     if (job->state == TFY_JOB_QUEUED) {
         unqueue(pool, job);
@@ -203,7 +203,7 @@ void tfy__pool_settle(TfyLoop *loop, TfyJob *job)
 
 void tfy__pool_close(TfyLoop *loop)
 {
-    Pool **place = (Pool **)tfy__module(loop, TFY_M_POOL), *pool = *place;
+    Pool **place = (Pool **)tfy__effect_slot(loop, TFY_M_POOL), *pool = *place;
     if (!pool) return;
     *place = NULL;
     tfy__watch_del(loop, pool->watch);

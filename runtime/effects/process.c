@@ -111,7 +111,7 @@ static bool draw_mark(uint64_t *mark)
 
 static Pool *pool_of(TfyLoop *loop)
 {
-    Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS);
+    Pool **place = (Pool **)tfy__effect_slot(loop, TFY_M_PROCESS);
     if (*place) return *place;
     *place = tfy__sys_calloc(1, sizeof **place);
     if (!*place) return NULL;
@@ -756,7 +756,7 @@ void tfy__process_abort(TfyProcess *process)
 
 void tfy__process_close(TfyLoop *loop)
 {
-    Pool **place = (Pool **)tfy__module(loop, TFY_M_PROCESS), *pool = *place;
+    Pool **place = (Pool **)tfy__effect_slot(loop, TFY_M_PROCESS), *pool = *place;
     if (!pool) return;
     if (pool->begin) tfy__timer_del(loop, pool->begin);
     if (pool->socket >= 0) close_watcher(pool);

@@ -275,31 +275,31 @@ class TfyTasks(gdb.Command):
         run = loop["runs"]["first"]
         while int(run):
             gdb.write("run %s\n" % run["uuid"].string())
-            tasks, cold = [], run["tasks"]
-            while int(cold):
-                tasks.append(cold)
-                cold = cold["next_in_run"]
-            for cold in reversed(tasks):
-                self.say_task(loop, cold, states, running)
+            tasks, rest = [], run["tasks"]
+            while int(rest):
+                tasks.append(rest)
+                rest = rest["next_in_run"]
+            for rest in reversed(tasks):
+                self.say_task(loop, rest, states, running)
             run = run["next"]
 
     @staticmethod
-    def say_task(loop, cold, states, running):
-        task = cold["task"]
-        number = int(task["state"]) & 0xFF if int(task) else int(cold["end_state"])
+    def say_task(loop, rest, states, running):
+        task = rest["task"]
+        number = int(task["state"]) & 0xFF if int(task) else int(rest["end_state"])
         state = states.get(number, "?").replace("TFY_TASK_", "").lower().replace("_", " ")
         if int(task) and task == running:
             state = "running"  # one that only yields keeps the state it had in the queue
-        text = "  %-8s %-18s" % (cold["log"]["path"].string(), state)
+        text = "  %-8s %-18s" % (rest["log"]["path"].string(), state)
         if int(task) and int(task["top"]) != NO_FRAME:
             frame = frame_at(task, int(task["top"]))
             point = stopped_point(frame)
             line = int(point["line"]) if point is not None else int(frame["workflow"]["line"])
             text += " %s, %s" % (frame["workflow"]["name"].string(), place(loop["program"], line))
         else:
-            text += " " + cold["workflow"]["name"].string()
-        if int(cold["pending"]):
-            text += ": " + cold["pending"]["call"]["site"]["tool"]["name"].string()
+            text += " " + rest["workflow"]["name"].string()
+        if int(rest["step"]):
+            text += ": " + rest["step"]["call"]["site"]["tool"]["name"].string()
         gdb.write(text + "\n")
 
 

@@ -61,7 +61,8 @@ static void spawns(void)
     const int64_t count = 500000;
     Figures figures;
     for (int i = 0; i < BENCH_ROUNDS; i++) {
-        figures.theirs[i] = by_hand_tasks(count, sizeof(TaskCell) + sizeof(Cold), TFY_FUEL_SLICE / (SPAWN_FUEL + 1));
+        figures.theirs[i] =
+            by_hand_tasks(count, sizeof(TaskCell) + sizeof(TaskRest), TFY_FUEL_SLICE / (SPAWN_FUEL + 1));
         figures.ours[i] = our_run("brood", count);
         figures.ratios[i] = figures.ours[i] / figures.theirs[i];
     }

@@ -90,7 +90,7 @@ static int kill_after(const TfyProgram *program, const char *name, const char *d
 /* Detached tasks can wait for ever although the root has ended. */
 static bool is_over(TfyLoop *loop)
 {
-    const Cold *root = tfy__task_by_tid(loop, diff_state->tid);
+    const TaskRest *root = tfy__task_by_tid(loop, diff_state->tid);
     return root && root->run->ended;
 }
 

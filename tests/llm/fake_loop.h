@@ -144,7 +144,7 @@ const char *tfy__task_path(TfyTask *task)
     return fake_of(task)->path;
 }
 
-void **tfy__module(TfyLoop *loop, int module)
+void **tfy__effect_slot(TfyLoop *loop, int module)
 {
     return &loop->modules[module];
 }

@@ -10,15 +10,15 @@
 enum { LATE_MS = 4 };
 
 /* w1 */
-void sim_check_behind(const Cold *cold, const char *what)
+void sim_check_behind(const TaskRest *rest, const char *what)
 {
-    TfyLog *log = cold->run->loop->log;
+    TfyLog *log = rest->run->loop->log;
     if (sim.expecting || !log) return;
     sim.checks++;
     if (tfy__log_error(log)) sim_broken("w1", "%s leaves after the log failed", what);
-    if (cold->log.head > tfy__log_durable(log))
-        sim_broken("w1", "%s leaves task %s before record %lld is durable (%lld is)", what, cold->log.path,
-                   (long long)cold->log.head, (long long)tfy__log_durable(log));
+    if (rest->log.head > tfy__log_durable(log))
+        sim_broken("w1", "%s leaves task %s before record %lld is durable (%lld is)", what, rest->log.path,
+                   (long long)rest->log.head, (long long)tfy__log_durable(log));
 }
 
 /* ---- looking into a history ---- */

@@ -173,9 +173,9 @@ static void on_question(void *state, const TfyQuestion *question)
     asked->step = question->step;
     answer_of(question, asked->answer);
     for (Run *run = sim.loop->runs.first; run; run = run->next)
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-            if (strcmp(run->uuid, question->run) == 0 && strcmp(cold->log.path, question->task) == 0)
-                sim_check_behind(cold, "a question");
+        for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+            if (strcmp(run->uuid, question->run) == 0 && strcmp(rest->log.path, question->task) == 0)
+                sim_check_behind(rest, "a question");
     if (!sim.expecting) sim_trace("asks %s %s", question->task, question->question);
     int64_t delay_ns = sim.plan.still ? 0 : (int64_t)sim_below(&sim.chance, 30) * MS;
     sim_plan_event(delay_ns, sim_below(&sim.chance, 6), person_answers, asked, 0);
@@ -195,11 +195,11 @@ static void send_signal(SimRun *run, const char *name)
     acknowledge((SimAck){.kind = ACK_SIGNAL}, run, "1", id);
 }
 
-static bool resolve_doubt(SimRun *run, const Cold *cold)
+static bool resolve_doubt(SimRun *run, const TaskRest *rest)
 {
     char path[64], error[TFY_ERROR_TEXT] = "";
-    int64_t step = cold->pending->call.step;
-    snprintf(path, sizeof path, "%s", cold->log.path);
+    int64_t step = rest->step->call.step;
+    snprintf(path, sizeof path, "%s", rest->log.path);
     SimEntry *entry = sim_entry_of_step(run->uuid, path, step);
     const char *how = "retry", *value = NULL;
     if (entry && entry->happened) {
@@ -221,14 +221,14 @@ static bool people_look(bool doubts)
     for (uint32_t i = 0; i < sim.run_count; i++) {
         if (!doubts && fetched(&sim.runs[i])) return true;
         Run *live = live_run(&sim.runs[i]);
-        for (Cold *cold = live ? live->tasks : NULL; cold; cold = cold->next_in_run) {
-            const Pending *pending = cold->pending;
-            if (!pending) continue;
-            if (doubts && pending->stage == STAGE_DOUBT && pending->asking) return resolve_doubt(&sim.runs[i], cold);
-            if (doubts || pending->stage != STAGE_RUN || pending->call.site == NULL) continue;
-            if (pending->call.tool->family != TFY_F_SIGNAL || sim.runs[i].signals_acked >= SIGNALS_MAX) continue;
+        for (TaskRest *rest = live ? live->tasks : NULL; rest; rest = rest->next_in_run) {
+            const Step *step = rest->step;
+            if (!step) continue;
+            if (doubts && step->stage == STAGE_DOUBT && step->asking) return resolve_doubt(&sim.runs[i], rest);
+            if (doubts || step->stage != STAGE_RUN || step->call.site == NULL) continue;
+            if (step->call.tool->family != TFY_F_SIGNAL || sim.runs[i].signals_acked >= SIGNALS_MAX) continue;
             char name[64];
-            snprintf(name, sizeof name, "%s", ((TfyString *)pending->call.args[0].o)->bytes);
+            snprintf(name, sizeof name, "%s", ((TfyString *)step->call.args[0].o)->bytes);
             send_signal(&sim.runs[i], name);
             return true;
         }
@@ -243,11 +243,11 @@ static void meddle(SimEvent *event)
     char path[64], error[TFY_ERROR_TEXT] = "";
     if (!live || live->ended || !live->tasks) return;
     uint32_t tasks = 0;
-    for (Cold *cold = live->tasks; cold; cold = cold->next_in_run) tasks++;
+    for (TaskRest *rest = live->tasks; rest; rest = rest->next_in_run) tasks++;
     uint32_t which = sim_below(&sim.chance, tasks);
-    Cold *cold = live->tasks;
-    while (which--) cold = cold->next_in_run;
-    snprintf(path, sizeof path, "%s", cold->log.path);
+    TaskRest *rest = live->tasks;
+    while (which--) rest = rest->next_in_run;
+    snprintf(path, sizeof path, "%s", rest->log.path);
     if (sim_percent(&sim.chance, 60)) {
         send_signal(run, "go");
         return;
@@ -376,12 +376,12 @@ static const char *state_name(TfyTaskState state)
 }
 
 /* A task that waits for something that is there: a wake-up was lost. */
-static bool is_forgotten(const Cold *cold)
+static bool is_forgotten(const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    if (!pending || pending->stage != STAGE_RUN) return true;
-    switch (pending->call.site->tool->family) {
-    case TFY_F_JOIN: return !pending->target || pending->target->end_state;
+    const Step *step = rest->step;
+    if (!step || step->stage != STAGE_RUN) return true;
+    switch (step->call.site->tool->family) {
+    case TFY_F_JOIN: return !step->target || step->target->end_state;
     case TFY_F_SEND:
     case TFY_F_RECV:
     case TFY_F_PARALLEL:
@@ -389,7 +389,7 @@ static bool is_forgotten(const Cold *cold)
     case TFY_F_ROOM:
     case TFY_F_ABANDON:
     case TFY_F_SIGNAL:
-    case TFY_F_LOCK: return !pending->queue;
+    case TFY_F_LOCK: return !step->queue;
     default: return true;
     }
 }
@@ -412,12 +412,12 @@ static void check_stuck(void)
         Run *live = live_run(&sim.runs[i]);
         if (!live && sim.runs[i].uuid[0] && tfy__park_reach(sim.loop, sim.runs[i].uuid)) live = live_run(&sim.runs[i]);
         if (!live) sim_broken("e1", "%s is not there", sim.runs[i].workflow);
-        for (Cold *cold = live->tasks; cold; cold = cold->next_in_run) {
-            if (cold->end_state) continue;
-            bool returning = cold->task && (cold->task->state & T_RETURNING);
-            if (returning || (may_hang(&sim.runs[i]) && !is_forgotten(cold))) continue;
-            sim_broken("e1", "%s can never go on: task %s is %s", sim.runs[i].workflow, cold->log.path,
-                       state_name(state_of(cold->task)));
+        for (TaskRest *rest = live->tasks; rest; rest = rest->next_in_run) {
+            if (rest->end_state) continue;
+            bool returning = rest->task && (rest->task->state & T_RETURNING);
+            if (returning || (may_hang(&sim.runs[i]) && !is_forgotten(rest))) continue;
+            sim_broken("e1", "%s can never go on: task %s is %s", sim.runs[i].workflow, rest->log.path,
+                       state_name(state_of(rest->task)));
         }
     }
 }

@@ -243,7 +243,7 @@ void sim_left(void);       /* something has left the process */
 SimEntry *sim_entry_of_step(const char *run, const char *path, int64_t step);
 
 /* check.c */
-void sim_check_behind(const Cold *cold, const char *what);
+void sim_check_behind(const TaskRest *rest, const char *what);
 json_t *sim_record_json(const TfyLogRecord *record); /* its payload, owned */
 void sim_check_recovered(TfyLog *log);               /* d1 to d4, d7, d8 */
 void sim_check_end(TfyLog *log);                     /* e1, e2 */

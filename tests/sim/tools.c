@@ -104,7 +104,7 @@ bool sim_paid(TfyTask *task, TfyObj *who, int64_t amount, TfyObj *key, TfyObj **
             entry->allowed = entry->begun + 1;
             return true;
         }
-        *out = tfy_box(task, cold_of(task)->pending->call.result, tfy_of_int(amount));
+        *out = tfy_box(task, rest_of(task)->step->call.result, tfy_of_int(amount));
         return *out != NULL;
     }
     return true;

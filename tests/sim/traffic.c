@@ -65,7 +65,7 @@ void sim_traffic_die(void)
 
 static int descriptor_of(TfyLoop *loop, int64_t handle)
 {
-    const TfyNet *table = *tfy__module(loop, TFY_M_NET);
+    const TfyNet *table = *tfy__effect_slot(loop, TFY_M_NET);
     if (!table) return -1;
     const TfyDescriptor *d = TABLE_ITEM(tfy__table_find(&table->table, (uint64_t)handle), const TfyDescriptor, link);
     return d ? d->fd : -1;
@@ -131,7 +131,7 @@ static void net_start(TfyCall *call)
 {
     uint8_t family = call->tool->family;
     if (!sim.expecting) {
-        if (opens(family) || family == TFY_F_WRITE) sim_check_behind(cold_of(call->task), call->tool->name);
+        if (opens(family) || family == TFY_F_WRITE) sim_check_behind(rest_of(call->task), call->tool->name);
         remember(call);
     }
     tfy__perform_net.start(call);
@@ -214,7 +214,7 @@ const TfyPerformer sim_sockets = {
 /* The first of a queue has tried, and is told when that may end otherwise. */
 void sim_check_waiting(TfyLoop *loop)
 {
-    const TfyNet *net = *tfy__module(loop, TFY_M_NET);
+    const TfyNet *net = *tfy__effect_slot(loop, TFY_M_NET);
     if (!net) return;
     for (const TfyLink *link = tfy__table_walk(&net->table, NULL); link; link = tfy__table_walk(&net->table, link)) {
         const TfyDescriptor *d = TABLE_ITEM(link, const TfyDescriptor, link);

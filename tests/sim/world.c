@@ -217,7 +217,7 @@ void sim_ledger_die(void)
 
 static void begin_outside(TfyCall *call)
 {
-    sim_check_behind(cold_of(call->task), call->tool->name);
+    sim_check_behind(rest_of(call->task), call->tool->name);
     SimEntry *entry = entry_of_key(call->key);
     if (!entry) entry = entry_new(call);
     sim_trace("begin %s %s %016llx", call->tool->name, call->key, (unsigned long long)call->digest);
@@ -289,9 +289,9 @@ static void tool_start(TfyCall *call)
     }
     if (sim.drained_at && call->tool->repeat != TFY_ONCE)
         sim_broken("w9", "%s of task %s begins, and the process was asked to stop", call->tool->name,
-                   cold_of(call->task)->log.path);
+                   rest_of(call->task)->log.path);
     if (call->tool != call->site->tool) { /* a probe asks the ledger */
-        sim_check_behind(cold_of(call->task), call->tool->name);
+        sim_check_behind(rest_of(call->task), call->tool->name);
         plan_soon(answers, call);
         return;
     }

@@ -70,8 +70,8 @@ static const Row rows[] = {
 static int64_t tid_of(const Bench *bench, const char *path)
 {
     for (int64_t tid = bench->loop->runs.first->root->log.tid; tid < tfy__log_coming_tid(bench->loop->log); tid++) {
-        const Cold *cold = tfy__task_by_tid(bench->loop, tid);
-        if (cold && strcmp(cold->log.path, path) == 0) return tid;
+        const TaskRest *rest = tfy__task_by_tid(bench->loop, tid);
+        if (rest && strcmp(rest->log.path, path) == 0) return tid;
     }
     fail_msg("there is no task %s", path);
     return 0;
@@ -121,10 +121,10 @@ static void test_woken_again(void **state)
     bool more = true;
     for (int turn = 0; turn < 200 && more; turn++) {
         uint32_t ready = bench.loop->ring_tail - bench.loop->ring_head;
-        for (Cold *cold = bench.loop->runs.first->tasks; cold; cold = cold->next_in_run) {
-            if (!cold->task || state_of(cold->task) != TFY_TASK_READY) continue;
-            tfy__sched_wake(cold->task);
-            tfy__sched_wake(cold->task);
+        for (TaskRest *rest = bench.loop->runs.first->tasks; rest; rest = rest->next_in_run) {
+            if (!rest->task || state_of(rest->task) != TFY_TASK_READY) continue;
+            tfy__sched_wake(rest->task);
+            tfy__sched_wake(rest->task);
         }
         assert_int_equal(bench.loop->ring_tail - bench.loop->ring_head, ready);
         more = one_turn(bench.loop);

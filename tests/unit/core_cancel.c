@@ -130,8 +130,7 @@ static void test_misuse(void **state)
     assert_int_equal(tfy_task_state(bench.loop, 99), TFY_TASK_UNKNOWN);
     int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(tfy_approve(bench.loop, root, "yes"), TFY_E_STATE); /* it has not asked yet */
-    while (tfy_task_state(bench.loop, root) != TFY_TASK_WAITING_APPROVAL ||
-           !bench.loop->runs.first->root->pending->asking)
+    while (tfy_task_state(bench.loop, root) != TFY_TASK_WAITING_APPROVAL || !bench.loop->runs.first->root->step->asking)
         tfy_step(bench.loop);
     assert_int_equal(tfy_resume(bench.loop, "last", &tid, error), TFY_E_STATE);
     assert_int_equal(tfy__arrive_resolve(bench.loop, "last", NULL, 0, "done", "true", "x", error), TFY_E_STATE);

@@ -174,11 +174,11 @@ static void test_who_is_folded(void **state)
     assert_true(tfy__unfold_run(bench.loop->runs.first, UINT32_MAX));
     assert_int_equal(folded->asleep, 0);
     assert_int_equal(bench.loop->runs.first->live, 6);
-    const Cold *child = tfy__task_by_tid(bench.loop, root + 2);
+    const TaskRest *child = tfy__task_by_tid(bench.loop, root + 2);
     assert_int_equal(child->task->passages, 1);
-    assert_int_equal(child->pending->due_ms, 1700000000500);
+    assert_int_equal(child->step->due_ms, 1700000000500);
     assert_int_equal(child->log.step, 1);
-    assert_string_equal(child->pending->call.key + 36, "/1.2/1");
+    assert_string_equal(child->step->call.key + 36, "/1.2/1");
     finish(&bench);
 }
 
@@ -211,7 +211,7 @@ static void test_ended(void **state)
     int64_t root = bench.loop->runs.first->root->log.tid;
     assert_int_equal(bench.loop->folded.asleep, 5);
     uint32_t at = 0;
-    for (const Folded *each; (each = tfy__folded_next(bench.loop, NULL, &at));) assert_false(each->has_rest);
+    for (const Folded *each; (each = tfy__folded_next(bench.loop, NULL, &at));) assert_false(each->has_extra);
     while (bench.loop->runs_live) one_turn(bench.loop);
     assert_string_equal(tfy_task_result(bench.loop, root), "60");
     assert_int_equal(bench.loop->folded.count, 5); /* joined, the one is folded again */

@@ -77,9 +77,9 @@ struct Script {
 
 typedef struct Frame {
     TfyFrame head;
-    TfyObj *pending; /* the error a finally holds */
-    TfyObj *bodies;  /* of the group that is open */
-    TfyObj *raised;  /* the error that waits for the bodies' end */
+    TfyObj *step;   /* the error a finally holds */
+    TfyObj *bodies; /* of the group that is open */
+    TfyObj *raised; /* the error that waits for the bodies' end */
     int64_t at, handle, round, attempt, scope;
     int64_t locked;   /* 1 + the op that locked; 0: nothing is */
     int64_t cleaning; /* in a finally; 2: its end was an error */
@@ -279,7 +279,7 @@ static bool text_answer(const Frame *frame)
 /* The number of a channel the root made: 1 of ints, 2 of strings. */
 static int64_t channel_number(const TfyTask *t, const Op *op)
 {
-    return tfy__task_handle(cold_of(t)->run->root) << 20 | (op->text ? 2 : 1);
+    return tfy__task_handle(rest_of(t)->run->root) << 20 | (op->text ? 2 : 1);
 }
 
 static bool say_received(TfyTask *t, const Op *op)
@@ -314,7 +314,7 @@ static void leave(TfyTask *t, Frame *frame)
 static bool land(TfyTask *t, Frame *frame, const Op *ops)
 {
     tfy_cut(t, 0);
-    tfy_clear(t, &frame->pending);
+    tfy_clear(t, &frame->step);
     tfy_clear(t, &frame->bodies);
     tfy_clear(t, &frame->raised);
     if (frame->cleaning) frame->head.mask--;
@@ -329,7 +329,7 @@ static bool land(TfyTask *t, Frame *frame, const Op *ops)
             return true;
         }
         if (ops[at].kind == OP_FINALLY) {
-            frame->pending = tfy_take_error(t);
+            frame->step = tfy_take_error(t);
             frame->cleaning = 2;
             frame->head.mask++;
             frame->at = at + 1;
@@ -547,9 +547,9 @@ step:
         case OP_DONE:
             F->head.mask--;
             F->cleaning = 0;
-            if (!F->pending) break;
-            tfy_put_error(t, F->pending);
-            F->pending = NULL;
+            if (!F->step) break;
+            tfy_put_error(t, F->step);
+            F->step = NULL;
             goto fail;
         }
         tfy_cut(t, 0);
@@ -701,7 +701,7 @@ static void close_bench(Bench *bench)
 {
     int64_t objects = 0;
     for (Run *run = bench->loop->runs.first; run; run = run->next)
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) objects += cold->task != NULL;
+        for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) objects += rest->task != NULL;
     assert_int_equal(objects, 0);
     assert_int_equal(tfy_close(bench->loop), 0);
     tfy__world_free(bench->world);

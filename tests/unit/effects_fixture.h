@@ -178,7 +178,7 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_end(args);
 }
 
-void **tfy__module(TfyLoop *loop, int module)
+void **tfy__effect_slot(TfyLoop *loop, int module)
 {
     return &loop->modules[module];
 }

@@ -47,7 +47,7 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
     loop->handler = NULL;
 }
 
-void **tfy__module(TfyLoop *loop, int module)
+void **tfy__effect_slot(TfyLoop *loop, int module)
 {
     return &loop->modules[module];
 }

@@ -25,7 +25,7 @@ typedef struct Loudness {
     TfyTarget target;
 } Loudness;
 
-static Loudness loudness_of(const Cold *cold, const char *stage)
+static Loudness loudness_of(const TaskRest *rest, const char *stage)
 {
     static const Loudness table[] = {
         {"ReceivedInstruction", TFY_LEVEL_INFO, TFY_TARGET_RUN},
@@ -41,7 +41,7 @@ static Loudness loudness_of(const Cold *cold, const char *stage)
         {"CommittingPatch", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
         {"Tokens", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
     };
-    bool root = cold == cold->run->root;
+    bool root = rest == rest->run->root;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(stage, table[i].stage) == 0) return table[i];
     if (strcmp(stage, "TaskFailure") == 0)
@@ -76,15 +76,15 @@ static void push_line(TfyLoop *loop, const TfyLine *line)
 }
 
 /* Where a task stands: the workflow on top, and the line of a point. */
-static void set_place(TfyLine *line, const Cold *cold, const TfyPoint *point)
+static void set_place(TfyLine *line, const TaskRest *rest, const TfyPoint *point)
 {
-    const TfyTask *task = cold->task; /* NULL: it has ended */
-    line->run = cold->run->uuid;
-    line->task = cold->log.path;
+    const TfyTask *task = rest->task; /* NULL: it has ended */
+    line->run = rest->run->uuid;
+    line->task = rest->log.path;
     bool ended = !task || task->top == TFY_NO_FRAME;
-    line->workflow = (ended ? cold->workflow : frame_at(task, task->top)->workflow)->name;
+    line->workflow = (ended ? rest->workflow : frame_at(task, task->top)->workflow)->name;
     line->line = point ? point->line : 0;
-    line->file = point ? tfy__line_file(cold->run->loop->program, &line->line) : NULL;
+    line->file = point ? tfy__line_file(rest->run->loop->program, &line->line) : NULL;
 }
 
 void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level_name, const char *text, size_t len)
@@ -99,8 +99,8 @@ void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level_name,
                     .target = TFY_TARGET_PROGRAM,
                     .message = text,
                     .message_len = len,
-                    .step = cold_of(task)->log.step};
-    set_place(&line, cold_of(task), point);
+                    .step = rest_of(task)->log.step};
+    set_place(&line, rest_of(task), point);
     push_line(loop, &line);
 }
 
@@ -112,20 +112,20 @@ void tfy__line_report(TfyLoop *loop, const char *text, size_t len)
 }
 
 /* The line that goes with an event. */
-static void tell_line(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message)
+static void tell_line(const TaskRest *rest, const TfyPoint *point, const char *stage, const TfyBuffer *message)
 {
-    TfyLoop *loop = cold->run->loop;
-    Loudness loud = loudness_of(cold, stage);
+    TfyLoop *loop = rest->run->loop;
+    Loudness loud = loudness_of(rest, stage);
     if (!tfy__line_wanted(&loop->lines, loud.level, loud.target)) return;
     TfyBuffer text = {0};
     tfy__buffer_printf(&text, "%s: %s", stage, message->data ? message->data : "");
     TfyLine line = {.ts_ms = loop->now_ms, .level = loud.level, .target = loud.target, .stage = stage};
     line.message = text.data ? text.data : "";
     line.message_len = text.len;
-    set_place(&line, cold, point);
+    set_place(&line, rest, point);
     if (loud.target == TFY_TARGET_RUN) line.task = NULL;
-    if (loud.target >= TFY_TARGET_STEP) line.step = cold->pending ? cold->pending->call.step : cold->log.step;
-    if (loud.target == TFY_TARGET_EFFECT) line.attempt = cold->pending ? cold->pending->call.attempt : 1;
+    if (loud.target >= TFY_TARGET_STEP) line.step = rest->step ? rest->step->call.step : rest->log.step;
+    if (loud.target == TFY_TARGET_EFFECT) line.attempt = rest->step ? rest->step->call.attempt : 1;
     push_line(loop, &line);
     tfy__buffer_free(&text);
 }
@@ -138,21 +138,21 @@ static void add_string(TfyBuffer *out, const char *name, const char *text)
     tfy__buffer_json_string(out, text, strlen(text));
 }
 
-static void add_place(TfyBuffer *out, const Cold *cold, const TfyPoint *point)
+static void add_place(TfyBuffer *out, const TaskRest *rest, const TfyPoint *point)
 {
     TfyLine place = {0};
-    set_place(&place, cold, point);
+    set_place(&place, rest, point);
     add_string(out, "workflow", place.workflow);
     if (place.file) add_string(out, "file", place.file);
     if (place.line) tfy__buffer_printf(out, ",\"line\":%u", place.line);
-    tfy__buffer_printf(out, ",\"step\":%lld", (long long)cold->log.step);
+    tfy__buffer_printf(out, ",\"step\":%lld", (long long)rest->log.step);
 }
 
 /* more: name and text of a further member; NULL: none. */
-static void tell_event(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message,
+static void tell_event(const TaskRest *rest, const TfyPoint *point, const char *stage, const TfyBuffer *message,
                        const char *more, const char *text)
 {
-    TfyLoop *loop = cold->run->loop;
+    TfyLoop *loop = rest->run->loop;
     TfyBuffer out = {0};
     TfyPalEvent event = {0};
     uint64_t seq = ++loop->events;
@@ -160,13 +160,13 @@ static void tell_event(const Cold *cold, const TfyPoint *point, const char *stag
     tfy__write_time(&out, loop->now_ms);
     tfy__buffer_text(&out, "\",\"task_id\":\"");
     event.task_at = (uint32_t)out.len;
-    tfy__buffer_printf(&out, "%s/%s", cold->run->uuid, cold->log.path);
+    tfy__buffer_printf(&out, "%s/%s", rest->run->uuid, rest->log.path);
     event.task_len = (uint32_t)out.len - event.task_at;
     tfy__buffer_text(&out, "\",\"stage\":");
     tfy__buffer_json_string(&out, stage, strlen(stage));
     tfy__buffer_text(&out, ",\"message\":");
     tfy__buffer_json_string(&out, message->data ? message->data : "", message->len);
-    add_place(&out, cold, point);
+    add_place(&out, rest, point);
     if (text) add_string(&out, more, text);
     if (loop->replay_only) tfy__buffer_text(&out, ",\"ghost\":true");
     tfy__buffer_char(&out, '}');
@@ -181,39 +181,39 @@ static bool nobody_listens(const Run *run)
     return !loop->tells || (run->history && !loop->replay_only);
 }
 
-static void tell(const Cold *cold, const TfyPoint *point, const char *stage, const TfyBuffer *message)
+static void tell(const TaskRest *rest, const TfyPoint *point, const char *stage, const TfyBuffer *message)
 {
-    const TfyLoop *loop = cold->run->loop;
-    if (loop->options.on_event || loop->pal) tell_event(cold, point, stage, message, NULL, NULL);
-    tell_line(cold, point, stage, message);
-    if (cold->task) tfy__out_charge(cold->task, 2);
+    const TfyLoop *loop = rest->run->loop;
+    if (loop->options.on_event || loop->pal) tell_event(rest, point, stage, message, NULL, NULL);
+    tell_line(rest, point, stage, message);
+    if (rest->task) tfy__out_charge(rest->task, 2);
 }
 
 void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, const char *level, const char *text,
                        size_t len)
 {
     const TfyLoop *loop = task->loop;
-    const Cold *cold = cold_of(task);
-    if (nobody_listens(cold->run)) return;
+    const TaskRest *rest = rest_of(task);
+    if (nobody_listens(rest->run)) return;
     TfyBuffer message = {0};
     tfy__buffer_add(&message, text, len);
     if (!level)
-        tell(cold, point, stage, &message);
+        tell(rest, point, stage, &message);
     else if (loop->options.on_event || loop->pal) /* its line is there already */
-        tell_event(cold, point, stage, &message, "level", level);
+        tell_event(rest, point, stage, &message, "level", level);
     tfy__buffer_free(&message);
 }
 
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
 {
-    const Cold *cold = cold_of(task);
-    if (nobody_listens(cold->run)) return;
+    const TaskRest *rest = rest_of(task);
+    if (nobody_listens(rest->run)) return;
     TfyBuffer message = {0};
     va_list args;
     va_start(args, format);
     tfy__buffer_vprintf(&message, format, args);
     va_end(args);
-    tell(cold, cold->pending ? cold->pending->call.site->point : NULL, stage, &message);
+    tell(rest, rest->step ? rest->step->call.site->point : NULL, stage, &message);
     tfy__buffer_free(&message);
 }
 
@@ -282,18 +282,18 @@ const char *tfy__state_name(TfyTaskState state)
     return state < sizeof names / sizeof *names && names[state] ? names[state] : "?";
 }
 
-static void snapshot_task(TfyLoop *loop, const Cold *cold, TfyBuffer *out)
+static void snapshot_task(TfyLoop *loop, const TaskRest *rest, TfyBuffer *out)
 {
-    const Pending *pending = cold->pending;
+    const Step *step = rest->step;
     tfy__buffer_printf(out, "{\"live\":true,\"ts\":\"");
     tfy__write_time(out, loop->now_ms);
-    tfy__buffer_printf(out, "\",\"task_id\":\"%s/%s\",\"state\":\"%s\",\"message\":", cold->run->uuid, cold->log.path,
-                       tfy__state_name(state_of(cold->task)));
-    const char *tool = pending && !pending->backoff_only ? pending->call.tool->name : "";
+    tfy__buffer_printf(out, "\",\"task_id\":\"%s/%s\",\"state\":\"%s\",\"message\":", rest->run->uuid, rest->log.path,
+                       tfy__state_name(state_of(rest->task)));
+    const char *tool = step && !step->backoff_only ? step->call.tool->name : "";
     tfy__buffer_json_string(out, tool, strlen(tool));
-    add_place(out, cold, pending ? pending->call.site->point : NULL);
+    add_place(out, rest, step ? step->call.site->point : NULL);
     tfy__buffer_text(out, ",\"started\":\"");
-    tfy__write_time(out, cold->run->log.started_ms);
+    tfy__write_time(out, rest->run->log.started_ms);
     tfy__buffer_text(out, "\"}\n");
 }
 
@@ -301,8 +301,8 @@ static void snapshot_task(TfyLoop *loop, const Cold *cold, TfyBuffer *out)
 static bool unfold_enough(Run *run)
 {
     uint32_t at_hand = 0;
-    for (const Cold *cold = run->tasks; cold && at_hand < SNAPSHOT_MAX; cold = cold->next_in_run)
-        at_hand += cold->task != NULL;
+    for (const TaskRest *rest = run->tasks; rest && at_hand < SNAPSHOT_MAX; rest = rest->next_in_run)
+        at_hand += rest->task != NULL;
     return tfy__unfold_run(run, SNAPSHOT_MAX - at_hand);
 }
 
@@ -321,11 +321,11 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
         if (each->ended || (run && each != run)) continue;
         if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
         if (!unfold_enough(each)) return TFY_E_NOMEM;
-        for (const Cold *cold = each->tasks; cold && told < SNAPSHOT_MAX; cold = cold->next_in_run) {
+        for (const TaskRest *rest = each->tasks; rest && told < SNAPSHOT_MAX; rest = rest->next_in_run) {
             char id[TFY_PAL_FILTER];
-            int len = snprintf(id, sizeof id, "%s/%s", each->uuid, cold->log.path);
-            if (!cold->task || cold->end_state || !tfy__pal_matches(filter, id, (size_t)len)) continue;
-            snapshot_task(loop, cold, snapshot);
+            int len = snprintf(id, sizeof id, "%s/%s", each->uuid, rest->log.path);
+            if (!rest->task || rest->end_state || !tfy__pal_matches(filter, id, (size_t)len)) continue;
+            snapshot_task(loop, rest, snapshot);
             told++;
         }
     }
@@ -336,11 +336,11 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
 
 /* ---- figures ---- */
 
-void tfy__count_call(const Pending *pending, bool failed, bool timeout)
+void tfy__count_call(const Step *step, bool failed, bool timeout)
 {
-    TfyLoop *loop = pending->call.loop;
-    double seconds = (double)(loop->now_ns - pending->begun_ns) / 1e9;
-    tfy__metrics_call(&loop->metrics, pending->call.tool->name, seconds, failed, timeout);
+    TfyLoop *loop = step->call.loop;
+    double seconds = (double)(loop->now_ns - step->begun_ns) / 1e9;
+    tfy__metrics_call(&loop->metrics, step->call.tool->name, seconds, failed, timeout);
 }
 
 void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state)

@@ -15,39 +15,38 @@
 
 /* ---- stuck or not ---- */
 
-static bool time_bounds(const Cold *cold)
+static bool time_bounds(const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
-    for (uint32_t i = 0; i < cold->deadline_count; i++)
-        if (cold->deadlines[i].timer) return true;
+    const TfyTask *task = rest->task;
+    for (uint32_t i = 0; i < rest->deadline_count; i++)
+        if (rest->deadlines[i].timer) return true;
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev)
         if (frame_at(task, at)->timer) return true;
     return false;
 }
 
-static bool step_stuck(const Pending *pending)
+static bool step_stuck(const Step *step)
 {
-    if (pending->stage != STAGE_RUN || !pending->queue || pending->timer || pending->held || pending->in_sync ||
-        pending->in_work)
+    if (step->stage != STAGE_RUN || !step->queue || step->timer || step->deferred || step->in_sync || step->in_work)
         return false;
-    const Inner *inner = tfy__step_inner(pending);
-    return inner && inner != &tfy__inner_signal;
+    const WaitKind *inner = tfy__step_wait_kind(step);
+    return inner && inner != &tfy__wait_signal;
 }
 
-static bool task_stuck(const Cold *cold)
+static bool task_stuck(const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     if (task->state & (T_QUEUED | T_HALTED)) return false;
-    bool waits = cold->pending ? step_stuck(cold->pending) : cold->after_left || (task->state & T_RETURNING);
-    return waits && !time_bounds(cold);
+    bool waits = rest->step ? step_stuck(rest->step) : rest->after_left || (task->state & T_RETURNING);
+    return waits && !time_bounds(rest);
 }
 
 static bool run_stuck(const Run *run)
 {
     uint32_t at = 0;
     if (tfy__folded_next(run->loop, run, &at)) return false; /* it sleeps */
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (!cold->end_state && !task_stuck(cold)) return false;
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (!rest->end_state && !task_stuck(rest)) return false;
     return !run->ended;
 }
 
@@ -62,12 +61,12 @@ bool tfy__deadlocked(const TfyLoop *loop)
 
 typedef struct Holder {
     const Lock *lock;
-    const Cold *cold;
+    const TaskRest *rest;
 } Holder;
 
 /* A run's live tasks and who of them holds what. */
 typedef struct Graph {
-    const Cold **tasks; /* by number */
+    const TaskRest **tasks; /* by number */
     uint32_t count;
     Holder *holders; /* by lock, then by task */
     uint32_t holder_count;
@@ -75,7 +74,7 @@ typedef struct Graph {
 
 static int by_tid(const void *a, const void *b)
 {
-    const Cold *left = *(const Cold *const *)a, *right = *(const Cold *const *)b;
+    const TaskRest *left = *(const TaskRest *const *)a, *right = *(const TaskRest *const *)b;
     return (left->log.tid > right->log.tid) - (left->log.tid < right->log.tid);
 }
 
@@ -83,23 +82,23 @@ static int by_lock(const void *a, const void *b)
 {
     const Holder *left = a, *right = b;
     if (left->lock != right->lock) return (uintptr_t)left->lock < (uintptr_t)right->lock ? -1 : 1;
-    return by_tid(&left->cold, &right->cold);
+    return by_tid(&left->rest, &right->rest);
 }
 
 static bool graph_init(Graph *graph, const Run *run)
 {
     uint32_t holds = 0;
     *graph = (Graph){0};
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        for (const Hold *hold = cold->holds; hold; hold = hold->next) holds++;
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        for (const Hold *hold = rest->holds; hold; hold = hold->next) holds++;
     graph->tasks = malloc((run->live + 1) * sizeof *graph->tasks);
     graph->holders = malloc((holds + 1) * sizeof *graph->holders);
     if (!graph->tasks || !graph->holders) return false;
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-        if (cold->end_state) continue;
-        graph->tasks[graph->count++] = cold;
-        for (const Hold *hold = cold->holds; hold; hold = hold->next)
-            graph->holders[graph->holder_count++] = (Holder){hold->lock, cold};
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+        if (rest->end_state) continue;
+        graph->tasks[graph->count++] = rest;
+        for (const Hold *hold = rest->holds; hold; hold = hold->next)
+            graph->holders[graph->holder_count++] = (Holder){hold->lock, rest};
     }
     qsort(graph->tasks, graph->count, sizeof *graph->tasks, by_tid);
     qsort(graph->holders, graph->holder_count, sizeof *graph->holders, by_lock);
@@ -112,44 +111,44 @@ static void graph_deinit(Graph *graph)
     free(graph->holders);
 }
 
-static uint32_t graph_find(const Graph *graph, const Cold *cold)
+static uint32_t graph_find(const Graph *graph, const TaskRest *rest)
 {
-    const Cold **found = bsearch(&cold, graph->tasks, graph->count, sizeof *graph->tasks, by_tid);
+    const TaskRest **found = bsearch(&rest, graph->tasks, graph->count, sizeof *graph->tasks, by_tid);
     return found ? (uint32_t)(found - graph->tasks) : NO_INDEX;
 }
 
 /* Those that one task waits for; the count goes on behind the last that is kept. */
 typedef struct Awaited {
-    const Cold *tasks[PATHS_SHOWN];
+    const TaskRest *tasks[PATHS_SHOWN];
     uint32_t count;
 } Awaited;
 
-static void await(Awaited *awaited, const Cold *cold)
+static void await(Awaited *awaited, const TaskRest *rest)
 {
-    if (!cold || cold->end_state) return;
-    if (awaited->count < PATHS_SHOWN) awaited->tasks[awaited->count] = cold;
+    if (!rest || rest->end_state) return;
+    if (awaited->count < PATHS_SHOWN) awaited->tasks[awaited->count] = rest;
     awaited->count++;
 }
 
-static void await_children(Awaited *awaited, const Cold *cold)
+static void await_children(Awaited *awaited, const TaskRest *rest)
 {
-    TfyLoop *loop = cold->task->loop;
-    for (uint32_t child = frame_at(cold->task, cold->task->top)->children; child;
+    TfyLoop *loop = rest->task->loop;
+    for (uint32_t child = frame_at(rest->task, rest->task->top)->children; child;
          child = tfy__siblings(loop, child)->next)
-        if (!(child & FOLDED_REF)) await(awaited, cold_of(task_at(loop, child - 1))); /* who sleeps is in no deadlock */
+        if (!(child & FOLDED_REF)) await(awaited, rest_of(task_at(loop, child - 1))); /* who sleeps is in no deadlock */
 }
 
-static void await_bodies(Awaited *awaited, const Pending *pending)
+static void await_bodies(Awaited *awaited, const Step *step)
 {
-    const TfyObj *handles = pending->call.args[0].o;
+    const TfyObj *handles = step->call.args[0].o;
     for (uint32_t i = 0; handles && i < ((const TfyList *)handles)->len; i++)
-        await(awaited, tfy__task_of_handle(pending->cold->run, tfy_list_item(handles, i).i));
+        await(awaited, tfy__task_of_handle(step->rest->run, tfy_list_item(handles, i).i));
 }
 
 /* A step's queue is a member of the lock it waits for. */
-static const Lock *awaited_lock(const Pending *pending)
+static const Lock *awaited_lock(const Step *step)
 {
-    return (const Lock *)((const char *)pending->queue - offsetof(Lock, waiters));
+    return (const Lock *)((const char *)step->queue - offsetof(Lock, waiters));
 }
 
 static void await_holders(Awaited *awaited, const Graph *graph, const Lock *lock)
@@ -163,35 +162,35 @@ static void await_holders(Awaited *awaited, const Graph *graph, const Lock *lock
             high = middle;
     }
     for (; low < graph->holder_count && graph->holders[low].lock == lock; low++)
-        await(awaited, graph->holders[low].cold);
+        await(awaited, graph->holders[low].rest);
 }
 
 /* Those it begins after. */
-static void await_former(Awaited *awaited, const Graph *graph, const Cold *cold)
+static void await_former(Awaited *awaited, const Graph *graph, const TaskRest *rest)
 {
     for (uint32_t i = 0; i < graph->count; i++)
         for (const Follower *follower = graph->tasks[i]->followers; follower; follower = follower->next)
-            if (follower->child == cold) await(awaited, graph->tasks[i]);
+            if (follower->child == rest) await(awaited, graph->tasks[i]);
 }
 
 /* Empty for a task that waits for a message: anybody could send or take one. */
-static Awaited awaited_by(const Graph *graph, const Cold *cold)
+static Awaited awaited_by(const Graph *graph, const TaskRest *rest)
 {
     Awaited awaited = {0};
-    const Pending *pending = cold->pending;
-    if (!pending) {
-        if (cold->after_left)
-            await_former(&awaited, graph, cold);
+    const Step *step = rest->step;
+    if (!step) {
+        if (rest->after_left)
+            await_former(&awaited, graph, rest);
         else
-            await_children(&awaited, cold);
+            await_children(&awaited, rest);
         return awaited;
     }
-    switch (pending->call.tool->family) {
-    case TFY_F_JOIN: await(&awaited, pending->target); break;
-    case TFY_F_LOCK: await_holders(&awaited, graph, awaited_lock(pending)); break;
+    switch (step->call.tool->family) {
+    case TFY_F_JOIN: await(&awaited, step->target); break;
+    case TFY_F_LOCK: await_holders(&awaited, graph, awaited_lock(step)); break;
     case TFY_F_SEND:
     case TFY_F_RECV: break;
-    default: await_bodies(&awaited, pending); break;
+    default: await_bodies(&awaited, step); break;
     }
     return awaited;
 }
@@ -265,11 +264,11 @@ static void say_lock(TfyBuffer *out, const Lock *lock, const Awaited *holders)
     if (holders->count) say_paths(out, holders, ", held by task", ", held by tasks");
 }
 
-static void say_channel(TfyBuffer *out, const Pending *pending)
+static void say_channel(TfyBuffer *out, const Step *step)
 {
-    bool sends = pending->call.tool->family == TFY_F_SEND;
+    bool sends = step->call.tool->family == TFY_F_SEND;
     size_t member = sends ? offsetof(Channel, senders) : offsetof(Channel, receivers);
-    const Channel *channel = (const Channel *)((const char *)pending->queue - member);
+    const Channel *channel = (const Channel *)((const char *)step->queue - member);
     if (sends)
         tfy__buffer_printf(out, "waits to send to channel %s, which is full (%lld) and from which nobody receives",
                            channel->name, (long long)channel->capacity);
@@ -278,37 +277,37 @@ static void say_channel(TfyBuffer *out, const Pending *pending)
                            channel->name);
 }
 
-static void say_wait(TfyBuffer *out, const Graph *graph, const Cold *cold)
+static void say_wait(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    Awaited awaited = awaited_by(graph, cold);
-    if (!pending && cold->after_left) {
+    const Step *step = rest->step;
+    Awaited awaited = awaited_by(graph, rest);
+    if (!step && rest->after_left) {
         say_paths(out, &awaited, "begins after task", "begins after tasks");
         return;
     }
-    if (!pending) {
+    if (!step) {
         say_paths(out, &awaited, "is done and waits for its child", "is done and waits for its children");
         return;
     }
-    switch (pending->call.tool->family) {
+    switch (step->call.tool->family) {
     case TFY_F_JOIN: say_paths(out, &awaited, "waits for the end of task", "waits for the end of task"); break;
-    case TFY_F_LOCK: say_lock(out, awaited_lock(pending), &awaited); break;
+    case TFY_F_LOCK: say_lock(out, awaited_lock(step), &awaited); break;
     case TFY_F_SEND:
-    case TFY_F_RECV: say_channel(out, pending); break;
+    case TFY_F_RECV: say_channel(out, step); break;
     default: say_paths(out, &awaited, "waits for its body", "waits for its bodies"); break;
     }
 }
 
-static void say_task(TfyBuffer *out, const Graph *graph, const Cold *cold)
+static void say_task(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
 {
-    const TfyWorkflow *running = frame_at(cold->task, cold->task->top)->workflow;
-    const TfyProgram *program = cold->run->loop->program;
-    uint32_t line = cold->pending ? cold->pending->call.site->point->line : running->line;
+    const TfyWorkflow *running = frame_at(rest->task, rest->task->top)->workflow;
+    const TfyProgram *program = rest->run->loop->program;
+    uint32_t line = rest->step ? rest->step->call.site->point->line : running->line;
     const char *file = tfy__line_file(program, &line);
-    tfy__buffer_printf(out, "  task %s (%s%s%s, %s:%u) ", cold->log.path, cold->workflow->name,
-                       running == cold->workflow ? "" : ", in ", running == cold->workflow ? "" : running->name,
+    tfy__buffer_printf(out, "  task %s (%s%s%s, %s:%u) ", rest->log.path, rest->workflow->name,
+                       running == rest->workflow ? "" : ", in ", running == rest->workflow ? "" : running->name,
                        file ? file : program->name, line);
-    say_wait(out, graph, cold);
+    say_wait(out, graph, rest);
     tfy__buffer_char(out, '\n');
 }
 

@@ -52,16 +52,16 @@ bool tfy__wake_open(TfyLoop *loop)
 
 /* Its StepStart is in the log, so whoever takes the run up has to take it for done: it is let start rather than left
  * in doubt. */
-bool tfy__drain_lets_start(const Pending *pending)
+bool tfy__drain_lets_start(const Step *step)
 {
-    return pending->started && pending->stage == STAGE_SYNC && !is_question(pending->call.tool) &&
-           pending->call.tool->repeat == TFY_ONCE;
+    return step->started && step->stage == STAGE_SYNC && !is_question(step->call.tool) &&
+           step->call.tool->repeat == TFY_ONCE;
 }
 
-static bool holds_up(const Pending *pending)
+static bool holds_up(const Step *step)
 {
-    if (pending->in_call) return !pending->unanswered && !tfy__step_only_takes(pending->call.tool);
-    return tfy__drain_lets_start(pending);
+    if (step->in_call) return !step->unanswered && !tfy__step_only_takes(step->call.tool);
+    return tfy__drain_lets_start(step);
 }
 
 /* Adds to out, if it is given, the first few of those that are waited for. */
@@ -69,12 +69,12 @@ static uint32_t count_held(const TfyLoop *loop, TfyBuffer *out)
 {
     uint32_t count = 0;
     for (const Run *run = loop->runs.first; run; run = run->next) {
-        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            if (!cold->pending || !holds_up(cold->pending)) continue;
+        for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+            if (!rest->step || !holds_up(rest->step)) continue;
             count++;
             if (out && count <= NAMES_SHOWN)
-                tfy__buffer_printf(out, "%s%s (task %s)", count > 1 ? ", " : "", cold->pending->call.tool->name,
-                                   cold->log.path);
+                tfy__buffer_printf(out, "%s%s (task %s)", count > 1 ? ", " : "", rest->step->call.tool->name,
+                                   rest->log.path);
         }
     }
     if (out && count > NAMES_SHOWN) tfy__buffer_printf(out, " and %u more", (unsigned)(count - NAMES_SHOWN));

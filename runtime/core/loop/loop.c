@@ -182,15 +182,15 @@ int64_t tfy__epoch(TfyLoop *loop)
 }
 const char *tfy__run_uuid(TfyTask *task)
 {
-    return cold_of(task)->run->uuid;
+    return rest_of(task)->run->uuid;
 }
 const char *tfy__task_path(TfyTask *task)
 {
-    return cold_of(task)->log.path;
+    return rest_of(task)->log.path;
 }
-void **tfy__module(TfyLoop *loop, int module)
+void **tfy__effect_slot(TfyLoop *loop, int module)
 {
-    return &loop->modules[module];
+    return &loop->effect_slots[module];
 }
 TfyLog *tfy__loop_log(TfyLoop *loop)
 {
@@ -198,8 +198,8 @@ TfyLog *tfy__loop_log(TfyLoop *loop)
 }
 const char *tfy__run_of(TfyLoop *loop, int64_t tid)
 {
-    Cold *cold = tfy__task_by_tid(loop, tid);
-    return cold ? cold->run->uuid : NULL;
+    TaskRest *rest = tfy__task_by_tid(loop, tid);
+    return rest ? rest->run->uuid : NULL;
 }
 const char *tfy_run_id(TfyLoop *loop, int64_t tid)
 {
@@ -351,7 +351,7 @@ static void tell_place(const void *arg, char *text, size_t size)
     for (uint32_t slot = 0; slot < loop->task_count; slot++) {
         const TfyTask *task = &loop->cells[slot].task;
         if (task->state & T_FREE || state_of(task) != TFY_TASK_RUNNING) continue;
-        snprintf(text, size, "run %s, task %s", cold_of(task)->run->uuid, cold_of(task)->log.path);
+        snprintf(text, size, "run %s, task %s", rest_of(task)->run->uuid, rest_of(task)->log.path);
     }
 }
 
@@ -415,7 +415,7 @@ static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
-static int64_t record_instruction(TfyLoop *loop, Run *run, Cold *root, const TfyValue *args)
+static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args)
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
@@ -457,7 +457,7 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     run->rooted = loop->root_known;
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
-    Cold *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
+    TaskRest *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
     if (!root) { /* the log has the run's row already: only another opening can make something of it */
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
         return TFY_E_NOMEM;
@@ -714,33 +714,33 @@ void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), 
 
 /* ---- looking ---- */
 
-static const Cold *reach_task(TfyLoop *loop, int64_t tid)
+static const TaskRest *reach_task(TfyLoop *loop, int64_t tid)
 {
-    Cold *cold = tfy__task_by_tid(loop, tid);
-    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
-    return cold;
+    TaskRest *rest = tfy__task_by_tid(loop, tid);
+    if (!rest && loop->parked && tfy__park_reach_tid(loop, tid)) rest = tfy__task_by_tid(loop, tid);
+    return rest;
 }
 
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
 {
     const Folded *folded = tfy__folded_by_tid(loop, tid); /* asked often, of many: it stays folded */
     if (folded) return folded->kind == FOLDED_ENDED ? TFY_TASK_COMPLETED : TFY_TASK_SLEEPING;
-    const Cold *cold = reach_task(loop, tid);
-    if (!cold) return TFY_TASK_UNKNOWN;
-    return cold->end_state ? cold->end_state : state_of(cold->task);
+    const TaskRest *rest = reach_task(loop, tid);
+    if (!rest) return TFY_TASK_UNKNOWN;
+    return rest->end_state ? rest->end_state : state_of(rest->task);
 }
 
 const char *tfy_task_result(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = reach_task(loop, tid);
-    return cold && cold->run->root == cold ? cold->run->result : NULL;
+    const TaskRest *rest = reach_task(loop, tid);
+    return rest && rest->run->root == rest ? rest->run->result : NULL;
 }
 
 const char *tfy_task_error(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = reach_task(loop, tid);
-    if (!cold) return NULL;
-    return cold->run->root == cold && cold->run->error ? cold->run->error : cold->failure_text;
+    const TaskRest *rest = reach_task(loop, tid);
+    if (!rest) return NULL;
+    return rest->run->root == rest && rest->run->error ? rest->run->error : rest->failure_text;
 }
 
 /* ---- closing ---- */
@@ -748,8 +748,8 @@ const char *tfy_task_error(TfyLoop *loop, int64_t tid)
 static void stop_steps(TfyLoop *loop)
 {
     for (Run *run = loop->runs.first; run; run = run->next)
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-            if (cold->pending) tfy__step_cancel(cold);
+        for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+            if (rest->step) tfy__step_cancel(rest);
     while (tfy__step_work(loop)) continue;
 }
 
@@ -761,24 +761,24 @@ static void close_modules(TfyLoop *loop)
     }
 }
 
-static void free_pending(TfyLoop *loop)
+static void free_steps(TfyLoop *loop)
 {
-    for (Pending *pending; (pending = LIST_TAKE(&loop->sync, sync_next));) {
-        if (!pending->held && !pending->in_work) free(pending);
+    for (Step *step; (step = LIST_TAKE(&loop->sync, sync_next));) {
+        if (!step->deferred && !step->in_work) free(step);
     }
-    while (loop->free_pending) {
-        Pending *pending = loop->free_pending;
-        loop->free_pending = pending->queue_next;
-        free(pending);
+    while (loop->free_steps) {
+        Step *step = loop->free_steps;
+        loop->free_steps = step->queue_next;
+        free(step);
     }
 }
 
 static void free_runs(TfyLoop *loop)
 {
     for (Run *run; (run = LIST_TAKE(&loop->runs, next));) {
-        for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
-            pending->held = false;
-            if (!pending->in_sync) free(pending);
+        for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
+            step->deferred = false;
+            if (!step->in_sync) free(step);
         }
         tfy__run_release(loop, run);
         free(run);
@@ -801,7 +801,7 @@ int tfy_close(TfyLoop *loop)
     tfy__metrics_free(&loop->metrics);
     tfy__folded_free(loop);
     free_runs(loop);
-    free_pending(loop);
+    free_steps(loop);
     tfy__answers_free(loop);
     tfy__limits_free(loop);
     tfy__test_free(loop);

@@ -91,18 +91,18 @@ static void measure_frame(Measure *m, const TfyFrame *frame)
     for (uint32_t i = 0; i < point->live_count; i++) visit(m, point->live[i].type, slots[point->live[i].slot]);
 }
 
-static bool is_over(const Cold *cold, uint64_t limit)
+static bool is_over(const TaskRest *rest, uint64_t limit)
 {
-    const TfyTask *task = cold->task;
-    Measure m = {.bytes = cold->stack_cap, .enough = limit};
+    const TfyTask *task = rest->task;
+    Measure m = {.bytes = rest->stack_cap, .enough = limit};
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev)
         if (at != task->top || !(task->state & T_RETURNING)) measure_frame(&m, frame_at(task, at));
-    for (uint32_t i = 0; i < cold->channel_count; i++) {
-        const Channel *channel = cold->channels[i];
+    for (uint32_t i = 0; i < rest->channel_count; i++) {
+        const Channel *channel = rest->channels[i];
         for (uint32_t j = 0; j < channel->count; j++)
             visit(&m, channel->elem, channel->ring[(channel->head + j) & (channel->cap - 1)].value);
     }
-    if (cold->answer_type) visit(&m, cold->answer_type, task->result);
+    if (rest->answer_type) visit(&m, rest->answer_type, task->result);
     follow(&m);
     free(m.grey);
     tfy__numbers_free(&m.seen);
@@ -128,8 +128,8 @@ static void look_at_folded(TfyLoop *loop, uint64_t limit)
 {
     uint32_t at = 0;
     for (Folded *folded; (folded = tfy__folded_next(loop, NULL, &at));) {
-        Cold *cold = folded_is_over(loop, folded, limit) ? tfy__unfold(loop, folded) : NULL;
-        if (cold) tfy__cancel_request(cold, OVER_MEMORY, NULL, false);
+        TaskRest *rest = folded_is_over(loop, folded, limit) ? tfy__unfold(loop, folded) : NULL;
+        if (rest) tfy__cancel_request(rest, OVER_MEMORY, NULL, false);
     }
 }
 
@@ -146,8 +146,8 @@ void tfy__memory_look(TfyLoop *loop)
     if (in_use <= limit) return;
     for (Run *run = loop->runs.first; run; run = run->next) {
         if (run->ended || run->history) continue;
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-            if (cold->task && is_over(cold, limit)) tfy__cancel_request(cold, OVER_MEMORY, NULL, false);
+        for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+            if (rest->task && is_over(rest, limit)) tfy__cancel_request(rest, OVER_MEMORY, NULL, false);
     }
     look_at_folded(loop, limit);
     loop->memory_watch = in_use + in_use / 8;

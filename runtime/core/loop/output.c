@@ -325,7 +325,7 @@ int64_t tfy__out_lsn(const TfyLoop *loop)
 
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
 {
-    if (loop->replay_only || !loop->modules[TFY_M_NET]) return;
+    if (loop->replay_only || !loop->effect_slots[TFY_M_NET]) return;
     let_go(loop, run_uuid, handle, false);
     tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
     if (loop->out.last) loop->out.last->arg = handle;
@@ -334,7 +334,7 @@ void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
 bool tfy_close_descriptor(TfyTask *task, int64_t handle)
 {
     if (task->state & T_HALTED) return false;
-    tfy__out_let_go(task->loop, cold_of(task)->run->uuid, handle);
+    tfy__out_let_go(task->loop, rest_of(task)->run->uuid, handle);
     return true;
 }
 
@@ -398,24 +398,24 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
 static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
 {
     if (task->state & T_HALTED) return false;
-    Cold *cold = cold_of(task);
-    cold->log.step++;
+    TaskRest *rest = rest_of(task);
+    rest->log.step++;
     const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, TFY_R_OUTPUT, point->number, &record)) return false;
+    if (!tfy__history_expect(rest, TFY_R_OUTPUT, point->number, &record)) return false;
     TfyBuffer out = {0};
     saying_payload(&out, saying);
     bool ok = !out.failed;
     if (!ok) {
         tfy__buffer_refused(task, &out);
     } else if (record && strcmp(record->payload, out.data) != 0) {
-        tfy__history_diverge(cold, record, "it says %s", out.data);
+        tfy__history_diverge(rest, record, "it says %s", out.data);
         ok = false;
     } else if (record) {
-        tfy__history_take(cold);
+        tfy__history_take(rest);
         if (task->loop->replay_only)
             saying_out(task, point, saying); /* shown again; a resumed run has said it already */
     } else {
-        ok = tfy__record_append(cold, TFY_R_OUTPUT, cold->log.step, point->number, &out) > 0;
+        ok = tfy__record_append(rest, TFY_R_OUTPUT, rest->log.step, point->number, &out) > 0;
         if (ok && task->loop->test)
             tfy__test_said(task->loop->test, strcmp(saying->to, "stdout") == 0, saying->text->bytes,
                            saying->text->byte_len);
@@ -448,13 +448,13 @@ bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
 bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
 {
     if (task->state & T_HALTED) return false;
-    Cold *cold = cold_of(task);
-    cold->log.step++;
+    TaskRest *rest = rest_of(task);
+    rest->log.step++;
     const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &record)) return false;
+    if (!tfy__history_expect(rest, TFY_R_VALUE, point->number, &record)) return false;
     if (record) {
         *out = tfy__record_int(record, TFY_P_NOW);
-        tfy__history_take(cold);
+        tfy__history_take(rest);
         return true;
     }
     if (!tfy__rehearse_now(task, out)) *out = task->loop->world.wall_ms(task->loop->world.state);
@@ -462,7 +462,7 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
     tfy__put_begin(&payload);
     tfy__put_int(&payload, TFY_P_NOW, *out);
     tfy__put_end(&payload);
-    bool ok = tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, &payload) > 0;
+    bool ok = tfy__record_append(rest, TFY_R_VALUE, rest->log.step, point->number, &payload) > 0;
     tfy__buffer_free(&payload);
     if (!ok) tfy__sched_halt(task);
     return ok;
@@ -470,7 +470,7 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
 
 bool tfy_self(TfyTask *task, TfyObj **out)
 {
-    const char *path = cold_of(task)->log.path;
+    const char *path = rest_of(task)->log.path;
     return (*out = tfy_string_of(task, path, strlen(path))) != NULL;
 }
 
@@ -478,9 +478,9 @@ bool tfy_self(TfyTask *task, TfyObj **out)
  * the same. */
 static uint64_t draw(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
-    XXH64_hash_t seed = XXH3_64bits_withSeed(cold->log.path, strlen(cold->log.path), tfy__fork_seed(cold));
-    uint64_t count = ++cold->randoms;
+    TaskRest *rest = rest_of(task);
+    XXH64_hash_t seed = XXH3_64bits_withSeed(rest->log.path, strlen(rest->log.path), tfy__fork_seed(rest));
+    uint64_t count = ++rest->randoms;
     return XXH3_64bits_withSeed(&count, sizeof count, seed);
 }
 

@@ -29,16 +29,16 @@ static const int64_t after_max_ms = (int64_t)1 << 42;
 /* ---- may it leave? ---- */
 
 /* When it has to be back for this step; 0: the step does not let it go. */
-static int64_t step_due(const Pending *pending)
+static int64_t step_due(const Step *step)
 {
-    const bool outside = pending->in_call || pending->in_sync || pending->in_work || pending->held;
+    const bool outside = step->in_call || step->in_sync || step->in_work || step->deferred;
     if (outside) return 0;
-    if (pending->asking && pending->call.loop->on_question) return 0; /* somebody in this process was asked */
-    if (pending->stage == STAGE_BACKOFF) return tfy__step_due(pending);
-    if (pending->stage == STAGE_DOUBT) return pending->asking ? INT64_MAX : 0;
-    const bool waits = tfy__step_is_sleep(pending) || pending->asking || tfy__step_inner(pending);
-    if (pending->stage != STAGE_RUN || !waits) return 0;
-    return pending->due_ms ? tfy__step_due(pending) : INT64_MAX;
+    if (step->asking && step->call.loop->on_question) return 0; /* somebody in this process was asked */
+    if (step->stage == STAGE_BACKOFF) return tfy__step_due(step);
+    if (step->stage == STAGE_DOUBT) return step->asking ? INT64_MAX : 0;
+    const bool waits = tfy__step_is_sleep(step) || step->asking || tfy__step_wait_kind(step);
+    if (step->stage != STAGE_RUN || !waits) return 0;
+    return step->due_ms ? tfy__step_due(step) : INT64_MAX;
 }
 
 static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)
@@ -49,20 +49,20 @@ static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)
 }
 
 /* The same for a task. */
-static int64_t task_due(const Cold *cold)
+static int64_t task_due(const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     const TfyLoop *loop = task->loop;
     int64_t due_ms = INT64_MAX;
     if (task->state & (T_QUEUED | T_HALTED | T_CANCEL)) return 0;
-    if (cold->pending)
-        due_ms = cold->pending->backoff_only || cold->pending->call.tool ? step_due(cold->pending) : 0;
-    else if (!(task->state & T_RETURNING) && !cold->after_left)
+    if (rest->step)
+        due_ms = rest->step->backoff_only || rest->step->call.tool ? step_due(rest->step) : 0;
+    else if (!(task->state & T_RETURNING) && !rest->after_left)
         return 0;
     for (uint32_t at = task->top; at != TFY_NO_FRAME && due_ms; at = frame_at(task, at)->prev)
         due_ms = earlier(due_ms, loop, frame_at(task, at)->timer);
-    for (uint32_t i = 0; i < cold->deadline_count && due_ms; i++)
-        due_ms = earlier(due_ms, loop, cold->deadlines[i].timer);
+    for (uint32_t i = 0; i < rest->deadline_count && due_ms; i++)
+        due_ms = earlier(due_ms, loop, rest->deadlines[i].timer);
     return due_ms;
 }
 
@@ -72,8 +72,8 @@ static int64_t run_due(Run *run)
     const TfyLoop *loop = run->loop;
     int64_t due_ms = INT64_MAX;
     if (run->ended || run->history || loop->failure || !tfy__unfold_run(run, UINT32_MAX)) return 0;
-    for (const Cold *cold = run->tasks; cold && due_ms; cold = cold->next_in_run) {
-        int64_t own_ms = cold->task ? task_due(cold) : INT64_MAX;
+    for (const TaskRest *rest = run->tasks; rest && due_ms; rest = rest->next_in_run) {
+        int64_t own_ms = rest->task ? task_due(rest) : INT64_MAX;
         if (own_ms < due_ms) due_ms = own_ms;
     }
     return due_ms > loop->now_ms + loop->park_after_ms ? due_ms : 0;

@@ -100,12 +100,11 @@ int tfy__policy_init(TfyLoop *loop, const char *name, char *error_text)
 
 /* ---- handing over ---- */
 
-static uint32_t awaited_by(const Cold *cold)
+static uint32_t awaited_by(const TaskRest *rest)
 {
     uint32_t count = 0;
-    for (const Pending *joiner = cold->joiners.first; joiner && count < AWAITED_MAX; joiner = joiner->queue_next)
-        count++;
-    for (const Follower *follower = cold->followers; follower && count < AWAITED_MAX; follower = follower->next)
+    for (const Step *joiner = rest->joiners.first; joiner && count < AWAITED_MAX; joiner = joiner->queue_next) count++;
+    for (const Follower *follower = rest->followers; follower && count < AWAITED_MAX; follower = follower->next)
         count++;
     return count;
 }
@@ -115,11 +114,11 @@ static bool hand_over(TfyLoop *loop, void *queue, const TfyScheduling *policy)
     while (loop->ring_head != loop->ring_tail) {
         CHECK(loop->ring_tail - loop->ring_head <= loop->ring_mask + 1);
         uint32_t slot = loop->ring[loop->ring_head & loop->ring_mask];
-        const Cold *cold = cold_of(task_at(loop, slot));
+        const TaskRest *rest = rest_of(task_at(loop, slot));
         TfyReadyTask ready = {.slot = slot,
-                              .priority = cold->priority,
-                              .awaited = awaited_by(cold),
-                              .tid = cold->log.tid,
+                              .priority = rest->priority,
+                              .awaited = awaited_by(rest),
+                              .tid = rest->log.tid,
                               .seq = ++loop->policy_seq};
         if (!policy->push(queue, &ready)) {
             tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the policy '%s'", policy->name);

@@ -29,7 +29,7 @@ static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
 {
     task->state |= T_RETURNING | T_ANSWERED;
     task->passages++;
-    cold_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
+    rest_of(task)->answer_type = task->error ? NULL : frame->workflow->result;
     if (task->error) tfy__children_cancel(task, frame, "its parent failed");
     if (task->state & T_REPLAYING) tfy__history_async(task);
     if (!tfy__cancel_ready(task)) return true;
@@ -52,14 +52,14 @@ static bool frame_finish(TfyTask *task)
     if (task->state & T_RETURNING) {
         task->state &= ~(uint32_t)(T_RETURNING | T_ANSWERED);
         task->fuel = TFY_FUEL_SLICE;
-        cold_of(task)->answer_type = NULL;
+        rest_of(task)->answer_type = NULL;
     }
-    if ((cold_of(task)->undo_count || frame->flags & FRAME_UNDOING) && !tfy__undo_returned(task))
+    if ((rest_of(task)->undo_count || frame->flags & FRAME_UNDOING) && !tfy__undo_returned(task))
         return !(task->state & T_HALTED);
     frame = frame_at(task, task->top);
     if (frame->timer || frame->flags & FRAME_EXPIRED) tfy__cancel_frame_ends(task, frame);
     timeout_at_boundary(task, frame);
-    if (cold_of(task)->undo_count) tfy__undo_frame_ends(task);
+    if (rest_of(task)->undo_count) tfy__undo_frame_ends(task);
     tfy__task_pop(task);
     if (task->top != TFY_NO_FRAME) return !(frame_at(task, task->top)->flags & FRAME_UNDOING) || frame_finish(task);
     tfy__task_finish(task);
@@ -70,7 +70,7 @@ static bool frame_finish(TfyTask *task)
  * before one whose step was answered at once, which may have waited the first time. */
 static bool others_first(const TfyTask *task)
 {
-    return task->state & T_FOLLOWING && !tfy__history_at_cursor(cold_of(task));
+    return task->state & T_FOLLOWING && !tfy__history_at_cursor(rest_of(task));
 }
 
 /* Before a frame runs again: what came from outside meanwhile. False: do not run. */
@@ -94,11 +94,11 @@ static bool prepare(TfyTask *task)
         }
     }
     if (task->state & T_RETURNING) return frame_finish(task);
-    Cold *cold = cold_of(task);
-    cold->answer_type = NULL; /* the frame takes it now */
-    cold->granted_from = NULL;
-    cold->granted_lock = NULL;
-    if (cold->granted_signal) tfy__signal_taken(cold);
+    TaskRest *rest = rest_of(task);
+    rest->answer_type = NULL; /* the frame takes it now */
+    rest->granted_from = NULL;
+    rest->granted_lock = NULL;
+    if (rest->granted_signal) tfy__signal_taken(rest);
     task->state &= ~(uint32_t)T_ANSWERED;
     return true;
 }
@@ -178,7 +178,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             if (task->state & T_SLOW && !prepare(task)) return;
             break;
         case TFY_WAIT:
-            if (loop->park_after_ms >= 0) tfy__park_consider(cold_of(task)->run);
+            if (loop->park_after_ms >= 0) tfy__park_consider(rest_of(task)->run);
             if (state_of(task) == TFY_TASK_SLEEPING) tfy__fold_asleep(task);
             return;
         case TFY_STOP: /* the frame was on its way out and has released its slots */

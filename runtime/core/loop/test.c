@@ -393,9 +393,9 @@ static TfyValue value_for(TfyTask *task, const Answer *answer, const TfyType *wa
     return tfy_of_obj(tfy_box(task, wanted, answer->value));
 }
 
-bool tfy__test_answers(Pending *pending)
+bool tfy__test_answers(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
     TfyTest *test = loop->test;
     const TfyTool *tool = call->tool;
@@ -404,8 +404,8 @@ bool tfy__test_answers(Pending *pending)
     count_call(test, one_tool(tool));
     if (runs_here(tool)) return false;
     const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
-    pending->stage = STAGE_RUN;
-    pending->in_call = true;
+    step->stage = STAGE_RUN;
+    step->in_call = true;
     loop->in_flight++;
     bool done = answer && !answer->fails;
     TfyValue value = done ? value_for(call->task, answer, call->result) : tfy_of_int(0);
@@ -633,26 +633,26 @@ static bool run_turns(TfyLoop *loop)
     return !loop->runs_live;
 }
 
-static const TfyPoint *point_of_task(const Cold *cold)
+static const TfyPoint *point_of_task(const TaskRest *rest)
 {
-    if (!cold->task || cold->task->top == TFY_NO_FRAME) return NULL;
-    const TfyFrame *frame = frame_at(cold->task, cold->task->top);
+    if (!rest->task || rest->task->top == TFY_NO_FRAME) return NULL;
+    const TfyFrame *frame = frame_at(rest->task, rest->task->top);
     return frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
 }
 
-static void say_task(TfyBuffer *out, const Cold *cold)
+static void say_task(TfyBuffer *out, const TaskRest *rest)
 {
-    const TfyPoint *point = point_of_task(cold);
-    tfy__buffer_printf(out, "task %s (%s)", cold->log.path, cold->workflow->name);
-    if (cold->pending)
-        tfy__buffer_printf(out, " waits for %s", cold->pending->call.tool->name);
-    else if (cold->task && cold->task->state & T_RETURNING)
+    const TfyPoint *point = point_of_task(rest);
+    tfy__buffer_printf(out, "task %s (%s)", rest->log.path, rest->workflow->name);
+    if (rest->step)
+        tfy__buffer_printf(out, " waits for %s", rest->step->call.tool->name);
+    else if (rest->task && rest->task->state & T_RETURNING)
         tfy__buffer_text(out, " waits for its children");
     else
         tfy__buffer_text(out, point ? " runs" : " is to begin");
     if (!point) return;
     uint32_t line = point->line;
-    const char *file = tfy__line_file(cold->run->loop->program, &line);
+    const char *file = tfy__line_file(rest->run->loop->program, &line);
     tfy__buffer_printf(out, " in line %u%s%s", line, file ? " of " : "", file ? file : "");
 }
 
@@ -661,11 +661,11 @@ static uint32_t say_tasks(TfyBuffer *out, const TfyLoop *loop)
 {
     uint32_t count = 0, line = 0;
     for (const Run *run = loop->runs.first; run; run = run->next) {
-        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            if (cold->end_state || ++count > 5) continue;
+        for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+            if (rest->end_state || ++count > 5) continue;
             tfy__buffer_text(out, count > 1 ? "; " : "");
-            say_task(out, cold);
-            const TfyPoint *point = point_of_task(cold);
+            say_task(out, rest);
+            const TfyPoint *point = point_of_task(rest);
             if (point) line = point->line; /* of the oldest: tasks stand here newest first */
         }
     }
@@ -692,7 +692,7 @@ static void report_stuck(TfyLoop *loop, bool still, TfyTestReport *report)
     set_message(report, &out, line);
 }
 
-static void report_failure(TfyLoop *loop, const Cold *root, TfyTestReport *report)
+static void report_failure(TfyLoop *loop, const TaskRest *root, TfyTestReport *report)
 {
     TfyTest *test = loop->test;
     TfyBuffer out = {0};

@@ -31,10 +31,10 @@ void tfy__test_report_free(TfyTestReport *report);
 /* ---- for the rest of core/ ---- */
 
 typedef struct TfyTest TfyTest; /* loop->test; NULL outside tests */
-struct Pending;
+struct Step;
 
 /* Answers a step that nothing is recorded of, by a mock or by failing the test. False: it runs here as anywhere. */
-bool tfy__test_answers(struct Pending *pending);
+bool tfy__test_answers(struct Step *step);
 /* Which workflow a call of this one really begins: itself, or a stand-in that looks for a mock. Counts the call. */
 const TfyWorkflow *tfy__test_stand_in(TfyTest *test, const TfyWorkflow *workflow);
 void tfy__test_said(TfyTest *test, bool printed, const char *text, size_t len); /* a line, without its newline */

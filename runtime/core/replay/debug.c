@@ -7,7 +7,7 @@
 
 struct TfyStop {
     Run *run;
-    Cold *cold;                 /* whose record it is; at the end and at a difference the root */
+    TaskRest *rest;             /* whose record it is; at the end and at a difference the root */
     const TfyLogRecord *record; /* NULL: the end, or a difference */
     uint32_t index;
     const char *difference;
@@ -40,14 +40,14 @@ void tfy__debug_begin(TfyLoop *loop, const TfyStepping *stepping)
     loop->stop_at = stepping->first;
 }
 
-void tfy__debug_stop(Cold *cold, uint32_t index)
+void tfy__debug_stop(TaskRest *rest, uint32_t index)
 {
-    const TfyLoop *loop = cold->run->loop;
+    const TfyLoop *loop = rest->run->loop;
     if (index != loop->stop_at || loop->stepped_away) return;
     const TfyStop stop = {
-        .run = cold->run, .cold = cold, .record = &cold->run->history->records[index], .index = index};
+        .run = rest->run, .rest = rest, .record = &rest->run->history->records[index], .index = index};
     const uint32_t next = loop->stepping->stop(loop->stepping->state, &stop);
-    set_next(cold->run, next > index ? next : index + 1);
+    set_next(rest->run, next > index ? next : index + 1);
 }
 
 void tfy__debug_end(Run *run)
@@ -57,7 +57,7 @@ void tfy__debug_end(Run *run)
     const bool differs = loop->failure != 0;
     if (!differs && loop->stop_at < run->history->record_count) return;
     const TfyStop stop = {.run = run,
-                          .cold = run->root,
+                          .rest = run->root,
                           .index = differs ? run->cursor : run->history->record_count,
                           .difference = differs ? loop->failure_text : NULL};
     loop->stepping->stop(loop->stepping->state, &stop);
@@ -81,14 +81,14 @@ typedef enum Standing {
     ENTERED,  /* it is being called: its parameters are not there yet */
 } Standing;
 
-static Standing standing_of(const TfyStop *stop, const Cold *cold)
+static Standing standing_of(const TfyStop *stop, const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     const TfyFrame *top = frame_at(task, task->top);
     if (task->state & T_RETURNING || top->flags & FRAME_UNDOING) return RETURNED;
-    if (state_of(task) != TFY_TASK_RUNNING || cold->pending) return STANDS;
-    if (cold != stop->cold || !stop->record) return RUNS; /* halted on its way */
-    const TfyPoint *point = tfy__point_of(cold->run->loop, stop->record->point);
+    if (state_of(task) != TFY_TASK_RUNNING || rest->step) return STANDS;
+    if (rest != stop->rest || !stop->record) return RUNS; /* halted on its way */
+    const TfyPoint *point = tfy__point_of(rest->run->loop, stop->record->point);
     if (point && point->kind == TFY_POINT_MARK) return AT_MARK;
     if (point && point->kind == TFY_POINT_CALL && !top->pc) return ENTERED;
     if (stop->record->type == TFY_R_TASK_CANCEL || (point && point == point_of_frame(top))) return STANDS;
@@ -184,13 +184,13 @@ static void add_frame(TfyBuffer *out, const TfyLoop *loop, const TfyFrame *frame
     tfy__buffer_char(out, '}');
 }
 
-static void add_frames(TfyBuffer *out, const TfyStop *stop, const Cold *cold)
+static void add_frames(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
 {
     const TfyLoop *loop = stop->run->loop;
-    const TfyTask *task = cold ? cold->task : NULL; /* NULL: it has ended */
+    const TfyTask *task = rest ? rest->task : NULL; /* NULL: it has ended */
     uint32_t at = task ? task->top : TFY_NO_FRAME;
     const char *comma = "";
-    const Standing standing = at == TFY_NO_FRAME ? STANDS : standing_of(stop, cold);
+    const Standing standing = at == TFY_NO_FRAME ? STANDS : standing_of(stop, rest);
     tfy__buffer_text(out, "\"frames\":[");
     if (standing == ENTERED) at = frame_at(task, at)->prev;
     for (bool top = standing != ENTERED; at != TFY_NO_FRAME; at = frame_at(task, at)->prev, top = false) {
@@ -208,37 +208,37 @@ static void add_frames(TfyBuffer *out, const TfyStop *stop, const Cold *cold)
 
 /* ---- the step and the tasks ---- */
 
-static void add_asked(TfyBuffer *out, const Cold *cold)
+static void add_asked(TfyBuffer *out, const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    if (!pending || pending->backoff_only) return;
-    const TfyTool *tool = pending->call.site->tool;
+    const Step *step = rest->step;
+    if (!step || step->backoff_only) return;
+    const TfyTool *tool = step->call.site->tool;
     tfy__buffer_text(out, "\"asked\":{\"tool\":");
     tfy__buffer_json_string(out, tool->name, strlen(tool->name));
     tfy__buffer_text(out, ",\"args\":");
     TfyBuffer args = {0};
-    tfy__encode_args(&args, tool->params, tool->param_count, pending->call.args);
+    tfy__encode_args(&args, tool->params, tool->param_count, step->call.args);
     add_encoded(out, &args);
     tfy__buffer_text(out, ",\"key\":");
-    tfy__buffer_json_string(out, pending->key, strlen(pending->key));
-    tfy__buffer_printf(out, ",\"attempt\":%u},", pending->call.attempt);
+    tfy__buffer_json_string(out, step->key, strlen(step->key));
+    tfy__buffer_printf(out, ",\"attempt\":%u},", step->call.attempt);
 }
 
-static void add_task(TfyBuffer *out, const TfyStop *stop, const Cold *cold)
+static void add_task(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
 {
     const TfyLoop *loop = stop->run->loop;
-    const TfyTask *task = cold->task;
-    const bool ended = !task || cold->end_state || task->top == TFY_NO_FRAME;
+    const TfyTask *task = rest->task;
+    const bool ended = !task || rest->end_state || task->top == TFY_NO_FRAME;
     const TfyFrame *top = ended ? NULL : frame_at(task, task->top);
     tfy__buffer_text(out, "{\"task\":");
-    tfy__buffer_json_string(out, cold->log.path, strlen(cold->log.path));
-    add_string(out, "workflow", (top ? top->workflow : cold->workflow)->name);
-    add_string(out, "state", tfy__state_name(cold->end_state ? cold->end_state : task ? state_of(task) : 0));
-    const TfyPoint *point = top && standing_of(stop, cold) == AT_MARK ? tfy__point_of(loop, stop->record->point)
+    tfy__buffer_json_string(out, rest->log.path, strlen(rest->log.path));
+    add_string(out, "workflow", (top ? top->workflow : rest->workflow)->name);
+    add_string(out, "state", tfy__state_name(rest->end_state ? rest->end_state : task ? state_of(task) : 0));
+    const TfyPoint *point = top && standing_of(stop, rest) == AT_MARK ? tfy__point_of(loop, stop->record->point)
                             : top                                     ? point_of_frame(top)
                                                                       : NULL;
     if (top) add_line(out, loop, point ? point->line : top->workflow->line);
-    if (cold->pending && !cold->pending->backoff_only) add_string(out, "waits", cold->pending->call.site->tool->name);
+    if (rest->step && !rest->step->backoff_only) add_string(out, "waits", rest->step->call.site->tool->name);
     tfy__buffer_char(out, '}');
 }
 
@@ -247,9 +247,9 @@ static void add_tasks(TfyBuffer *out, const TfyStop *stop)
 {
     const Run *run = stop->run;
     uint32_t count = 0, at = 0;
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) count++;
-    const Cold **tasks = malloc((count + 1) * sizeof *tasks);
-    for (const Cold *cold = run->tasks; tasks && cold; cold = cold->next_in_run) tasks[at++] = cold;
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) count++;
+    const TaskRest **tasks = malloc((count + 1) * sizeof *tasks);
+    for (const TaskRest *rest = run->tasks; tasks && rest; rest = rest->next_in_run) tasks[at++] = rest;
     tfy__buffer_text(out, ",\"tasks\":[");
     while (at > 0) {
         add_task(out, stop, tasks[--at]);
@@ -259,22 +259,22 @@ static void add_tasks(TfyBuffer *out, const TfyStop *stop)
     free(tasks);
 }
 
-static const Cold *task_at_path(const Run *run, const char *path)
+static const TaskRest *task_at_path(const Run *run, const char *path)
 {
-    const Cold *cold = run->tasks;
-    while (cold && strcmp(cold->log.path, path) != 0) cold = cold->next_in_run;
-    return cold;
+    const TaskRest *rest = run->tasks;
+    while (rest && strcmp(rest->log.path, path) != 0) rest = rest->next_in_run;
+    return rest;
 }
 
 void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
-    const Cold *cold = path ? task_at_path(stop->run, path) : stop->cold;
-    if (cold) add_asked(out, cold);
-    if (cold && cold->task && cold->task->error) {
+    const TaskRest *rest = path ? task_at_path(stop->run, path) : stop->rest;
+    if (rest) add_asked(out, rest);
+    if (rest && rest->task && rest->task->error) {
         tfy__buffer_text(out, "\"raising\":");
-        tfy__error_json(out, cold->task->error);
+        tfy__error_json(out, rest->task->error);
         tfy__buffer_char(out, ',');
     }
-    add_frames(out, stop, cold);
+    add_frames(out, stop, rest);
     if (tasks) add_tasks(out, stop);
 }

@@ -6,27 +6,27 @@
 #include "core/core.h"
 
 /* How it ended, from its last record. */
-static bool take_end(Cold *cold, const TfyLogEnd *end)
+static bool take_end(TaskRest *rest, const TfyLogEnd *end)
 {
-    TfyLoop *loop = cold->run->loop;
+    TfyLoop *loop = rest->run->loop;
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     const TfyExact exact = {loop->program->errors, loop->program->error_count};
     const TfyLogRecord record = {.payload = end->payload, .payload_len = (uint32_t)strlen(end->payload)};
     TfyPayload payload;
     bool ok = tfy__payload_open(&payload, &record);
     json_t *value = tfy__payload_get(&payload, TFY_P_VALUE), *error = tfy__payload_get(&payload, TFY_P_ERROR);
-    const TfyType *result = cold->workflow->result;
+    const TfyType *result = rest->workflow->result;
     uint32_t mark = tfy_mark(&scratch);
     char text[TFY_ERROR_TEXT];
     TfyValue read = {.i = 0};
-    cold->end_state = end->type == TFY_R_TASK_EXIT ? TFY_TASK_COMPLETED : error ? TFY_TASK_FAILED : TFY_TASK_CANCELLED;
-    if (ok && cold->end_state == TFY_TASK_COMPLETED && result->kind != TFY_NOTHING) {
+    rest->end_state = end->type == TFY_R_TASK_EXIT ? TFY_TASK_COMPLETED : error ? TFY_TASK_FAILED : TFY_TASK_CANCELLED;
+    if (ok && rest->end_state == TFY_TASK_COMPLETED && result->kind != TFY_NOTHING) {
         ok = tfy__decode_exact(&scratch, &exact, result, value, &read, text);
-        if (ok) cold->value = tfy__keep_value(result, read);
+        if (ok) rest->value = tfy__keep_value(result, read);
     } else if (ok && error) {
         ok = tfy__decode_exact(&scratch, &exact, &tfy_type_any_error, error, &read, text);
-        if (ok) cold->failure = tfy_keep(read.o);
-        if (ok) cold->failure_text = tfy__failure_sentence(cold, read.o);
+        if (ok) rest->failure = tfy_keep(read.o);
+        if (ok) rest->failure_text = tfy__failure_sentence(rest, read.o);
     }
     tfy_cut(&scratch, mark);
     tfy_drop(&scratch, tfy_take_error(&scratch));
@@ -41,7 +41,7 @@ static int find_end(const Run *run, int64_t tid, TfyLogEnd *end)
     return log ? tfy__log_find_end(log, &run->log, tid, end) : TFY_E_ABSENT;
 }
 
-static Cold *from_log(Run *run, int64_t tid)
+static TaskRest *from_log(Run *run, int64_t tid)
 {
     TfyLogEnd end;
     const int code = find_end(run, tid, &end);
@@ -50,22 +50,22 @@ static Cold *from_log(Run *run, int64_t tid)
         tfy__loop_fail(run->loop, code, "the end of a task that is asked for cannot be read from the log");
     if (code < 0) return NULL;
     const TfyWorkflow *workflow = tfy__workflow_by_name(run->loop->program, end.workflow);
-    Cold *cold = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;
-    if (workflow && !cold) run->loop->heap.ran_out = true;
-    if (cold) {
-        cold->log.born = end.born;
-        cold->log.head = end.head;
-        cold->log.chain = end.chain;
-        cold->joined = true; /* what it failed with was reported, or is about to be asked for */
-        if (!take_end(cold, &end)) tfy__loop_fail(run->loop, TFY_E_DATA, "the end of task %s cannot be read", end.path);
+    TaskRest *rest = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;
+    if (workflow && !rest) run->loop->heap.ran_out = true;
+    if (rest) {
+        rest->log.born = end.born;
+        rest->log.head = end.head;
+        rest->log.chain = end.chain;
+        rest->joined = true; /* what it failed with was reported, or is about to be asked for */
+        if (!take_end(rest, &end)) tfy__loop_fail(run->loop, TFY_E_DATA, "the end of task %s cannot be read", end.path);
     }
     tfy__log_end_free(&end);
-    return cold;
+    return rest;
 }
 
-Cold *tfy__task_known(Run *run, int64_t handle)
+TaskRest *tfy__task_known(Run *run, int64_t handle)
 {
-    Cold *cold = tfy__task_of_handle(run, handle);
-    bool elsewhere = !cold && run->in_log && handle > 0 && handle < INT64_MAX - run->log.root;
-    return elsewhere ? from_log(run, run->log.root + handle) : cold;
+    TaskRest *rest = tfy__task_of_handle(run, handle);
+    bool elsewhere = !rest && run->in_log && handle > 0 && handle < INT64_MAX - run->log.root;
+    return elsewhere ? from_log(run, run->log.root + handle) : rest;
 }

@@ -22,10 +22,10 @@ bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first)
 }
 
 /* For a task the copy has ended when it has nothing of it left to do again. */
-uint64_t tfy__fork_seed(const Cold *cold)
+uint64_t tfy__fork_seed(const TaskRest *rest)
 {
-    const Run *run = cold->run;
-    const TfyLogRecord *next = tfy__history_peek(cold);
+    const Run *run = rest->run;
+    const TfyLogRecord *next = tfy__history_peek(rest);
     uint64_t seed = run->seed;
     for (uint32_t i = 0; i < run->fork_count && (!next || next->lsn > run->forks[i].lsn); i++)
         seed = run->forks[i].seed;

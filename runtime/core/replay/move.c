@@ -28,24 +28,24 @@ static const TfyCompatPoint *old_point(const TfyCompat *compat, uint32_t new_num
     return NULL;
 }
 
-static int refuse_stand(const Check *check, const Cold *cold, const TfyPoint *point, const char *why)
+static int refuse_stand(const Check *check, const TaskRest *rest, const TfyPoint *point, const char *why)
 {
     snprintf(check->error_text, TFY_ERROR_TEXT,
-             "task %s stands at %.100s (line %u of the new program), where it cannot go on: %.250s", cold->log.path,
+             "task %s stands at %.100s (line %u of the new program), where it cannot go on: %.250s", rest->log.path,
              point->id, point->line, why);
     return TFY_E_DIVERGED;
 }
 
-static int check_frames(const Check *check, const Cold *cold)
+static int check_frames(const Check *check, const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
         const TfyFrame *frame = frame_at(task, at);
         if (!frame->pc) continue; /* it has its arguments, and nothing else */
         const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
         const TfyCompatPoint *old = old_point(check->compat, point->number);
-        if (!old) return refuse_stand(check, cold, point, "the old program has no such point");
-        if (old->verdict == TFY_REFUSED) return refuse_stand(check, cold, point, old->reason);
+        if (!old) return refuse_stand(check, rest, point, "the old program has no such point");
+        if (old->verdict == TFY_REFUSED) return refuse_stand(check, rest, point, old->reason);
     }
     return 0;
 }
@@ -53,8 +53,8 @@ static int check_frames(const Check *check, const Cold *cold)
 static int check_stands(Run *run, void *state)
 {
     int code = 0;
-    for (const Cold *cold = run->tasks; cold && !code; cold = cold->next_in_run)
-        if (cold->task && !cold->end_state) code = check_frames(state, cold);
+    for (const TaskRest *rest = run->tasks; rest && !code; rest = rest->next_in_run)
+        if (rest->task && !rest->end_state) code = check_frames(state, rest);
     return code;
 }
 

@@ -161,33 +161,33 @@ void tfy__rehearse_free(TfyLoop *loop)
 }
 
 /* One write, so that a line is there whole or not at all. A call that nobody knows of may not be made. */
-static void write_line(Pending *pending, json_t *line)
+static void write_line(Step *step, json_t *line)
 {
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "%s\n", text ? text : "");
-    const TfyRehearsal *rehearsal = pending->call.loop->rehearsal;
+    const TfyRehearsal *rehearsal = step->call.loop->rehearsal;
     if (!text || out.failed || write(rehearsal->calls_fd, out.data, out.len) != (ssize_t)out.len)
-        tfy__loop_fail(pending->call.loop, TFY_E_IO, "the calls of the run cannot be written down");
+        tfy__loop_fail(step->call.loop, TFY_E_IO, "the calls of the run cannot be written down");
     tfy__buffer_free(&out);
     free(text);
     json_decref(line);
 }
 
-void tfy__rehearse_ended(const Pending *pending, bool ok, const TfyBuffer *payload)
+void tfy__rehearse_ended(const Step *step, bool ok, const TfyBuffer *payload)
 {
     if (payload->failed) return;
     json_t *json = json_loadb(payload->data, payload->len, JSON_ALLOW_NUL, NULL);
-    write_line((Pending *)pending, json_pack("{s:s,s:o}", ok ? "done" : "failed", pending->call.key, "payload", json));
+    write_line((Step *)step, json_pack("{s:s,s:o}", ok ? "done" : "failed", step->call.key, "payload", json));
 }
 
 /* ---- calls ---- */
 
-static void note_start(Pending *pending)
+static void note_start(Step *step)
 {
-    const TfyCall *call = &pending->call;
-    write_line(pending, json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
-                                  call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
+    const TfyCall *call = &step->call;
+    write_line(step, json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
+                               call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
 }
 
 /* The first answer of a step; count: it has none. */
@@ -244,15 +244,15 @@ static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, 
     return rehearsal->count;
 }
 
-static const Answer *find_answer(const Pending *pending)
+static const Answer *find_answer(const Step *step)
 {
     char digest[17];
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     const TfyRehearsal *rehearsal = call->loop->rehearsal;
     tfy__step_digest_text(call->digest, digest);
-    const size_t at = find_step(rehearsal, pending->cold->log.path, call->step);
+    const size_t at = find_step(rehearsal, step->rest->log.path, call->step);
     const Answer *answer = find_attempt(rehearsal, at, call, digest);
-    if (answer && answer->type == TFY_R_TIMER_FIRED && !pending->timer) answer = NULL; /* another step's limit */
+    if (answer && answer->type == TFY_R_TIMER_FIRED && !step->timer) answer = NULL; /* another step's limit */
     return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
 
@@ -284,9 +284,9 @@ static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
     return ok;
 }
 
-static void give(Pending *pending, const Answer *answer)
+static void give(Step *step, const Answer *answer)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     json_t *payload = json_object_get(answer->line, "payload"), *error = json_object_get(payload, "error"),
            *plain = json_object_get(payload, "value");
     char text[TFY_ERROR_TEXT];
@@ -296,7 +296,7 @@ static void give(Pending *pending, const Answer *answer)
     if (error) {
         const char *outcome = json_string_value(json_object_get(payload, "outcome"));
         call->outcome = outcome && strcmp(outcome, "unknown") == 0 ? TFY_UNKNOWN : TFY_NOT_DONE;
-        tfy__step_raise_recorded(pending, error);
+        tfy__step_raise_recorded(step, error);
         tfy__call_panicked(call);
     } else if (answer->type == TFY_R_LLM_PLAN && !plain) {
         if (read_by_performer(call, payload, &value))
@@ -312,33 +312,33 @@ static void give(Pending *pending, const Answer *answer)
 
 bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
 {
-    const Cold *cold = cold_of(task);
+    const TaskRest *rest = rest_of(task);
     const TfyRehearsal *rehearsal = task->loop->rehearsal;
     if (!tfy__rehearse_answers(task->loop)) return false;
-    const size_t at = find_step(rehearsal, cold->log.path, cold->log.step);
+    const size_t at = find_step(rehearsal, rest->log.path, rest->log.step);
     if (at == rehearsal->count) return false;
     const json_t *now = json_object_get(json_object_get(rehearsal->answers[at].line, "payload"), "now");
     if (now) *out = json_integer_value(now);
     return now != NULL;
 }
 
-bool tfy__rehearse_call(Pending *pending)
+bool tfy__rehearse_call(Step *step)
 {
-    TfyCall *call = &pending->call;
-    if (pending->probing) { /* the tool itself is not there, so its probe knows nothing */
+    TfyCall *call = &step->call;
+    if (step->probing) { /* the tool itself is not there, so its probe knows nothing */
         if (tfy__rehearse_answers(call->loop))
             tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
         return tfy__rehearse_answers(call->loop);
     }
-    note_start(pending);
+    note_start(step);
     if (!tfy__rehearse_answers(call->loop)) return false;
-    const Answer *answer = find_answer(pending);
+    const Answer *answer = find_answer(step);
     if (!answer)
-        tfy__step_unanswered(pending);
+        tfy__step_unanswered(step);
     else if (answer->type == TFY_R_TIMER_FIRED)
-        jump(call->loop->rehearsal, tfy__due_ns(call->loop, pending->due_ms));
+        jump(call->loop->rehearsal, tfy__due_ns(call->loop, step->due_ms));
     else
-        give(pending, answer);
+        give(step, answer);
     return true;
 }
 
@@ -346,14 +346,14 @@ bool tfy__rehearse_stuck(TfyLoop *loop)
 {
     if (!tfy__rehearse_answers(loop)) return false;
     for (const Run *run = loop->runs.first; run; run = run->next)
-        for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            const Pending *pending = cold->end_state ? NULL : cold->pending;
-            if (!pending || !pending->unanswered) continue;
-            const TfyPoint *point = pending->call.site->point;
+        for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+            const Step *step = rest->end_state ? NULL : rest->step;
+            if (!step || !step->unanswered) continue;
+            const TfyPoint *point = step->call.site->point;
             tfy__loop_fail(loop, TFY_E_DIVERGED,
                            "task %s waits for %s (line %u), and nothing like that was answered in the first run: its "
                            "tasks race; with --real the tools do their work in every trial",
-                           cold->log.path, pending->call.tool->name, point ? point->line : 0);
+                           rest->log.path, step->call.tool->name, point ? point->line : 0);
             return true;
         }
     return false;

@@ -17,7 +17,7 @@
 #include "tfy_program.h"
 #include "base/buffer.h"
 
-struct Pending;
+struct Step;
 
 typedef struct TfyRehearsal TfyRehearsal; /* loop->rehearsal; NULL: nobody watches */
 
@@ -25,8 +25,8 @@ typedef struct TfyRehearsal TfyRehearsal; /* loop->rehearsal; NULL: nobody watch
 int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text);
 void tfy__rehearse_free(TfyLoop *loop);
 
-bool tfy__rehearse_call(struct Pending *pending); /* an attempt begins; true: it has been answered, or never will be */
-void tfy__rehearse_ended(const struct Pending *pending, bool ok, const TfyBuffer *payload);
+bool tfy__rehearse_call(struct Step *step); /* an attempt begins; true: it has been answered, or never will be */
+void tfy__rehearse_ended(const struct Step *step, bool ok, const TfyBuffer *payload);
 bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* what the clock said then; false: nobody knows */
 bool tfy__rehearse_answers(const TfyLoop *loop);           /* no performer is ever asked */
 bool tfy__rehearse_stuck(

@@ -3,8 +3,8 @@
  * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other.
  * The cursor is the lowest record that nobody has taken, and only the task that owns it runs: what tasks do to each
  * other happens in the recorded order, whatever the scheduler's order was then. Tasks that are ready otherwise stand
- * in the run's queue of parked tasks. When the cursor has passed the last record, these go to the ready ring in their
- * order, and the steps that were held because they had nothing recorded go on live. That moment lies between two
+ * in the run's queue of turns. When the cursor has passed the last record, these go to the ready ring in their
+ * order, and the steps that were deferred because they had nothing recorded go on live. That moment lies between two
  * slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,59 +17,59 @@
 #include "wal/history/snapshot_map.h"
 #include "wal/history/history.h"
 
-const TfyLogRecord *tfy__history_peek(const Cold *cold)
+const TfyLogRecord *tfy__history_peek(const TaskRest *rest)
 {
-    if (cold->next_record == NO_INDEX) return NULL;
-    return &cold->run->history->records[cold->next_record];
+    if (rest->next_record == NO_INDEX) return NULL;
+    return &rest->run->history->records[rest->next_record];
 }
 
-bool tfy__history_live(const Cold *cold)
+bool tfy__history_live(const TaskRest *rest)
 {
-    return cold->next_record == NO_INDEX && !cold->run->history;
+    return rest->next_record == NO_INDEX && !rest->run->history;
 }
 
-bool tfy__history_at_cursor(const Cold *cold)
+bool tfy__history_at_cursor(const TaskRest *rest)
 {
-    return cold->next_record == cold->run->cursor;
+    return rest->next_record == rest->run->cursor;
 }
 
 /* ---- tasks that are ready while their run replays ---- */
 
-void tfy__history_park(Cold *cold)
+void tfy__history_await_turn(TaskRest *rest)
 {
-    Run *run = cold->run;
+    Run *run = rest->run;
     CHECK(run->history);
-    CHECK(cold->task && cold->task->state & T_FOLLOWING);
-    CHECK(!cold->parked_prev && run->parked.first != cold);
-    LIST2_APPEND(&run->parked, cold, parked_prev, parked_next);
+    CHECK(rest->task && rest->task->state & T_FOLLOWING);
+    CHECK(!rest->turn_prev && run->turns.first != rest);
+    LIST2_APPEND(&run->turns, rest, turn_prev, turn_next);
 }
 
 /* From now on the ring decides who runs. */
 static void release_parked(Run *run)
 {
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->task) cold->task->state &= ~(uint32_t)T_FOLLOWING;
-    while (run->parked.first) {
-        Cold *cold = run->parked.first;
-        LIST2_REMOVE(&run->parked, cold, parked_prev, parked_next);
-        cold->task->state &= ~(uint32_t)T_QUEUED;
-        tfy__ready_push(run->loop, cold->task);
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (rest->task) rest->task->state &= ~(uint32_t)T_FOLLOWING;
+    while (run->turns.first) {
+        TaskRest *rest = run->turns.first;
+        LIST2_REMOVE(&run->turns, rest, turn_prev, turn_next);
+        rest->task->state &= ~(uint32_t)T_QUEUED;
+        tfy__ready_push(run->loop, rest->task);
     }
 }
 
 static void release_held(Run *run)
 {
-    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
-        pending->held = false;
-        tfy__step_queue(pending); /* also recycles the dead ones */
+    for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
+        step->deferred = false;
+        tfy__step_queue(step); /* also recycles the dead ones */
     }
 }
 
-void tfy__history_unhold(Run *run)
+void tfy__history_forget_deferred(Run *run)
 {
-    for (Pending *pending; (pending = LIST_TAKE(&run->held, held_next));) {
-        pending->held = false;
-        tfy__step_dequeued(pending);
+    for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
+        step->deferred = false;
+        tfy__step_dequeued(step);
     }
 }
 
@@ -78,27 +78,27 @@ static void history_finished(Run *run)
 {
     tfy__history_drop(run->loop, run);
     release_parked(run);
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->cancel_again && cold->task)
-            tfy__cancel_request(cold, cold->cancel_again, NULL, cold->cancel_again_force);
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (rest->cancel_again && rest->task)
+            tfy__cancel_request(rest, rest->cancel_again, NULL, rest->cancel_again_force);
     release_held(run);
     if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks began to wait in another process */
 }
 
-void tfy__history_take(Cold *cold)
+void tfy__history_take(TaskRest *rest)
 {
-    Run *run = cold->run;
-    uint32_t index = cold->next_record;
-    if (run->loop->stepping) tfy__debug_stop(cold, index);
+    Run *run = rest->run;
+    uint32_t index = rest->next_record;
+    if (run->loop->stepping) tfy__debug_stop(rest, index);
     CHECK(index < run->history->record_count);
     CHECK(index >= run->cursor);
     CHECK(!run->taken[index]);
     CHECK(run->next_of_task[index] > index);
     run->taken[index] = true;
-    cold->next_record = run->next_of_task[index];
-    if (cold->task) {
-        cold->task->passages = 0;
-        if (cold->next_record == NO_INDEX) cold->task->state &= ~(uint32_t)T_REPLAYING;
+    rest->next_record = run->next_of_task[index];
+    if (rest->task) {
+        rest->task->passages = 0;
+        if (rest->next_record == NO_INDEX) rest->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
     if (run->loop->replay_only)
@@ -106,14 +106,14 @@ void tfy__history_take(Cold *cold)
     while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
 }
 
-void tfy__history_hold(Pending *pending)
+void tfy__history_defer(Step *step)
 {
-    Run *run = pending->cold->run;
-    if (pending->held) return;
+    Run *run = step->rest->run;
+    if (step->deferred) return;
     CHECK(run->history);
-    CHECK(!pending->dead);
-    pending->held = true;
-    LIST_APPEND(&run->held, pending, held_next);
+    CHECK(!step->dead);
+    step->deferred = true;
+    LIST_APPEND(&run->deferred, step, deferred_next);
 }
 
 static int64_t number_of(const TfyLogTask *task)
@@ -147,31 +147,31 @@ int64_t tfy__history_born(const Run *run, int64_t lsn)
     return at == NO_INDEX ? TFY_E_DATA : run->history->tasks[at].tid;
 }
 
-bool tfy__history_attach(Cold *cold)
+bool tfy__history_attach(TaskRest *rest)
 {
-    Run *run = cold->run;
+    Run *run = rest->run;
     if (!run->history) return false;
-    uint32_t at = find_task(run->history, number_of, cold->log.tid);
+    uint32_t at = find_task(run->history, number_of, rest->log.tid);
     if (at == NO_INDEX) return false;
     const TfyLogTask *known = &run->history->tasks[at];
-    cold->log.head = known->head;
-    cold->log.chain = known->chain;
-    cold->log.born = known->born;
-    cold->next_record = run->first_of_task[at];
-    if (cold->next_record != NO_INDEX && cold->task) cold->task->state |= T_REPLAYING;
+    rest->log.head = known->head;
+    rest->log.chain = known->chain;
+    rest->log.born = known->born;
+    rest->next_record = run->first_of_task[at];
+    if (rest->next_record != NO_INDEX && rest->task) rest->task->state |= T_REPLAYING;
     return true;
 }
 
 /* ---- differences ---- */
 
-static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *text, size_t cap)
+static void say_recorded(const TaskRest *rest, const TfyLogRecord *record, char *text, size_t cap)
 {
     if (!record) {
         snprintf(text, cap, "nothing more");
         return;
     }
     const char *id = "";
-    const TfyPoint *point = tfy__point_of(cold->run->loop, record->point);
+    const TfyPoint *point = tfy__point_of(rest->run->loop, record->point);
     if (point) id = point->id;
     int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
     snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn,
@@ -179,26 +179,24 @@ static void say_recorded(const Cold *cold, const TfyLogRecord *record, char *tex
              shown < (int)record->payload_len ? "…" : "");
 }
 
-void tfy__history_diverge(Cold *cold, const TfyLogRecord *record, const char *now_format, ...)
+void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char *now_format, ...)
 {
-    TfyLoop *loop = cold->run->loop;
+    TfyLoop *loop = rest->run->loop;
     char recorded[512], now[512];
     va_list args;
-    if (cold->task) tfy__sched_halt(cold->task);
+    if (rest->task) tfy__sched_halt(rest->task);
     if (tfy__loop_starved(loop)) return; /* who has to do without a value goes another way */
     va_start(args, now_format);
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
-    say_recorded(cold, record, recorded, sizeof recorded);
-    uint32_t line = cold->pending ? cold->pending->call.site->point->line
-                    : record      ? tfy__point_line(loop, record->point)
-                                  : 0;
+    say_recorded(rest, record, recorded, sizeof recorded);
+    uint32_t line = rest->step ? rest->step->call.site->point->line : record ? tfy__point_line(loop, record->point) : 0;
     char where[128] = "";
     const char *file = tfy__line_file(loop->program, &line);
     if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
     if (loop->report) loop->report->divergences++;
-    tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", cold->log.path,
-                   cold->run->uuid, recorded, where, now);
+    tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", rest->log.path,
+                   rest->run->uuid, recorded, where, now);
 }
 
 /* ---- what came from outside ---- */
@@ -246,16 +244,16 @@ static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_
 /* Between its points a task cannot wait for the cursor; everywhere else it takes what came when it came. */
 static void take_arrivals(TfyTask *task, bool in_slice)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     Arrival arrival;
-    while ((in_slice || tfy__history_at_cursor(cold)) &&
-           is_arrival(task, tfy__history_peek(cold), in_slice, &arrival)) {
-        const TfyLogRecord *record = tfy__history_peek(cold);
-        tfy__history_take(cold);
+    while ((in_slice || tfy__history_at_cursor(rest)) &&
+           is_arrival(task, tfy__history_peek(rest), in_slice, &arrival)) {
+        const TfyLogRecord *record = tfy__history_peek(rest);
+        tfy__history_take(rest);
         if (arrival.signal)
-            tfy__signal_recorded(cold->run, record);
+            tfy__signal_recorded(rest->run, record);
         else
-            tfy__cancel_apply(cold, arrival.target, arrival.force, arrival.why);
+            tfy__cancel_apply(rest, arrival.target, arrival.force, arrival.why);
     }
 }
 
@@ -267,50 +265,50 @@ void tfy__history_async(TfyTask *task)
 bool tfy__history_arrives_later(const TfyTask *task)
 {
     Arrival arrival;
-    return is_arrival(task, tfy__history_peek(cold_of(task)), false, &arrival);
+    return is_arrival(task, tfy__history_peek(rest_of(task)), false, &arrival);
 }
 
-bool tfy__history_expect(Cold *cold, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
+bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
     *record = NULL;
-    if (tfy__history_live(cold)) return true;
-    if (cold->task)
-        take_arrivals(cold->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
-    const TfyLogRecord *next = tfy__history_peek(cold);
+    if (tfy__history_live(rest)) return true;
+    if (rest->task)
+        take_arrivals(rest->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
+    const TfyLogRecord *next = tfy__history_peek(rest);
     if (!next) {
-        if (!cold->run->loop->replay_only || !cold->run->history) return true;
-        if (cold->run->history->run.state >= TFY_TASK_COMPLETED)
-            tfy__history_diverge(cold, NULL, "it goes on with %s", tfy__record_type_name(type));
-        else if (cold->task)
-            tfy__sched_halt(cold->task); /* an unfinished run is replayed as far as its log reaches */
+        if (!rest->run->loop->replay_only || !rest->run->history) return true;
+        if (rest->run->history->run.state >= TFY_TASK_COMPLETED)
+            tfy__history_diverge(rest, NULL, "it goes on with %s", tfy__record_type_name(type));
+        else if (rest->task)
+            tfy__sched_halt(rest->task); /* an unfinished run is replayed as far as its log reaches */
         return false;
     }
     if (next->type == type && (!point || next->point == point)) {
         *record = next;
         return true;
     }
-    const TfyPoint *here = tfy__point_of(cold->run->loop, point);
-    tfy__history_diverge(cold, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
+    const TfyPoint *here = tfy__point_of(rest->run->loop, point);
+    tfy__history_diverge(rest, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
                          here ? here->id : "");
     return false;
 }
 
-bool tfy__record_fact(Cold *cold, TfyRecordType type, uint32_t point, const TfyBuffer *payload)
+bool tfy__record_fact(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyBuffer *payload)
 {
     const TfyLogRecord *record;
-    bool ok = tfy__history_expect(cold, type, point, &record);
+    bool ok = tfy__history_expect(rest, type, point, &record);
     if (ok && payload->failed) {
-        tfy__loop_fail(cold->run->loop, TFY_E_NOMEM, "no memory to write a record");
+        tfy__loop_fail(rest->run->loop, TFY_E_NOMEM, "no memory to write a record");
         ok = false;
     } else if (ok && record && strcmp(record->payload, payload->data) != 0) {
-        tfy__history_diverge(cold, record, "it comes to %s %s", tfy__record_type_name(type), payload->data);
+        tfy__history_diverge(rest, record, "it comes to %s %s", tfy__record_type_name(type), payload->data);
         ok = false;
     } else if (ok && record) {
-        tfy__history_take(cold);
+        tfy__history_take(rest);
     } else if (ok) {
-        ok = tfy__record_append(cold, type, cold->log.step, point, payload) > 0;
+        ok = tfy__record_append(rest, type, rest->log.step, point, payload) > 0;
     }
-    if (!ok && cold->task) tfy__sched_halt(cold->task);
+    if (!ok && rest->task) tfy__sched_halt(rest->task);
     return ok;
 }
 
@@ -388,7 +386,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
                      workflow->name, text);
             code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
         } else {
-            Cold *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
+            TaskRest *root = tfy__run_begin_root(loop, run, workflow, values, history->run.root);
             if (root) tfy__history_attach(root);
             if (root && tfy__fork_begin(run, tfy__payload_get(&begin, TFY_P_FORK_OF), root->log.born))
                 tfy__history_take(root);
@@ -454,7 +452,7 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
 }
 
 /* A signal for a run whose root has ended: others may wait for it. */
-static bool take_late_signal(Cold *root)
+static bool take_late_signal(TaskRest *root)
 {
     const TfyLogRecord *record = tfy__history_peek(root);
     if (!tfy__record_is_run_signal(record)) return false;
@@ -469,21 +467,21 @@ static bool advance_owner(Run *run)
 {
     const TfyHistory *history = run->history;
     uint32_t before = run->cursor;
-    Cold *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
+    TaskRest *owner = tfy__task_by_tid(run->loop, history->tasks[history->record_tasks[before]].tid);
     if (!owner || owner->next_record != before) return false;
     if (!owner->task) return take_late_signal(owner);
     TfyTask *task = owner->task;
     if (task->state & T_QUEUED) {
-        LIST2_REMOVE(&run->parked, owner, parked_prev, parked_next);
+        LIST2_REMOVE(&run->turns, owner, turn_prev, turn_next);
         tfy__sched_run_task(run->loop, task);
         return true;
     }
-    Pending *pending = owner->pending;
-    if (pending)
-        tfy__step_advance(pending);
+    Step *step = owner->step;
+    if (step)
+        tfy__step_advance(step);
     else
         tfy__history_async(task);
-    return run->cursor != before || owner->pending != pending;
+    return run->cursor != before || owner->step != step;
 }
 
 /* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
@@ -506,11 +504,11 @@ static void say_stuck(Run *run)
 {
     const TfyLogRecord *record = &run->history->records[run->cursor];
     const TfyLogTask *owner = &run->history->tasks[run->history->record_tasks[run->cursor]];
-    Cold *cold = tfy__task_by_tid(run->loop, owner->tid);
-    if (cold)
-        tfy__history_diverge(cold, record,
-                             cold->end_state ? "the task has ended"
-                             : cold->pending ? "it waits for something else"
+    TaskRest *rest = tfy__task_by_tid(run->loop, owner->tid);
+    if (rest)
+        tfy__history_diverge(rest, record,
+                             rest->end_state ? "the task has ended"
+                             : rest->step    ? "it waits for something else"
                                              : "it does not come to it");
     else
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);

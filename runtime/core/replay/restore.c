@@ -133,10 +133,10 @@ static const TfyPoint *point_in(Reader *r, const json_t *json)
     return point;
 }
 
-static Cold *task_in(Reader *r, const json_t *handle)
+static TaskRest *task_in(Reader *r, const json_t *handle)
 {
-    Cold *cold = json_is_integer(handle) ? tfy__task_of_handle(r->run, json_integer_value(handle)) : NULL;
-    if (cold) return cold;
+    TaskRest *rest = json_is_integer(handle) ? tfy__task_of_handle(r->run, json_integer_value(handle)) : NULL;
+    if (rest) return rest;
     refuse(r, "a task that is not in it");
     return NULL;
 }
@@ -189,9 +189,9 @@ static bool find_pc(Reader *r, TfyFrame *frame, const json_t *json)
 }
 
 /* Frames that have returned hold nothing any more. */
-static bool read_frame(Reader *r, Cold *cold, const json_t *json, bool returned)
+static bool read_frame(Reader *r, TaskRest *rest, const json_t *json, bool returned)
 {
-    TfyTask *task = cold->task;
+    TfyTask *task = rest->task;
     const TfyWorkflow *workflow = routine_in(r, json);
     if (!workflow) return false;
     if (!tfy__task_push(task, workflow)) return no_memory(r);
@@ -201,25 +201,25 @@ static bool read_frame(Reader *r, Cold *cold, const json_t *json, bool returned)
     frame->flags = (uint16_t)number_in(json, "flags");
     if (!find_pc(r, frame, json)) return false;
     int64_t due_ms = due_in(r, json);
-    if (due_ms && !(frame->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
+    if (due_ms && !(frame->timer = tfy__scope_arm(rest, due_ms))) return no_memory(r);
     return returned || frame->flags & FRAME_UNDOING || read_slots(r, task, json);
 }
 
-static bool read_frames(Reader *r, Cold *cold, const json_t *json)
+static bool read_frames(Reader *r, TaskRest *rest, const json_t *json)
 {
     const json_t *frames = json_object_get(json, "frames");
     size_t count = json_array_size(frames);
     bool returning = flag_in(json, "returning");
     if (!count) return refuse(r, "a task without a frame");
     for (size_t i = 0; i < count; i++)
-        if (!read_frame(r, cold, json_array_get(frames, i), returning && i + 1 == count)) return false;
+        if (!read_frame(r, rest, json_array_get(frames, i), returning && i + 1 == count)) return false;
     return true;
 }
 
 /* The offset of a frame by its place from the outermost. */
-static uint32_t frame_offset(const Cold *cold, uint32_t index)
+static uint32_t frame_offset(const TaskRest *rest, uint32_t index)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     uint32_t at = task->top;
     for (uint32_t i = depth_of(task); i > index + 1 && at != TFY_NO_FRAME; i--) at = frame_at(task, at)->prev;
     return at;
@@ -227,29 +227,29 @@ static uint32_t frame_offset(const Cold *cold, uint32_t index)
 
 /* ---- what hangs on the frames ---- */
 
-static bool read_deadlines(Reader *r, Cold *cold, const json_t *list)
+static bool read_deadlines(Reader *r, TaskRest *rest, const json_t *list)
 {
     size_t count = json_array_size(list);
     if (!count) return true;
-    if (!(cold->deadlines = calloc(count, sizeof *cold->deadlines))) return no_memory(r);
-    cold->deadline_cap = (uint32_t)count;
+    if (!(rest->deadlines = calloc(count, sizeof *rest->deadlines))) return no_memory(r);
+    rest->deadline_cap = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         const json_t *json = json_array_get(list, i);
-        Deadline *deadline = &cold->deadlines[cold->deadline_count++];
-        *deadline = (Deadline){.frame = frame_offset(cold, (uint32_t)number_in(json, "frame")),
+        Deadline *deadline = &rest->deadlines[rest->deadline_count++];
+        *deadline = (Deadline){.frame = frame_offset(rest, (uint32_t)number_in(json, "frame")),
                                .scope = (uint32_t)number_in(json, "scope"),
                                .mask = (uint16_t)number_in(json, "mask"),
                                .flags = (uint16_t)number_in(json, "flags")};
         int64_t due_ms = due_in(r, json);
-        if (due_ms && !(deadline->timer = tfy__scope_arm(cold, due_ms))) return no_memory(r);
+        if (due_ms && !(deadline->timer = tfy__scope_arm(rest, due_ms))) return no_memory(r);
     }
     return true;
 }
 
-static bool read_undo(Reader *r, Cold *cold, const json_t *json)
+static bool read_undo(Reader *r, TaskRest *rest, const json_t *json)
 {
     unsigned flags = (unsigned)number_in(json, "flags");
-    Undo undo = {.frame = frame_offset(cold, (uint32_t)number_in(json, "frame")),
+    Undo undo = {.frame = frame_offset(rest, (uint32_t)number_in(json, "frame")),
                  .height = (uint32_t)number_in(json, "height"),
                  .block = routine_in(r, json),
                  .point = point_in(r, json),
@@ -259,24 +259,24 @@ static bool read_undo(Reader *r, Cold *cold, const json_t *json)
                  .unknown = flags & UNDO_UNKNOWN};
     if (!undo.block || !undo.point) return false;
     if (!(undo.args = calloc(undo.block->param_count + 1, sizeof *undo.args))) return no_memory(r);
-    cold->undos[cold->undo_count++] = undo;
+    rest->undos[rest->undo_count++] = undo;
     return read_values(r, undo.block->params, undo.block->param_count, json_object_get(json, "args"), undo.args);
 }
 
-static bool read_undos(Reader *r, Cold *cold, const json_t *list)
+static bool read_undos(Reader *r, TaskRest *rest, const json_t *list)
 {
     size_t count = json_array_size(list);
     if (!count) return true;
-    if (!(cold->undos = calloc(count, sizeof *cold->undos))) return no_memory(r);
-    cold->undo_cap = (uint32_t)count;
+    if (!(rest->undos = calloc(count, sizeof *rest->undos))) return no_memory(r);
+    rest->undo_cap = (uint32_t)count;
     for (size_t i = 0; i < count; i++)
-        if (!read_undo(r, cold, json_array_get(list, i))) return false;
+        if (!read_undo(r, rest, json_array_get(list, i))) return false;
     return true;
 }
 
-static bool read_unwinding(Reader *r, Cold *cold, const json_t *list)
+static bool read_unwinding(Reader *r, TaskRest *rest, const json_t *list)
 {
-    Unwinding **link = &cold->unwinding;
+    Unwinding **link = &rest->unwinding;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *json = json_array_get(list, i);
         Unwinding *unwinding = calloc(1, sizeof *unwinding);
@@ -298,9 +298,9 @@ static const TfySite *site_of(const TfyTask *task)
     return frame->pc ? task->loop->program->sites[frame->workflow->resume[frame->pc - 1]->number - 1] : NULL;
 }
 
-static bool read_answer(Reader *r, Cold *cold, const json_t *json)
+static bool read_answer(Reader *r, TaskRest *rest, const json_t *json)
 {
-    TfyTask *task = cold->task;
+    TfyTask *task = rest->task;
     const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
     if (flag_in(json, "returning")) task->state |= T_RETURNING;
     if (flag_in(json, "answered")) task->state |= T_ANSWERED;
@@ -312,11 +312,11 @@ static bool read_answer(Reader *r, Cold *cold, const json_t *json)
                                                     : &tfy_type_nothing;
     if (!type) return refuse(r, "an answer that nobody asked for");
     if (!read_value(r, type, answer, &task->result)) return false;
-    cold->answer_type = type;
+    rest->answer_type = type;
     return !error || read_error(r, error, &task->error);
 }
 
-static bool read_stage(Pending *pending, const char *name)
+static bool read_stage(Step *step, const char *name)
 {
     static const struct {
         const char *name;
@@ -328,40 +328,40 @@ static bool read_stage(Pending *pending, const char *name)
                   {"doubt", STAGE_DOUBT}};
     for (size_t i = 0; name && i < sizeof stages / sizeof *stages; i++) {
         if (strcmp(stages[i].name, name) != 0) continue;
-        pending->stage = stages[i].stage;
+        step->stage = stages[i].stage;
         return true;
     }
     return false;
 }
 
-static void read_step_numbers(const Reader *r, Pending *pending, const json_t *json)
+static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
 {
     const json_t *timeout = json_object_get(json, "timeout");
     unsigned flags = (unsigned)number_in(json, "flags");
-    pending->call.step = number_in(json, "step");
-    pending->call.attempt = (uint32_t)number_in(json, "attempt");
-    pending->retry = number_in(json, "retry");
-    pending->backoff_ms = number_in(json, "backoff");
-    pending->timeout_ms = timeout ? json_integer_value(timeout) : TFY_NEVER;
-    pending->asks = number_in(json, "asks");
-    const bool by_clock = pending->call.tool && pending->call.tool->family == TFY_F_SLEEP_UNTIL;
-    pending->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
-    pending->counted = flags & STEP_COUNTED;
-    pending->started = pending->from_history = flags & STEP_STARTED;
-    pending->timeout_begun = flags & STEP_TIMEOUT_BEGUN;
-    pending->bounded = flags & STEP_BOUNDED;
-    pending->doubt_recorded = flags & STEP_DOUBT_RECORDED;
-    pending->lined_up = flags & STEP_LINED_UP;
-    pending->unknown = flags & STEP_UNKNOWN;
+    step->call.step = number_in(json, "step");
+    step->call.attempt = (uint32_t)number_in(json, "attempt");
+    step->retry = number_in(json, "retry");
+    step->backoff_ms = number_in(json, "backoff");
+    step->timeout_ms = timeout ? json_integer_value(timeout) : TFY_NEVER;
+    step->asks = number_in(json, "asks");
+    const bool by_clock = step->call.tool && step->call.tool->family == TFY_F_SLEEP_UNTIL;
+    step->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
+    step->counted = flags & STEP_COUNTED;
+    step->started = step->from_history = flags & STEP_STARTED;
+    step->timeout_begun = flags & STEP_TIMEOUT_BEGUN;
+    step->bounded = flags & STEP_BOUNDED;
+    step->doubt_recorded = flags & STEP_DOUBT_RECORDED;
+    step->lined_up = flags & STEP_LINED_UP;
+    step->unknown = flags & STEP_UNKNOWN;
 }
 
 /* Whose arguments were read in part are given back as far as they were. */
-static bool read_step(Reader *r, Cold *cold, const json_t *json)
+static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
 {
-    TfyTask *task = cold->task;
+    TfyTask *task = rest->task;
     const TfySite *site = site_of(task);
     const char *key = text_in(json, "key");
-    int64_t steps = cold->log.step;
+    int64_t steps = rest->log.step;
     if (!json) return true;
     if (!site || !site->tool != !!((unsigned)number_in(json, "flags") & STEP_BACKOFF_ONLY))
         return refuse(r, "a step where nothing is asked for");
@@ -369,21 +369,21 @@ static bool read_step(Reader *r, Cold *cold, const json_t *json)
     uint32_t count = site->tool ? site->tool->param_count : 0;
     if (count > FEW_ARGS && !(args = calloc(count, sizeof *args))) return no_memory(r);
     bool ok = !site->tool || read_values(r, site->tool->params, count, json_object_get(json, "args"), args);
-    Pending *pending = ok ? tfy__step_restore(task, site, site->tool ? args : NULL, key ? key : "") : NULL;
+    Step *step = ok ? tfy__step_restore(task, site, site->tool ? args : NULL, key ? key : "") : NULL;
     for (uint32_t i = 0; i < count; i++) tfy__drop_value(task, site->tool->params[i].type, args[i]);
     if (args != few) free(args);
     if (!ok) return false;
-    if (!pending) return no_memory(r);
-    cold->log.step = steps;
-    read_step_numbers(r, pending, json);
+    if (!step) return no_memory(r);
+    rest->log.step = steps;
+    read_step_numbers(r, step, json);
     const json_t *failure = json_object_get(json, "failure");
-    if (failure && !(pending->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
-    if (!read_stage(pending, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
-    if (pending->stage == STAGE_OUTCOME && !pending->started && tfy__limit_bounds(pending)) {
-        pending->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
-        pending->noted = true;
+    if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
+    if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
+    if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {
+        step->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
+        step->noted = true;
     }
-    set_state(task, pending->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(pending));
+    set_state(task, step->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(step));
     return true;
 }
 
@@ -397,39 +397,39 @@ static bool read_path(Reader *r, const json_t *json, const char **path, const Tf
 }
 
 /* Where its chain stood: the records behind are the tail's. */
-static bool read_head(Reader *r, Cold *cold, const json_t *json)
+static bool read_head(Reader *r, TaskRest *rest, const json_t *json)
 {
     const char *chain = text_in(json, "chain");
     uint64_t group = (uint64_t)number_in(json, "group");
-    cold->log.chain = chain ? strtoull(chain, NULL, 16) : 0;
-    cold->joined = flag_in(json, "joined");
+    rest->log.chain = chain ? strtoull(chain, NULL, 16) : 0;
+    rest->joined = flag_in(json, "joined");
     if (group > r->group_count) return refuse(r, "a group that is not in it");
-    if (group) cold->group = r->groups[group - 1];
+    if (group) rest->group = r->groups[group - 1];
     return true;
 }
 
-static void read_counters(Cold *cold, const json_t *json)
+static void read_counters(TaskRest *rest, const json_t *json)
 {
-    cold->log.step = number_in(json, "step");
-    cold->task->passages = (uint32_t)number_in(json, "passages");
-    cold->task->scopes = (uint32_t)number_in(json, "scopes");
-    cold->spawned = (uint32_t)number_in(json, "spawned");
-    cold->randoms = (uint64_t)number_in(json, "randoms");
-    cold->priority = (int32_t)number_in(json, "priority");
-    cold->after_left = (uint32_t)number_in(json, "after");
+    rest->log.step = number_in(json, "step");
+    rest->task->passages = (uint32_t)number_in(json, "passages");
+    rest->task->scopes = (uint32_t)number_in(json, "scopes");
+    rest->spawned = (uint32_t)number_in(json, "spawned");
+    rest->randoms = (uint64_t)number_in(json, "randoms");
+    rest->priority = (int32_t)number_in(json, "priority");
+    rest->after_left = (uint32_t)number_in(json, "after");
 }
 
-static void read_cancellation(Cold *cold, const json_t *json)
+static void read_cancellation(TaskRest *rest, const json_t *json)
 {
     const char *why = text_in(json, "kill");
-    if (flag_in(json, "cancel")) cold->task->state |= T_CANCEL;
-    cold->cancelled = flag_in(json, "cancelled");
-    cold->kill = why != NULL;
-    cold->kill_force = flag_in(json, "force");
-    cold->kill_why = why ? tfy__kill_reason(why) : NULL;
+    if (flag_in(json, "cancel")) rest->task->state |= T_CANCEL;
+    rest->cancelled = flag_in(json, "cancelled");
+    rest->kill = why != NULL;
+    rest->kill_force = flag_in(json, "force");
+    rest->kill_why = why ? tfy__kill_reason(why) : NULL;
 }
 
-static bool read_channel(Reader *r, Cold *maker, const json_t *json)
+static bool read_channel(Reader *r, TaskRest *maker, const json_t *json)
 {
     Channel *channel = tfy__channel_add(maker);
     if (!channel) return no_memory(r);
@@ -454,7 +454,7 @@ static bool read_channel(Reader *r, Cold *maker, const json_t *json)
     return true;
 }
 
-static bool read_channels(Reader *r, Cold *maker, const json_t *list)
+static bool read_channels(Reader *r, TaskRest *maker, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!read_channel(r, maker, json_array_get(list, i))) return false;
@@ -466,18 +466,18 @@ static bool read_live(Reader *r, const json_t *json)
     const char *path;
     const TfyWorkflow *workflow;
     if (!read_path(r, json, &path, &workflow)) return false;
-    Cold *cold = tfy__task_new(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
-    if (!cold) return no_memory(r);
-    if (strcmp(path, "1") == 0) r->run->root = cold;
-    if (!read_head(r, cold, json) || !read_frames(r, cold, json)) return false;
-    read_counters(cold, json);
-    read_cancellation(cold, json);
-    take_care(cold->task); /* deadlines and undos come back behind the frames */
-    return read_deadlines(r, cold, json_object_get(json, "deadlines")) &&
-           read_undos(r, cold, json_object_get(json, "undos")) &&
-           read_unwinding(r, cold, json_object_get(json, "unwinding")) && read_answer(r, cold, json) &&
-           read_step(r, cold, json_object_get(json, "pending")) &&
-           read_channels(r, cold, json_object_get(json, "channels"));
+    TaskRest *rest = tfy__task_new(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    if (!rest) return no_memory(r);
+    if (strcmp(path, "1") == 0) r->run->root = rest;
+    if (!read_head(r, rest, json) || !read_frames(r, rest, json)) return false;
+    read_counters(rest, json);
+    read_cancellation(rest, json);
+    take_care(rest->task); /* deadlines and undos come back behind the frames */
+    return read_deadlines(r, rest, json_object_get(json, "deadlines")) &&
+           read_undos(r, rest, json_object_get(json, "undos")) &&
+           read_unwinding(r, rest, json_object_get(json, "unwinding")) && read_answer(r, rest, json) &&
+           read_step(r, rest, json_object_get(json, "pending")) &&
+           read_channels(r, rest, json_object_get(json, "channels"));
 }
 
 static bool read_ended(Reader *r, const json_t *json)
@@ -485,22 +485,22 @@ static bool read_ended(Reader *r, const json_t *json)
     const char *path, *text = text_in(json, "text");
     const TfyWorkflow *workflow;
     if (!read_path(r, json, &path, &workflow)) return false;
-    Cold *cold = tfy__task_new_ended(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
-    if (!cold) return no_memory(r);
-    cold->end_state = (TfyTaskState)number_in(json, "state");
-    if (strcmp(path, "1") == 0) r->run->root = cold;
-    if (!read_head(r, cold, json)) return false;
+    TaskRest *rest = tfy__task_new_ended(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    if (!rest) return no_memory(r);
+    rest->end_state = (TfyTaskState)number_in(json, "state");
+    if (strcmp(path, "1") == 0) r->run->root = rest;
+    if (!read_head(r, rest, json)) return false;
     const json_t *value = json_object_get(json, "value"), *failure = json_object_get(json, "failure");
-    if (text && !(cold->failure_text = strdup(text))) return no_memory(r);
-    if (value && !read_value(r, workflow->result, value, &cold->value)) return false;
-    if (failure && !read_error(r, failure, &cold->failure)) return false;
-    return read_channels(r, cold, json_object_get(json, "channels"));
+    if (text && !(rest->failure_text = strdup(text))) return no_memory(r);
+    if (value && !read_value(r, workflow->result, value, &rest->value)) return false;
+    if (failure && !read_error(r, failure, &rest->failure)) return false;
+    return read_channels(r, rest, json_object_get(json, "channels"));
 }
 
 /* ---- between tasks ---- */
 
 /* The lists were written from their heads: linked from the end, they come out the same. */
-static bool link_children(Reader *r, Cold *parent, const json_t *json)
+static bool link_children(Reader *r, TaskRest *parent, const json_t *json)
 {
     TfyLoop *loop = r->loop;
     const json_t *frames = json_object_get(json, "frames");
@@ -508,7 +508,7 @@ static bool link_children(Reader *r, Cold *parent, const json_t *json)
         const json_t *children = json_object_get(json_array_get(frames, i), "children");
         uint32_t at = frame_offset(parent, (uint32_t)i);
         for (size_t n = json_array_size(children); n-- > 0;) {
-            Cold *child = task_in(r, json_array_get(children, n));
+            TaskRest *child = task_in(r, json_array_get(children, n));
             if (!child || !child->task || child->parent) return refuse(r, "a child that is none");
             TfyFrame *frame = frame_at(parent->task, at);
             const uint32_t self = slot_of(loop, child->task) + 1;
@@ -522,10 +522,10 @@ static bool link_children(Reader *r, Cold *parent, const json_t *json)
     return true;
 }
 
-static bool link_followers(Reader *r, Cold *awaited, const json_t *list)
+static bool link_followers(Reader *r, TaskRest *awaited, const json_t *list)
 {
     for (size_t i = json_array_size(list); i-- > 0;) {
-        Cold *child = task_in(r, json_array_get(list, i));
+        TaskRest *child = task_in(r, json_array_get(list, i));
         Follower *follower = child ? malloc(sizeof *follower) : NULL;
         if (!follower) return no_memory(r);
         *follower = (Follower){.child = child, .next = awaited->followers};
@@ -544,14 +544,14 @@ static Lock *lock_named(Reader *r, const json_t *json)
     return NULL;
 }
 
-static bool link_holds(Reader *r, Cold *cold, const json_t *list)
+static bool link_holds(Reader *r, TaskRest *rest, const json_t *list)
 {
     for (size_t i = json_array_size(list); i-- > 0;) {
         Lock *lock = lock_named(r, json_array_get(list, i));
         Hold *hold = lock ? malloc(sizeof *hold) : NULL;
         if (!hold) return no_memory(r);
-        *hold = (Hold){.lock = lock, .next = cold->holds};
-        cold->holds = hold;
+        *hold = (Hold){.lock = lock, .next = rest->holds};
+        rest->holds = hold;
         lock->free--;
     }
     return true;
@@ -559,7 +559,7 @@ static bool link_holds(Reader *r, Cold *cold, const json_t *list)
 
 static Channel *channel_named(const Run *run, const char *name)
 {
-    for (const Cold *maker = run->tasks; maker; maker = maker->next_in_run)
+    for (const TaskRest *maker = run->tasks; maker; maker = maker->next_in_run)
         for (uint32_t i = 0; i < maker->channel_count; i++)
             if (strcmp(maker->channels[i]->name, name) == 0) return maker->channels[i];
     return NULL;
@@ -585,31 +585,31 @@ static SignalName *signal_name(Reader *r, const json_t *name)
                                json_string_length(name));
 }
 
-static bool link_granted(Reader *r, Cold *cold, const json_t *json)
+static bool link_granted(Reader *r, TaskRest *rest, const json_t *json)
 {
     const char *channel = text_in(json, "granted_from");
     const json_t *lock = json_object_get(json, "granted_lock"), *signal = json_object_get(json, "granted_signal");
-    if (channel && !(cold->granted_from = channel_named(r->run, channel)))
+    if (channel && !(rest->granted_from = channel_named(r->run, channel)))
         return refuse(r, "a channel that is not in it");
-    cold->granted_seq = (uint64_t)number_in(json, "granted_seq");
-    if (cold->granted_from) { /* what a channel carries is known from its messages, and this was one */
-        if (!cold->granted_from->elem) cold->granted_from->elem = site_of(cold->task)->result->elem;
+    rest->granted_seq = (uint64_t)number_in(json, "granted_seq");
+    if (rest->granted_from) { /* what a channel carries is known from its messages, and this was one */
+        if (!rest->granted_from->elem) rest->granted_from->elem = site_of(rest->task)->result->elem;
     }
-    if (lock && !(cold->granted_lock = lock_named(r, lock))) return false;
-    if (signal) cold->granted_signal = read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")));
-    return !signal || cold->granted_signal;
+    if (lock && !(rest->granted_lock = lock_named(r, lock))) return false;
+    if (signal) rest->granted_signal = read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")));
+    return !signal || rest->granted_signal;
 }
 
 static bool link_task(Reader *r, const json_t *json)
 {
-    Cold *cold = task_in(r, json_object_get(json, "task"));
-    if (!cold || !link_children(r, cold, json) || !link_followers(r, cold, json_object_get(json, "followers")) ||
-        !link_holds(r, cold, json_object_get(json, "holds")) || !link_granted(r, cold, json))
+    TaskRest *rest = task_in(r, json_object_get(json, "task"));
+    if (!rest || !link_children(r, rest, json) || !link_followers(r, rest, json_object_get(json, "followers")) ||
+        !link_holds(r, rest, json_object_get(json, "holds")) || !link_granted(r, rest, json))
         return false;
-    TfyTask *task = cold->task;
+    TfyTask *task = rest->task;
     if (flag_in(json, "ready"))
         tfy__ready_push(r->loop, task);
-    else if (!cold->pending && task->state & T_RETURNING)
+    else if (!rest->step && task->state & T_RETURNING)
         set_state(task, TFY_TASK_JOINING);
     return true;
 }
@@ -689,11 +689,11 @@ static void restore_performers(Reader *r, const json_t *json)
 static bool attach(Reader *r, const json_t *json)
 {
     const json_t *order = json_object_get(json, "order");
-    for (Cold *cold = r->run->tasks; cold; cold = cold->next_in_run) tfy__history_attach(cold);
+    for (TaskRest *rest = r->run->tasks; rest; rest = rest->next_in_run) tfy__history_attach(rest);
     for (size_t i = 0; i < json_array_size(order); i++) {
-        Cold *cold = task_in(r, json_array_get(order, i));
-        if (!cold || !cold->pending) return refuse(r, "a step that is not in it");
-        tfy__history_hold(cold->pending);
+        TaskRest *rest = task_in(r, json_array_get(order, i));
+        if (!rest || !rest->step) return refuse(r, "a step that is not in it");
+        tfy__history_defer(rest->step);
     }
     return true;
 }

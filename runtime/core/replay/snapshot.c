@@ -30,10 +30,10 @@ static uint32_t number_of(Writer *w, TfyNumbers *numbers, const void *thing, boo
 /* False: no memory, and the snapshot is not written. */
 #define RESERVE(w, list, cap, count) (GROW(list, cap, (count) + 1, 16) || !((w)->out.failed = true))
 
-static void need_ended(Writer *w, const Cold *cold)
+static void need_ended(Writer *w, const TaskRest *rest)
 {
     bool is_new;
-    if (cold && cold->end_state) number_of(w, &w->ended, cold, &is_new);
+    if (rest && rest->end_state) number_of(w, &w->ended, rest, &is_new);
 }
 
 /* ---- values ---- */
@@ -43,9 +43,9 @@ static void need_bodies(Writer *w, const TfyObj *handles)
 {
     for (int64_t i = 0; i < tfy_list_len(handles); i++) {
         int64_t tid = w->run->log.root + tfy_list_item(handles, i).i;
-        const Cold *cold =
+        const TaskRest *rest =
             tfy__folded_by_tid(w->loop, tid) ? NULL : tfy__task_by_tid(w->loop, tid); /* bodies are not folded */
-        if (cold && cold->run == w->run && cold->group) need_ended(w, cold);
+        if (rest && rest->run == w->run && rest->group) need_ended(w, rest);
     }
 }
 
@@ -152,7 +152,7 @@ static void write_children(Writer *w, const TfyFrame *frame)
     tfy__buffer_text(&w->out, ",\"children\":[");
     for (uint32_t at = frame->children; at; at = tfy__siblings(w->loop, at)->next) {
         tfy__buffer_text(&w->out, comma);
-        tfy__buffer_int(&w->out, tfy__task_handle(cold_of(task_at(w->loop, at - 1)))); /* none is folded now */
+        tfy__buffer_int(&w->out, tfy__task_handle(rest_of(task_at(w->loop, at - 1)))); /* none is folded now */
         comma = ",";
     }
     tfy__buffer_char(&w->out, ']');
@@ -215,12 +215,12 @@ static void write_frames(Writer *w, const TfyTask *task)
 
 /* ---- what hangs on the frames ---- */
 
-static void write_deadlines(Writer *w, const Cold *cold)
+static void write_deadlines(Writer *w, const TaskRest *rest)
 {
-    if (!cold->deadline_count) return;
+    if (!rest->deadline_count) return;
     tfy__buffer_text(&w->out, ",\"deadlines\":[");
-    for (uint32_t i = 0; i < cold->deadline_count; i++) {
-        const Deadline *deadline = &cold->deadlines[i];
+    for (uint32_t i = 0; i < rest->deadline_count; i++) {
+        const Deadline *deadline = &rest->deadlines[i];
         tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"scope\":%u", i ? "," : "", frame_index(w, deadline->frame),
                            deadline->scope);
         write_number(w, "mask", deadline->mask);
@@ -231,12 +231,12 @@ static void write_deadlines(Writer *w, const Cold *cold)
     tfy__buffer_char(&w->out, ']');
 }
 
-static void write_undos(Writer *w, const Cold *cold)
+static void write_undos(Writer *w, const TaskRest *rest)
 {
-    if (!cold->undo_count) return;
+    if (!rest->undo_count) return;
     tfy__buffer_text(&w->out, ",\"undos\":[");
-    for (uint32_t i = 0; i < cold->undo_count; i++) {
-        const Undo *undo = &cold->undos[i];
+    for (uint32_t i = 0; i < rest->undo_count; i++) {
+        const Undo *undo = &rest->undos[i];
         unsigned flags = (undo->idle ? UNDO_IDLE : 0) | (undo->once ? UNDO_ONCE : 0) |
                          (undo->started ? UNDO_STARTED : 0) | (undo->unknown ? UNDO_UNKNOWN : 0);
         tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"height\":%u,\"routine\":%u,\"point\":%u", i ? "," : "",
@@ -250,12 +250,12 @@ static void write_undos(Writer *w, const Cold *cold)
 }
 
 /* Innermost first. */
-static void write_unwinding(Writer *w, const Cold *cold)
+static void write_unwinding(Writer *w, const TaskRest *rest)
 {
-    if (!cold->unwinding) return;
+    if (!rest->unwinding) return;
     tfy__buffer_text(&w->out, ",\"unwinding\":[");
-    for (const Unwinding *at = cold->unwinding; at; at = at->below) {
-        if (at != cold->unwinding) tfy__buffer_char(&w->out, ',');
+    for (const Unwinding *at = rest->unwinding; at; at = at->below) {
+        if (at != rest->unwinding) tfy__buffer_char(&w->out, ',');
         tfy__buffer_printf(&w->out, "{\"point\":%u,\"error\":", at->point ? at->point->number : 0);
         write_error(w, at->error);
         tfy__buffer_char(&w->out, '}');
@@ -266,42 +266,42 @@ static void write_unwinding(Writer *w, const Cold *cold)
 /* ---- the step ---- */
 
 /* As the tail of the log would find it: what is under way has an outcome that nobody knows yet. */
-static const char *stage_name(const Pending *pending)
+static const char *stage_name(const Step *step)
 {
-    switch (pending->stage) {
+    switch (step->stage) {
     case STAGE_BEGIN: return "begin";
     case STAGE_SETTLE: return "settle";
     case STAGE_BACKOFF: return "backoff";
     case STAGE_DOUBT: return "doubt";
-    default: return pending->probing || pending->doubt_recorded ? "doubt" : "outcome";
+    default: return step->probing || step->doubt_recorded ? "doubt" : "outcome";
     }
 }
 
-static unsigned step_flags(const Pending *pending)
+static unsigned step_flags(const Step *step)
 {
-    return (pending->counted ? STEP_COUNTED : 0) | (pending->started ? STEP_STARTED : 0) |
-           (pending->timeout_begun ? STEP_TIMEOUT_BEGUN : 0) | (pending->bounded ? STEP_BOUNDED : 0) |
-           (pending->backoff_only ? STEP_BACKOFF_ONLY : 0) | (pending->doubt_recorded ? STEP_DOUBT_RECORDED : 0) |
-           (pending->lined_up ? STEP_LINED_UP : 0) | (pending->unknown ? STEP_UNKNOWN : 0);
+    return (step->counted ? STEP_COUNTED : 0) | (step->started ? STEP_STARTED : 0) |
+           (step->timeout_begun ? STEP_TIMEOUT_BEGUN : 0) | (step->bounded ? STEP_BOUNDED : 0) |
+           (step->backoff_only ? STEP_BACKOFF_ONLY : 0) | (step->doubt_recorded ? STEP_DOUBT_RECORDED : 0) |
+           (step->lined_up ? STEP_LINED_UP : 0) | (step->unknown ? STEP_UNKNOWN : 0);
 }
 
-static void write_step(Writer *w, const Pending *pending)
+static void write_step(Writer *w, const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     const TfyTool *tool = call->site->tool;
     tfy__buffer_printf(&w->out, ",\"pending\":{\"step\":%lld,\"stage\":\"%s\",\"attempt\":%u,\"flags\":%u",
-                       (long long)call->step, stage_name(pending), call->attempt, step_flags(pending));
-    write_number(w, "retry", pending->retry);
-    write_number(w, "backoff", pending->backoff_ms);
-    if (pending->timeout_ms != TFY_NEVER) write_number(w, "timeout", pending->timeout_ms);
-    write_number(w, "asks", pending->asks);
-    write_number(w, "due", tfy__step_due(pending));
-    if (pending->failure) tfy__buffer_printf(&w->out, ",\"failure\":%s", pending->failure);
+                       (long long)call->step, stage_name(step), call->attempt, step_flags(step));
+    write_number(w, "retry", step->retry);
+    write_number(w, "backoff", step->backoff_ms);
+    if (step->timeout_ms != TFY_NEVER) write_number(w, "timeout", step->timeout_ms);
+    write_number(w, "asks", step->asks);
+    write_number(w, "due", tfy__step_due(step));
+    if (step->failure) tfy__buffer_printf(&w->out, ",\"failure\":%s", step->failure);
     if (tool) {
         tfy__buffer_text(&w->out, ",\"tool\":");
         write_text(w, tool->name);
         tfy__buffer_text(&w->out, ",\"key\":");
-        write_text(w, pending->key);
+        write_text(w, step->key);
         tfy__buffer_text(&w->out, ",\"args\":");
         write_values(w, tool->params, tool->param_count, call->args);
     }
@@ -321,32 +321,32 @@ static void write_signal(Writer *w, const Signal *signal)
     tfy__buffer_printf(&w->out, "{\"seq\":%llu,\"value\":%s}", (unsigned long long)signal->seq, signal->value);
 }
 
-static void write_granted(Writer *w, const Cold *cold)
+static void write_granted(Writer *w, const TaskRest *rest)
 {
-    if (cold->granted_from) {
+    if (rest->granted_from) {
         tfy__buffer_text(&w->out, ",\"granted_from\":");
-        write_text(w, cold->granted_from->name);
-        write_number(w, "granted_seq", (int64_t)cold->granted_seq);
+        write_text(w, rest->granted_from->name);
+        write_number(w, "granted_seq", (int64_t)rest->granted_seq);
     }
-    if (cold->granted_lock) {
+    if (rest->granted_lock) {
         tfy__buffer_text(&w->out, ",\"granted_lock\":");
-        write_string(w, cold->granted_lock->name);
+        write_string(w, rest->granted_lock->name);
     }
-    if (cold->granted_signal) {
+    if (rest->granted_signal) {
         tfy__buffer_text(&w->out, ",\"granted_name\":");
-        write_string(w, cold->granted_signal->name->text);
+        write_string(w, rest->granted_signal->name->text);
         tfy__buffer_text(&w->out, ",\"granted_signal\":");
-        write_signal(w, cold->granted_signal);
+        write_signal(w, rest->granted_signal);
     }
 }
 
 /* Newest first. */
-static void write_holds(Writer *w, const Cold *cold)
+static void write_holds(Writer *w, const TaskRest *rest)
 {
-    if (!cold->holds) return;
+    if (!rest->holds) return;
     tfy__buffer_text(&w->out, ",\"holds\":[");
-    for (const Hold *hold = cold->holds; hold; hold = hold->next) {
-        if (hold != cold->holds) tfy__buffer_char(&w->out, ',');
+    for (const Hold *hold = rest->holds; hold; hold = hold->next) {
+        if (hold != rest->holds) tfy__buffer_char(&w->out, ',');
         write_string(w, hold->lock->name);
     }
     tfy__buffer_char(&w->out, ']');
@@ -378,7 +378,7 @@ static void write_channel(Writer *w, const Channel *channel)
     tfy__buffer_text(&w->out, channel->count ? "]}" : "}");
 }
 
-static void write_channels(Writer *w, const Cold *maker)
+static void write_channels(Writer *w, const TaskRest *maker)
 {
     if (!maker->channel_count) return;
     tfy__buffer_text(&w->out, ",\"channels\":[");
@@ -392,7 +392,7 @@ static void write_channels(Writer *w, const Cold *maker)
 /* ---- tasks ---- */
 
 /* Those it begins after and that are still alive: they know it, it does not know them. */
-static void write_followers(Writer *w, const Cold *awaited)
+static void write_followers(Writer *w, const TaskRest *awaited)
 {
     if (!awaited->followers) return;
     tfy__buffer_text(&w->out, ",\"followers\":[");
@@ -403,88 +403,88 @@ static void write_followers(Writer *w, const Cold *awaited)
     tfy__buffer_char(&w->out, ']');
 }
 
-static void write_group(Writer *w, const Cold *body)
+static void write_group(Writer *w, const TaskRest *body)
 {
     bool is_new;
     if (body->group) write_number(w, "group", number_of(w, &w->groups, body->group, &is_new) + 1);
 }
 
-static void write_identity(Writer *w, const Cold *cold)
+static void write_identity(Writer *w, const TaskRest *rest)
 {
     tfy__buffer_printf(&w->out, "{\"task\":%lld,\"path\":\"%s\",\"routine\":%u,\"chain\":\"%016llx\"",
-                       (long long)tfy__task_handle(cold), cold->log.path, cold->workflow->number,
-                       (unsigned long long)cold->log.chain);
-    write_group(w, cold);
-    write_flag(w, "joined", cold->joined);
+                       (long long)tfy__task_handle(rest), rest->log.path, rest->workflow->number,
+                       (unsigned long long)rest->log.chain);
+    write_group(w, rest);
+    write_flag(w, "joined", rest->joined);
 }
 
-static void write_counters(Writer *w, const Cold *cold)
+static void write_counters(Writer *w, const TaskRest *rest)
 {
-    write_number(w, "step", cold->log.step);
-    write_number(w, "passages", cold->task->passages);
-    write_number(w, "scopes", cold->task->scopes);
-    write_number(w, "spawned", cold->spawned);
-    write_number(w, "randoms", (int64_t)cold->randoms);
-    write_number(w, "priority", cold->priority);
-    write_number(w, "after", cold->after_left);
+    write_number(w, "step", rest->log.step);
+    write_number(w, "passages", rest->task->passages);
+    write_number(w, "scopes", rest->task->scopes);
+    write_number(w, "spawned", rest->spawned);
+    write_number(w, "randoms", (int64_t)rest->randoms);
+    write_number(w, "priority", rest->priority);
+    write_number(w, "after", rest->after_left);
 }
 
-static void write_cancellation(Writer *w, const Cold *cold)
+static void write_cancellation(Writer *w, const TaskRest *rest)
 {
-    write_flag(w, "cancel", cold->task->state & T_CANCEL);
-    write_flag(w, "cancelled", cold->cancelled);
-    if (!cold->kill) return;
-    tfy__buffer_printf(&w->out, ",\"kill\":\"%s\"", cold->kill_why);
-    write_flag(w, "force", cold->kill_force);
+    write_flag(w, "cancel", rest->task->state & T_CANCEL);
+    write_flag(w, "cancelled", rest->cancelled);
+    if (!rest->kill) return;
+    tfy__buffer_printf(&w->out, ",\"kill\":\"%s\"", rest->kill_why);
+    write_flag(w, "force", rest->kill_force);
 }
 
-static void write_state(Writer *w, const Cold *cold)
+static void write_state(Writer *w, const TaskRest *rest)
 {
-    const TfyTask *task = cold->task;
+    const TfyTask *task = rest->task;
     write_flag(w, "ready", task->state & T_QUEUED);
     write_flag(w, "returning", task->state & T_RETURNING);
     write_flag(w, "answered", task->state & T_ANSWERED);
-    if (cold->answer_type) {
+    if (rest->answer_type) {
         tfy__buffer_text(&w->out, ",\"answer\":");
-        write_value(w, cold->answer_type, task->result);
+        write_value(w, rest->answer_type, task->result);
     }
     if (!task->error) return;
     tfy__buffer_text(&w->out, ",\"error\":");
     write_error(w, task->error);
 }
 
-static void write_live(Writer *w, const Cold *cold)
+static void write_live(Writer *w, const TaskRest *rest)
 {
-    write_identity(w, cold);
-    write_counters(w, cold);
-    write_cancellation(w, cold);
-    write_frames(w, cold->task);
-    write_deadlines(w, cold);
-    write_undos(w, cold);
-    write_unwinding(w, cold);
-    write_state(w, cold);
-    if (cold->pending) write_step(w, cold->pending);
-    write_holds(w, cold);
-    write_granted(w, cold);
-    write_channels(w, cold);
-    write_followers(w, cold);
+    write_identity(w, rest);
+    write_counters(w, rest);
+    write_cancellation(w, rest);
+    write_frames(w, rest->task);
+    write_deadlines(w, rest);
+    write_undos(w, rest);
+    write_unwinding(w, rest);
+    write_state(w, rest);
+    if (rest->step) write_step(w, rest->step);
+    write_holds(w, rest);
+    write_granted(w, rest);
+    write_channels(w, rest);
+    write_followers(w, rest);
     tfy__buffer_char(&w->out, '}');
 }
 
-static void write_ended(Writer *w, const Cold *cold)
+static void write_ended(Writer *w, const TaskRest *rest)
 {
-    write_identity(w, cold);
-    write_number(w, "state", cold->end_state);
-    if (cold->end_state == TFY_TASK_COMPLETED) {
+    write_identity(w, rest);
+    write_number(w, "state", rest->end_state);
+    if (rest->end_state == TFY_TASK_COMPLETED) {
         tfy__buffer_text(&w->out, ",\"value\":");
-        write_value(w, cold->workflow->result, cold->value);
-    } else if (cold->failure) {
+        write_value(w, rest->workflow->result, rest->value);
+    } else if (rest->failure) {
         tfy__buffer_text(&w->out, ",\"failure\":");
-        write_error(w, cold->failure);
+        write_error(w, rest->failure);
     }
-    if (cold->failure_text) tfy__buffer_text(&w->out, ",\"text\":");
-    if (cold->failure_text) write_text(w, cold->failure_text);
-    write_channels(w, cold);
+    if (rest->failure_text) tfy__buffer_text(&w->out, ",\"text\":");
+    if (rest->failure_text) write_text(w, rest->failure_text);
+    write_channels(w, rest);
     tfy__buffer_char(&w->out, '}');
 }
 
@@ -553,15 +553,15 @@ static void write_groups(Writer *w)
 static void write_order(Writer *w)
 {
     const char *comma = "";
-    const Cold *oldest = w->run->tasks;
+    const TaskRest *oldest = w->run->tasks;
     while (oldest && oldest->next_in_run) oldest = oldest->next_in_run;
     tfy__buffer_text(&w->out, ",\"order\":[");
-    for (const Cold *cold = oldest; cold; cold = cold->prev_in_run) {
-        const Pending *pending = cold->pending;
-        if (!pending || (pending->queue && pending->queue_prev)) continue;
-        for (; pending; pending = pending->queue ? pending->queue_next : NULL) {
+    for (const TaskRest *rest = oldest; rest; rest = rest->prev_in_run) {
+        const Step *step = rest->step;
+        if (!step || (step->queue && step->queue_prev)) continue;
+        for (; step; step = step->queue ? step->queue_next : NULL) {
             tfy__buffer_text(&w->out, comma);
-            tfy__buffer_int(&w->out, tfy__task_handle(pending->cold));
+            tfy__buffer_int(&w->out, tfy__task_handle(step->rest));
             comma = ",";
         }
     }
@@ -585,13 +585,13 @@ static void write_performers(Writer *w)
 static bool write_tasks(Writer *w)
 {
     size_t count = 0, cap = 0;
-    const Cold **live = NULL;
+    const TaskRest **live = NULL;
     const Run *run = w->run;
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-        bool lost = cold->end_state == TFY_TASK_FAILED && !cold->joined;
-        if (cold->end_state && (cold == run->root || lost || cold->channel_count)) need_ended(w, cold);
-        if (cold->end_state || !RESERVE(w, live, cap, count)) continue;
-        live[count++] = cold;
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+        bool lost = rest->end_state == TFY_TASK_FAILED && !rest->joined;
+        if (rest->end_state && (rest == run->root || lost || rest->channel_count)) need_ended(w, rest);
+        if (rest->end_state || !RESERVE(w, live, cap, count)) continue;
+        live[count++] = rest;
     }
     tfy__buffer_text(&w->out, ",\"tasks\":[");
     while (count && !w->out.failed) {
@@ -647,9 +647,9 @@ static bool can_have(const Run *run, bool *folded)
 {
     uint32_t at_hand = 0;
     if (run->ended || run->history || !run->live || run->loop->failure) return false;
-    for (const Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-        at_hand += cold->task != NULL;
-        if (cold->task && cold->task->state & T_HALTED) return false;
+    for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+        at_hand += rest->task != NULL;
+        if (rest->task && rest->task->state & T_HALTED) return false;
     }
     *folded = at_hand < run->live;
     return true;

@@ -20,11 +20,11 @@ static void answer_type(TfyBuffer *out, const TfyType *type)
     tfy__buffer_char(out, ']');
 }
 
-static void put_question(TfyBuffer *out, const Pending *pending)
+static void put_question(TfyBuffer *out, const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     char id[TFY_KEY_SIZE + 520];
-    snprintf(id, sizeof id, "%s/%lld", pending->cold->log.path, (long long)call->step);
+    snprintf(id, sizeof id, "%s/%lld", step->rest->log.path, (long long)call->step);
     tfy__put_string(out, TFY_P_QUESTION, call->args[0].o);
     if (call->args[1].o) tfy__put_string(out, TFY_P_DETAILS, call->args[1].o);
     tfy__put_text(out, TFY_P_ID, id);
@@ -33,13 +33,13 @@ static void put_question(TfyBuffer *out, const Pending *pending)
     answer_type(out, call->result);
 }
 
-static void start_payload(TfyBuffer *out, const Pending *pending)
+static void start_payload(TfyBuffer *out, const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     tfy__put_begin(out);
     tfy__put_text(out, TFY_P_TOOL, call->tool->name);
     if (is_question(call->tool)) {
-        put_question(out, pending);
+        put_question(out, step);
     } else if (call->tool->family == TFY_F_SIGNAL) {
         tfy__put_string(out, TFY_P_NAME, call->args[0].o);
     } else {
@@ -52,15 +52,15 @@ static void start_payload(TfyBuffer *out, const Pending *pending)
 }
 
 /* Once steps, so that a crash leaves a trace; and what waits for somebody outside, so that they can see it. */
-static bool leaves_start(const Pending *pending)
+static bool leaves_start(const Step *step)
 {
-    const TfyTool *tool = pending->call.tool;
+    const TfyTool *tool = step->call.tool;
     return is_question(tool) || is_io_wait(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
 }
 
-bool tfy__step_is_sleep(const Pending *pending)
+bool tfy__step_is_sleep(const Step *step)
 {
-    return pending->call.tool->family == TFY_F_SLEEP || pending->call.tool->family == TFY_F_SLEEP_UNTIL;
+    return step->call.tool->family == TFY_F_SLEEP || step->call.tool->family == TFY_F_SLEEP_UNTIL;
 }
 
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why)
@@ -84,101 +84,99 @@ int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record)
 }
 
 /* The deadline, absolute, so that it survives a restart. False: waits or halted. */
-static bool begin_deadline(Pending *pending, int64_t due_ms, bool bounded)
+static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
 {
     const TfyLogRecord *record;
-    if (!tfy__history_expect(pending->cold, TFY_R_TASK_YIELD, pending->call.site->point->number, &record)) return false;
+    if (!tfy__history_expect(step->rest, TFY_R_TASK_YIELD, step->call.site->point->number, &record)) return false;
     if (record) {
-        const bool by_clock = pending->call.site->tool->family == TFY_F_SLEEP_UNTIL;
-        pending->due_ms =
-            by_clock ? tfy__record_int(record, TFY_P_DUE) : tfy__step_recorded_due(pending->call.loop, record);
-        pending->bounded = !tfy__record_is(record, TFY_P_WHY, "sleep");
-        tfy__history_take(pending->cold);
+        const bool by_clock = step->call.site->tool->family == TFY_F_SLEEP_UNTIL;
+        step->due_ms = by_clock ? tfy__record_int(record, TFY_P_DUE) : tfy__step_recorded_due(step->call.loop, record);
+        step->bounded = !tfy__record_is(record, TFY_P_WHY, "sleep");
+        tfy__history_take(step->rest);
     } else {
-        if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+        if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
         TfyBuffer out = {0};
         tfy__put_due(&out, due_ms, bounded ? "timeout" : "sleep");
-        int64_t lsn = tfy__step_append(pending, TFY_R_TASK_YIELD, &out);
+        int64_t lsn = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return false;
-        pending->due_ms = due_ms;
-        pending->bounded = bounded;
+        step->due_ms = due_ms;
+        step->bounded = bounded;
     }
-    pending->timeout_begun = true;
+    step->timeout_begun = true;
     return true;
 }
 
-static bool begin_start(Pending *pending)
+static bool begin_start(Step *step)
 {
     const TfyLogRecord *record;
-    TfyRecordType type = is_io_wait(pending->call.tool) ? TFY_R_TASK_WAIT_IO : TFY_R_STEP_START;
-    if (!tfy__history_expect(pending->cold, type, pending->call.site->point->number, &record)) return false;
-    if (!record && !tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
+    TfyRecordType type = is_io_wait(step->call.tool) ? TFY_R_TASK_WAIT_IO : TFY_R_STEP_START;
+    if (!tfy__history_expect(step->rest, type, step->call.site->point->number, &record)) return false;
+    if (!record && !tfy__history_live(step->rest)) return tfy__history_defer(step), false;
     TfyBuffer out = {0};
-    start_payload(&out, pending);
+    start_payload(&out, step);
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
-        tfy__history_diverge(pending->cold, record, "it starts %s", out.data);
+        tfy__history_diverge(step->rest, record, "it starts %s", out.data);
         ok = false;
     } else if (record && ok) {
-        pending->from_history = true;
-        if (pending->admitted) tfy__limit_note(pending, record);
-        tfy__history_take(pending->cold);
+        step->from_history = true;
+        if (step->admitted) tfy__limit_note(step, record);
+        tfy__history_take(step->rest);
     } else {
-        ok = tfy__step_append(pending, type, &out) > 0;
+        ok = tfy__step_append(step, type, &out) > 0;
     }
     tfy__buffer_free(&out);
-    pending->started = ok;
-    if (ok) tfy__undo_started(pending->call.task);
+    step->started = ok;
+    if (ok) tfy__undo_started(step->call.task);
     return ok;
 }
 
-static int64_t sleep_due(const Pending *pending)
+static int64_t sleep_due(const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     if (call->tool->family == TFY_F_SLEEP_UNTIL) return call->args[0].i > 1 ? call->args[0].i : 1; /* 0 means none */
     return tfy__due_from_now(call->loop, call->args[0].i);
 }
 
 /* A sleep ends at its own time or, when that comes first, at its timeout. */
-static bool begin_timer(Pending *pending)
+static bool begin_timer(Step *step)
 {
-    bool bounded = pending->timeout_ms != TFY_NEVER;
-    int64_t due_ms = bounded ? tfy__due_from_now(pending->call.loop, pending->timeout_ms) : INT64_MAX;
-    if (tfy__step_is_sleep(pending) && sleep_due(pending) <= due_ms) {
-        due_ms = sleep_due(pending);
+    bool bounded = step->timeout_ms != TFY_NEVER;
+    int64_t due_ms = bounded ? tfy__due_from_now(step->call.loop, step->timeout_ms) : INT64_MAX;
+    if (tfy__step_is_sleep(step) && sleep_due(step) <= due_ms) {
+        due_ms = sleep_due(step);
         bounded = false;
     }
-    return begin_deadline(pending, due_ms, bounded);
+    return begin_deadline(step, due_ms, bounded);
 }
 
 /* One fact after the other, until STAGE_OUTCOME; false: waits or halted. */
-bool tfy__step_begin(Pending *pending)
+bool tfy__step_begin(Step *step)
 {
-    bool deadline = tfy__step_is_sleep(pending) || pending->timeout_ms != TFY_NEVER;
-    if (deadline && !pending->timeout_begun) return begin_timer(pending);
-    if (!pending->admitted && tfy__limit_bounds(pending)) return tfy__limit_admit(pending);
-    if (leaves_start(pending) && !pending->started) return begin_start(pending);
-    if (!pending->counted) pending->call.task->passages++;
-    pending->counted = true;
-    pending->stage = STAGE_OUTCOME;
-    tfy__step_ghost_begins(pending);
+    bool deadline = tfy__step_is_sleep(step) || step->timeout_ms != TFY_NEVER;
+    if (deadline && !step->timeout_begun) return begin_timer(step);
+    if (!step->admitted && tfy__limit_bounds(step)) return tfy__limit_admit(step);
+    if (leaves_start(step) && !step->started) return begin_start(step);
+    if (!step->counted) step->call.task->passages++;
+    step->counted = true;
+    step->stage = STAGE_OUTCOME;
+    tfy__step_ghost_begins(step);
     return true;
 }
 
-void tfy__step_begin_again(Pending *pending)
+void tfy__step_begin_again(Step *step)
 {
-    pending->stage = STAGE_BEGIN;
-    tfy__limit_leave(pending);
-    tfy__undo_again(pending->call.task);
-    pending->started = pending->timeout_begun = pending->from_history = pending->doubt_recorded = pending->probing =
-        false;
-    pending->counted = pending->asking = pending->noted = false;
-    tfy__step_drop_failure(pending);
-    pending->call.attempt++;
-    pending->call.record_type = result_record(pending->call.site->tool);
-    pending->call.value_in_extra = false;
-    pending->call.tool = pending->call.site->tool;
-    pending->call.result = pending->call.site->result;
-    tfy__buffer_reset(&pending->call.extra);
+    step->stage = STAGE_BEGIN;
+    tfy__limit_leave(step);
+    tfy__undo_again(step->call.task);
+    step->started = step->timeout_begun = step->from_history = step->doubt_recorded = step->probing = false;
+    step->counted = step->asking = step->noted = false;
+    tfy__step_drop_failure(step);
+    step->call.attempt++;
+    step->call.record_type = result_record(step->call.site->tool);
+    step->call.value_in_extra = false;
+    step->call.tool = step->call.site->tool;
+    step->call.result = step->call.site->result;
+    tfy__buffer_reset(&step->call.extra);
 }

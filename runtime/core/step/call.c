@@ -7,31 +7,31 @@
 #include "core/replay/rehearse.h"
 #include "core/step/step.h"
 
-static void begin_payload(TfyBuffer *out, const Pending *pending)
+static void begin_payload(TfyBuffer *out, const Step *step)
 {
     tfy__put_begin(out);
-    tfy__put_text(out, TFY_P_TOOL, pending->call.site->tool->name);
-    tfy__put_hex(out, TFY_P_DIGEST, pending->call.digest);
+    tfy__put_text(out, TFY_P_TOOL, step->call.site->tool->name);
+    tfy__put_hex(out, TFY_P_DIGEST, step->call.digest);
 }
 
-static Pending *pending_of(TfyCall *call)
+static Step *pending_of(TfyCall *call)
 {
-    return (Pending *)((char *)call - offsetof(Pending, call));
+    return (Step *)((char *)call - offsetof(Step, call));
 }
 
-static void leave_call(Pending *pending)
+static void leave_call(Step *step)
 {
-    tfy__step_left_call(pending);
-    if (pending->waited_room || pending->call.loop->room_first) tfy__room_made(pending);
-    tfy__timers_del(&pending->call.loop->timers, pending->timer);
-    pending->timer = 0;
+    tfy__step_left_call(step);
+    if (step->waited_room || step->call.loop->room_first) tfy__room_made(step);
+    tfy__timers_del(&step->call.loop->timers, step->timer);
+    step->timer = 0;
 }
 
-static TfyBuffer *result_payload(Pending *pending, const TfyValue *value)
+static TfyBuffer *result_payload(Step *step, const TfyValue *value)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyBuffer *out = tfy__step_payload(call->loop);
-    begin_payload(out, pending);
+    begin_payload(out, step);
     if (call->extra.len) tfy__buffer_add(out, call->extra.data, call->extra.len);
     if (call->extra.failed) out->failed = true;
     if (value && !call->value_in_extra && call->result->kind != TFY_NOTHING)
@@ -44,145 +44,144 @@ static TfyBuffer *result_payload(Pending *pending, const TfyValue *value)
 
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
-    Pending *pending = pending_of(call);
-    if (pending->probing) {
-        leave_call(pending);
-        tfy__probe_done(pending, result);
+    Step *step = pending_of(call);
+    if (step->probing) {
+        leave_call(step);
+        tfy__probe_done(step, result);
         return;
     }
-    const TfyBuffer *payload = result_payload(pending, &result);
+    const TfyBuffer *payload = result_payload(step, &result);
     if (payload->depth > TFY_JSON_DEPTH) { /* recorded like this it could never be read again */
         call->outcome = TFY_UNKNOWN;
         tfy__call_bad_value(call, "$", "the result nests deeper than JSON may");
         return;
     }
-    leave_call(pending);
+    leave_call(step);
     call->outcome = TFY_DONE;
-    if (call->loop->rehearsal) tfy__rehearse_ended(pending, true, payload);
-    tfy__count_call(pending, false, false);
-    if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
+    if (call->loop->rehearsal) tfy__rehearse_ended(step, true, payload);
+    tfy__count_call(step, false, false);
+    if (tfy__step_append(step, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
-    tfy__step_answer(pending, result);
+    tfy__step_answer(step, result);
 }
 
 /* ---- failed attempts ---- */
 
-void tfy__step_note_outcome(Pending *pending, const char *outcome)
+void tfy__step_note_outcome(Step *step, const char *outcome)
 {
     if (!outcome) return;
-    pending->unknown = strcmp(outcome, "unknown") == 0;
-    tfy__undo_unknown(pending->call.task, pending->unknown);
+    step->unknown = strcmp(outcome, "unknown") == 0;
+    tfy__undo_unknown(step->call.task, step->unknown);
 }
 
 /* The attempt has failed with task->error: that is recorded, with what it says about earlier attempts (NULL:
  * nothing), and settled. */
-static void record_failure(Pending *pending, const char *outcome)
+static void record_failure(Step *step, const char *outcome)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     if (outcome) tfy__put_text(&call->extra, TFY_P_OUTCOME, outcome);
-    const TfyBuffer *payload = result_payload(pending, NULL);
-    if (call->loop->rehearsal) tfy__rehearse_ended(pending, false, payload);
-    if (tfy__step_append(pending, call->record_type, payload) <= 0) return;
+    const TfyBuffer *payload = result_payload(step, NULL);
+    if (call->loop->rehearsal) tfy__rehearse_ended(step, false, payload);
+    if (tfy__step_append(step, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
-    tfy__step_note_outcome(pending, outcome);
-    pending->stage = STAGE_SETTLE;
-    tfy__step_queue(pending);
+    tfy__step_note_outcome(step, outcome);
+    step->stage = STAGE_SETTLE;
+    tfy__step_queue(step);
 }
 
 /* ---- attempts that may have been done ---- */
 
-static bool retries(const Pending *pending)
+static bool retries(const Step *step)
 {
-    return pending->retry > 0 && tfy_retriable(pending->call.task);
+    return step->retry > 0 && tfy_retriable(step->call.task);
 }
 
 /* A once step that must not simply fail: this attempt may have been done, or none will follow and an earlier one may
  * have been. Nobody could say more of a write to a stream than its error does, and the stream is gone with it: that
  * one fails, and its undo stays. */
-static bool is_doubtful(const Pending *pending)
+static bool is_doubtful(const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     const TfyTool *tool = call->site->tool;
     if (tool->repeat != TFY_ONCE || tool->family == TFY_F_WRITE || tfy__loop_starved(call->loop)) return false;
-    return call->outcome == TFY_UNKNOWN || (pending->unknown && !retries(pending));
+    return call->outcome == TFY_UNKNOWN || (step->unknown && !retries(step));
 }
 
 /* Keeps the error until it is known whether the step was done. */
-static void begin_doubt(Pending *pending)
+static void begin_doubt(Step *step)
 {
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     TfyObj *error = tfy_take_error(task);
     TfyBuffer out = {0};
     tfy__error_json(&out, error);
     tfy_drop(task, error);
     cut_temps(task);
-    tfy__step_drop_failure(pending);
+    tfy__step_drop_failure(step);
     if (out.failed) {
         tfy__buffer_free(&out);
         tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory for an error");
         return;
     }
-    pending->failure = out.data;
-    tfy__limit_leave(pending);
-    tfy__activity(task, "ToolExecutionComplete", "%s failed, and may have been done", pending->call.tool->name);
-    pending->stage = STAGE_DOUBT;
-    tfy__step_queue(pending);
+    step->failure = out.data;
+    tfy__limit_leave(step);
+    tfy__activity(task, "ToolExecutionComplete", "%s failed, and may have been done", step->call.tool->name);
+    step->stage = STAGE_DOUBT;
+    tfy__step_queue(step);
 }
 
-bool tfy__step_raise_failure(Pending *pending)
+bool tfy__step_raise_failure(Step *step)
 {
-    json_t *error = pending->failure ? json_loads(pending->failure, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *error = step->failure ? json_loads(step->failure, JSON_ALLOW_NUL, NULL) : NULL;
     if (!error) return false;
-    tfy__step_raise_recorded(pending, error);
+    tfy__step_raise_recorded(step, error);
     json_decref(error);
     return true;
 }
 
-void tfy__step_doubt_stays(Pending *pending)
+void tfy__step_doubt_stays(Step *step)
 {
-    TfyTask *task = pending->call.task;
-    if (pending->retry > 0 && tfy__step_raise_failure(pending)) {
+    TfyTask *task = step->call.task;
+    if (step->retry > 0 && tfy__step_raise_failure(step)) {
         if (tfy_retriable(task)) { /* whoever wrote `retry` and `key` has said that a repetition is harmless */
-            record_failure(pending, "unknown");
+            record_failure(step, "unknown");
             return;
         }
         tfy_drop(task, tfy_take_error(task));
     }
-    tfy__person_in_doubt(pending);
+    tfy__person_in_doubt(step);
 }
 
-void tfy__step_denied(Pending *pending)
+void tfy__step_denied(Step *step)
 {
-    tfy__step_raise_failure(pending);
-    record_failure(pending, "not done");
+    tfy__step_raise_failure(step);
+    record_failure(step, "not done");
 }
 
-static void probe_failed(Pending *pending)
+static void probe_failed(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     tfy_drop(call->task, tfy_take_error(call->task));
     cut_temps(call->task);
-    tfy__step_drop_key(pending);
-    pending->probing = false;
+    tfy__step_drop_key(step);
+    step->probing = false;
     call->tool = call->site->tool;
     call->result = call->site->result;
-    tfy__step_doubt_stays(pending);
+    tfy__step_doubt_stays(step);
 }
 
-static void call_failed(Pending *pending)
+static void call_failed(Step *step)
 {
-    const TfyCall *call = &pending->call;
-    leave_call(pending);
-    if (pending->probing) {
-        probe_failed(pending);
+    const TfyCall *call = &step->call;
+    leave_call(step);
+    if (step->probing) {
+        probe_failed(step);
         return;
     }
-    tfy__count_call(pending, true, false);
-    if (is_doubtful(pending))
-        begin_doubt(pending);
+    tfy__count_call(step, true, false);
+    if (is_doubtful(step))
+        begin_doubt(step);
     else
-        record_failure(pending,
-                       call->outcome == TFY_UNKNOWN && call->site->tool->repeat != TFY_PURE ? "unknown" : NULL);
+        record_failure(step, call->outcome == TFY_UNKNOWN && call->site->tool->repeat != TFY_PURE ? "unknown" : NULL);
 }
 
 void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
@@ -240,13 +239,13 @@ void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
 
 static bool tool_fails(TfyTask *task, TfyOutcome outcome, int64_t code, const char *format, va_list args)
 {
-    Pending *pending = cold_of(task)->pending;
-    const char *name = pending ? pending->call.tool->name : "tool";
+    Step *step = rest_of(task)->step;
+    const char *name = step ? step->call.tool->name : "tool";
     char text[TFY_ERROR_TEXT];
     vsnprintf(text, sizeof text, format, args);
-    if (pending) pending->call.outcome = outcome;
+    if (step) step->call.outcome = outcome;
     TfyObj *message = tfy_string_of(task, text, strlen(text)), *tool = tfy_string_of(task, name, strlen(name));
-    uint32_t line = pending ? pending->call.site->point->line : 0;
+    uint32_t line = step ? step->call.site->point->line : 0;
     if (!message || !tool) return tfy__out_of_memory(task);
     return tfy_fail(task, &tfy_type_tool_error, line,
                     (TfyValue[]){tfy_of_obj(message), tfy_of_obj(tool), tfy_of_int(code)});

@@ -14,10 +14,10 @@
 
 #include "core/step/step.h"
 
-bool tfy__limit_bounds(const Pending *pending)
+bool tfy__limit_bounds(const Step *step)
 {
-    const TfyTool *tool = pending->call.site->tool;
-    return !pending->backoff_only && (tool->limit || tool->rate);
+    const TfyTool *tool = step->call.site->tool;
+    return !step->backoff_only && (tool->limit || tool->rate);
 }
 
 /* ---- limiters ---- */
@@ -95,12 +95,12 @@ static int64_t rate_wait_ns(const Limiter *limiter)
     return wait_ns < 0 ? 0 : wait_ns;
 }
 
-void tfy__limit_note(const Pending *pending, const TfyLogRecord *record)
+void tfy__limit_note(const Step *step, const TfyLogRecord *record)
 {
-    TfyLoop *loop = pending->call.loop;
-    if (loop->replay_only || !pending->call.site->tool->rate) return;
-    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
-    if (limiter) note_start(limiter, pending->cold->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
+    TfyLoop *loop = step->call.loop;
+    if (loop->replay_only || !step->call.site->tool->rate) return;
+    Limiter *limiter = limiter_of(loop, step->call.site->tool);
+    if (limiter) note_start(limiter, step->rest->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
 }
 
 /* ---- windows in snapshots ---- */
@@ -192,18 +192,18 @@ static LimitTurn *turn_of(Limiter *limiter, const Run *run)
 }
 
 /* The first step of the run whose turn it is; the run goes behind the others. NULL: nobody waits. */
-static Pending *next_waiter(Limiter *limiter)
+static Step *next_waiter(Limiter *limiter)
 {
     for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
-        Pending *pending = turn->waiters.first;
-        if (!pending || !pending->queue_next) {
-            if (pending) tfy__wait_leave(pending);
+        Step *step = turn->waiters.first;
+        if (!step || !step->queue_next) {
+            if (step) tfy__wait_leave(step);
             free(turn);
         } else {
-            tfy__wait_leave(pending);
+            tfy__wait_leave(step);
             LIST_APPEND(&limiter->turns, turn, next);
         }
-        if (pending) return pending;
+        if (step) return step;
     }
     return NULL;
 }
@@ -221,13 +221,13 @@ static bool has_room(const Limiter *limiter)
     return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ns(limiter) == 0;
 }
 
-static void take(Pending *pending, Limiter *limiter)
+static void take(Step *step, Limiter *limiter)
 {
     limiter->in_use++;
-    note_start(limiter, pending->cold->run->log.id, limiter->loop->now_ns);
-    CHECK(!pending->limiter && !pending->queue);
-    pending->limiter = limiter;
-    pending->admitted = true;
+    note_start(limiter, step->rest->run->log.id, limiter->loop->now_ns);
+    CHECK(!step->limiter && !step->queue);
+    step->limiter = limiter;
+    step->admitted = true;
 }
 
 static void window_moved(void *arg);
@@ -237,12 +237,12 @@ static void serve(Limiter *limiter)
 {
     TfyLoop *loop = limiter->loop;
     while (has_room(limiter)) {
-        Pending *pending = next_waiter(limiter);
-        if (!pending) return;
-        tfy__timers_del(&loop->timers, pending->timer); /* set again when the work begins */
-        pending->timer = 0;
-        take(pending, limiter);
-        tfy__step_queue(pending);
+        Step *step = next_waiter(limiter);
+        if (!step) return;
+        tfy__timers_del(&loop->timers, step->timer); /* set again when the work begins */
+        step->timer = 0;
+        take(step, limiter);
+        tfy__step_queue(step);
     }
     const int64_t wait_ns = rate_wait_ns(limiter);
     if (!wait_ns || limiter->timer || !anybody_waits(limiter)) return;
@@ -257,58 +257,58 @@ static void window_moved(void *arg)
     serve(limiter);
 }
 
-static void line_up(Pending *pending, Limiter *limiter)
+static void line_up(Step *step, Limiter *limiter)
 {
-    LimitTurn *turn = turn_of(limiter, pending->cold->run);
+    LimitTurn *turn = turn_of(limiter, step->rest->run);
     if (!turn) {
         tfy__loop_fail(limiter->loop, TFY_E_NOMEM, "no memory for the limit of %s", limiter->tool->name);
         return;
     }
-    tfy__wait_enter(&turn->waiters, pending);
-    tfy__step_arm(pending); /* its timeout bounds the waiting too */
+    tfy__wait_enter(&turn->waiters, step);
+    tfy__step_arm(step); /* its timeout bounds the waiting too */
     serve(limiter);
 }
 
 /* ---- a step ---- */
 
 /* What the history says behind this place. It was admitted then, unless its time was up before. */
-static bool admit_recorded(Pending *pending, const TfyLogRecord *record)
+static bool admit_recorded(Step *step, const TfyLogRecord *record)
 {
-    if (record->type != TFY_R_TIMER_FIRED || pending->call.site->tool->repeat != TFY_ONCE) {
-        pending->admitted = true;
+    if (record->type != TFY_R_TIMER_FIRED || step->call.site->tool->repeat != TFY_ONCE) {
+        step->admitted = true;
         return true;
     }
-    if (!tfy__history_at_cursor(pending->cold)) return false;
-    tfy__history_take(pending->cold);
-    tfy__step_raise_timeout(pending);
+    if (!tfy__history_at_cursor(step->rest)) return false;
+    tfy__history_take(step->rest);
+    tfy__step_raise_timeout(step);
     return true;
 }
 
-bool tfy__limit_admit(Pending *pending)
+bool tfy__limit_admit(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    if (pending->queue) return false;
-    if (!pending->lined_up) pending->call.task->passages++; /* waiting here is a suspension of its own */
-    pending->lined_up = true;
-    const TfyLogRecord *record = tfy__history_peek(pending->cold);
-    if (record) return admit_recorded(pending, record);
-    if (!tfy__history_live(pending->cold)) return tfy__history_hold(pending), false;
-    if (loop->test) return pending->admitted = true; /* what a test answers is used by nobody */
-    Limiter *limiter = limiter_of(loop, pending->call.site->tool);
+    TfyLoop *loop = step->call.loop;
+    if (step->queue) return false;
+    if (!step->lined_up) step->call.task->passages++; /* waiting here is a suspension of its own */
+    step->lined_up = true;
+    const TfyLogRecord *record = tfy__history_peek(step->rest);
+    if (record) return admit_recorded(step, record);
+    if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
+    if (loop->test) return step->admitted = true; /* what a test answers is used by nobody */
+    Limiter *limiter = limiter_of(loop, step->call.site->tool);
     if (!limiter) return false;
     if (anybody_waits(limiter) || !has_room(limiter))
-        line_up(pending, limiter);
+        line_up(step, limiter);
     else
-        take(pending, limiter);
-    if (pending->queue) tfy__activity(pending->call.task, "Idle", "%s waits for its turn", pending->call.tool->name);
-    return pending->admitted && !pending->in_work;
+        take(step, limiter);
+    if (step->queue) tfy__activity(step->call.task, "Idle", "%s waits for its turn", step->call.tool->name);
+    return step->admitted && !step->in_work;
 }
 
-void tfy__limit_leave(Pending *pending)
+void tfy__limit_leave(Step *step)
 {
-    Limiter *limiter = pending->limiter;
-    pending->admitted = pending->lined_up = false;
-    pending->limiter = NULL;
+    Limiter *limiter = step->limiter;
+    step->admitted = step->lined_up = false;
+    step->limiter = NULL;
     if (!limiter) return;
     CHECK(limiter->in_use > 0);
     limiter->in_use--;

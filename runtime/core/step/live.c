@@ -11,49 +11,48 @@ enum {
     SYNCED_STEPS = 256,
 };
 
-void tfy__step_wait_sync(Pending *pending)
+void tfy__step_wait_sync(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    pending->stage = STAGE_SYNC;
-    pending->sync_lsn = tfy__log_last(loop->log);
-    CHECK(!pending->in_sync);
-    CHECK(pending->sync_lsn >= tfy__log_durable(loop->log));
-    CHECK(!loop->sync.last || loop->sync.last->sync_lsn <= pending->sync_lsn);
-    pending->in_sync = true;
-    LIST_APPEND(&loop->sync, pending, sync_next);
+    TfyLoop *loop = step->call.loop;
+    step->stage = STAGE_SYNC;
+    step->sync_lsn = tfy__log_last(loop->log);
+    CHECK(!step->in_sync);
+    CHECK(step->sync_lsn >= tfy__log_durable(loop->log));
+    CHECK(!loop->sync.last || loop->sync.last->sync_lsn <= step->sync_lsn);
+    step->in_sync = true;
+    LIST_APPEND(&loop->sync, step, sync_next);
 }
 
 void tfy__step_timer_fired(void *arg)
 {
-    Pending *pending = arg;
-    pending->timer = 0;
-    if (pending->call.loop->draining && !pending->in_call) return;
-    if (pending->stage == STAGE_BACKOFF) {
-        pending->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
-        tfy__step_advance(pending);
+    Step *step = arg;
+    step->timer = 0;
+    if (step->call.loop->draining && !step->in_call) return;
+    if (step->stage == STAGE_BACKOFF) {
+        step->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
+        tfy__step_advance(step);
         return;
     }
-    bool worked = pending->in_call;
-    tfy__step_stop_call(pending);
-    pending->asking = false;
-    tfy__wait_leave(pending);
+    bool worked = step->in_call;
+    tfy__step_stop_call(step);
+    step->asking = false;
+    tfy__wait_leave(step);
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{}");
-    int64_t lsn = tfy__step_append(pending, TFY_R_TIMER_FIRED, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
     if (lsn < 0) return;
-    if (worked) tfy__count_call(pending, true, true);
-    if (worked)
-        tfy__activity(pending->call.task, "ToolExecutionComplete", "%s ran out of time", pending->call.tool->name);
-    if (!pending->bounded) {
-        tfy__step_answer(pending, tfy_of_int(0));
+    if (worked) tfy__count_call(step, true, true);
+    if (worked) tfy__activity(step->call.task, "ToolExecutionComplete", "%s ran out of time", step->call.tool->name);
+    if (!step->bounded) {
+        tfy__step_answer(step, tfy_of_int(0));
         return;
     }
-    tfy__step_raise_timeout(pending);
-    if (pending->call.loop->draining)
-        tfy__step_queue(pending);
+    tfy__step_raise_timeout(step);
+    if (step->call.loop->draining)
+        tfy__step_queue(step);
     else
-        tfy__step_advance(pending);
+        tfy__step_advance(step);
 }
 
 /* Arms the step's timer for its wall-clock due time. */
@@ -65,36 +64,36 @@ int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms)
     return loop->now_ns + delay_ms * 1000000;
 }
 
-int64_t tfy__step_due(const Pending *pending)
+int64_t tfy__step_due(const Step *step)
 {
-    const TfyLoop *loop = pending->call.loop;
-    const TfyTool *tool = pending->backoff_only ? NULL : pending->call.site->tool;
-    if (!tfy__timers_has(&loop->timers, pending->timer) || (tool && tool->family == TFY_F_SLEEP_UNTIL))
-        return pending->due_ms;
-    const int64_t left_ns = tfy__timers_due(&loop->timers, pending->timer) - loop->now_ns,
-                  due_ms = loop->now_ms + (left_ns + 999999) / 1000000, off_ms = due_ms - pending->due_ms;
-    return off_ms > -SLACK_MS && off_ms < SLACK_MS ? pending->due_ms : due_ms;
+    const TfyLoop *loop = step->call.loop;
+    const TfyTool *tool = step->backoff_only ? NULL : step->call.site->tool;
+    if (!tfy__timers_has(&loop->timers, step->timer) || (tool && tool->family == TFY_F_SLEEP_UNTIL))
+        return step->due_ms;
+    const int64_t left_ns = tfy__timers_due(&loop->timers, step->timer) - loop->now_ns,
+                  due_ms = loop->now_ms + (left_ns + 999999) / 1000000, off_ms = due_ms - step->due_ms;
+    return off_ms > -SLACK_MS && off_ms < SLACK_MS ? step->due_ms : due_ms;
 }
 
-void tfy__step_arm(Pending *pending)
+void tfy__step_arm(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    if (pending->timer || !pending->due_ms) return;
-    pending->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, pending->due_ms), tfy__step_timer_fired, pending);
-    if (!pending->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+    TfyLoop *loop = step->call.loop;
+    if (step->timer || !step->due_ms) return;
+    step->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, step->due_ms), tfy__step_timer_fired, step);
+    if (!step->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
-void tfy__step_outcome(Pending *pending, bool ok, TfyValue value)
+void tfy__step_outcome(Step *step, bool ok, TfyValue value)
 {
     if (ok) {
-        tfy__step_answer(pending, value);
+        tfy__step_answer(step, value);
         return;
     }
-    tfy__timers_del(&pending->call.loop->timers, pending->timer);
-    pending->timer = 0;
-    tfy__wait_leave(pending);
-    pending->stage = STAGE_SETTLE;
-    tfy__step_queue(pending);
+    tfy__timers_del(&step->call.loop->timers, step->timer);
+    step->timer = 0;
+    tfy__wait_leave(step);
+    step->stage = STAGE_SETTLE;
+    tfy__step_queue(step);
 }
 
 static const char *activity_stage(const TfyTool *tool)
@@ -109,9 +108,9 @@ static const char *activity_stage(const TfyTool *tool)
 }
 
 /* A test's answer for this tool, if it has one. */
-static bool injected(Pending *pending)
+static bool injected(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
         if (strcmp(injection->tool, call->tool->name) != 0) continue;
         InjectedAnswer *answer = LIST_TAKE(&injection->answers, next);
@@ -139,30 +138,30 @@ static bool injected(Pending *pending)
 }
 
 /* The embedding program's own way of doing it, if it has one. */
-static bool registered(Pending *pending)
+static bool registered(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     for (Registration *own = call->loop->registrations; own; own = own->next) {
         if (!own->call || strcmp(own->tool, call->tool->name) != 0) continue;
         TfyValue value = {.i = 0};
         if (!own->call(own->state, call->task, call->args, &value))
             tfy__call_panicked(call);
-        else if (!pending->fd_wait)
+        else if (!step->fd_wait)
             tfy__call_done(call, value);
         return true;
     }
     return false;
 }
 
-void tfy__step_start_work(Pending *pending)
+void tfy__step_start_work(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
     const TfyPerformer *performer = loop->performers[call->tool->family];
     tfy__buffer_reset(&call->extra);
     call->outcome = TFY_UNKNOWN;
     call->state = NULL;
-    if (injected(pending) || registered(pending)) return;
+    if (injected(step) || registered(step)) return;
     if (performer) {
         performer->start(call);
         return;
@@ -171,20 +170,20 @@ void tfy__step_start_work(Pending *pending)
     tfy__call_tool_error(call, -1, "%s is not available here", call->tool->name);
 }
 
-static void start_call(Pending *pending)
+static void start_call(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
-    pending->stage = STAGE_RUN;
-    CHECK(!pending->in_call);
-    CHECK(!pending->dead && pending->cold->pending == pending);
-    pending->in_call = true;
+    step->stage = STAGE_RUN;
+    CHECK(!step->in_call);
+    CHECK(!step->dead && step->rest->step == step);
+    step->in_call = true;
     loop->in_flight++;
-    pending->begun_ns = loop->now_ns;
-    if (!pending->probing) tfy__step_arm(pending);
+    step->begun_ns = loop->now_ns;
+    if (!step->probing) tfy__step_arm(step);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
-    if (loop->rehearsal && tfy__rehearse_call(pending)) return;
-    tfy__step_start_work(pending);
+    if (loop->rehearsal && tfy__rehearse_call(step)) return;
+    tfy__step_start_work(step);
 }
 
 bool tfy__step_is_synced(const TfyLoop *loop)
@@ -197,15 +196,15 @@ bool tfy__step_is_synced(const TfyLoop *loop)
 void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
-        Pending *pending = LIST_TAKE(&loop->sync, sync_next);
-        CHECK(pending->in_sync);
-        pending->in_sync = false;
-        if (!tfy__step_dequeued(pending)) continue;
-        if (loop->draining && !tfy__drain_lets_start(pending)) continue;
-        if (is_question(pending->call.tool))
-            tfy__person_ask(pending);
+        Step *step = LIST_TAKE(&loop->sync, sync_next);
+        CHECK(step->in_sync);
+        step->in_sync = false;
+        if (!tfy__step_dequeued(step)) continue;
+        if (loop->draining && !tfy__drain_lets_start(step)) continue;
+        if (is_question(step->call.tool))
+            tfy__person_ask(step);
         else
-            start_call(pending);
+            start_call(step);
     }
 }
 
@@ -225,86 +224,86 @@ bool tfy__step_only_takes(const TfyTool *tool)
 }
 
 /* It waits for time, or for somebody inside its run. Who listens is told when it goes on, too. */
-static void tell_idle(Pending *pending)
+static void tell_idle(Step *step)
 {
-    pending->told_idle = true;
-    tfy__activity(pending->call.task, "Idle", "%s", pending->call.tool->name);
+    step->told_idle = true;
+    tfy__activity(step->call.task, "Idle", "%s", step->call.tool->name);
 }
 
 /* ---- ghosts ---- */
 
-static bool has_ghosts(const Pending *pending)
+static bool has_ghosts(const Step *step)
 {
-    const TfyLoop *loop = pending->call.loop;
+    const TfyLoop *loop = step->call.loop;
     return loop->replay_only && loop->tells;
 }
 
 /* Its work is done by a performer. */
-static bool is_performed(const Pending *pending)
+static bool is_performed(const Step *step)
 {
-    return !tfy__step_inner(pending) && !tfy__step_is_sleep(pending) && !is_question(pending->call.tool);
+    return !tfy__step_wait_kind(step) && !tfy__step_is_sleep(step) && !is_question(step->call.tool);
 }
 
-void tfy__step_ghost_begins(Pending *pending)
+void tfy__step_ghost_begins(Step *step)
 {
-    const TfyCall *call = &pending->call;
-    if (!has_ghosts(pending)) return;
-    if (tfy__step_is_sleep(pending))
-        tell_idle(pending);
+    const TfyCall *call = &step->call;
+    if (!has_ghosts(step)) return;
+    if (tfy__step_is_sleep(step))
+        tell_idle(step);
     else if (is_question(call->tool))
         tfy__activity(call->task, "AwaitingUserApproval", "%s", ((const TfyString *)call->args[0].o)->bytes);
-    else if (is_performed(pending))
+    else if (is_performed(step))
         tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
 }
 
-void tfy__step_ghost_ends(const Pending *pending, const char *how)
+void tfy__step_ghost_ends(const Step *step, const char *how)
 {
-    if (has_ghosts(pending) && is_performed(pending))
-        tfy__activity(pending->call.task, "ToolExecutionComplete", "%s%s", pending->call.tool->name, how);
+    if (has_ghosts(step) && is_performed(step))
+        tfy__activity(step->call.task, "ToolExecutionComplete", "%s%s", step->call.tool->name, how);
 }
 
-void tfy__step_ghost_waits(Pending *pending)
+void tfy__step_ghost_waits(Step *step)
 {
-    if (has_ghosts(pending) && tfy__step_inner(pending) && !pending->told_idle) tell_idle(pending);
+    if (has_ghosts(step) && tfy__step_wait_kind(step) && !step->told_idle) tell_idle(step);
 }
 
 /* STAGE_OUTCOME with nothing recorded: the work is ours. */
-void tfy__step_go_live(Pending *pending)
+void tfy__step_go_live(Step *step)
 {
-    const TfyTool *tool = pending->call.tool;
-    const Cold *cold = pending->cold;
-    if (tfy__test_answers(pending)) return;
-    if (tfy__step_is_sleep(pending)) {
-        pending->stage = STAGE_RUN;
-        tfy__step_arm(pending);
-        tell_idle(pending);
-    } else if (tfy__step_inner(pending)) {
-        pending->stage = STAGE_RUN;
-        tfy__step_arm(pending);
-        tfy__step_inner(pending)->live(pending);
-        if (cold->pending == pending) tell_idle(pending);
+    const TfyTool *tool = step->call.tool;
+    const TaskRest *rest = step->rest;
+    if (tfy__test_answers(step)) return;
+    if (tfy__step_is_sleep(step)) {
+        step->stage = STAGE_RUN;
+        tfy__step_arm(step);
+        tell_idle(step);
+    } else if (tfy__step_wait_kind(step)) {
+        step->stage = STAGE_RUN;
+        tfy__step_arm(step);
+        tfy__step_wait_kind(step)->live(step);
+        if (rest->step == step) tell_idle(step);
     } else if (tfy__step_only_takes(tool)) {
-        start_call(pending);
-    } else if (pending->from_history && !is_question(tool)) {
-        pending->stage = STAGE_DOUBT;
-        tfy__step_advance(pending);
+        start_call(step);
+    } else if (step->from_history && !is_question(tool)) {
+        step->stage = STAGE_DOUBT;
+        tfy__step_advance(step);
     } else {
-        tfy__step_wait_sync(pending);
-        if (tfy__log_durable(pending->call.loop->log) >= pending->sync_lsn) tfy__step_synced(pending->call.loop);
+        tfy__step_wait_sync(step);
+        if (tfy__log_durable(step->call.loop->log) >= step->sync_lsn) tfy__step_synced(step->call.loop);
     }
 }
 
 /* A once step began, in an earlier process or in this one, and nobody knows whether it was done. Its probe may; else
  * a person has to say. */
-void tfy__step_doubt_live(Pending *pending)
+void tfy__step_doubt_live(Step *step)
 {
-    const TfyTool *probe = pending->call.site->tool->probe;
-    if (pending->doubt_recorded) {
-        tfy__person_in_doubt(pending);
+    const TfyTool *probe = step->call.site->tool->probe;
+    if (step->doubt_recorded) {
+        tfy__person_in_doubt(step);
     } else if (probe) {
-        pending->probing = true;
-        if (tfy__probe_start(pending)) start_call(pending);
+        step->probing = true;
+        if (tfy__probe_start(step)) start_call(step);
     } else {
-        tfy__step_doubt_stays(pending);
+        tfy__step_doubt_stays(step);
     }
 }

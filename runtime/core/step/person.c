@@ -34,19 +34,19 @@ bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *an
     return false;
 }
 
-static bool record_approval(Pending *pending, const char *answer, const char *by)
+static bool record_approval(Step *step, const char *answer, const char *by)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyBuffer out = {0};
     char id[TFY_KEY_SIZE + 520];
-    snprintf(id, sizeof id, "%s/%lld", pending->cold->log.path, (long long)call->step);
+    snprintf(id, sizeof id, "%s/%lld", step->rest->log.path, (long long)call->step);
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_ID, id);
     tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
     tfy__put_text(&out, TFY_P_ANSWER, answer);
     tfy__put_text(&out, TFY_P_BY, by);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(pending, TFY_R_APPROVAL, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
@@ -72,22 +72,22 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
 }
 
 /* The question is durable: show it. Waits without end, or until the step's timeout. */
-void tfy__person_ask(Pending *pending)
+void tfy__person_ask(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
     const char *question = ((TfyString *)call->args[0].o)->bytes;
-    pending->stage = STAGE_RUN;
-    pending->asking = true;
-    if (pending->due_ms) tfy__step_arm(pending);
+    step->stage = STAGE_RUN;
+    step->asking = true;
+    if (step->due_ms) tfy__step_arm(step);
     loop->metrics.questions++;
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
         const char *answer = first_answer(call->result);
         TfyValue value;
-        if (record_approval(pending, answer, "--yes") &&
+        if (record_approval(step, answer, "--yes") &&
             tfy__person_answer_value(call->task, call->result, answer, &value))
-            tfy__step_answer(pending, value);
+            tfy__step_answer(step, value);
         return;
     }
     if (!loop->on_question) return;
@@ -96,8 +96,8 @@ void tfy__person_ask(Pending *pending)
     const TfyFrame *frame = frame_at(call->task, call->task->top);
     uint32_t line = call->site->point->line;
     const char *file = tfy__line_file(loop->program, &line);
-    TfyQuestion asked = {.run = pending->cold->run->uuid,
-                         .task = pending->cold->log.path,
+    TfyQuestion asked = {.run = step->rest->run->uuid,
+                         .task = step->rest->log.path,
                          .step = call->step,
                          .workflow = frame->workflow->name,
                          .file = file,
@@ -111,14 +111,14 @@ void tfy__person_ask(Pending *pending)
 
 /* ---- steps in doubt ---- */
 
-bool tfy__probe_start(Pending *pending)
+bool tfy__probe_start(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     const TfyTool *tool = call->site->tool, *probe = tool->probe;
     TfyObj *key = tfy_string_of(call->task, call->key, strlen(call->key));
     if (!key) {
-        pending->stage = STAGE_SETTLE;
-        tfy__step_queue(pending);
+        step->stage = STAGE_SETTLE;
+        tfy__step_queue(step);
         return false;
     }
     call->args[tool->param_count].o = tfy_keep(key); /* the same arguments, and the key; step_drop_key gives it back */
@@ -128,15 +128,15 @@ bool tfy__probe_start(Pending *pending)
     return true;
 }
 
-static void probe_leave(Pending *pending)
+static void probe_leave(Step *step)
 {
-    tfy__step_drop_key(pending);
-    pending->probing = false;
-    pending->call.tool = pending->call.site->tool;
-    pending->call.result = pending->call.site->result;
+    tfy__step_drop_key(step);
+    step->probing = false;
+    step->call.tool = step->call.site->tool;
+    step->call.result = step->call.site->result;
 }
 
-static bool record_resolved(Pending *pending, const char *how, const char *value_json, const char *by)
+static bool record_resolved(Step *step, const char *how, const char *value_json, const char *by)
 {
     TfyBuffer out = {0};
     tfy__put_begin(&out);
@@ -144,26 +144,26 @@ static bool record_resolved(Pending *pending, const char *how, const char *value
     if (value_json) tfy__put_json(&out, TFY_P_VALUE, value_json, strlen(value_json));
     tfy__put_text(&out, TFY_P_BY, by);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(pending, TFY_R_RESOLVED, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_RESOLVED, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
 }
 
 /* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its
  * result. */
-void tfy__probe_done(Pending *pending, TfyValue answer)
+void tfy__probe_done(Step *step, TfyValue answer)
 {
     TfyObj *found = answer.o;
-    probe_leave(pending);
-    const TfyType *type = pending->call.result;
-    if (!found && pending->failure) {
-        tfy__step_denied(pending);
+    probe_leave(step);
+    const TfyType *type = step->call.result;
+    if (!found && step->failure) {
+        tfy__step_denied(step);
         return;
     }
     if (!found) {
-        if (!record_resolved(pending, "retry", NULL, "probe")) return;
-        tfy__step_begin_again(pending);
-        tfy__step_queue(pending);
+        if (!record_resolved(step, "retry", NULL, "probe")) return;
+        tfy__step_begin_again(step);
+        tfy__step_queue(step);
         return;
     }
     TfyValue value = type->scalar ? tfy_unbox(found) : answer;
@@ -172,68 +172,68 @@ void tfy__probe_done(Pending *pending, TfyValue answer)
         tfy__buffer_text(&json, "null");
     else
         tfy__encode(&json, type, value);
-    bool ok = !json.failed && record_resolved(pending, "done", json.data, "probe");
+    bool ok = !json.failed && record_resolved(step, "done", json.data, "probe");
     tfy__buffer_free(&json);
-    if (ok) tfy__step_answer(pending, value);
+    if (ok) tfy__step_answer(step, value);
 }
 
-void tfy__person_in_doubt(Pending *pending)
+void tfy__person_in_doubt(Step *step)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
-    pending->stage = STAGE_DOUBT;
-    if (!pending->doubt_recorded) {
+    step->stage = STAGE_DOUBT;
+    if (!step->doubt_recorded) {
         TfyBuffer out = {0};
         char why[160];
         snprintf(why, sizeof why,
-                 pending->failure ? "%.100s failed, and may have been done" : "the process ended while %.100s ran",
+                 step->failure ? "%.100s failed, and may have been done" : "the process ended while %.100s ran",
                  call->tool->name);
         tfy__put_begin(&out);
         tfy__put_text(&out, TFY_P_TOOL, call->tool->name);
         tfy__put_text(&out, TFY_P_KEY, call->key);
         tfy__put_text(&out, TFY_P_WHY, why);
-        if (pending->failure) tfy__put_json(&out, TFY_P_ERROR, pending->failure, strlen(pending->failure));
+        if (step->failure) tfy__put_json(&out, TFY_P_ERROR, step->failure, strlen(step->failure));
         tfy__put_end(&out);
-        int64_t lsn = tfy__step_append(pending, TFY_R_IN_DOUBT, &out);
+        int64_t lsn = tfy__step_append(step, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return;
-        pending->doubt_recorded = true;
+        step->doubt_recorded = true;
     }
     set_state(call->task, TFY_TASK_WAITING_APPROVAL);
-    pending->asking = true;
+    step->asking = true;
     tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: tfy resolve %s %lld --task %s",
-                  (long long)call->step, call->tool->name, pending->cold->run->uuid, (long long)call->step,
-                  pending->cold->log.path);
+                  (long long)call->step, call->tool->name, step->rest->run->uuid, (long long)call->step,
+                  step->rest->log.path);
     tfy__out_push(loop, OUT_DOUBT, tfy__out_lsn(loop), "", 0);
-    if (loop->out.last) loop->out.last->arg = pending->cold->log.tid;
+    if (loop->out.last) loop->out.last->arg = step->rest->log.tid;
 }
 
 void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid)
 {
-    const Cold *cold = tfy__task_by_tid(loop, tid);
-    const Pending *pending = cold ? cold->pending : NULL;
-    if (!loop->on_question || !pending || pending->stage != STAGE_DOUBT || !pending->asking) return;
-    const TfyCall *call = &pending->call;
+    const TaskRest *rest = tfy__task_by_tid(loop, tid);
+    const Step *step = rest ? rest->step : NULL;
+    if (!loop->on_question || !step || step->stage != STAGE_DOUBT || !step->asking) return;
+    const TfyCall *call = &step->call;
     uint32_t line = call->site->point->line;
     const char *file = tfy__line_file(loop->program, &line);
-    const TfyQuestion asked = {.run = cold->run->uuid,
-                               .task = cold->log.path,
+    const TfyQuestion asked = {.run = rest->run->uuid,
+                               .task = rest->log.path,
                                .step = call->step,
                                .workflow = frame_at(call->task, call->task->top)->workflow->name,
                                .file = file,
                                .line = line,
                                .question = call->tool->name,
-                               .details = pending->failure ? "though it failed" : "before the process ended",
+                               .details = step->failure ? "though it failed" : "before the process ended",
                                .answers = "--done JSON|--retry|--fail",
                                .doubt = true};
     loop->on_question(loop->question_state, &asked);
 }
 
-void tfy__person_raise_failed(Pending *pending)
+void tfy__person_raise_failed(Step *step)
 {
-    TfyCall *call = &pending->call;
-    pending->unknown = false;
-    if (tfy__step_raise_failure(pending)) return;
+    TfyCall *call = &step->call;
+    step->unknown = false;
+    if (tfy__step_raise_failure(step)) return;
     TfyTask *task = call->task;
     static const char words[] = "a person said that the step failed";
     TfyObj *text = tfy_string_of(task, words, sizeof words - 1);
@@ -271,15 +271,15 @@ int tfy__arrive_refused(TfyLoop *loop, char *error_text)
     return loop->failure;
 }
 
-static bool waits_for_person(const Cold *cold)
+static bool waits_for_person(const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    return pending && pending->asking && (pending->stage == STAGE_RUN || pending->stage == STAGE_DOUBT);
+    const Step *step = rest->step;
+    return step && step->asking && (step->stage == STAGE_RUN || step->stage == STAGE_DOUBT);
 }
 
 /* The one step that an answer can mean. */
-static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
-                            char *error_text)
+static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
+                         char *error_text)
 {
     Run *run = tfy__run_named(loop, run_name);
     if (!run) {
@@ -287,18 +287,18 @@ static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *pat
         *code = TFY_E_ABSENT;
         return NULL;
     }
-    Pending *found = NULL;
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-        if (!waits_for_person(cold) || (cold->pending->stage == STAGE_DOUBT) != doubt) continue;
-        if (path && strcmp(cold->log.path, path) != 0) continue;
-        if (step && cold->pending->call.step != step) continue;
+    Step *found = NULL;
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+        if (!waits_for_person(rest) || (rest->step->stage == STAGE_DOUBT) != doubt) continue;
+        if (path && strcmp(rest->log.path, path) != 0) continue;
+        if (step && rest->step->call.step != step) continue;
         if (found) {
             snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH",
                      run->uuid);
             *code = TFY_E_INVALID;
             return NULL;
         }
-        found = cold->pending;
+        found = rest->step;
     }
     if (!found) {
         snprintf(error_text, TFY_ERROR_TEXT,
@@ -309,13 +309,13 @@ static Pending *find_asking(TfyLoop *loop, const char *run_name, const char *pat
     return found;
 }
 
-int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *answer,
+int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t number, const char *answer,
                          const char *by, char *error_text)
 {
     int code = 0;
-    Pending *pending = find_asking(loop, run, path, step, false, &code, error_text);
-    if (!pending) return code;
-    TfyCall *call = &pending->call;
+    Step *step = find_asking(loop, run, path, number, false, &code, error_text);
+    if (!step) return code;
+    TfyCall *call = &step->call;
     TfyValue value;
     if (!answer && call->result->kind == TFY_STRING) {
         snprintf(error_text, TFY_ERROR_TEXT, "any text answers this question; write it behind the run");
@@ -330,8 +330,8 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
                  answers);
         return TFY_E_INVALID;
     }
-    if (!record_approval(pending, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
-    tfy__step_answer(pending, value);
+    if (!record_approval(step, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
+    tfy__step_answer(step, value);
     return tfy__log_sync(loop->log);
 }
 
@@ -339,7 +339,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
                      char *error_text)
 {
     Run *run = tfy__run_named(loop, run_name);
-    Cold *target = run ? run->root : NULL;
+    TaskRest *target = run ? run->root : NULL;
     if (run && path) target = tfy__task_by_path(run, path);
     if (!target) {
         snprintf(error_text, TFY_ERROR_TEXT,
@@ -369,13 +369,13 @@ static bool read_result(const TfyCall *call, const char *json, TfyValue *value, 
     return false;
 }
 
-int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t step, const char *how,
+int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_t number, const char *how,
                         const char *value_json, const char *by, char *error_text)
 {
     int code = 0;
-    Pending *pending = find_asking(loop, run, path, step, true, &code, error_text);
-    if (!pending) return code;
-    TfyCall *call = &pending->call;
+    Step *step = find_asking(loop, run, path, number, true, &code, error_text);
+    if (!step) return code;
+    TfyCall *call = &step->call;
     TfyValue value = {.i = 0};
     bool done = strcmp(how, "done") == 0;
     if (!done && strcmp(how, "retry") != 0 && strcmp(how, "fail") != 0) {
@@ -386,18 +386,18 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
         return tfy__loop_starved(loop) ? tfy__arrive_refused(loop, error_text) : TFY_E_DATA;
     TfyBuffer json = {0};
     if (done && call->result->kind != TFY_NOTHING) tfy__encode(&json, call->result, value);
-    bool ok = !json.failed && record_resolved(pending, how, json.len ? json.data : NULL, by ? by : "");
+    bool ok = !json.failed && record_resolved(step, how, json.len ? json.data : NULL, by ? by : "");
     tfy__buffer_free(&json);
     if (!ok) return tfy__arrive_refused(loop, error_text);
     if (done) {
-        tfy__step_answer(pending, value);
+        tfy__step_answer(step, value);
     } else if (strcmp(how, "retry") == 0) {
-        tfy__step_begin_again(pending);
-        tfy__step_queue(pending);
+        tfy__step_begin_again(step);
+        tfy__step_queue(step);
     } else {
-        tfy__person_raise_failed(pending);
-        pending->stage = STAGE_SETTLE;
-        tfy__step_queue(pending);
+        tfy__person_raise_failed(step);
+        step->stage = STAGE_SETTLE;
+        tfy__step_queue(step);
     }
     return tfy__log_sync(loop->log);
 }
@@ -405,19 +405,19 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
 int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
 {
     char text[TFY_ERROR_TEXT];
-    Cold *cold = tfy__task_by_tid(loop, tid);
-    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
-    if (!cold) return TFY_E_ABSENT;
-    return tfy__arrive_approval(loop, cold->run->uuid, cold->log.path, 0, answer, "embedding", text);
+    TaskRest *rest = tfy__task_by_tid(loop, tid);
+    if (!rest && loop->parked && tfy__park_reach_tid(loop, tid)) rest = tfy__task_by_tid(loop, tid);
+    if (!rest) return TFY_E_ABSENT;
+    return tfy__arrive_approval(loop, rest->run->uuid, rest->log.path, 0, answer, "embedding", text);
 }
 
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force)
 {
     char text[TFY_ERROR_TEXT];
-    Cold *cold = tfy__task_by_tid(loop, tid);
-    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
-    if (!cold) return TFY_E_ABSENT;
-    return tfy__arrive_kill(loop, cold->run->uuid, cold->log.path, force, "embedding", text);
+    TaskRest *rest = tfy__task_by_tid(loop, tid);
+    if (!rest && loop->parked && tfy__park_reach_tid(loop, tid)) rest = tfy__task_by_tid(loop, tid);
+    if (!rest) return TFY_E_ABSENT;
+    return tfy__arrive_kill(loop, rest->run->uuid, rest->log.path, force, "embedding", text);
 }
 
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state)
@@ -426,37 +426,37 @@ void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion 
     loop->question_state = state;
 }
 
-static void say_waiting(TfyBuffer *out, const Cold *cold)
+static void say_waiting(TfyBuffer *out, const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    const char *run = cold->run->uuid, *path = cold->log.path;
-    long long step = (long long)pending->call.step;
+    const Step *step = rest->step;
+    const char *run = rest->run->uuid, *path = rest->log.path;
+    const long long number = (long long)step->call.step;
     bool root = strcmp(path, "1") == 0;
-    if (pending->stage == STAGE_DOUBT) {
+    if (step->stage == STAGE_DOUBT) {
         tfy__buffer_printf(out,
                            "step %lld (%s) may have happened%s; say which:\n  tfy resolve %s "
                            "%lld%s%s --done JSON|--retry|--fail\n",
-                           step, pending->call.tool->name,
-                           pending->failure ? " though it failed" : " before the process ended", run, step,
+                           number, step->call.tool->name,
+                           step->failure ? " though it failed" : " before the process ended", run, number,
                            root ? "" : " --task ", root ? "" : path);
         return;
     }
-    const char *text = ((TfyString *)pending->call.args[0].o)->bytes;
-    if (pending->call.tool->family == TFY_F_SIGNAL) {
+    const char *text = ((TfyString *)step->call.args[0].o)->bytes;
+    if (step->call.tool->family == TFY_F_SIGNAL) {
         tfy__buffer_printf(out, "task %s waits for signal %s\n  tfy signal %s %s [JSON]\n", path, text, run, text);
         return;
     }
     char answers[512];
-    answers_text(pending->call.result, answers, sizeof answers);
-    bool free_text = pending->call.result->kind == TFY_STRING;
+    answers_text(step->call.result, answers, sizeof answers);
+    bool free_text = step->call.result->kind == TFY_STRING;
     tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s%s\n", text, answers, run, root ? "" : " --task ",
                        root ? "" : path, free_text ? " TEXT" : "");
 }
 
-static bool waits_for_signal(const Cold *cold)
+static bool waits_for_signal(const TaskRest *rest)
 {
-    const Pending *pending = cold->pending;
-    return pending && pending->stage == STAGE_RUN && pending->call.tool && pending->call.tool->family == TFY_F_SIGNAL;
+    const Step *step = rest->step;
+    return step && step->stage == STAGE_RUN && step->call.tool && step->call.tool->family == TFY_F_SIGNAL;
 }
 
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text)
@@ -464,11 +464,11 @@ uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text)
     TfyBuffer out = {0};
     uint32_t count = 0, of_signals = 0;
     for (Run *run = loop->runs.first; run; run = run->next) {
-        for (Cold *cold = run->tasks; cold; cold = cold->next_in_run) {
-            if (!waits_for_person(cold) && !waits_for_signal(cold)) continue;
+        for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
+            if (!waits_for_person(rest) && !waits_for_signal(rest)) continue;
             count++;
-            of_signals += waits_for_signal(cold);
-            say_waiting(&out, cold);
+            of_signals += waits_for_signal(rest);
+            say_waiting(&out, rest);
         }
     }
     if (signals) *signals = of_signals;

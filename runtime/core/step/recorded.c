@@ -4,33 +4,33 @@
 
 #include "core/step/step.h"
 
-static bool same_digest(const Pending *pending, const TfyPayload *payload)
+static bool same_digest(const Step *step, const TfyPayload *payload)
 {
     char digest[17];
-    tfy__step_digest_text(pending->call.digest, digest);
+    tfy__step_digest_text(step->call.digest, digest);
     const char *recorded = tfy__payload_text(payload, TFY_P_DIGEST), *tool = tfy__payload_text(payload, TFY_P_TOOL);
-    return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, pending->call.site->tool->name) == 0;
+    return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, step->call.site->tool->name) == 0;
 }
 
-static void say_request(const Pending *pending, TfyBuffer *out)
+static void say_request(const Step *step, TfyBuffer *out)
 {
-    const TfyTool *tool = pending->call.site->tool;
+    const TfyTool *tool = step->call.site->tool;
     tfy__buffer_printf(out, "%s(", tool->name);
-    tfy__encode_args(out, tool->params, tool->param_count, pending->call.args);
+    tfy__encode_args(out, tool->params, tool->param_count, step->call.args);
     tfy__buffer_char(out, ')');
 }
 
-void tfy__step_diverge(Pending *pending, const TfyLogRecord *record)
+void tfy__step_diverge(Step *step, const TfyLogRecord *record)
 {
     TfyBuffer out = {0};
-    say_request(pending, &out);
-    tfy__history_diverge(pending->cold, record, "it asks for %s", out.failed ? "an effect" : out.data);
+    say_request(step, &out);
+    tfy__history_diverge(step->rest, record, "it asks for %s", out.failed ? "an effect" : out.data);
     tfy__buffer_free(&out);
 }
 
-void tfy__step_raise_recorded(Pending *pending, json_t *error)
+void tfy__step_raise_recorded(Step *step, json_t *error)
 {
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     const char *name = tfy__error_kind(error);
     const TfyType *type = name ? tfy__builtin_error(name) : NULL;
     char text[TFY_ERROR_TEXT];
@@ -38,17 +38,17 @@ void tfy__step_raise_recorded(Pending *pending, json_t *error)
     if (type && tfy__decode_json(task, type, error, &value, text))
         tfy_fail_with(task, value.o);
     else
-        tfy_panic(task, pending->call.site->point->line, "a recorded error cannot be read");
+        tfy_panic(task, step->call.site->point->line, "a recorded error cannot be read");
     cut_temps(task);
 }
 
 /* The result, without a tree of JSON where it is simple. False: it is not, or the value does not fit; a closer look
  * finds out. */
-static bool decode_plain(Pending *pending, const TfyLogRecord *record, TfyValue *value)
+static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value)
 {
     size_t len;
     char text[TFY_ERROR_TEXT], digest[17];
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     tfy__step_digest_text(call->digest, digest);
     const char *at = tfy__record_plain_value(record, call->site->tool->name, digest, &len);
     if (!at) return false;
@@ -59,165 +59,164 @@ static bool decode_plain(Pending *pending, const TfyLogRecord *record, TfyValue 
     return tfy__decode_text(call->task, call->result, at, len, value, text);
 }
 
-static bool take_plain_result(Pending *pending, const TfyLogRecord *record)
+static bool take_plain_result(Step *step, const TfyLogRecord *record)
 {
     TfyValue value = {.i = 0};
-    if (record->type != TFY_R_TOOL_RESULT || tfy__step_inner(pending) || !decode_plain(pending, record, &value))
+    if (record->type != TFY_R_TOOL_RESULT || tfy__step_wait_kind(step) || !decode_plain(step, record, &value))
         return false;
-    tfy__history_take(pending->cold);
-    tfy__step_ghost_ends(pending, "");
-    tfy__step_answer(pending, value);
+    tfy__history_take(step->rest);
+    tfy__step_ghost_ends(step, "");
+    tfy__step_answer(step, value);
     return true;
 }
 
 /* What a model said is told with what it cost. */
-static void ghost_of_tokens(const Pending *pending, const TfyLogRecord *record, const TfyPayload *payload)
+static void ghost_of_tokens(const Step *step, const TfyLogRecord *record, const TfyPayload *payload)
 {
-    if (record->type != TFY_R_LLM_PLAN || !pending->call.loop->replay_only) return;
+    if (record->type != TFY_R_LLM_PLAN || !step->call.loop->replay_only) return;
     if (!tfy__payload_get(payload, TFY_P_COMPLETION_TOKENS)) return;
-    tfy__activity(pending->call.task, "Tokens", "%s: %lld in, %lld out", pending->call.tool->name,
+    tfy__activity(step->call.task, "Tokens", "%s: %lld in, %lld out", step->call.tool->name,
                   (long long)tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
                   (long long)tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS));
 }
 
 /* A result record: the value or the error of the attempt. */
-static void take_result(Pending *pending, const TfyLogRecord *record)
+static void take_result(Step *step, const TfyLogRecord *record)
 {
-    if (take_plain_result(pending, record)) return;
-    TfyCall *call = &pending->call;
+    if (take_plain_result(step, record)) return;
+    TfyCall *call = &step->call;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
-    if (tfy__step_inner(pending) || !same_digest(pending, &payload)) {
-        tfy__step_diverge(pending, record);
+    if (tfy__step_wait_kind(step) || !same_digest(step, &payload)) {
+        tfy__step_diverge(step, record);
         tfy__payload_close(&payload);
         return;
     }
-    tfy__history_take(pending->cold);
+    tfy__history_take(step->rest);
     json_t *error = tfy__payload_get(&payload, TFY_P_ERROR), *plain = tfy__payload_get(&payload, TFY_P_VALUE);
-    ghost_of_tokens(pending, record, &payload);
-    tfy__step_ghost_ends(pending, error ? " failed" : "");
+    ghost_of_tokens(step, record, &payload);
+    tfy__step_ghost_ends(step, error ? " failed" : "");
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     bool ok = false;
     if (error) {
-        tfy__step_raise_recorded(pending, error);
-        tfy__step_note_outcome(pending, tfy__payload_text(&payload, TFY_P_OUTCOME));
+        tfy__step_raise_recorded(step, error);
+        tfy__step_note_outcome(step, tfy__payload_text(&payload, TFY_P_OUTCOME));
     } else if (!plain && performer && performer->replay) {
         ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
     } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
     } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
-        tfy__history_diverge(pending->cold, record, "its result is to be %s: %s", call->result->name, text);
+        tfy__history_diverge(step->rest, record, "its result is to be %s: %s", call->result->name, text);
     }
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok) {
-        tfy__step_answer(pending, value);
+        tfy__step_answer(step, value);
     } else {
-        pending->stage = STAGE_SETTLE;
+        step->stage = STAGE_SETTLE;
     }
 }
 
-void tfy__step_raise_timeout(Pending *pending)
+void tfy__step_raise_timeout(Step *step)
 {
-    TfyTask *task = pending->call.task;
-    const char *name = pending->call.site->tool->name;
+    TfyTask *task = step->call.task;
+    const char *name = step->call.site->tool->name;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "%s had no answer in time", name);
     TfyObj *text = out.failed ? NULL : tfy_string_of(task, out.data, out.len);
     if (out.failed) tfy__buffer_refused(task, &out);
     tfy__buffer_free(&out);
-    bool doubt = pending->started && pending->call.site->tool->repeat == TFY_ONCE;
+    bool doubt = step->started && step->call.site->tool->repeat == TFY_ONCE;
     if (text)
-        tfy_fail(task, &tfy_type_timeout, pending->call.site->point->line,
+        tfy_fail(task, &tfy_type_timeout, step->call.site->point->line,
                  (TfyValue[]){tfy_of_obj(text), tfy_of_bool(doubt)});
     else
         tfy__out_of_memory(task);
     cut_temps(task);
-    pending->stage = STAGE_SETTLE;
+    step->stage = STAGE_SETTLE;
 }
 
-bool tfy__step_same_outcome(Pending *pending, const TfyLogRecord *record, const char *payload)
+bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *payload)
 {
     if (payload && strcmp(record->payload, payload) == 0) return true;
-    tfy__history_diverge(pending->cold, record, "%s comes to %s", pending->call.tool->name,
-                         payload ? payload : "no end yet");
+    tfy__history_diverge(step->rest, record, "%s comes to %s", step->call.tool->name, payload ? payload : "no end yet");
     return false;
 }
 
-static void take_timer(Pending *pending, const TfyLogRecord *record)
+static void take_timer(Step *step, const TfyLogRecord *record)
 {
-    if (!pending->bounded && !tfy__step_is_sleep(pending)) {
-        tfy__step_diverge(pending, record);
+    if (!step->bounded && !tfy__step_is_sleep(step)) {
+        tfy__step_diverge(step, record);
         return;
     }
-    tfy__history_take(pending->cold);
-    if (pending->bounded) tfy__step_ghost_ends(pending, " ran out of time");
-    if (pending->bounded)
-        tfy__step_raise_timeout(pending);
+    tfy__history_take(step->rest);
+    if (step->bounded) tfy__step_ghost_ends(step, " ran out of time");
+    if (step->bounded)
+        tfy__step_raise_timeout(step);
     else
-        tfy__step_answer(pending, tfy_of_int(0));
+        tfy__step_answer(step, tfy_of_int(0));
 }
 
-void tfy__step_raise_task_failed(Pending *pending, const char *path, const char *kind, const char *message)
+void tfy__step_raise_task_failed(Step *step, const char *path, const char *kind, const char *message)
 {
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     TfyObj *text = tfy_string_of(task, message, strlen(message));
     TfyObj *who = tfy_string_of(task, path, strlen(path)), *what = tfy_string_of(task, kind, strlen(kind));
     if (text && who && what)
-        tfy_fail(task, &tfy_type_task_failed, pending->call.site->point->line,
+        tfy_fail(task, &tfy_type_task_failed, step->call.site->point->line,
                  (TfyValue[]){tfy_of_obj(text), tfy_of_obj(who), tfy_of_obj(what)});
     cut_temps(task);
 }
 
-static void take_approval(Pending *pending, const TfyLogRecord *record)
+static void take_approval(Step *step, const TfyLogRecord *record)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
     const char *answer = json_string_value(tfy__payload_get(&payload, TFY_P_ANSWER));
     TfyValue value;
     bool ok = is_question(call->tool) && answer && tfy__person_answer_value(call->task, call->result, answer, &value);
     if (ok)
-        tfy__history_take(pending->cold);
+        tfy__history_take(step->rest);
     else
-        tfy__step_diverge(pending, record);
+        tfy__step_diverge(step, record);
     tfy__payload_close(&payload);
-    if (ok) tfy__step_answer(pending, value);
+    if (ok) tfy__step_answer(step, value);
 }
 
 /* Results are checked before they are recorded, but by the layout in the log, which older compilers did not give
  * types, and older logs have some that nobody checked. One that does not fit decides nothing: the step stays in
  * doubt, and that is reported anew. */
-static void refuse_resolution(Pending *pending, const char *why)
+static void refuse_resolution(Step *step, const char *why)
 {
-    TfyCall *call = &pending->call;
-    pending->stage = STAGE_DOUBT;
-    pending->doubt_recorded = false;
+    TfyCall *call = &step->call;
+    step->stage = STAGE_DOUBT;
+    step->doubt_recorded = false;
     if (!call->loop->replay_only)
         tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
                          call->tool->name, call->result->name, why);
 }
 
 /* The step may have been done: what its attempt ended with, if it ended, stands in the record. */
-static void take_doubt(Pending *pending, const TfyLogRecord *record)
+static void take_doubt(Step *step, const TfyLogRecord *record)
 {
     TfyPayload payload;
     tfy__payload_open(&payload, record);
     const json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
-    tfy__step_drop_failure(pending);
-    if (error) pending->failure = json_dumps(error, JSON_COMPACT);
-    if (error && !pending->failure) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for an error");
+    tfy__step_drop_failure(step);
+    if (error) step->failure = json_dumps(error, JSON_COMPACT);
+    if (error && !step->failure) tfy__loop_fail(step->call.loop, TFY_E_NOMEM, "no memory for an error");
     tfy__payload_close(&payload);
-    tfy__history_take(pending->cold);
-    pending->stage = STAGE_DOUBT;
-    pending->doubt_recorded = true;
+    tfy__history_take(step->rest);
+    step->stage = STAGE_DOUBT;
+    step->doubt_recorded = true;
 }
 
-static void take_resolved(Pending *pending, const TfyLogRecord *record)
+static void take_resolved(Step *step, const TfyLogRecord *record)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
     const char *how = tfy__payload_text(&payload, TFY_P_HOW);
@@ -225,47 +224,47 @@ static void take_resolved(Pending *pending, const TfyLogRecord *record)
     TfyValue value = {.i = 0};
     call->tool = call->site->tool;
     call->result = call->site->result;
-    tfy__history_take(pending->cold);
+    tfy__history_take(step->rest);
     if (how && strcmp(how, "retry") == 0) {
-        tfy__step_begin_again(pending);
+        tfy__step_begin_again(step);
     } else if (how && strcmp(how, "done") == 0) {
         json_t *plain = tfy__payload_get(&payload, TFY_P_VALUE);
         bool ok = call->result->kind == TFY_NOTHING || tfy__decode_json(call->task, call->result, plain, &value, text);
         if (ok)
-            tfy__step_answer(pending, value);
+            tfy__step_answer(step, value);
         else
-            refuse_resolution(pending, text);
+            refuse_resolution(step, text);
     } else {
-        tfy__person_raise_failed(pending);
-        pending->stage = STAGE_SETTLE;
+        tfy__person_raise_failed(step);
+        step->stage = STAGE_SETTLE;
     }
     tfy__payload_close(&payload);
 }
 
 /* Takes the next thing the history says about this step. False: it says nothing (yet), or the task was halted. */
-bool tfy__step_take_recorded(Pending *pending)
+bool tfy__step_take_recorded(Step *step)
 {
-    Cold *cold = pending->cold;
-    const TfyLogRecord *record = tfy__history_peek(cold);
+    TaskRest *rest = step->rest;
+    const TfyLogRecord *record = tfy__history_peek(rest);
     if (!record) return false;
-    if (!tfy__history_at_cursor(cold)) return false;
-    const Inner *inner = tfy__step_inner(pending);
+    if (!tfy__history_at_cursor(rest)) return false;
+    const WaitKind *inner = tfy__step_wait_kind(step);
     if (inner && record->type == inner->record) {
-        inner->take(pending, record);
-        return cold->pending == pending;
+        inner->take(step, record);
+        return rest->step == step;
     }
-    if (pending->admitted && !pending->started && !pending->noted) tfy__limit_note(pending, record);
+    if (step->admitted && !step->started && !step->noted) tfy__limit_note(step, record);
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_IO_READY:
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
-    case TFY_R_COMMIT: take_result(pending, record); break;
-    case TFY_R_TIMER_FIRED: take_timer(pending, record); break;
-    case TFY_R_APPROVAL: take_approval(pending, record); break;
-    case TFY_R_RESOLVED: take_resolved(pending, record); break;
-    case TFY_R_IN_DOUBT: take_doubt(pending, record); break;
-    default: tfy__step_diverge(pending, record); break;
+    case TFY_R_COMMIT: take_result(step, record); break;
+    case TFY_R_TIMER_FIRED: take_timer(step, record); break;
+    case TFY_R_APPROVAL: take_approval(step, record); break;
+    case TFY_R_RESOLVED: take_resolved(step, record); break;
+    case TFY_R_IN_DOUBT: take_doubt(step, record); break;
+    default: tfy__step_diverge(step, record); break;
     }
-    return cold->pending == pending;
+    return rest->step == step;
 }

@@ -9,10 +9,10 @@
 
 #define ROOM_PAUSE_NS INT64_C(100000000) /* between two tries when nothing here ends: room may be made elsewhere */
 
-void tfy__room_tell(const Pending *pending, int error)
+void tfy__room_tell(const Step *step, int error)
 {
-    TfyLoop *loop = pending->call.loop;
-    const char *name = pending->call.tool->name;
+    TfyLoop *loop = step->call.loop;
+    const char *name = step->call.tool->name;
     struct rlimit files = {.rlim_cur = 0};
     if (loop->room_told) return;
     loop->room_told = true;
@@ -40,27 +40,27 @@ static void try_in(TfyLoop *loop, int64_t delay_ns)
 void tfy__call_no_room(TfyCall *call, int error)
 {
     TfyLoop *loop = call->loop;
-    Pending *pending = (Pending *)((char *)call - offsetof(Pending, call));
+    Step *step = (Step *)((char *)call - offsetof(Step, call));
     if (tfy__loop_starved(loop)) { /* memory: the process ends with this turn */
         tfy__call_starved(call);
         return;
     }
-    tfy__room_tell(pending, error);
-    pending->waits_room = pending->waited_room = true;
-    pending->room_next = NULL;
-    *(loop->room_last ? &loop->room_last->room_next : &loop->room_first) = pending;
-    loop->room_last = pending;
+    tfy__room_tell(step, error);
+    step->waits_room = step->waited_room = true;
+    step->room_next = NULL;
+    *(loop->room_last ? &loop->room_last->room_next : &loop->room_first) = step;
+    loop->room_last = step;
     if (!loop->room_timer) try_in(loop, ROOM_PAUSE_NS);
 }
 
-void tfy__room_leave(Pending *pending)
+void tfy__room_leave(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    Pending **link = &loop->room_first, *before = NULL;
-    for (; *link != pending; link = &(*link)->room_next) before = *link;
-    *link = pending->room_next;
-    if (loop->room_last == pending) loop->room_last = before;
-    pending->waits_room = false;
+    TfyLoop *loop = step->call.loop;
+    Step **link = &loop->room_first, *before = NULL;
+    for (; *link != step; link = &(*link)->room_next) before = *link;
+    *link = step->room_next;
+    if (loop->room_last == step) loop->room_last = before;
+    step->waits_room = false;
 }
 
 /* All that wait, in their order. Who finds no room stands behind them again, and is not tried twice. */
@@ -69,20 +69,20 @@ static void try_again(void *arg)
     TfyLoop *loop = arg;
     uint32_t count = 0;
     loop->room_timer = 0;
-    for (const Pending *pending = loop->room_first; pending; pending = pending->room_next) count++;
+    for (const Step *step = loop->room_first; step; step = step->room_next) count++;
     while (count-- && loop->room_first) {
-        Pending *pending = loop->room_first;
-        tfy__room_leave(pending);
-        tfy__step_start_work(pending);
+        Step *step = loop->room_first;
+        tfy__room_leave(step);
+        tfy__step_start_work(step);
     }
     if (loop->room_first && !loop->room_timer) try_in(loop, ROOM_PAUSE_NS);
 }
 
-void tfy__room_made(Pending *pending)
+void tfy__room_made(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    const bool waited = pending->waited_room;
-    pending->waited_room = false;
+    TfyLoop *loop = step->call.loop;
+    const bool waited = step->waited_room;
+    step->waited_room = false;
     if (loop->room_first) {
         try_in(loop, 0);
     } else if (waited && loop->room_told) {

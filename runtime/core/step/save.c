@@ -81,16 +81,16 @@ static void free_row(Row *row)
 static bool save_live(TfyTask *task, const TfyPoint *point, const TfyString *table, const TfyType *type,
                       const TfyObj *record, const TfyBuffer *payload)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyLoop *loop = task->loop;
     char error[TFY_ERROR_TEXT] = "the log cannot be written any more";
     Row row;
     int code = make_row(&row, type, record) ? 0 : TFY_E_NOMEM;
     if (!code)
-        code = tfy__log_save(loop->log, cold->run->uuid, &cold->log, cold->log.step, table->bytes, row.cells, row.count,
+        code = tfy__log_save(loop->log, rest->run->uuid, &rest->log, rest->log.step, table->bytes, row.cells, row.count,
                              error);
     free_row(&row);
-    if (!code && tfy__record_append(cold, TFY_R_VALUE, cold->log.step, point->number, payload) > 0) return true;
+    if (!code && tfy__record_append(rest, TFY_R_VALUE, rest->log.step, point->number, payload) > 0) return true;
     /* A table of another shape is for people to put right: nothing is recorded, and the run can be taken up again. */
     if (code == TFY_E_DATA) tfy__loop_fail(loop, code, "%s", error);
     tfy__sched_halt(task);
@@ -101,10 +101,10 @@ bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table_text, const Tf
 {
     if (task->state & T_HALTED) return false;
     const TfyString *table = (const TfyString *)table_text;
-    Cold *cold = cold_of(task);
-    cold->log.step++;
+    TaskRest *rest = rest_of(task);
+    rest->log.step++;
     const TfyLogRecord *recorded;
-    if (!tfy__history_expect(cold, TFY_R_VALUE, point->number, &recorded)) return false;
+    if (!tfy__history_expect(rest, TFY_R_VALUE, point->number, &recorded)) return false;
     TfyBuffer payload = {0};
     tfy__put_begin(&payload);
     tfy__put_string(&payload, TFY_P_SAVE, table_text);
@@ -114,10 +114,10 @@ bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table_text, const Tf
     if (!ok) {
         tfy__buffer_refused(task, &payload);
     } else if (recorded && strcmp(recorded->payload, payload.data) != 0) {
-        tfy__history_diverge(cold, recorded, "it saves %s", payload.data);
+        tfy__history_diverge(rest, recorded, "it saves %s", payload.data);
         ok = false;
     } else if (recorded) {
-        tfy__history_take(cold); /* the row came with the record */
+        tfy__history_take(rest); /* the row came with the record */
     } else {
         ok = save_live(task, point, table, type, record, &payload);
     }

@@ -21,155 +21,155 @@
 
 /* ---- making and freeing ---- */
 
-Pending *tfy__step_new(TfyTask *task, const TfySite *site)
+Step *tfy__step_new(TfyTask *task, const TfySite *site)
 {
     TfyLoop *loop = task->loop;
-    Cold *cold = cold_of(task);
-    Pending *pending = loop->free_pending;
-    CHECK(!cold->pending);
-    CHECK(!pending || pending->dead);
-    if (pending)
-        loop->free_pending = pending->queue_next;
-    else if (!(pending = malloc(sizeof *pending)))
+    TaskRest *rest = rest_of(task);
+    Step *step = loop->free_steps;
+    CHECK(!rest->step);
+    CHECK(!step || step->dead);
+    if (step)
+        loop->free_steps = step->queue_next;
+    else if (!(step = malloc(sizeof *step)))
         return NULL;
-    *pending = (Pending){.cold = cold, .timeout_ms = TFY_NEVER};
-    pending->call = (TfyCall){.loop = loop,
-                              .task = task,
-                              .site = site,
-                              .tool = site->tool,
-                              .result = site->result,
-                              .step = ++cold->log.step,
-                              .attempt = 1,
-                              .record_type = TFY_R_TOOL_RESULT};
-    cold->pending = pending;
-    return pending;
+    *step = (Step){.rest = rest, .timeout_ms = TFY_NEVER};
+    step->call = (TfyCall){.loop = loop,
+                           .task = task,
+                           .site = site,
+                           .tool = site->tool,
+                           .result = site->result,
+                           .step = ++rest->log.step,
+                           .attempt = 1,
+                           .record_type = TFY_R_TOOL_RESULT};
+    rest->step = step;
+    return step;
 }
 
-void tfy__step_drop_key(Pending *pending)
+void tfy__step_drop_key(Step *step)
 {
-    TfyCall *call = &pending->call;
-    if (!pending->probing || !call->args || call->tool == call->site->tool) return;
+    TfyCall *call = &step->call;
+    if (!step->probing || !call->args || call->tool == call->site->tool) return;
     uint32_t at = call->site->tool->param_count;
     tfy_drop(call->task, call->args[at].o);
     call->args[at].o = NULL;
 }
 
-static void drop_args(Pending *pending)
+static void drop_args(Step *step)
 {
-    tfy__step_drop_key(pending);
-    TfyCall *call = &pending->call;
+    tfy__step_drop_key(step);
+    TfyCall *call = &step->call;
     if (!call->args) return;
     const TfyTool *tool = call->site->tool;
     for (uint32_t i = 0; i < tool->param_count; i++) tfy__drop_value(call->task, tool->params[i].type, call->args[i]);
-    if (call->args != pending->few_args) free(call->args);
+    if (call->args != step->few_args) free(call->args);
     call->args = NULL;
 }
 
-static void recycle(TfyLoop *loop, Pending *pending)
+static void recycle(TfyLoop *loop, Step *step)
 {
-    CHECK(pending->dead);
-    CHECK(!pending->in_sync && !pending->in_work && !pending->held);
-    CHECK(!pending->timer && !pending->queue && !pending->limiter);
-    CHECK(!pending->fd_wait);
-    pending->queue_next = loop->free_pending;
-    loop->free_pending = pending;
+    CHECK(step->dead);
+    CHECK(!step->in_sync && !step->in_work && !step->deferred);
+    CHECK(!step->timer && !step->queue && !step->limiter);
+    CHECK(!step->fd_wait);
+    step->queue_next = loop->free_steps;
+    loop->free_steps = step;
 }
 
-void tfy__step_drop_failure(Pending *pending)
+void tfy__step_drop_failure(Step *step)
 {
-    free(pending->failure);
-    pending->failure = NULL;
+    free(step->failure);
+    step->failure = NULL;
 }
 
 /* Forgets the step; its memory goes once no queue holds it. */
-void tfy__step_free(Pending *pending)
+void tfy__step_free(Step *step)
 {
-    CHECK(!pending->dead);
-    TfyLoop *loop = pending->call.loop;
-    tfy__timers_del(&loop->timers, pending->timer);
-    pending->timer = 0;
-    tfy__wait_leave(pending);
-    tfy__limit_leave(pending);
-    drop_args(pending);
-    tfy__buffer_free(&pending->call.extra);
-    tfy__step_drop_failure(pending);
-    if (pending->cold->pending == pending) pending->cold->pending = NULL;
-    pending->dead = true;
-    if (!pending->in_sync && !pending->in_work && !pending->held) recycle(loop, pending);
+    CHECK(!step->dead);
+    TfyLoop *loop = step->call.loop;
+    tfy__timers_del(&loop->timers, step->timer);
+    step->timer = 0;
+    tfy__wait_leave(step);
+    tfy__limit_leave(step);
+    drop_args(step);
+    tfy__buffer_free(&step->call.extra);
+    tfy__step_drop_failure(step);
+    if (step->rest->step == step) step->rest->step = NULL;
+    step->dead = true;
+    if (!step->in_sync && !step->in_work && !step->deferred) recycle(loop, step);
 }
 
 /* A queue lets go of a step. True: it is still wanted. */
-bool tfy__step_dequeued(Pending *pending)
+bool tfy__step_dequeued(Step *step)
 {
-    if (!pending->dead) return true;
-    if (!pending->in_sync && !pending->in_work && !pending->held) recycle(pending->call.loop, pending);
+    if (!step->dead) return true;
+    if (!step->in_sync && !step->in_work && !step->deferred) recycle(step->call.loop, step);
     return false;
 }
 
-void tfy__step_queue(Pending *pending)
+void tfy__step_queue(Step *step)
 {
-    TfyLoop *loop = pending->call.loop;
-    if (pending->in_work) return;
-    pending->in_work = true;
-    LIST_APPEND(&loop->work, pending, work_next);
+    TfyLoop *loop = step->call.loop;
+    if (step->in_work) return;
+    step->in_work = true;
+    LIST_APPEND(&loop->work, step, work_next);
 }
 
 bool tfy__step_work(TfyLoop *loop)
 {
-    Pending *pending = LIST_TAKE(&loop->work, work_next);
-    if (!pending) return false;
-    CHECK(pending->in_work);
-    pending->in_work = false;
-    if (!tfy__step_dequeued(pending)) return true;
-    const Cold *cold = pending->cold;
-    tfy__step_advance(pending);
-    if (cold->pending == pending && state_of(cold->task) == TFY_TASK_SLEEPING) /* its run has just gone live */
-        tfy__fold_asleep(cold->task);
+    Step *step = LIST_TAKE(&loop->work, work_next);
+    if (!step) return false;
+    CHECK(step->in_work);
+    step->in_work = false;
+    if (!tfy__step_dequeued(step)) return true;
+    const TaskRest *rest = step->rest;
+    tfy__step_advance(step);
+    if (rest->step == step && state_of(rest->task) == TFY_TASK_SLEEPING) /* its run has just gone live */
+        tfy__fold_asleep(rest->task);
     return true;
 }
 
-void tfy__wait_enter(WaitQueue *queue, Pending *pending)
+void tfy__wait_enter(WaitQueue *queue, Step *step)
 {
-    CHECK(!pending->queue);
-    pending->queue = queue;
-    LIST2_APPEND(queue, pending, queue_prev, queue_next);
+    CHECK(!step->queue);
+    step->queue = queue;
+    LIST2_APPEND(queue, step, queue_prev, queue_next);
 }
 
-void tfy__wait_leave(Pending *pending)
+void tfy__wait_leave(Step *step)
 {
-    WaitQueue *queue = pending->queue;
+    WaitQueue *queue = step->queue;
     if (!queue) return;
-    LIST2_REMOVE(queue, pending, queue_prev, queue_next);
-    pending->queue = NULL;
+    LIST2_REMOVE(queue, step, queue_prev, queue_next);
+    step->queue = NULL;
 }
 
-void tfy__step_unanswered(Pending *pending)
+void tfy__step_unanswered(Step *step)
 {
-    pending->unanswered = true;
-    pending->call.loop->in_flight--;
+    step->unanswered = true;
+    step->call.loop->in_flight--;
 }
 
-void tfy__step_left_call(Pending *pending)
+void tfy__step_left_call(Step *step)
 {
-    CHECK(pending->in_call);
-    CHECK(pending->unanswered || pending->call.loop->in_flight > 0);
-    pending->in_call = false;
-    if (!pending->unanswered) pending->call.loop->in_flight--;
-    pending->unanswered = false;
+    CHECK(step->in_call);
+    CHECK(step->unanswered || step->call.loop->in_flight > 0);
+    step->in_call = false;
+    if (!step->unanswered) step->call.loop->in_flight--;
+    step->unanswered = false;
 }
 
-void tfy__step_stop_call(Pending *pending)
+void tfy__step_stop_call(Step *step)
 {
-    if (!pending->in_call) return;
-    TfyCall *call = &pending->call;
-    tfy__step_left_call(pending);
-    if (pending->waits_room) {
-        tfy__room_leave(pending);
+    if (!step->in_call) return;
+    TfyCall *call = &step->call;
+    tfy__step_left_call(step);
+    if (step->waits_room) {
+        tfy__room_leave(step);
         if (!call->loop->room_first) call->loop->room_told = false;
         return;
     }
-    if (pending->fd_wait) {
-        tfy__wait_fd_stop(pending);
+    if (step->fd_wait) {
+        tfy__wait_fd_stop(step);
         return;
     }
     if (tfy__rehearse_answers(call->loop)) return;
@@ -177,31 +177,31 @@ void tfy__step_stop_call(Pending *pending)
     if (performer && performer->abort) performer->abort(call);
 }
 
-void tfy__step_cancel(Cold *cold)
+void tfy__step_cancel(TaskRest *rest)
 {
-    Pending *pending = cold->pending;
-    tfy__step_stop_call(pending);
-    tfy__step_free(pending);
+    Step *step = rest->step;
+    tfy__step_stop_call(step);
+    tfy__step_free(step);
 }
 
-const Inner *tfy__step_inner(const Pending *pending)
+const WaitKind *tfy__step_wait_kind(const Step *step)
 {
-    static const Inner *const inner[TFY_F_COUNT] = {
-        [TFY_F_JOIN] = &tfy__inner_join,  [TFY_F_SEND] = &tfy__inner_send,     [TFY_F_RECV] = &tfy__inner_recv,
-        [TFY_F_LOCK] = &tfy__inner_lock,  [TFY_F_SIGNAL] = &tfy__inner_signal, [TFY_F_PARALLEL] = &tfy__inner_group,
-        [TFY_F_RACE] = &tfy__inner_group, [TFY_F_ROOM] = &tfy__inner_group,    [TFY_F_ABANDON] = &tfy__inner_group,
+    static const WaitKind *const inner[TFY_F_COUNT] = {
+        [TFY_F_JOIN] = &tfy__wait_join,  [TFY_F_SEND] = &tfy__wait_send,     [TFY_F_RECV] = &tfy__wait_recv,
+        [TFY_F_LOCK] = &tfy__wait_lock,  [TFY_F_SIGNAL] = &tfy__wait_signal, [TFY_F_PARALLEL] = &tfy__wait_group,
+        [TFY_F_RACE] = &tfy__wait_group, [TFY_F_ROOM] = &tfy__wait_group,    [TFY_F_ABANDON] = &tfy__wait_group,
     };
-    return inner[pending->call.site->tool->family];
+    return inner[step->call.site->tool->family];
 }
 
 /* ---- answers ---- */
 
-TfyTaskState tfy__step_wait_state(const Pending *pending)
+TfyTaskState tfy__step_wait_state(const Step *step)
 {
-    if (pending->backoff_only) return TFY_TASK_SLEEPING;
-    const Inner *inner = tfy__step_inner(pending);
+    if (step->backoff_only) return TFY_TASK_SLEEPING;
+    const WaitKind *inner = tfy__step_wait_kind(step);
     if (inner) return inner->waiting;
-    switch (pending->call.tool->family) {
+    switch (step->call.tool->family) {
     case TFY_F_SLEEP:
     case TFY_F_SLEEP_UNTIL: return TFY_TASK_SLEEPING;
     case TFY_F_APPROVE:
@@ -217,24 +217,24 @@ TfyTaskState tfy__step_wait_state(const Pending *pending)
     }
 }
 
-void tfy__step_answer(Pending *pending, TfyValue value)
+void tfy__step_answer(Step *step, TfyValue value)
 {
-    TfyTask *task = pending->call.task;
-    const TfyType *type = pending->call.result;
-    if (pending->told_idle) tfy__activity(task, "TaskStep", "%s", pending->call.tool->name);
+    TfyTask *task = step->call.task;
+    const TfyType *type = step->call.result;
+    if (step->told_idle) tfy__activity(task, "TaskStep", "%s", step->call.tool->name);
     task->result = type->kind == TFY_NOTHING ? tfy_of_int(0) : tfy__keep_value(type, value);
-    cold_of(task)->answer_type = type;
+    rest_of(task)->answer_type = type;
     task->state |= T_ANSWERED;
-    tfy__step_free(pending);
+    tfy__step_free(step);
     cut_temps(task);
     tfy__sched_wake(task);
 }
 
-void tfy__step_raise(Pending *pending)
+void tfy__step_raise(Step *step)
 {
-    TfyTask *task = pending->call.task;
-    if (pending->told_idle) tfy__activity(task, "TaskStep", "%s failed", pending->call.tool->name);
-    tfy__step_free(pending);
+    TfyTask *task = step->call.task;
+    if (step->told_idle) tfy__activity(task, "TaskStep", "%s failed", step->call.tool->name);
+    tfy__step_free(step);
     cut_temps(task);
     tfy__sched_wake(task);
 }
@@ -264,27 +264,26 @@ void tfy__put_error(TfyBuffer *out, const TfyObj *error)
 
 /* ---- records ---- */
 
-int64_t tfy__record_append(Cold *cold, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
+int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
-    TfyLoop *loop = cold->run->loop;
+    TfyLoop *loop = rest->run->loop;
     if (tfy__loop_starved(loop)) return loop->failure; /* what happened since is not what would have */
     if (payload->failed) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
         return TFY_E_NOMEM;
     }
-    int64_t lsn = tfy__log_append(loop->log, &cold->log, type, step, point, payload->data, payload->len);
+    int64_t lsn = tfy__log_append(loop->log, &rest->log, type, step, point, payload->data, payload->len);
     if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
     loop->metrics.records[type]++;
-    if (cold->task) cold->task->passages = 0;
-    tfy__snapshot_count(cold->run, payload->len);
+    if (rest->task) rest->task->passages = 0;
+    tfy__snapshot_count(rest->run, payload->len);
     return lsn;
 }
 
-int64_t tfy__step_append(Pending *pending, TfyRecordType type, const TfyBuffer *payload)
+int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload)
 {
-    int64_t lsn =
-        tfy__record_append(pending->cold, type, pending->call.step, pending->call.site->point->number, payload);
-    if (lsn < 0) tfy__sched_halt(pending->call.task);
+    int64_t lsn = tfy__record_append(step->rest, type, step->call.step, step->call.site->point->number, payload);
+    if (lsn < 0) tfy__sched_halt(step->call.task);
     return lsn;
 }
 
@@ -303,10 +302,10 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
 }
 
 /* Of what is asked for: results of tools and answers of people are compared with it. */
-static bool compute_digest(Pending *pending)
+static bool compute_digest(Step *step)
 {
-    TfyCall *call = &pending->call;
-    if (tfy__step_inner(pending)) return true;
+    TfyCall *call = &step->call;
+    if (tfy__step_wait_kind(step)) return true;
     TfyBuffer *out = tfy__step_payload(call->loop);
     tfy__buffer_text(out, call->tool->name);
     tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
@@ -316,151 +315,151 @@ static bool compute_digest(Pending *pending)
 
 /* ---- settling a failed attempt ---- */
 
-static void tell_pause(const Pending *pending)
+static void tell_pause(const Step *step)
 {
-    tfy__activity(pending->call.task, "Idle", "%s pauses before another attempt",
-                  pending->backoff_only ? "a call" : pending->call.tool->name);
+    tfy__activity(step->call.task, "Idle", "%s pauses before another attempt",
+                  step->backoff_only ? "a call" : step->call.tool->name);
 }
 
-static bool record_retry(Pending *pending)
+static bool record_retry(Step *step)
 {
-    Cold *cold = pending->cold;
+    TaskRest *rest = step->rest;
     const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, TFY_R_RETRY, pending->call.site->point->number, &record)) return false;
+    if (!tfy__history_expect(rest, TFY_R_RETRY, step->call.site->point->number, &record)) return false;
     if (record) {
-        pending->due_ms = tfy__step_recorded_due(pending->call.loop, record);
-        tfy__history_take(cold);
-        tell_pause(pending); /* in a replay; else nobody is told yet */
+        step->due_ms = tfy__step_recorded_due(step->call.loop, record);
+        tfy__history_take(rest);
+        tell_pause(step); /* in a replay; else nobody is told yet */
         return true;
     }
-    if (!tfy__history_live(cold)) return tfy__history_hold(pending), false;
-    int64_t delay_ms = pending->backoff_ms;
-    for (uint32_t i = 1; i < pending->call.attempt && delay_ms < BACKOFF_MAX_MS; i++) delay_ms *= 2;
+    if (!tfy__history_live(rest)) return tfy__history_defer(step), false;
+    int64_t delay_ms = step->backoff_ms;
+    for (uint32_t i = 1; i < step->call.attempt && delay_ms < BACKOFF_MAX_MS; i++) delay_ms *= 2;
     if (delay_ms > BACKOFF_MAX_MS) delay_ms = BACKOFF_MAX_MS;
-    pending->due_ms = tfy__due_from_now(pending->call.loop, delay_ms);
+    step->due_ms = tfy__due_from_now(step->call.loop, delay_ms);
     TfyBuffer out = {0};
     tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_ATTEMPT, pending->call.attempt);
-    tfy__put_error(&out, pending->call.task->error);
-    tfy__put_int(&out, TFY_P_DUE, pending->due_ms);
+    tfy__put_int(&out, TFY_P_ATTEMPT, step->call.attempt);
+    tfy__put_error(&out, step->call.task->error);
+    tfy__put_int(&out, TFY_P_DUE, step->due_ms);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(pending, TFY_R_RETRY, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_RETRY, &out);
     tfy__buffer_free(&out);
-    if (!pending->backoff_only) tfy__metrics_retry(&pending->call.loop->metrics, pending->call.tool->name);
+    if (!step->backoff_only) tfy__metrics_retry(&step->call.loop->metrics, step->call.tool->name);
     return lsn > 0;
 }
 
 /* A prompt's answer that does not fit its type is asked for again: a step of its own each time. */
-static bool ask_again(Pending *pending)
+static bool ask_again(Step *step)
 {
-    TfyTask *task = pending->call.task;
-    if (pending->asks <= 0 || task->error->type != &tfy_type_bad_value) return false;
-    pending->asks--;
+    TfyTask *task = step->call.task;
+    if (step->asks <= 0 || task->error->type != &tfy_type_bad_value) return false;
+    step->asks--;
     tfy_drop(task, tfy_take_error(task));
-    pending->call.step = ++pending->cold->log.step;
-    tfy__step_begin_again(pending);
+    step->call.step = ++step->rest->log.step;
+    tfy__step_begin_again(step);
     return true;
 }
 
 /* False: waits, was answered, or halted. */
-static bool settle(Pending *pending)
+static bool settle(Step *step)
 {
-    TfyTask *task = pending->call.task;
-    CHECK(pending->stage == STAGE_SETTLE);
+    TfyTask *task = step->call.task;
+    CHECK(step->stage == STAGE_SETTLE);
     CHECK(task->error);
-    tfy__limit_leave(pending);
-    if (!pending->backoff_only && ask_again(pending)) return true;
-    if (pending->retry <= 0 || (!pending->backoff_only && !tfy_retriable(task))) {
-        tfy__step_raise(pending);
+    tfy__limit_leave(step);
+    if (!step->backoff_only && ask_again(step)) return true;
+    if (step->retry <= 0 || (!step->backoff_only && !tfy_retriable(task))) {
+        tfy__step_raise(step);
         return false;
     }
-    if (!record_retry(pending)) return false;
-    pending->retry--;
-    if (!pending->backoff_only) tfy__undo_retried(task);
+    if (!record_retry(step)) return false;
+    step->retry--;
+    if (!step->backoff_only) tfy__undo_retried(task);
     tfy_drop(task, tfy_take_error(task));
-    pending->stage = STAGE_BACKOFF;
+    step->stage = STAGE_BACKOFF;
     return true;
 }
 
 /* False: waits or was answered. */
-static bool backoff(Pending *pending)
+static bool backoff(Step *step)
 {
-    Cold *cold = pending->cold;
-    const TfyLogRecord *record = tfy__history_peek(cold);
-    if (!record && !tfy__history_live(cold)) return tfy__history_hold(pending), false;
-    if (!record && pending->due_ms > pending->call.loop->now_ms) {
-        tfy__step_arm(pending);
-        tell_pause(pending);
+    TaskRest *rest = step->rest;
+    const TfyLogRecord *record = tfy__history_peek(rest);
+    if (!record && !tfy__history_live(rest)) return tfy__history_defer(step), false;
+    if (!record && step->due_ms > step->call.loop->now_ms) {
+        tfy__step_arm(step);
+        tell_pause(step);
         return false;
     }
-    tfy__timers_del(&pending->call.loop->timers, pending->timer);
-    pending->timer = 0;
-    pending->due_ms = 0;
-    if (pending->backoff_only) {
-        tfy__step_answer(pending, tfy_of_int(0));
+    tfy__timers_del(&step->call.loop->timers, step->timer);
+    step->timer = 0;
+    step->due_ms = 0;
+    if (step->backoff_only) {
+        tfy__step_answer(step, tfy_of_int(0));
         return false;
     }
-    tfy__step_begin_again(pending);
+    tfy__step_begin_again(step);
     return true;
 }
 
-/* The table above struct Pending. */
-static void check_step(const Pending *pending)
+/* The table above struct Step. */
+static void check_step(const Step *step)
 {
-    const Stage stage = pending->stage;
+    const Stage stage = step->stage;
     const bool doubt = stage == STAGE_DOUBT;
-    CHECK(!pending->dead);
-    CHECK(pending->cold->pending == pending);
-    CHECK(pending->cold->task == pending->call.task);
-    CHECK(!pending->in_call || stage == STAGE_RUN || doubt);
-    CHECK(!pending->in_sync || stage == STAGE_SYNC || doubt);
-    CHECK(stage != STAGE_SYNC || pending->in_sync);
-    CHECK(!pending->probing || doubt);
-    CHECK(!pending->queue || stage == STAGE_RUN || stage == STAGE_BEGIN);
-    CHECK(!pending->queue || !pending->in_call);
-    CHECK(!pending->unanswered || pending->in_call);
-    CHECK(!pending->fd_wait || pending->in_call);
-    CHECK(!pending->limiter || pending->admitted);
-    CHECK(!pending->held || pending->cold->run->history);
-    CHECK(!pending->backoff_only || (!pending->in_call && !pending->started && !pending->limiter));
+    CHECK(!step->dead);
+    CHECK(step->rest->step == step);
+    CHECK(step->rest->task == step->call.task);
+    CHECK(!step->in_call || stage == STAGE_RUN || doubt);
+    CHECK(!step->in_sync || stage == STAGE_SYNC || doubt);
+    CHECK(stage != STAGE_SYNC || step->in_sync);
+    CHECK(!step->probing || doubt);
+    CHECK(!step->queue || stage == STAGE_RUN || stage == STAGE_BEGIN);
+    CHECK(!step->queue || !step->in_call);
+    CHECK(!step->unanswered || step->in_call);
+    CHECK(!step->fd_wait || step->in_call);
+    CHECK(!step->limiter || step->admitted);
+    CHECK(!step->deferred || step->rest->run->history);
+    CHECK(!step->backoff_only || (!step->in_call && !step->started && !step->limiter));
 }
 
-void tfy__step_advance(Pending *pending)
+void tfy__step_advance(Step *step)
 {
-    check_step(pending);
-    Cold *cold = pending->cold;
-    TfyTask *task = pending->call.task;
-    while (cold->pending == pending && !(task->state & T_HALTED)) {
+    check_step(step);
+    TaskRest *rest = step->rest;
+    TfyTask *task = step->call.task;
+    while (rest->step == step && !(task->state & T_HALTED)) {
         /* What came from outside came between two of the facts below; it may end the step. A doubt that it did not
          * end is said again, since people answer the newest record of a task. */
-        uint32_t next = cold->next_record;
+        uint32_t next = rest->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
-        if (cold->pending != pending || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
-        if (cold->next_record != next) pending->doubt_recorded = false;
-        switch (pending->stage) {
+        if (rest->step != step || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
+        if (rest->next_record != next) step->doubt_recorded = false;
+        switch (step->stage) {
         case STAGE_BEGIN:
-            if (!tfy__step_begin(pending)) return;
+            if (!tfy__step_begin(step)) return;
             break;
         case STAGE_OUTCOME:
         case STAGE_DOUBT:
-            if (tfy__step_take_recorded(pending)) break;
-            if (cold->pending != pending || task->state & T_HALTED) return;
-            if (pending->stage == STAGE_OUTCOME) tfy__step_ghost_waits(pending);
-            if (tfy__history_peek(cold)) return;
-            if (!tfy__history_live(cold)) {
-                tfy__history_hold(pending);
+            if (tfy__step_take_recorded(step)) break;
+            if (rest->step != step || task->state & T_HALTED) return;
+            if (step->stage == STAGE_OUTCOME) tfy__step_ghost_waits(step);
+            if (tfy__history_peek(rest)) return;
+            if (!tfy__history_live(rest)) {
+                tfy__history_defer(step);
                 return;
             }
-            if (pending->stage == STAGE_OUTCOME)
-                tfy__step_go_live(pending);
+            if (step->stage == STAGE_OUTCOME)
+                tfy__step_go_live(step);
             else
-                tfy__step_doubt_live(pending);
+                tfy__step_doubt_live(step);
             return;
         case STAGE_SETTLE:
-            if (!settle(pending)) return;
+            if (!settle(step)) return;
             break;
         case STAGE_BACKOFF:
-            if (!backoff(pending)) return;
+            if (!backoff(step)) return;
             break;
         case STAGE_SYNC:
         case STAGE_RUN: return;
@@ -472,65 +471,65 @@ void tfy__step_advance(Pending *pending)
 
 /* One place more than there are parameters: a probe is given the key there, and performers may always look at the
  * first. */
-static bool keep_args(Pending *pending, const TfyValue *args)
+static bool keep_args(Step *step, const TfyValue *args)
 {
-    const TfyTool *tool = pending->call.tool;
+    const TfyTool *tool = step->call.tool;
     bool few = tool->param_count < FEW_ARGS; /* few_args is all zero */
-    pending->call.args = few ? pending->few_args : calloc(tool->param_count + 1, sizeof *args);
-    if (!pending->call.args) return false;
+    step->call.args = few ? step->few_args : calloc(tool->param_count + 1, sizeof *args);
+    if (!step->call.args) return false;
     for (uint32_t i = 0; i < tool->param_count; i++)
-        pending->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);
+        step->call.args[i] = tfy__keep_value(tool->params[i].type, args[i]);
     return true;
 }
 
-Pending *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key)
+Step *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key)
 {
-    Pending *pending = tfy__step_new(task, site);
-    if (!pending) return NULL;
+    Step *step = tfy__step_new(task, site);
+    if (!step) return NULL;
     if (!args) {
-        pending->backoff_only = true;
-        pending->call.result = &tfy_type_nothing;
-        return pending;
+        step->backoff_only = true;
+        step->call.result = &tfy_type_nothing;
+        return step;
     }
-    if (!keep_args(pending, args) || !compute_digest(pending)) {
-        tfy__step_free(pending);
+    if (!keep_args(step, args) || !compute_digest(step)) {
+        tfy__step_free(step);
         return NULL;
     }
-    snprintf(pending->key, sizeof pending->key, "%s", key);
-    pending->call.key = pending->key;
-    pending->call.record_type = result_record(site->tool);
-    return pending;
+    snprintf(step->key, sizeof step->key, "%s", key);
+    step->call.key = step->key;
+    step->call.record_type = result_record(site->tool);
+    return step;
 }
 
 /* The key from the source, or tfy__record_key's, written into a buffer that is there. */
-static bool set_key(Pending *pending, TfyObj *key)
+static bool set_key(Step *step, TfyObj *key)
 {
-    const Cold *cold = pending->cold;
-    TfyBuffer *out = tfy__step_payload(pending->call.loop);
+    const TaskRest *rest = step->rest;
+    TfyBuffer *out = tfy__step_payload(step->call.loop);
     if (key) {
         tfy__buffer_add(out, ((TfyString *)key)->bytes, ((TfyString *)key)->byte_len);
     } else {
-        tfy__buffer_add(out, cold->run->uuid, 36);
+        tfy__buffer_add(out, rest->run->uuid, 36);
         tfy__buffer_char(out, '/');
-        tfy__buffer_text(out, cold->log.path);
+        tfy__buffer_text(out, rest->log.path);
         tfy__buffer_char(out, '/');
-        tfy__buffer_int(out, pending->call.step);
+        tfy__buffer_int(out, step->call.step);
     }
     if (out->failed) return false;
-    tfy__record_key_fit(out->data, out->len, pending->key);
-    pending->call.key = pending->key;
+    tfy__record_key_fit(out->data, out->len, step->key);
+    step->call.key = step->key;
     return true;
 }
 
 /* Goes as far as it can at once: the frame goes on, or the task waits. */
-static TfyStatus run_step(TfyTask *task, Pending *pending)
+static TfyStatus run_step(TfyTask *task, Step *step)
 {
-    Cold *cold = cold_of(task);
-    TfyTaskState waiting = tfy__step_wait_state(pending);
+    TaskRest *rest = rest_of(task);
+    TfyTaskState waiting = tfy__step_wait_state(step);
     mark_running(task);
-    tfy__step_advance(pending);
+    tfy__step_advance(step);
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
-    if (cold->pending != pending) return TFY_AGAIN;
+    if (rest->step != step) return TFY_AGAIN;
     set_state(task, waiting);
     return TFY_WAIT;
 }
@@ -542,11 +541,11 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame goes on */
     }
-    if (cold_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
-    Pending *pending = tfy__step_new(task, site);
-    const bool made = pending && keep_args(pending, args), encoded = made && compute_digest(pending);
-    if (!encoded || !set_key(pending, policy ? policy->key : NULL)) {
-        if (pending) tfy__step_free(pending);
+    if (rest_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
+    Step *step = tfy__step_new(task, site);
+    const bool made = step && keep_args(step, args), encoded = made && compute_digest(step);
+    if (!encoded || !set_key(step, policy ? policy->key : NULL)) {
+        if (step) tfy__step_free(step);
         if (made && !encoded)
             tfy__buffer_refused(task, &task->loop->payload);
         else
@@ -554,31 +553,31 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         return TFY_AGAIN;
     }
     if (policy) {
-        pending->retry = policy->retry;
-        pending->backoff_ms = policy->backoff_ms;
-        pending->timeout_ms = policy->timeout_ms;
+        step->retry = policy->retry;
+        step->backoff_ms = policy->backoff_ms;
+        step->timeout_ms = policy->timeout_ms;
     }
-    pending->asks = site->tool->asks;
-    pending->call.record_type = result_record(site->tool);
+    step->asks = site->tool->asks;
+    step->call.record_type = result_record(site->tool);
     tfy_cut(task, 0);
-    return run_step(task, pending);
+    return run_step(task, step);
 }
 
-Pending *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t step, int64_t due_ms)
+Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number, int64_t due_ms)
 {
-    Pending *pending = tfy__step_new(task, site);
-    if (!pending) return NULL;
-    pending->cold->log.step = pending->call.step = step;
-    pending->call.args = pending->few_args;
-    if (site->tool->family == TFY_F_SLEEP_UNTIL) pending->few_args[0].i = due_ms;
-    if (!set_key(pending, NULL)) {
-        tfy__step_free(pending);
+    Step *step = tfy__step_new(task, site);
+    if (!step) return NULL;
+    step->rest->log.step = step->call.step = number;
+    step->call.args = step->few_args;
+    if (site->tool->family == TFY_F_SLEEP_UNTIL) step->few_args[0].i = due_ms;
+    if (!set_key(step, NULL)) {
+        tfy__step_free(step);
         return NULL;
     }
-    pending->stage = STAGE_RUN;
-    pending->due_ms = due_ms;
-    pending->counted = pending->timeout_begun = pending->told_idle = true;
-    return pending;
+    step->stage = STAGE_RUN;
+    step->due_ms = due_ms;
+    step->counted = step->timeout_begun = step->told_idle = true;
+    return step;
 }
 
 TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64_t backoff_ms)
@@ -589,19 +588,19 @@ TfyStatus tfy_backoff(TfyTask *task, const TfySite *site, int64_t attempt, int64
         task->passages++;
         return TFY_AGAIN;
     }
-    Pending *pending = tfy__step_new(task, site);
-    if (!pending) {
+    Step *step = tfy__step_new(task, site);
+    if (!step) {
         tfy_drop(task, tfy_take_error(task));
         tfy__starved(task);
         return TFY_AGAIN;
     }
-    pending->backoff_only = true;
-    pending->call.result = &tfy_type_nothing;
-    pending->call.attempt = (uint32_t)attempt;
-    pending->retry = 1;
-    pending->backoff_ms = backoff_ms;
-    pending->stage = STAGE_SETTLE;
-    pending->counted = true;
+    step->backoff_only = true;
+    step->call.result = &tfy_type_nothing;
+    step->call.attempt = (uint32_t)attempt;
+    step->retry = 1;
+    step->backoff_ms = backoff_ms;
+    step->stage = STAGE_SETTLE;
+    step->counted = true;
     task->passages++;
-    return run_step(task, pending);
+    return run_step(task, step);
 }

@@ -14,7 +14,7 @@
  * nobody. Where there is no room for a copy the step waits for that first: the tool has begun, and cannot begin
  * again. */
 struct FdWait {
-    Pending *pending;
+    Step *step;
     int own, fd; /* the tool's, and the copy; -1: there was no room for it yet */
     int64_t watch;
     uint32_t events;
@@ -26,11 +26,11 @@ struct FdWait {
 
 static void release(FdWait *wait)
 {
-    TfyLoop *loop = wait->pending->call.loop;
+    TfyLoop *loop = wait->step->call.loop;
     tfy__timer_del(loop, wait->timer);
     if (wait->fd >= 0) tfy__watch_del(loop, wait->watch);
     if (wait->fd >= 0) close(wait->fd);
-    wait->pending->fd_wait = NULL;
+    wait->step->fd_wait = NULL;
     free(wait);
 }
 
@@ -39,16 +39,16 @@ static void on_ready(void *arg, uint32_t events)
     FdWait *wait = arg;
     TfyReady ready = wait->ready;
     void *state = wait->state;
-    Pending *pending = wait->pending;
-    TfyTask *task = pending->call.task; /* the step may be gone when it is answered */
+    Step *step = wait->step;
+    TfyTask *task = step->call.task; /* the step may be gone when it is answered */
     uint32_t mark = tfy_mark(task);
     TfyValue value = {.i = 0};
     (void)events;
     release(wait);
     if (!ready(state, task, &value))
-        tfy__call_panicked(&pending->call);
-    else if (!pending->fd_wait)
-        tfy__call_done(&pending->call, value);
+        tfy__call_panicked(&step->call);
+    else if (!step->fd_wait)
+        tfy__call_done(&step->call, value);
     tfy_cut(task, mark);
 }
 
@@ -57,7 +57,7 @@ static void try_again(void *arg);
 /* 0: the descriptor is watched, or will be when there is room; else why it cannot be. */
 static int watch(FdWait *wait)
 {
-    TfyLoop *loop = wait->pending->call.loop;
+    TfyLoop *loop = wait->step->call.loop;
     wait->fd = fcntl(wait->own, F_DUPFD_CLOEXEC, 0);
     wait->watch = wait->fd < 0 ? -1 : tfy__watch_add(loop, wait->fd, wait->events, on_ready, wait);
     if (wait->watch >= 0) return 0;
@@ -65,7 +65,7 @@ static int watch(FdWait *wait)
     if (wait->fd >= 0) close(wait->fd);
     wait->fd = -1;
     if (!tfy__is_no_room(error) && error != ENOSPC) return error;
-    tfy__room_tell(wait->pending, error);
+    tfy__room_tell(wait->step, error);
     wait->timer = tfy__timer_add(loop, tfy__now_ns(loop) + ROOM_PAUSE_NS, try_again, wait);
     return wait->timer ? 0 : ENOMEM;
 }
@@ -73,7 +73,7 @@ static int watch(FdWait *wait)
 static void try_again(void *arg)
 {
     FdWait *wait = arg;
-    Pending *pending = wait->pending;
+    Step *step = wait->step;
     void (*stop)(void *state) = wait->stop;
     void *state = wait->state;
     wait->timer = 0;
@@ -81,31 +81,31 @@ static void try_again(void *arg)
     if (!error) return;
     release(wait);
     if (stop) stop(state);
-    tfy__call_tool_error(&pending->call, error, "a descriptor cannot be waited for: %s", strerror(error));
+    tfy__call_tool_error(&step->call, error, "a descriptor cannot be waited for: %s", strerror(error));
 }
 
 bool tfy_wait_fd(TfyTask *task, int fd, unsigned events, TfyReady ready, void (*stop)(void *state), void *state)
 {
-    Pending *pending = cold_of(task)->pending;
-    FdWait *wait = pending && pending->in_call && !pending->fd_wait ? calloc(1, sizeof *wait) : NULL;
+    Step *step = rest_of(task)->step;
+    FdWait *wait = step && step->in_call && !step->fd_wait ? calloc(1, sizeof *wait) : NULL;
     if (!wait)
         return tfy_tool_unknown(task, ENOMEM, "a step waits for one descriptor at a time, and while it is under way");
     uint32_t wanted = (events & TFY_WAIT_READ ? TFY_FD_READ : 0) | (events & TFY_WAIT_WRITE ? TFY_FD_WRITE : 0);
-    *wait = (FdWait){
-        .pending = pending, .own = fd, .events = wanted | TFY_FD_ONCE, .ready = ready, .stop = stop, .state = state};
+    *wait =
+        (FdWait){.step = step, .own = fd, .events = wanted | TFY_FD_ONCE, .ready = ready, .stop = stop, .state = state};
     const int error = watch(wait);
     if (error) {
         free(wait);
         return tfy_tool_unknown(task, error, "descriptor %d cannot be waited for: %s", fd, strerror(error));
     }
-    pending->fd_wait = wait;
+    step->fd_wait = wait;
     return true;
 }
 
-void tfy__wait_fd_stop(Pending *pending)
+void tfy__wait_fd_stop(Step *step)
 {
-    void (*stop)(void *state) = pending->fd_wait->stop;
-    void *state = pending->fd_wait->state;
-    release(pending->fd_wait);
+    void (*stop)(void *state) = step->fd_wait->stop;
+    void *state = step->fd_wait->state;
+    release(step->fd_wait);
     if (stop) stop(state);
 }

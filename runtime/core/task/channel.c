@@ -16,17 +16,17 @@
 
 static Channel *channel_of(const Run *run, int64_t number)
 {
-    Cold *maker = tfy__task_of_handle(run, number >> MAKER_SHIFT);
+    TaskRest *maker = tfy__task_of_handle(run, number >> MAKER_SHIFT);
     uint32_t index = (uint32_t)(number & ((1 << MAKER_SHIFT) - 1));
     return maker && index && index <= maker->channel_count ? maker->channels[index - 1] : NULL;
 }
 
-static bool reserve_place(Cold *maker)
+static bool reserve_place(TaskRest *maker)
 {
     return GROW(maker->channels, maker->channel_cap, maker->channel_count + 1, 4);
 }
 
-Channel *tfy__channel_add(Cold *maker)
+Channel *tfy__channel_add(TaskRest *maker)
 {
     Channel *channel = calloc(1, sizeof *channel);
     TfyBuffer name = {0};
@@ -43,7 +43,7 @@ Channel *tfy__channel_add(Cold *maker)
 bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
 {
     if (task->state & T_HALTED) return false;
-    Cold *maker = cold_of(task);
+    TaskRest *maker = rest_of(task);
     if (capacity < 1)
         return tfy_panic(task, line, "a channel has room for at least one message, not %lld", (long long)capacity);
     if (maker->run->max_queue && capacity > maker->run->max_queue)
@@ -58,7 +58,7 @@ bool tfy_channel(TfyTask *task, uint32_t line, int64_t capacity, int64_t *out)
     return true;
 }
 
-void tfy__channels_free(Cold *maker)
+void tfy__channels_free(TaskRest *maker)
 {
     TfyTask scratch = {.heap = &maker->run->loop->heap, .loop = maker->run->loop};
     for (uint32_t i = 0; i < maker->channel_count; i++) {
@@ -124,9 +124,9 @@ static Message take_first(Channel *channel)
 
 /* ---- what a step comes to ---- */
 
-static Channel *asked(const Pending *pending)
+static Channel *asked(const Step *step)
 {
-    return channel_of(pending->cold->run, pending->call.args[0].i);
+    return channel_of(step->rest->run, step->call.args[0].i);
 }
 
 static void write_error(TfyBuffer *out, const Channel *channel, const TfyObj *error)
@@ -138,11 +138,11 @@ static void write_error(TfyBuffer *out, const Channel *channel, const TfyObj *er
     tfy__put_end(out);
 }
 
-static void raise_closed(Pending *pending)
+static void raise_closed(Step *step)
 {
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     TfyObj *text = tfy_string_of(task, "the channel is closed", 21);
-    if (text) tfy_fail(task, &tfy_type_channel_closed, pending->call.site->point->line, (TfyValue[]){tfy_of_obj(text)});
+    if (text) tfy_fail(task, &tfy_type_channel_closed, step->call.site->point->line, (TfyValue[]){tfy_of_obj(text)});
     cut_temps(task);
 }
 
@@ -152,11 +152,11 @@ static bool has_room(const Channel *channel)
 }
 
 /* What a send records now. False: task->error is raised instead, and recorded. */
-static bool write_send(TfyBuffer *out, Pending *pending, const Channel *channel)
+static bool write_send(TfyBuffer *out, Step *step, const Channel *channel)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     if (channel->closed) {
-        raise_closed(pending);
+        raise_closed(step);
     } else {
         tfy__put_begin(out);
         tfy__put_text(out, TFY_P_OBJ, channel->name);
@@ -172,10 +172,10 @@ static bool write_send(TfyBuffer *out, Pending *pending, const Channel *channel)
     return false;
 }
 
-static void accept(Pending *pending, Channel *channel)
+static void accept(Step *step, Channel *channel)
 {
-    channel->elem = pending->call.tool->params[1].type;
-    TfyValue value = tfy__keep_value(channel->elem, pending->call.args[1]);
+    channel->elem = step->call.tool->params[1].type;
+    TfyValue value = tfy__keep_value(channel->elem, step->call.args[1]);
     put_last(channel, (Message){.seq = ++channel->sent, .value = value});
 }
 
@@ -192,69 +192,69 @@ static void write_recv(TfyBuffer *out, const Channel *channel)
 }
 
 /* The answer: the message as T?, or null. False: no memory for the box around it. */
-static bool make_answer(const Pending *pending, const Channel *channel, TfyValue *out)
+static bool make_answer(const Step *step, const Channel *channel, TfyValue *out)
 {
     out->o = NULL;
     if (!channel->count) return true;
     TfyValue value = channel->ring[channel->head].value;
-    *out = channel->elem->scalar ? tfy_of_obj(tfy_box(pending->call.task, pending->call.result, value)) : value;
+    *out = channel->elem->scalar ? tfy_of_obj(tfy_box(step->call.task, step->call.result, value)) : value;
     return out->o != NULL;
 }
 
-static void answer_recv(Pending *pending, Channel *channel, TfyValue answer)
+static void answer_recv(Step *step, Channel *channel, TfyValue answer)
 {
-    Cold *cold = pending->cold;
+    TaskRest *rest = step->rest;
     const TfyType *elem = channel->elem;
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     Message message = {0};
     bool got = channel->count > 0;
     if (got) message = take_first(channel);
-    tfy__step_answer(pending, answer);
+    tfy__step_answer(step, answer);
     if (!got) return;
     tfy__drop_value(task, elem, message.value); /* the answer holds it now */
-    cold->granted_from = channel;
-    cold->granted_seq = message.seq;
+    rest->granted_from = channel;
+    rest->granted_seq = message.seq;
 }
 
 /* ---- live ---- */
 
-static void send_now(Pending *pending, Channel *channel)
+static void send_now(Step *step, Channel *channel)
 {
     TfyBuffer out = {0};
-    bool ok = write_send(&out, pending, channel);
-    int64_t lsn = reserve_message(pending->call.loop, channel) ? tfy__step_append(pending, TFY_R_CHANNEL_SEND, &out)
-                                                               : TFY_E_NOMEM;
+    bool ok = write_send(&out, step, channel);
+    int64_t lsn =
+        reserve_message(step->call.loop, channel) ? tfy__step_append(step, TFY_R_CHANNEL_SEND, &out) : TFY_E_NOMEM;
     tfy__buffer_free(&out);
-    tfy__wait_leave(pending);
+    tfy__wait_leave(step);
     if (lsn < 0) return;
-    if (ok) accept(pending, channel);
-    tfy__step_outcome(pending, ok, tfy_of_int(0));
+    if (ok) accept(step, channel);
+    tfy__step_outcome(step, ok, tfy_of_int(0));
 }
 
-static void recv_now(Pending *pending, Channel *channel)
+static void recv_now(Step *step, Channel *channel)
 {
     TfyBuffer out = {0};
     TfyValue answer;
-    bool ok = make_answer(pending, channel, &answer);
+    bool ok = make_answer(step, channel, &answer);
     if (ok)
         write_recv(&out, channel);
     else
-        write_error(&out, channel, pending->call.task->error);
-    int64_t lsn = tfy__step_append(pending, TFY_R_CHANNEL_RECV, &out);
+        write_error(&out, channel, step->call.task->error);
+    int64_t lsn = tfy__step_append(step, TFY_R_CHANNEL_RECV, &out);
     tfy__buffer_free(&out);
-    tfy__wait_leave(pending);
+    tfy__wait_leave(step);
     if (lsn < 0) return;
     if (ok)
-        answer_recv(pending, channel, answer);
+        answer_recv(step, channel, answer);
     else
-        tfy__step_outcome(pending, false, answer);
+        tfy__step_outcome(step, false, answer);
 }
 
 /* Whoever waits and can have what they wait for gets it, in their order. */
 static void serve(TfyLoop *loop, Channel *channel)
 {
     while (!loop->failure) {
-        Pending *receiver = channel->receivers.first, *sender = channel->senders.first;
+        Step *receiver = channel->receivers.first, *sender = channel->senders.first;
         if (receiver && (channel->count || channel->closed))
             recv_now(receiver, channel);
         else if (sender && (has_room(channel) || channel->closed))
@@ -264,43 +264,43 @@ static void serve(TfyLoop *loop, Channel *channel)
     }
 }
 
-static void send_live(Pending *pending)
+static void send_live(Step *step)
 {
-    Channel *channel = asked(pending);
-    tfy__wait_enter(&channel->senders, pending);
-    serve(pending->call.loop, channel);
+    Channel *channel = asked(step);
+    tfy__wait_enter(&channel->senders, step);
+    serve(step->call.loop, channel);
 }
 
-static void recv_live(Pending *pending)
+static void recv_live(Step *step)
 {
-    Channel *channel = asked(pending);
-    tfy__wait_enter(&channel->receivers, pending);
-    serve(pending->call.loop, channel);
+    Channel *channel = asked(step);
+    tfy__wait_enter(&channel->receivers, step);
+    serve(step->call.loop, channel);
 }
 
-void tfy__channel_return(Cold *cold)
+void tfy__channel_return(TaskRest *rest)
 {
-    Channel *channel = cold->granted_from;
-    TfyLoop *loop = cold->run->loop;
-    TfyObj *answer = cold->task->result.o;
-    cold->granted_from = NULL;
+    Channel *channel = rest->granted_from;
+    TfyLoop *loop = rest->run->loop;
+    TfyObj *answer = rest->task->result.o;
+    rest->granted_from = NULL;
     if (!reserve_message(loop, channel)) return;
     TfyValue value = channel->elem->scalar ? tfy_unbox(answer) : tfy_of_obj(answer);
-    put_first(channel, (Message){.seq = cold->granted_seq, .value = tfy__keep_value(channel->elem, value)});
+    put_first(channel, (Message){.seq = rest->granted_seq, .value = tfy__keep_value(channel->elem, value)});
     serve(loop, channel);
 }
 
 bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
 {
     if (task->state & T_HALTED) return false;
-    Cold *cold = cold_of(task);
-    Channel *channel = channel_of(cold_of(task)->run, number);
+    TaskRest *rest = rest_of(task);
+    Channel *channel = channel_of(rest_of(task)->run, number);
     TfyBuffer out = {0};
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_OBJ, channel->name);
     tfy__put_end(&out);
-    cold->log.step++;
-    bool ok = tfy__record_fact(cold, TFY_R_CHANNEL_CLOSE, point->number, &out);
+    rest->log.step++;
+    bool ok = tfy__record_fact(rest, TFY_R_CHANNEL_CLOSE, point->number, &out);
     tfy__buffer_free(&out);
     if (!ok) return false;
     channel->closed = true;
@@ -312,56 +312,56 @@ bool tfy_channel_close(TfyTask *task, const TfyPoint *point, int64_t number)
 
 /* ---- recorded ---- */
 
-static void take_error(Pending *pending, const TfyLogRecord *record)
+static void take_error(Step *step, const TfyLogRecord *record)
 {
     TfyPayload payload;
     tfy__payload_open(&payload, record);
-    tfy__history_take(pending->cold);
-    tfy__step_raise_recorded(pending, tfy__payload_get(&payload, TFY_P_ERROR));
-    pending->stage = STAGE_SETTLE;
+    tfy__history_take(step->rest);
+    tfy__step_raise_recorded(step, tfy__payload_get(&payload, TFY_P_ERROR));
+    step->stage = STAGE_SETTLE;
     tfy__payload_close(&payload);
 }
 
-static void send_take(Pending *pending, const TfyLogRecord *record)
+static void send_take(Step *step, const TfyLogRecord *record)
 {
-    Channel *channel = asked(pending);
+    Channel *channel = asked(step);
     if (tfy__record_failed(record)) {
-        take_error(pending, record);
+        take_error(step, record);
         return;
     }
     TfyBuffer out = {0};
-    bool possible = !channel->closed && has_room(channel) && reserve_message(pending->call.loop, channel);
-    if (possible) write_send(&out, pending, channel);
-    bool same = tfy__step_same_outcome(pending, record, out.data);
+    bool possible = !channel->closed && has_room(channel) && reserve_message(step->call.loop, channel);
+    if (possible) write_send(&out, step, channel);
+    bool same = tfy__step_same_outcome(step, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
-    tfy__history_take(pending->cold);
-    accept(pending, channel);
-    tfy__step_answer(pending, tfy_of_int(0));
+    tfy__history_take(step->rest);
+    accept(step, channel);
+    tfy__step_answer(step, tfy_of_int(0));
 }
 
-static void recv_take(Pending *pending, const TfyLogRecord *record)
+static void recv_take(Step *step, const TfyLogRecord *record)
 {
-    Channel *channel = asked(pending);
+    Channel *channel = asked(step);
     if (tfy__record_failed(record)) {
-        take_error(pending, record);
+        take_error(step, record);
         return;
     }
     TfyBuffer out = {0};
     TfyValue answer;
     if (channel->count || channel->closed) write_recv(&out, channel);
-    bool same = tfy__step_same_outcome(pending, record, out.data);
+    bool same = tfy__step_same_outcome(step, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
-    if (!make_answer(pending, channel, &answer)) {
-        tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a message");
+    if (!make_answer(step, channel, &answer)) {
+        tfy__loop_fail(step->call.loop, TFY_E_NOMEM, "no memory for a message");
         return;
     }
-    tfy__history_take(pending->cold);
-    answer_recv(pending, channel, answer);
+    tfy__history_take(step->rest);
+    answer_recv(step, channel, answer);
 }
 
-const Inner tfy__inner_send = {
+const WaitKind tfy__wait_send = {
     .live = send_live, .take = send_take, .record = TFY_R_CHANNEL_SEND, .waiting = TFY_TASK_WAITING_CHANNEL};
-const Inner tfy__inner_recv = {
+const WaitKind tfy__wait_recv = {
     .live = recv_live, .take = recv_take, .record = TFY_R_CHANNEL_RECV, .waiting = TFY_TASK_WAITING_CHANNEL};

@@ -45,9 +45,9 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     tfy__locks_free(loop, run);
     tfy__signals_free(loop, run);
     while (run->tasks) {
-        Cold *cold = run->tasks;
-        if (loop->log) tfy__log_forget_task(loop->log, &cold->log);
-        tfy__cold_free(loop, cold);
+        TaskRest *rest = run->tasks;
+        if (loop->log) tfy__log_forget_task(loop->log, &rest->log);
+        tfy__rest_free(loop, rest);
     }
     free(run->forks);
     free(run->result);
@@ -57,9 +57,9 @@ void tfy__run_release(TfyLoop *loop, Run *run)
 void tfy__run_discard(TfyLoop *loop, Run *run)
 {
     tfy__park_unlist(run);
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->pending) tfy__step_cancel(cold);
-    tfy__history_unhold(run);
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (rest->step) tfy__step_cancel(rest);
+    tfy__history_forget_deferred(run);
     LIST_REMOVE(&loop->runs, run, next);
     if (!run->ended) loop->runs_live--;
     tfy__run_release(loop, run);
@@ -67,29 +67,29 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
 }
 
 /* Puts the first frame under a task, its arguments kept. */
-static bool start_frame(Cold *cold, const TfyValue *args)
+static bool start_frame(TaskRest *rest, const TfyValue *args)
 {
-    TfyTask *task = cold->task;
-    TfyFrame *frame = tfy__task_push(task, cold->workflow);
+    TfyTask *task = rest->task;
+    TfyFrame *frame = tfy__task_push(task, rest->workflow);
     if (!frame) return false;
     TfyValue *slots = (TfyValue *)(frame + 1);
-    for (uint32_t i = 0; i < cold->workflow->param_count; i++)
-        slots[i] = tfy__keep_value(cold->workflow->params[i].type, args[i]);
-    if (!cold->after_left) tfy__ready_push(task->loop, task);
+    for (uint32_t i = 0; i < rest->workflow->param_count; i++)
+        slots[i] = tfy__keep_value(rest->workflow->params[i].type, args[i]);
+    if (!rest->after_left) tfy__ready_push(task->loop, task);
     return true;
 }
 
-Cold *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid)
+TaskRest *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid)
 {
-    Cold *cold = tfy__task_new(loop, run, workflow, tid, "1");
-    if (!cold) return NULL;
-    run->root = cold;
-    return start_frame(cold, args) ? cold : NULL;
+    TaskRest *rest = tfy__task_new(loop, run, workflow, tid, "1");
+    if (!rest) return NULL;
+    run->root = rest;
+    return start_frame(rest, args) ? rest : NULL;
 }
 
 /* ---- spawn ---- */
 
-static void link_child(Cold *child, Cold *parent)
+static void link_child(TaskRest *child, TaskRest *parent)
 {
     TfyTask *task = parent->task;
     TfyFrame *frame = frame_at(task, task->top);
@@ -103,9 +103,9 @@ static void link_child(Cold *child, Cold *parent)
     frame->flags |= FRAME_SPAWNED;
 }
 
-static void unlink_child(Cold *child)
+static void unlink_child(TaskRest *child)
 {
-    Cold *parent = child->parent;
+    TaskRest *parent = child->parent;
     if (!parent || !parent->task) return;
     TfyLoop *loop = parent->task->loop;
     TfyFrame *frame = frame_at(parent->task, child->parent_frame);
@@ -127,17 +127,17 @@ typedef struct With {
     int64_t after_count;
 } With;
 
-static Cold *awaited_task(const Run *run, TfyValue handle)
+static TaskRest *awaited_task(const Run *run, TfyValue handle)
 {
-    Cold *cold = tfy__task_of_handle(run, handle.i);
-    return cold && !cold->end_state ? cold : NULL; /* one that only the log knows has ended */
+    TaskRest *rest = tfy__task_of_handle(run, handle.i);
+    return rest && !rest->end_state ? rest : NULL; /* one that only the log knows has ended */
 }
 
 /* False: no memory. */
-static bool begin_after(Cold *child, const With *with)
+static bool begin_after(TaskRest *child, const With *with)
 {
     for (int64_t i = 0; i < with->after_count; i++) {
-        Cold *awaited = awaited_task(child->run, with->after[i]);
+        TaskRest *awaited = awaited_task(child->run, with->after[i]);
         if (!awaited) continue;
         Follower *follower = malloc(sizeof *follower);
         if (!follower) return false;
@@ -150,7 +150,7 @@ static bool begin_after(Cold *child, const With *with)
 
 /* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way
  * already. */
-static void let_followers_begin(Cold *ended)
+static void let_followers_begin(TaskRest *ended)
 {
     Follower *first = NULL;
     while (ended->followers) {
@@ -161,7 +161,7 @@ static void let_followers_begin(Cold *ended)
     }
     while (first) {
         Follower *follower = first;
-        Cold *child = follower->child;
+        TaskRest *child = follower->child;
         first = follower->next;
         free(follower);
         CHECK(child->after_left > 0);
@@ -176,8 +176,8 @@ static void write_with(TfyBuffer *out, Run *run, const With *with)
     if (!with->after_count) return;
     tfy__put(out, TFY_P_AFTER);
     for (int64_t i = 0; i < with->after_count; i++) {
-        const Cold *cold = tfy__task_known(run, with->after[i].i);
-        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "[", cold ? cold->log.path : "?");
+        const TaskRest *rest = tfy__task_known(run, with->after[i].i);
+        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "[", rest ? rest->log.path : "?");
     }
     tfy__buffer_char(out, ']');
 }
@@ -223,25 +223,25 @@ static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
     tfy__put_end(out);
 }
 
-static void take_spawn(Cold *cold, Birth *birth, const TfyLogRecord *record, const char *request)
+static void take_spawn(TaskRest *rest, Birth *birth, const TfyLogRecord *record, const char *request)
 {
     const char *recorded = tfy__record_tail(record, TFY_P_WORKFLOW);
     if (!recorded || strcmp(recorded, request) != 0) {
-        tfy__history_diverge(cold, record, "it spawns {%s", request);
+        tfy__history_diverge(rest, record, "it spawns {%s", request);
         birth->tid = TFY_E_DIVERGED;
         return;
     }
     const bool full = tfy__record_has(record, TFY_P_FULL);
-    birth->tid = full ? TFY_E_FULL : tfy__history_born(cold->run, record->lsn);
+    birth->tid = full ? TFY_E_FULL : tfy__history_born(rest->run, record->lsn);
     birth->born = full ? tfy__record_int(record, TFY_P_FULL) : record->lsn;
     birth->recorded = true;
 }
 
 /* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is
  * given if it is new. */
-static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
+static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
 {
-    TfyLoop *loop = cold->task->loop;
+    TfyLoop *loop = rest->task->loop;
     const bool full = tfy__tasks_full(loop);
     const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
     const TfyLogRecord *record = NULL;
@@ -254,23 +254,23 @@ static void record_spawn(Cold *cold, const TfyPoint *point, Birth *birth)
         tfy__put_text(out, TFY_P_PATH, birth->path);
     }
     const size_t request = out->len + 1; /* behind the comma */
-    write_request(out, cold->run, birth);
+    write_request(out, rest->run, birth);
     birth->tid = TFY_E_NOMEM;
     if (out->depth > TFY_JSON_DEPTH) {
         birth->tid = TFY_E_INVALID;
-    } else if (!tfy__history_expect(cold, TFY_R_TASK_SPAWN, point->number, &record)) {
+    } else if (!tfy__history_expect(rest, TFY_R_TASK_SPAWN, point->number, &record)) {
         birth->tid = TFY_E_DIVERGED;
     } else if (record && !out->failed) {
-        take_spawn(cold, birth, record, out->data + request);
+        take_spawn(rest, birth, record, out->data + request);
     } else if (!out->failed) {
-        const int64_t lsn = tfy__record_append(cold, TFY_R_TASK_SPAWN, cold->log.step, point->number, out);
+        const int64_t lsn = tfy__record_append(rest, TFY_R_TASK_SPAWN, rest->log.step, point->number, out);
         birth->tid = lsn < 0 ? lsn : full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
         birth->born = full ? (int64_t)tfy__tasks_limit(loop) : lsn;
     }
 }
 
 /* No child: the task panics, or stops for good. */
-static Cold *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, int64_t code)
+static TaskRest *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, int64_t code)
 {
     if (code == TFY_E_NOMEM)
         tfy__buffer_refused(task, &task->loop->family_payload);
@@ -282,11 +282,11 @@ static Cold *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflo
     return NULL;
 }
 
-static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, Bond bond,
-                   const With *with)
+static TaskRest *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                       Bond bond, const With *with)
 {
     if (task->state & T_HALTED) return NULL;
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyLoop *loop = task->loop;
     task->fuel -= (int32_t)SPAWN_FUEL;
     Birth birth;
@@ -295,23 +295,23 @@ static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *work
     birth.bond = bond;
     birth.with = with;
     birth.recorded = false;
-    if (!write_path(&birth, cold->log.path, ++cold->spawned)) {
-        tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", cold->log.path);
+    if (!write_path(&birth, rest->log.path, ++rest->spawned)) {
+        tfy_panic(task, point->line, "tasks are nested too deep: %.60s…", rest->log.path);
         return NULL;
     }
-    cold->log.step++;
-    record_spawn(cold, point, &birth);
+    rest->log.step++;
+    record_spawn(rest, point, &birth);
     if (birth.tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
-        if (birth.recorded) tfy__history_take(cold);
+        if (birth.recorded) tfy__history_take(rest);
         tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)birth.born);
         return NULL;
     }
     if (birth.tid < 0) return spawn_failed(task, point, workflow, birth.tid);
-    Cold *child = tfy__task_new(loop, cold->run, workflow, birth.tid, birth.path);
+    TaskRest *child = tfy__task_new(loop, rest->run, workflow, birth.tid, birth.path);
     if (child) {
         child->log.born = child->log.head = birth.born;
         if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
-        if (bond != BOND_NONE) link_child(child, cold);
+        if (bond != BOND_NONE) link_child(child, rest);
         child->priority = (int32_t)with->priority;
     }
     if (!child || !begin_after(child, with) ||
@@ -320,13 +320,13 @@ static Cold *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *work
         tfy__sched_halt(task);
         return NULL;
     }
-    if (birth.recorded) tfy__history_take(cold);
+    if (birth.recorded) tfy__history_take(rest);
     if (loop->tells) tfy__activity(child->task, "TaskStep", "%s begins", workflow->name);
     return child;
 }
 
-Cold *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
-                      Bond bond)
+TaskRest *tfy__task_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
+                          Bond bond)
 {
     return spawn(task, point, workflow, args, bond, &(With){0});
 }
@@ -338,14 +338,14 @@ bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *wor
         return tfy_panic(task, point->line, "a priority lies between -%d and %d, it is not %lld", PRIORITY_MAX,
                          PRIORITY_MAX, (long long)priority);
     const With with = {.priority = priority, .after = after, .after_count = after_count};
-    const Cold *child = spawn(task, point, workflow, args, detached ? BOND_NONE : BOND_CHILD, &with);
+    const TaskRest *child = spawn(task, point, workflow, args, detached ? BOND_NONE : BOND_CHILD, &with);
     if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
 
 bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args, int64_t *out)
 {
-    const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_CHILD);
+    const TaskRest *child = tfy__task_spawn(task, point, workflow, args, BOND_CHILD);
     if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
@@ -353,7 +353,7 @@ bool tfy_spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow
 bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                         int64_t *out)
 {
-    const Cold *child = tfy__task_spawn(task, point, workflow, args, BOND_NONE);
+    const TaskRest *child = tfy__task_spawn(task, point, workflow, args, BOND_NONE);
     if (child) *out = tfy__task_handle(child);
     return child != NULL;
 }
@@ -361,7 +361,7 @@ bool tfy_spawn_detached(TfyTask *task, const TfyPoint *point, const TfyWorkflow 
 static bool spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                          Bond bond)
 {
-    Cold *child = tfy__task_spawn(task, point, workflow, args, bond);
+    TaskRest *child = tfy__task_spawn(task, point, workflow, args, bond);
     if (child) child->unheld = true;
     return child != NULL;
 }
@@ -378,7 +378,7 @@ bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWo
 
 /* ---- the end of a task ---- */
 
-const char *tfy__failure_kind(const Cold *ended)
+const char *tfy__failure_kind(const TaskRest *ended)
 {
     if (ended->end_state == TFY_TASK_CANCELLED) return "killed";
     return ended->failure && ended->failure->type == &tfy_type_panic ? "panicked" : "failed";
@@ -400,14 +400,14 @@ static TfyObj *error_message(const TfyObj *error)
 /* The name of a task's workflow, where it is quickly found. */
 static const char *workflow_at(const Run *run, const char *path)
 {
-    const Cold *cold = run->tasks;
-    for (int i = 0; cold && strcmp(cold->log.path, path) != 0; i++) cold = i < CAUSES_SOUGHT ? cold->next_in_run : NULL;
-    return cold ? cold->workflow->name : NULL;
+    const TaskRest *rest = run->tasks;
+    for (int i = 0; rest && strcmp(rest->log.path, path) != 0; i++) rest = i < CAUSES_SOUGHT ? rest->next_in_run : NULL;
+    return rest ? rest->workflow->name : NULL;
 }
 
 /* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in
  * and the places from the inside out. False: the error tells of no task that ended. */
-static bool say_cause(TfyBuffer *out, const Cold *cold, const TfyObj *error)
+static bool say_cause(TfyBuffer *out, const TaskRest *rest, const TfyObj *error)
 {
     if (error->type != &tfy_type_task_failed) return false;
     const TfyString *message = (const TfyString *)tfy_field(error, 0).o,
@@ -415,26 +415,26 @@ static bool say_cause(TfyBuffer *out, const Cold *cold, const TfyObj *error)
     bool killed = kind && strcmp(kind->bytes, "killed") == 0;
     bool failed = kind && (strcmp(kind->bytes, "failed") == 0 || strcmp(kind->bytes, "panicked") == 0);
     if (!path || !message || !(killed || failed)) return false;
-    const char *workflow = workflow_at(cold->run, path->bytes);
+    const char *workflow = workflow_at(rest->run, path->bytes);
     tfy__buffer_printf(out, ": task %s%s%s%s %s", path->bytes, workflow ? " (" : "", workflow ? workflow : "",
                        workflow ? ")" : "", killed ? "was killed" : kind->bytes);
     if (failed) tfy__buffer_printf(out, ": %.*s", (int)message->byte_len, message->bytes);
     return true;
 }
 
-char *tfy__failure_sentence(const Cold *cold, const TfyObj *error)
+char *tfy__failure_sentence(const TaskRest *rest, const TfyObj *error)
 {
     TfyBuffer out = {0};
     const TfyString *message = (const TfyString *)error_message(error);
     tfy__buffer_text(&out, error->type->name);
-    bool joined = say_cause(&out, cold, error);
+    bool joined = say_cause(&out, rest, error);
     if (!joined && message && message->byte_len)
         tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
     if (error->aux) {
         uint32_t line = error->aux;
-        const char *file = tfy__line_file(cold->run->loop->program, &line);
+        const char *file = tfy__line_file(rest->run->loop->program, &line);
         tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)",
-                           file ? file : cold->run->loop->program->name, line);
+                           file ? file : rest->run->loop->program->name, line);
     }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
@@ -444,7 +444,7 @@ char *tfy__failure_sentence(const Cold *cold, const TfyObj *error)
 /* A result that nests deeper than JSON may could be written and never read again: the task that made it panics. */
 static void write_value(TfyTask *task, TfyBuffer *out)
 {
-    const TfyWorkflow *workflow = cold_of(task)->workflow;
+    const TfyWorkflow *workflow = rest_of(task)->workflow;
     tfy__put_value(out, TFY_P_VALUE, workflow->result, task->result);
     if (out->depth <= TFY_JSON_DEPTH) return;
     tfy__buffer_reset(out);
@@ -467,34 +467,34 @@ static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
     return state;
 }
 
-static bool record_end(Cold *cold, TfyTaskState *state)
+static bool record_end(TaskRest *rest, TfyTaskState *state)
 {
-    TfyTask *task = cold->task;
+    TfyTask *task = rest->task;
     TfyBuffer *out = family_payload(task->loop);
     *state = write_end(task, out);
     TfyRecordType type = *state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
     const TfyLogRecord *record;
-    if (!tfy__history_expect(cold, type, 0, &record)) return false;
+    if (!tfy__history_expect(rest, type, 0, &record)) return false;
     if (out->failed) {
         tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
         return false;
     }
     if (record && strcmp(record->payload, out->data) != 0) {
-        tfy__history_diverge(cold, record, "the task ends with %s", out->data);
+        tfy__history_diverge(rest, record, "the task ends with %s", out->data);
         return false;
     }
     if (record) {
-        tfy__history_take(cold);
+        tfy__history_take(rest);
         return true;
     }
     tfy__count_end(task->loop->metrics.tasks_ended, *state);
-    return tfy__record_append(cold, type, cold->log.step, 0, out) > 0;
+    return tfy__record_append(rest, type, rest->log.step, 0, out) > 0;
 }
 
 /* The run's last task has ended. */
 static void run_finish(TfyLoop *loop, Run *run)
 {
-    Cold *root = run->root;
+    TaskRest *root = run->root;
     const TfyLogRecord *record;
     if (!tfy__history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
     TfyBuffer out = {0};
@@ -523,49 +523,49 @@ static void run_finish(TfyLoop *loop, Run *run)
     run->ended = true;
     loop->runs_live--;
     tfy__out_let_go(loop, run->uuid, 0);
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (cold->end_state == TFY_TASK_FAILED && cold != root && !cold->joined)
-            tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", cold->log.path,
-                             cold->workflow->name, cold->failure_text);
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (rest->end_state == TFY_TASK_FAILED && rest != root && !rest->joined)
+            tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", rest->log.path,
+                             rest->workflow->name, rest->failure_text);
     tfy__activity_run_ended(run);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
 }
 
 void tfy__task_finish(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyLoop *loop = task->loop;
     TfyTaskState state;
-    if (!tfy__locks_release(cold) || !record_end(cold, &state)) {
-        if (!task->error) tfy__drop_value(task, cold->workflow->result, tfy_take(task)); /* nobody will have it */
+    if (!tfy__locks_release(rest) || !record_end(rest, &state)) {
+        if (!task->error) tfy__drop_value(task, rest->workflow->result, tfy_take(task)); /* nobody will have it */
         tfy__sched_halt(task);
         return;
     }
-    cold->end_state = state;
-    cold->log.state = state;
+    rest->end_state = state;
+    rest->log.state = state;
     if (state == TFY_TASK_COMPLETED) {
-        cold->value = tfy_take(task);
+        rest->value = tfy_take(task);
     } else {
-        if (state == TFY_TASK_FAILED) cold->failure_text = tfy__failure_sentence(cold, task->error);
+        if (state == TFY_TASK_FAILED) rest->failure_text = tfy__failure_sentence(rest, task->error);
         if (state == TFY_TASK_FAILED)
-            tfy__activity(task, "TaskFailure", "%s", cold->failure_text ? cold->failure_text : "failed");
-        cold->failure = tfy_take_error(task);
+            tfy__activity(task, "TaskFailure", "%s", rest->failure_text ? rest->failure_text : "failed");
+        rest->failure = tfy_take_error(task);
     }
     if (loop->tells)
         tfy__activity(task, "Completed", "%s",
                       state == TFY_TASK_COMPLETED   ? "done"
                       : state == TFY_TASK_CANCELLED ? "cancelled"
                                                     : "failed");
-    if (cold->undo_count) tfy__undo_hand_over(cold);
-    unlink_child(cold);
-    for (Pending *joiner; (joiner = cold->joiners.first);) {
+    if (rest->undo_count) tfy__undo_hand_over(rest);
+    unlink_child(rest);
+    for (Step *joiner; (joiner = rest->joiners.first);) {
         tfy__wait_leave(joiner);
         tfy__step_join_ended(joiner);
     }
-    if (cold->followers) let_followers_begin(cold);
-    if (cold->group) tfy__group_body_ended(cold);
-    Run *run = cold->run;
-    tfy__task_give_back(cold);
-    tfy__fold_ended(cold);
+    if (rest->followers) let_followers_begin(rest);
+    if (rest->group) tfy__group_body_ended(rest);
+    Run *run = rest->run;
+    tfy__task_give_back(rest);
+    tfy__fold_ended(rest);
     if (--run->live == 0) run_finish(loop, run);
 }

@@ -30,7 +30,7 @@ struct FoldedChunk {
 _Static_assert(sizeof(FoldedChunk) <= CHUNK_BYTES && offsetof(FoldedChunk, items) == CHUNK_HEAD, "it fills its bytes");
 
 /* What most that sleep do not have. */
-struct FoldedRest {
+struct FoldedExtra {
     uint64_t randoms;
     uint32_t scopes, scope, spawned; /* of the task, of its frame, of the task */
     int32_t priority;
@@ -172,9 +172,9 @@ static const FoldedPlace *place_of(const TfyLoop *loop, const Folded *folded)
 
 /* ---- reading ---- */
 
-static Cold *parent_of(const TfyLoop *loop, const Folded *folded)
+static TaskRest *parent_of(const TfyLoop *loop, const Folded *folded)
 {
-    return cold_of(task_at(loop, folded->parent));
+    return rest_of(task_at(loop, folded->parent));
 }
 
 static Run *run_of(const TfyLoop *loop, const Folded *folded)
@@ -221,19 +221,19 @@ const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded)
 
 const TfyValue *tfy__folded_values(const Folded *folded)
 {
-    return folded->has_rest ? folded->rest->values : &folded->value;
+    return folded->has_extra ? folded->extra->values : &folded->value;
 }
 
 Siblings *tfy__siblings(TfyLoop *loop, uint32_t child)
 {
     if (child & FOLDED_REF) return &folded_at(&loop->folded, child & ~FOLDED_REF)->siblings;
-    return &cold_of(task_at(loop, child - 1))->siblings;
+    return &rest_of(task_at(loop, child - 1))->siblings;
 }
 
 /* ---- folding ---- */
 
 /* Another reference stands for a child now. */
-static void replace_child(TfyLoop *loop, Siblings siblings, const Cold *parent, uint32_t parent_frame, uint32_t now)
+static void replace_child(TfyLoop *loop, Siblings siblings, const TaskRest *parent, uint32_t parent_frame, uint32_t now)
 {
     if (siblings.prev)
         tfy__siblings(loop, siblings.prev)->next = now;
@@ -247,13 +247,13 @@ static bool log_fits(const TfyLogTask *log)
     return log->head - log->born <= UINT32_MAX && log->head >= log->born && log->step <= UINT32_MAX;
 }
 
-static bool may_fold(const Cold *cold)
+static bool may_fold(const TaskRest *rest)
 {
-    const Run *run = cold->run;
+    const Run *run = rest->run;
     const TfyLoop *loop = run->loop;
-    return cold != run->root && !run->history && loop->log && !loop->test && !cold->group && !cold->followers &&
-           !cold->after_left && !cold->channels && !cold->holds && !cold->undo_count && !cold->deadline_count &&
-           !cold->unwinding && log_fits(&cold->log);
+    return rest != run->root && !run->history && loop->log && !loop->test && !rest->group && !rest->followers &&
+           !rest->after_left && !rest->channels && !rest->holds && !rest->undo_count && !rest->deadline_count &&
+           !rest->unwinding && log_fits(&rest->log);
 }
 
 static void keep_log(Folded *folded, const TfyLogTask *log)
@@ -265,60 +265,60 @@ static void keep_log(Folded *folded, const TfyLogTask *log)
 }
 
 /* A sleep and nothing else: no timeout that ends it, and it stands in no queue. */
-static bool step_may_fold(const Pending *pending)
+static bool step_may_fold(const Step *step)
 {
-    const uint8_t family = pending->call.tool->family;
-    return (family == TFY_F_SLEEP || family == TFY_F_SLEEP_UNTIL) && !pending->backoff_only && !pending->bounded &&
-           pending->stage == STAGE_RUN && pending->timer && !pending->queue && !pending->in_sync && !pending->in_work &&
-           !pending->held && pending->timeout_ms == TFY_NEVER && pending->call.attempt == 1 && !pending->retry &&
-           pending->call.step == pending->cold->log.step;
+    const uint8_t family = step->call.tool->family;
+    return (family == TFY_F_SLEEP || family == TFY_F_SLEEP_UNTIL) && !step->backoff_only && !step->bounded &&
+           step->stage == STAGE_RUN && step->timer && !step->queue && !step->in_sync && !step->in_work &&
+           !step->deferred && step->timeout_ms == TFY_NEVER && step->call.attempt == 1 && !step->retry &&
+           step->call.step == step->rest->log.step;
 }
 
-static bool frame_may_fold(const TfyTask *task, const Cold *cold)
+static bool frame_may_fold(const TfyTask *task, const TaskRest *rest)
 {
     const TfyFrame *frame = frame_at(task, task->top);
-    return frame->depth == 1 && frame->workflow == cold->workflow && frame->pc && !frame->children && !frame->mask &&
-           !frame->timer && !(frame->flags & ~FRAME_SPAWNED) && cold->workflow->resume[frame->pc - 1]->live_count < 64;
+    return frame->depth == 1 && frame->workflow == rest->workflow && frame->pc && !frame->children && !frame->mask &&
+           !frame->timer && !(frame->flags & ~FRAME_SPAWNED) && rest->workflow->resume[frame->pc - 1]->live_count < 64;
 }
 
-static bool worth_it(const TfyLoop *loop, const Pending *pending)
+static bool worth_it(const TfyLoop *loop, const Step *step)
 {
     const uint32_t alive = loop->task_count - loop->free_count + loop->folded.asleep;
-    return loop->world.folds || (alive >= FOLD_FROM_TASKS && pending->due_ms >= loop->now_ms + FOLD_FROM_MS);
+    return loop->world.folds || (alive >= FOLD_FROM_TASKS && step->due_ms >= loop->now_ms + FOLD_FROM_MS);
 }
 
-static bool asleep_may_fold(const TfyTask *task, const Cold *cold)
+static bool asleep_may_fold(const TfyTask *task, const TaskRest *rest)
 {
     const TfyLoop *loop = task->loop;
-    const Pending *pending = cold->pending;
-    if (task->state != TFY_TASK_SLEEPING || task->passages != 1 || task->error || !pending) return false;
-    if (!worth_it(loop, pending)) return false;
-    return may_fold(cold) && step_may_fold(pending) && frame_may_fold(task, cold) && !cold->joiners.first &&
-           !cold->kill && !cold->cancelled && !cold->cancel_again && !cold->answer_type && !cold->joined;
+    const Step *step = rest->step;
+    if (task->state != TFY_TASK_SLEEPING || task->passages != 1 || task->error || !step) return false;
+    if (!worth_it(loop, step)) return false;
+    return may_fold(rest) && step_may_fold(step) && frame_may_fold(task, rest) && !rest->joiners.first && !rest->kill &&
+           !rest->cancelled && !rest->cancel_again && !rest->answer_type && !rest->joined;
 }
 
-static bool needs_rest(const Cold *cold, const TfyFrame *frame, const TfyPoint *point)
+static bool needs_rest(const TaskRest *rest, const TfyFrame *frame, const TfyPoint *point)
 {
-    return point->live_count > 1 || cold->task->scopes != 1 || frame->scope != 1 || cold->spawned || cold->randoms ||
-           cold->priority || frame->flags;
+    return point->live_count > 1 || rest->task->scopes != 1 || frame->scope != 1 || rest->spawned || rest->randoms ||
+           rest->priority || frame->flags;
 }
 
 /* The live slots change their owner. False: no memory. */
-static bool keep_frame(Folded *folded, const Cold *cold, const TfyFrame *frame)
+static bool keep_frame(Folded *folded, const TaskRest *rest, const TfyFrame *frame)
 {
     const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
     const TfyValue *slots = (const TfyValue *)(frame + 1);
-    folded->has_rest = needs_rest(cold, frame, point);
-    if (folded->has_rest) {
-        FoldedRest *rest = malloc(sizeof *rest + point->live_count * sizeof *rest->values);
-        if (!rest) return false;
-        *rest = (FoldedRest){.randoms = cold->randoms,
-                             .scopes = cold->task->scopes,
-                             .scope = frame->scope,
-                             .spawned = cold->spawned,
-                             .priority = cold->priority,
-                             .flags = frame->flags};
-        folded->rest = rest;
+    folded->has_extra = needs_rest(rest, frame, point);
+    if (folded->has_extra) {
+        FoldedExtra *extra = malloc(sizeof *extra + point->live_count * sizeof *extra->values);
+        if (!extra) return false;
+        *extra = (FoldedExtra){.randoms = rest->randoms,
+                               .scopes = rest->task->scopes,
+                               .scope = frame->scope,
+                               .spawned = rest->spawned,
+                               .priority = rest->priority,
+                               .flags = frame->flags};
+        folded->extra = extra;
     }
     TfyValue *values = (TfyValue *)tfy__folded_values(folded);
     for (uint32_t i = 0; i < point->live_count; i++) values[i] = slots[point->live[i].slot];
@@ -326,20 +326,20 @@ static bool keep_frame(Folded *folded, const Cold *cold, const TfyFrame *frame)
 }
 
 /* False: its path is too long for one that is nobody's child. */
-static bool keep_kin(Folded *folded, Cold *cold)
+static bool keep_kin(Folded *folded, TaskRest *rest)
 {
     if (folded->kind == FOLDED_LOOSE) {
-        const size_t size = strlen(cold->log.path) + 1;
+        const size_t size = strlen(rest->log.path) + 1;
         if (size > sizeof folded->loose_path) return false;
-        folded->run = cold->run;
-        memcpy(folded->loose_path, cold->log.path, size);
+        folded->run = rest->run;
+        memcpy(folded->loose_path, rest->log.path, size);
         return true;
     }
-    TfyLoop *loop = cold->run->loop;
-    folded->parent = slot_of(loop, cold->parent->task);
-    folded->parent_frame = cold->parent_frame;
-    folded->siblings = cold->siblings;
-    folded->ordinal = (uint32_t)strtoul(strrchr(cold->log.path, '.') + 1, NULL, 10);
+    TfyLoop *loop = rest->run->loop;
+    folded->parent = slot_of(loop, rest->parent->task);
+    folded->parent_frame = rest->parent_frame;
+    folded->siblings = rest->siblings;
+    folded->ordinal = (uint32_t)strtoul(strrchr(rest->log.path, '.') + 1, NULL, 10);
     return true;
 }
 
@@ -348,43 +348,42 @@ static void timer_fired(void *arg)
     Folded *folded = arg;
     TfyLoop *loop = chunk_of(folded)->loop;
     folded->timer = 0;
-    Cold *cold = tfy__unfold(loop, folded);
-    if (cold) tfy__step_timer_fired(cold->pending);
+    TaskRest *rest = tfy__unfold(loop, folded);
+    if (rest) tfy__step_timer_fired(rest->step);
 }
 
 void tfy__fold_asleep(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyLoop *loop = task->loop;
-    if (!asleep_may_fold(task, cold)) return;
-    Pending *pending = cold->pending;
+    if (!asleep_may_fold(task, rest)) return;
+    Step *step = rest->step;
     const TfyFrame *frame = frame_at(task, task->top);
-    const uint32_t place = place_number(&loop->folded, cold->workflow, pending->call.site, frame->pc);
+    const uint32_t place = place_number(&loop->folded, rest->workflow, step->call.site, frame->pc);
     Folded *folded =
-        place < FOLDED_PLACES ? take(loop, cold->parent ? FOLDED_CHILD : FOLDED_LOOSE, cold->log.tid) : NULL;
+        place < FOLDED_PLACES ? take(loop, rest->parent ? FOLDED_CHILD : FOLDED_LOOSE, rest->log.tid) : NULL;
     if (!folded) return;
-    if (!keep_kin(folded, cold) ||
-        !tfy__timers_redirect(&loop->timers, (uint32_t)pending->timer, timer_fired, folded)) {
+    if (!keep_kin(folded, rest) || !tfy__timers_redirect(&loop->timers, (uint32_t)step->timer, timer_fired, folded)) {
         give(&loop->folded, folded);
         return;
     }
-    if (!keep_frame(folded, cold, frame)) {
-        tfy__timers_redirect(&loop->timers, (uint32_t)pending->timer, tfy__step_timer_fired, pending);
+    if (!keep_frame(folded, rest, frame)) {
+        tfy__timers_redirect(&loop->timers, (uint32_t)step->timer, tfy__step_timer_fired, step);
         give(&loop->folded, folded);
         return;
     }
-    tfy__log_forget_task(loop->log, &cold->log);
-    keep_log(folded, &cold->log);
-    folded->unheld = cold->unheld;
+    tfy__log_forget_task(loop->log, &rest->log);
+    keep_log(folded, &rest->log);
+    folded->unheld = rest->unheld;
     folded->place = (uint16_t)place;
-    folded->timer = (uint32_t)pending->timer;
-    folded->due_ms = pending->due_ms;
+    folded->timer = (uint32_t)step->timer;
+    folded->due_ms = step->due_ms;
     if (folded->kind == FOLDED_CHILD)
-        replace_child(loop, cold->siblings, cold->parent, cold->parent_frame, number_of(folded) | FOLDED_REF);
-    pending->timer = 0;
-    tfy__step_free(pending);
-    tfy__task_vacate(cold);
-    tfy__cold_retire(loop, cold);
+        replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, number_of(folded) | FOLDED_REF);
+    step->timer = 0;
+    tfy__step_free(step);
+    tfy__task_vacate(rest);
+    tfy__rest_retire(loop, rest);
 }
 
 static void link_ended(FoldedTasks *tasks, Folded *folded)
@@ -406,36 +405,36 @@ static void unlink_ended(FoldedTasks *tasks, const Folded *folded)
 }
 
 /* Nobody can ask for it. */
-static void forget(TfyLoop *loop, Cold *cold)
+static void forget(TfyLoop *loop, TaskRest *rest)
 {
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
-    tfy__drop_value(&scratch, cold->workflow->result, cold->value);
-    tfy__log_forget_task(loop->log, &cold->log);
-    tfy__cold_retire(loop, cold);
+    tfy__drop_value(&scratch, rest->workflow->result, rest->value);
+    tfy__log_forget_task(loop->log, &rest->log);
+    tfy__rest_retire(loop, rest);
 }
 
-void tfy__fold_ended(Cold *cold)
+void tfy__fold_ended(TaskRest *rest)
 {
-    TfyLoop *loop = cold->run->loop;
-    if (cold->end_state != TFY_TASK_COMPLETED || !may_fold(cold)) return;
-    if (cold->unheld) {
-        forget(loop, cold);
+    TfyLoop *loop = rest->run->loop;
+    if (rest->end_state != TFY_TASK_COMPLETED || !may_fold(rest)) return;
+    if (rest->unheld) {
+        forget(loop, rest);
         return;
     }
-    const size_t size = strlen(cold->log.path) + 1;
+    const size_t size = strlen(rest->log.path) + 1;
     if (size > sizeof((Folded *)NULL)->path) return;
-    const uint32_t place = place_number(&loop->folded, cold->workflow, NULL, 0);
-    Folded *folded = place < FOLDED_PLACES ? take(loop, FOLDED_ENDED, cold->log.tid) : NULL;
+    const uint32_t place = place_number(&loop->folded, rest->workflow, NULL, 0);
+    Folded *folded = place < FOLDED_PLACES ? take(loop, FOLDED_ENDED, rest->log.tid) : NULL;
     if (!folded) return;
-    tfy__log_forget_task(loop->log, &cold->log);
-    keep_log(folded, &cold->log);
+    tfy__log_forget_task(loop->log, &rest->log);
+    keep_log(folded, &rest->log);
     folded->place = (uint16_t)place;
-    folded->has_rest = folded->unheld = false;
-    folded->value = cold->value;
-    folded->run = cold->run;
-    memcpy(folded->path, cold->log.path, size);
+    folded->has_extra = folded->unheld = false;
+    folded->value = rest->value;
+    folded->run = rest->run;
+    memcpy(folded->path, rest->log.path, size);
     link_ended(&loop->folded, folded);
-    tfy__cold_retire(loop, cold);
+    tfy__rest_retire(loop, rest);
 }
 
 /* ---- unfolding ---- */
@@ -449,89 +448,88 @@ static void restore_log(TfyLogTask *log, const Folded *folded)
 }
 
 /* The live slots get their owner back. False: no memory. */
-static bool restore_frame(TfyLoop *loop, Cold *cold, Folded *folded)
+static bool restore_frame(TfyLoop *loop, TaskRest *rest, Folded *folded)
 {
-    TfyTask *task = cold->task;
-    TfyFrame *frame = tfy__task_push(task, cold->workflow);
+    TfyTask *task = rest->task;
+    TfyFrame *frame = tfy__task_push(task, rest->workflow);
     if (!frame) return false;
     const FoldedPlace *place = place_of(loop, folded);
-    const TfyPoint *point = cold->workflow->resume[place->pc - 1];
+    const TfyPoint *point = rest->workflow->resume[place->pc - 1];
     const TfyValue *values = tfy__folded_values(folded);
     TfyValue *slots = (TfyValue *)(frame + 1);
     frame->pc = place->pc;
     for (uint32_t i = 0; i < point->live_count; i++) slots[point->live[i].slot] = values[i];
-    if (!folded->has_rest) return true;
-    frame->scope = folded->rest->scope;
-    frame->flags = folded->rest->flags;
-    task->scopes = folded->rest->scopes;
-    cold->spawned = folded->rest->spawned;
-    cold->randoms = folded->rest->randoms;
-    cold->priority = folded->rest->priority;
-    free(folded->rest);
+    if (!folded->has_extra) return true;
+    frame->scope = folded->extra->scope;
+    frame->flags = folded->extra->flags;
+    task->scopes = folded->extra->scopes;
+    rest->spawned = folded->extra->spawned;
+    rest->randoms = folded->extra->randoms;
+    rest->priority = folded->extra->priority;
+    free(folded->extra);
     return true;
 }
 
-static void restore_kin(TfyLoop *loop, Cold *cold, const Folded *folded)
+static void restore_kin(TfyLoop *loop, TaskRest *rest, const Folded *folded)
 {
     if (folded->kind != FOLDED_CHILD) return;
-    cold->parent = parent_of(loop, folded);
-    cold->parent_frame = folded->parent_frame;
-    cold->siblings = folded->siblings;
-    replace_child(loop, cold->siblings, cold->parent, cold->parent_frame, slot_of(loop, cold->task) + 1);
+    rest->parent = parent_of(loop, folded);
+    rest->parent_frame = folded->parent_frame;
+    rest->siblings = folded->siblings;
+    replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, slot_of(loop, rest->task) + 1);
 }
 
 /* False: no memory; nothing was moved yet. */
-static bool restore_asleep(TfyLoop *loop, Cold *cold, Folded *folded)
+static bool restore_asleep(TfyLoop *loop, TaskRest *rest, Folded *folded)
 {
-    TfyTask *task = cold->task;
-    cold->unheld = folded->unheld;
-    Pending *pending = tfy__step_asleep(task, place_of(loop, folded)->site, folded->step, folded->due_ms);
-    if (!pending) return false;
-    if (!restore_frame(loop, cold, folded)) {
-        tfy__step_free(pending);
+    TfyTask *task = rest->task;
+    rest->unheld = folded->unheld;
+    Step *step = tfy__step_asleep(task, place_of(loop, folded)->site, folded->step, folded->due_ms);
+    if (!step) return false;
+    if (!restore_frame(loop, rest, folded)) {
+        tfy__step_free(step);
         return false;
     }
-    restore_kin(loop, cold, folded);
-    if (folded->timer)
-        pending->timer = tfy__timers_redirect(&loop->timers, folded->timer, tfy__step_timer_fired, pending);
+    restore_kin(loop, rest, folded);
+    if (folded->timer) step->timer = tfy__timers_redirect(&loop->timers, folded->timer, tfy__step_timer_fired, step);
     task->passages = 1;
     set_state(task, TFY_TASK_SLEEPING);
     return true;
 }
 
-static void restore_ended(Cold *cold, const Folded *folded)
+static void restore_ended(TaskRest *rest, const Folded *folded)
 {
-    tfy__task_vacate(cold);
-    cold->end_state = TFY_TASK_COMPLETED;
-    cold->log.state = TFY_TASK_COMPLETED;
-    cold->value = folded->value;
+    tfy__task_vacate(rest);
+    rest->end_state = TFY_TASK_COMPLETED;
+    rest->log.state = TFY_TASK_COMPLETED;
+    rest->value = folded->value;
 }
 
-Cold *tfy__unfold(TfyLoop *loop, Folded *folded)
+TaskRest *tfy__unfold(TfyLoop *loop, Folded *folded)
 {
     char path[512];
     path_of(loop, folded, path, sizeof path);
     Run *run = run_of(loop, folded);
-    Cold *cold = tfy__task_new(loop, run, place_of(loop, folded)->workflow, folded->tid, path);
-    if (cold) run->live--; /* one that sleeps was counted all the time */
-    if (cold && folded->kind == FOLDED_ENDED) {
-        restore_ended(cold, folded);
+    TaskRest *rest = tfy__task_new(loop, run, place_of(loop, folded)->workflow, folded->tid, path);
+    if (rest) run->live--; /* one that sleeps was counted all the time */
+    if (rest && folded->kind == FOLDED_ENDED) {
+        restore_ended(rest, folded);
         unlink_ended(&loop->folded, folded);
-    } else if (!cold || !restore_asleep(loop, cold, folded)) {
-        if (cold) tfy__task_vacate(cold);
-        if (cold) tfy__cold_retire(loop, cold);
+    } else if (!rest || !restore_asleep(loop, rest, folded)) {
+        if (rest) tfy__task_vacate(rest);
+        if (rest) tfy__rest_retire(loop, rest);
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", path);
         return NULL;
     }
-    restore_log(&cold->log, folded);
+    restore_log(&rest->log, folded);
     give(&loop->folded, folded);
-    return cold;
+    return rest;
 }
 
-Cold *tfy__child(TfyLoop *loop, uint32_t child)
+TaskRest *tfy__child(TfyLoop *loop, uint32_t child)
 {
     if (child & FOLDED_REF) return tfy__unfold(loop, folded_at(&loop->folded, child & ~FOLDED_REF));
-    return cold_of(task_at(loop, child - 1));
+    return rest_of(task_at(loop, child - 1));
 }
 
 bool tfy__unfold_run(Run *run, uint32_t most)
@@ -544,9 +542,9 @@ bool tfy__unfold_run(Run *run, uint32_t most)
 
 void tfy__fold_run(Run *run)
 {
-    for (Cold *cold = run->tasks, *next; cold; cold = next) {
-        next = cold->next_in_run;
-        if (cold->task && state_of(cold->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(cold->task);
+    for (TaskRest *rest = run->tasks, *next; rest; rest = next) {
+        next = rest->next_in_run;
+        if (rest->task && state_of(rest->task) == TFY_TASK_SLEEPING) tfy__fold_asleep(rest->task);
     }
 }
 
@@ -563,7 +561,7 @@ static void drop_values(TfyLoop *loop, Folded *folded)
     const TfyPoint *point = place->workflow->resume[place->pc - 1];
     const TfyValue *values = tfy__folded_values(folded);
     for (uint32_t i = 0; i < point->live_count; i++) tfy__drop_value(&scratch, point->live[i].type, values[i]);
-    if (folded->has_rest) free(folded->rest);
+    if (folded->has_extra) free(folded->extra);
 }
 
 void tfy__folded_drop(Run *run)

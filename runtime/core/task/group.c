@@ -14,9 +14,9 @@
 
 /* ---- making bodies ---- */
 
-static Cold *body_at(TfyTask *task, const TfyObj *handles, uint32_t index)
+static TaskRest *body_at(TfyTask *task, const TfyObj *handles, uint32_t index)
 {
-    return tfy__task_of_handle(cold_of(task)->run, tfy_list_item(handles, index).i);
+    return tfy__task_of_handle(rest_of(task)->run, tfy_list_item(handles, index).i);
 }
 
 static uint32_t body_count(const TfyObj *handles)
@@ -60,10 +60,10 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
         tfy_cut(task, mark);
     }
     Group *group = group_of(task, *handles);
-    if (!group && !(group = tfy__group_new(cold_of(task)->run))) return tfy__starved(task);
+    if (!group && !(group = tfy__group_new(rest_of(task)->run))) return tfy__starved(task);
     if (!tfy_list_push(task, point->line, handles, tfy_of_int(0))) return false;
     TfyValue *place = &((TfyList *)*handles)->items[body_count(*handles) - 1];
-    Cold *body = tfy__task_spawn(task, point, workflow, args, BOND_BODY);
+    TaskRest *body = tfy__task_spawn(task, point, workflow, args, BOND_BODY);
     if (!body) {
         ((TfyList *)*handles)->len--;
         return false;
@@ -80,17 +80,17 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
 /* What is known about a step's bodies: enough to answer it, or not yet. */
 typedef struct Verdict {
     bool known;
-    const Cold *body; /* whose failure is raised, or who won; NULL: nobody in particular */
-    bool failed;      /* the answer is the body's failure */
-    bool room;        /* room: the answer */
+    const TaskRest *body; /* whose failure is raised, or who won; NULL: nobody in particular */
+    bool failed;          /* the answer is the body's failure */
+    bool room;            /* room: the answer */
 } Verdict;
 
-static Verdict judge(const Pending *pending)
+static Verdict judge(const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     const Group *group = group_of(call->task, call->args[0].o), nobody = {0};
     if (!group) group = &nobody;
-    const Cold *first = group->first_ended;
+    const TaskRest *first = group->first_ended;
     switch (call->tool->family) {
     case TFY_F_PARALLEL:
         return (Verdict){.known = group->first_failed || !group->alive,
@@ -107,7 +107,7 @@ static Verdict judge(const Pending *pending)
     }
 }
 
-static uint32_t index_of(const TfyCall *call, const Cold *body)
+static uint32_t index_of(const TfyCall *call, const TaskRest *body)
 {
     const TfyObj *handles = call->args[0].o;
     uint32_t index = 0;
@@ -115,9 +115,9 @@ static uint32_t index_of(const TfyCall *call, const Cold *body)
     return index;
 }
 
-static void write_verdict(TfyBuffer *out, const Pending *pending, const Verdict *verdict)
+static void write_verdict(TfyBuffer *out, const Step *step, const Verdict *verdict)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     tfy__put_begin(out);
     tfy__put_text(out, TFY_P_GROUP, call->tool->name);
     if (verdict->body) tfy__put_text(out, TFY_P_PATH, verdict->body->log.path);
@@ -135,7 +135,7 @@ static bool collect(TfyCall *call, TfyValue *out)
     uint32_t count = body_count(handles), with = 0;
     TfyValue *values = malloc((count + 1) * sizeof *values);
     for (uint32_t i = 0; values && i < count; i++) {
-        const Cold *body = body_at(call->task, handles, i);
+        const TaskRest *body = body_at(call->task, handles, i);
         if (body->workflow->result->kind != TFY_NOTHING) values[with++] = body->value;
     }
     if (!values)
@@ -147,7 +147,7 @@ static bool collect(TfyCall *call, TfyValue *out)
     return values && out->o;
 }
 
-static bool winner(TfyCall *call, const Cold *body, TfyValue *out)
+static bool winner(TfyCall *call, const TaskRest *body, TfyValue *out)
 {
     const TfyCase *chosen = &call->result->cases[index_of(call, body)];
     out->o = chosen->bare
@@ -157,22 +157,22 @@ static bool winner(TfyCall *call, const Cold *body, TfyValue *out)
 }
 
 /* A body's failure is raised as it is. One that somebody cancelled has no error of its own. */
-static void raise_failure(Pending *pending, const Cold *body)
+static void raise_failure(Step *step, const TaskRest *body)
 {
-    TfyTask *task = pending->call.task;
+    TfyTask *task = step->call.task;
     if (body->end_state == TFY_TASK_CANCELLED)
-        tfy__step_raise_task_failed(pending, body->log.path, tfy__failure_kind(body), "it was killed");
+        tfy__step_raise_task_failed(step, body->log.path, tfy__failure_kind(body), "it was killed");
     else
         tfy_fail_with(task, body->failure);
 }
 
 /* The step's value (borrowed), or task->error. */
-static bool make_answer(Pending *pending, const Verdict *verdict, TfyValue *out)
+static bool make_answer(Step *step, const Verdict *verdict, TfyValue *out)
 {
-    TfyCall *call = &pending->call;
+    TfyCall *call = &step->call;
     *out = tfy_of_bool(verdict->room);
     if (verdict->failed) {
-        raise_failure(pending, verdict->body);
+        raise_failure(step, verdict->body);
         return false;
     }
     if (call->result->kind == TFY_NOTHING || call->tool->family == TFY_F_ROOM) return true;
@@ -190,54 +190,54 @@ static void abandon(TfyTask *task, const TfyObj *handles)
 /* Nothing that the other bodies do can matter any more. They are cancelled before they do another thing, so that what
  * one of them was handed in the same turn goes back; the parent, which abandons them when it goes on, would come too
  * late for that. */
-static bool decides(const Pending *pending, const Verdict *verdict)
+static bool decides(const Step *step, const Verdict *verdict)
 {
-    uint8_t family = pending->call.tool->family;
+    uint8_t family = step->call.tool->family;
     return verdict->failed || family == TFY_F_RACE || (family == TFY_F_ROOM && !verdict->room);
 }
 
-static void settle(Pending *pending, const Verdict *verdict)
+static void settle(Step *step, const Verdict *verdict)
 {
-    TfyTask *task = pending->call.task;
-    TfyObj *handles = decides(pending, verdict) ? tfy_keep(pending->call.args[0].o) : NULL;
+    TfyTask *task = step->call.task;
+    TfyObj *handles = decides(step, verdict) ? tfy_keep(step->call.args[0].o) : NULL;
     TfyValue value;
-    bool ok = make_answer(pending, verdict, &value);
+    bool ok = make_answer(step, verdict, &value);
     TfyBuffer out = {0};
     if (ok || verdict->failed) {
-        write_verdict(&out, pending, verdict);
+        write_verdict(&out, step, verdict);
     } else { /* no memory for the value: the log has to say that it was so */
         tfy__put_begin(&out);
-        tfy__put_text(&out, TFY_P_GROUP, pending->call.tool->name);
-        tfy__put_error(&out, pending->call.task->error);
+        tfy__put_text(&out, TFY_P_GROUP, step->call.tool->name);
+        tfy__put_error(&out, step->call.task->error);
         tfy__put_end(&out);
     }
-    int64_t lsn = tfy__step_append(pending, TFY_R_JOIN_RESULT, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
-    if (lsn > 0) tfy__step_outcome(pending, ok, value);
+    if (lsn > 0) tfy__step_outcome(step, ok, value);
     if (lsn > 0) abandon(task, handles);
     tfy_drop(task, handles);
 }
 
-static void group_live(Pending *pending)
+static void group_live(Step *step)
 {
-    TfyCall *call = &pending->call;
-    pending->stage = STAGE_RUN;
+    TfyCall *call = &step->call;
+    step->stage = STAGE_RUN;
     if (call->tool->family == TFY_F_ABANDON) abandon(call->task, call->args[0].o);
-    Verdict verdict = judge(pending);
+    Verdict verdict = judge(step);
     if (verdict.known)
-        settle(pending, &verdict);
+        settle(step, &verdict);
     else
-        tfy__wait_enter(&group_of(call->task, call->args[0].o)->waiter, pending);
+        tfy__wait_enter(&group_of(call->task, call->args[0].o)->waiter, step);
 }
 
-void tfy__group_body_ended(Cold *body)
+void tfy__group_body_ended(TaskRest *body)
 {
     Group *group = body->group;
     CHECK(group->alive > 0);
     group->alive--;
     if (!group->first_ended) group->first_ended = body;
     if (!group->first_failed && body->end_state != TFY_TASK_COMPLETED) group->first_failed = body;
-    Pending *waiter = group->waiter.first;
+    Step *waiter = group->waiter.first;
     if (!waiter) return;
     Verdict verdict = judge(waiter);
     if (!verdict.known) return;
@@ -247,30 +247,30 @@ void tfy__group_body_ended(Cold *body)
 
 /* ---- recorded ---- */
 
-static void group_take(Pending *pending, const TfyLogRecord *record)
+static void group_take(Step *step, const TfyLogRecord *record)
 {
-    Verdict verdict = judge(pending);
+    Verdict verdict = judge(step);
     TfyBuffer out = {0};
     TfyValue value;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
     json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
     bool no_memory = error && !tfy__payload_get(&payload, TFY_P_PATH), ok = false;
-    if (verdict.known) write_verdict(&out, pending, &verdict);
-    if (no_memory || tfy__step_same_outcome(pending, record, out.data)) {
-        tfy__history_take(pending->cold);
+    if (verdict.known) write_verdict(&out, step, &verdict);
+    if (no_memory || tfy__step_same_outcome(step, record, out.data)) {
+        tfy__history_take(step->rest);
         if (no_memory)
-            tfy__step_raise_recorded(pending, error);
+            tfy__step_raise_recorded(step, error);
         else
-            ok = make_answer(pending, &verdict, &value);
+            ok = make_answer(step, &verdict, &value);
         if (ok)
-            tfy__step_answer(pending, value);
+            tfy__step_answer(step, value);
         else
-            pending->stage = STAGE_SETTLE;
+            step->stage = STAGE_SETTLE;
     }
     tfy__buffer_free(&out);
     tfy__payload_close(&payload);
 }
 
-const Inner tfy__inner_group = {
+const WaitKind tfy__wait_group = {
     .live = group_live, .take = group_take, .record = TFY_R_JOIN_RESULT, .waiting = TFY_TASK_JOINING};

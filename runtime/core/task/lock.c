@@ -42,9 +42,9 @@ void tfy__locks_free(TfyLoop *loop, Run *run)
     free(run->locks);
 }
 
-static Hold **hold_of(Cold *cold, const Lock *lock)
+static Hold **hold_of(TaskRest *rest, const Lock *lock)
 {
-    Hold **link = &cold->holds;
+    Hold **link = &rest->holds;
     while (*link && (*link)->lock != lock) link = &(*link)->next;
     return link;
 }
@@ -52,9 +52,9 @@ static Hold **hold_of(Cold *cold, const Lock *lock)
 /* ---- asking ---- */
 
 /* A use that can never be granted panics. False: it did. */
-static bool may_have(Pending *pending, const Lock *lock)
+static bool may_have(Step *step, const Lock *lock)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     const char *name = ((const TfyString *)call->args[0].o)->bytes;
     uint32_t line = call->site->point->line;
     long long permits = (long long)call->args[1].i;
@@ -63,15 +63,15 @@ static bool may_have(Pending *pending, const Lock *lock)
     else if (permits != lock->permits)
         tfy_panic(call->task, line, "semaphore '%.60s' has %lld permits, not %lld", name, (long long)lock->permits,
                   permits);
-    else if (*hold_of(pending->cold, lock))
+    else if (*hold_of(step->rest, lock))
         tfy_panic(call->task, line, "lock '%.60s' is already held by this task", name);
     cut_temps(call->task);
     return !call->task->error;
 }
 
-static void write_grant(TfyBuffer *out, const Pending *pending)
+static void write_grant(TfyBuffer *out, const Step *step)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     tfy__put_begin(out);
     tfy__put_string(out, TFY_P_NAME, call->args[0].o);
     tfy__put_int(out, TFY_P_PERMITS, call->args[1].i);
@@ -80,84 +80,84 @@ static void write_grant(TfyBuffer *out, const Pending *pending)
 }
 
 /* It is in the log: the permit is the task's. */
-static void grant(Pending *pending, Lock *lock)
+static void grant(Step *step, Lock *lock)
 {
-    Cold *cold = pending->cold;
+    TaskRest *rest = step->rest;
     Hold *hold = malloc(sizeof *hold);
     if (!hold) {
-        tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a lock");
+        tfy__loop_fail(step->call.loop, TFY_E_NOMEM, "no memory for a lock");
         return;
     }
-    *hold = (Hold){.lock = lock, .next = cold->holds};
-    cold->holds = hold;
+    *hold = (Hold){.lock = lock, .next = rest->holds};
+    rest->holds = hold;
     CHECK(lock->free > 0);
     lock->free--;
-    tfy__step_answer(pending, tfy_of_int(0));
-    cold->granted_lock = lock;
+    tfy__step_answer(step, tfy_of_int(0));
+    rest->granted_lock = lock;
 }
 
-static bool record_grant(Pending *pending)
+static bool record_grant(Step *step)
 {
     TfyBuffer out = {0};
-    write_grant(&out, pending);
-    int64_t lsn = tfy__step_append(pending, TFY_R_LOCK_GRANTED, &out);
+    write_grant(&out, step);
+    int64_t lsn = tfy__step_append(step, TFY_R_LOCK_GRANTED, &out);
     tfy__buffer_free(&out);
-    tfy__wait_leave(pending);
+    tfy__wait_leave(step);
     return lsn > 0;
 }
 
 static void serve(TfyLoop *loop, Lock *lock)
 {
     while (!loop->failure && lock->free > 0 && lock->waiters.first) {
-        Pending *pending = lock->waiters.first;
-        if (record_grant(pending)) grant(pending, lock);
+        Step *step = lock->waiters.first;
+        if (record_grant(step)) grant(step, lock);
     }
 }
 
 /* False: no memory. *lock NULL: there cannot be such a one. */
-static bool find_asked(const Pending *pending, Lock **lock)
+static bool find_asked(const Step *step, Lock **lock)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     *lock = NULL;
     if (call->args[1].i < 1) return true;
-    *lock = tfy__lock_of(pending->cold->run, call->args[0].o, call->args[1].i);
+    *lock = tfy__lock_of(step->rest->run, call->args[0].o, call->args[1].i);
     if (!*lock) tfy__loop_fail(call->loop, TFY_E_NOMEM, "no memory for a lock");
     return *lock != NULL;
 }
 
-static void lock_live(Pending *pending)
+static void lock_live(Step *step)
 {
     Lock *lock;
-    if (!find_asked(pending, &lock)) return;
-    if (may_have(pending, lock)) {
-        tfy__wait_enter(&lock->waiters, pending);
-        serve(pending->call.loop, lock);
-    } else if (record_grant(pending)) {
-        tfy__step_outcome(pending, false, tfy_of_int(0));
+    if (!find_asked(step, &lock)) return;
+    if (may_have(step, lock)) {
+        tfy__wait_enter(&lock->waiters, step);
+        serve(step->call.loop, lock);
+    } else if (record_grant(step)) {
+        tfy__step_outcome(step, false, tfy_of_int(0));
     }
 }
 
-static void lock_take(Pending *pending, const TfyLogRecord *record)
+static void lock_take(Step *step, const TfyLogRecord *record)
 {
     Lock *lock;
-    if (!find_asked(pending, &lock)) return;
-    bool ok = may_have(pending, lock);
+    if (!find_asked(step, &lock)) return;
+    bool ok = may_have(step, lock);
     TfyBuffer out = {0};
-    if (!ok || lock->free > 0) write_grant(&out, pending);
-    bool same = tfy__step_same_outcome(pending, record, out.data);
+    if (!ok || lock->free > 0) write_grant(&out, step);
+    bool same = tfy__step_same_outcome(step, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
-    tfy__history_take(pending->cold);
+    tfy__history_take(step->rest);
     if (ok)
-        grant(pending, lock);
+        grant(step, lock);
     else
-        pending->stage = STAGE_SETTLE;
+        step->stage = STAGE_SETTLE;
 }
 
 /* ---- giving back ---- */
 
 /* Recorded first: another task may have it at once. */
-static bool release(Cold *cold, Hold **link, uint32_t point)
+static bool release(TaskRest *rest, Hold **link, uint32_t point)
 {
     Hold *hold = *link;
     Lock *lock = hold->lock;
@@ -165,45 +165,45 @@ static bool release(Cold *cold, Hold **link, uint32_t point)
     tfy__put_begin(&out);
     tfy__put_string(&out, TFY_P_NAME, lock->name);
     tfy__put_end(&out);
-    bool ok = tfy__record_fact(cold, TFY_R_LOCK_RELEASED, point, &out);
+    bool ok = tfy__record_fact(rest, TFY_R_LOCK_RELEASED, point, &out);
     tfy__buffer_free(&out);
     if (!ok) return false;
     CHECK(lock->free < lock->permits);
     *link = hold->next;
     free(hold);
     lock->free++;
-    serve(cold->run->loop, lock);
+    serve(rest->run->loop, lock);
     return true;
 }
 
 bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name)
 {
     if (task->state & T_HALTED) return false;
-    Cold *cold = cold_of(task);
-    for (Hold **link = &cold->holds; *link; link = &(*link)->next) {
+    TaskRest *rest = rest_of(task);
+    for (Hold **link = &rest->holds; *link; link = &(*link)->next) {
         if (!tfy_equal(&tfy_type_string, tfy_of_obj((*link)->lock->name), tfy_of_obj(name))) continue;
-        cold->log.step++;
+        rest->log.step++;
         task->loop->temp_floor = tfy_mark(task);
-        bool ok = release(cold, link, point->number);
+        bool ok = release(rest, link, point->number);
         task->loop->temp_floor = 0;
         return ok;
     }
     return tfy_panic(task, point->line, "lock '%.60s' is not held by this task", ((TfyString *)name)->bytes);
 }
 
-bool tfy__locks_release(Cold *cold)
+bool tfy__locks_release(TaskRest *rest)
 {
-    while (cold->holds)
-        if (!release(cold, &cold->holds, 0)) return false;
+    while (rest->holds)
+        if (!release(rest, &rest->holds, 0)) return false;
     return true;
 }
 
-void tfy__lock_return(Cold *cold)
+void tfy__lock_return(TaskRest *rest)
 {
-    Hold **link = hold_of(cold, cold->granted_lock);
-    cold->granted_lock = NULL;
-    if (*link) release(cold, link, 0);
+    Hold **link = hold_of(rest, rest->granted_lock);
+    rest->granted_lock = NULL;
+    if (*link) release(rest, link, 0);
 }
 
-const Inner tfy__inner_lock = {
+const WaitKind tfy__wait_lock = {
     .live = lock_live, .take = lock_take, .record = TFY_R_LOCK_GRANTED, .waiting = TFY_TASK_WAITING_LOCK};

@@ -86,9 +86,9 @@ static void write_woke(TfyBuffer *out, const SignalName *name)
 }
 
 /* The value as the type that the site wants, or BadValue. */
-static bool read_value(Pending *pending, const Signal *signal, TfyValue *out)
+static bool read_value(Step *step, const Signal *signal, TfyValue *out)
 {
-    const TfyCall *call = &pending->call;
+    const TfyCall *call = &step->call;
     TfyTask *task = call->task;
     char why[TFY_ERROR_TEXT];
     *out = tfy_of_int(0);
@@ -103,29 +103,29 @@ static bool read_value(Pending *pending, const Signal *signal, TfyValue *out)
 
 /* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else
  * task->error is. */
-static bool take_first(Pending *pending, SignalName *name, Signal **taken, TfyValue *value)
+static bool take_first(Step *step, SignalName *name, Signal **taken, TfyValue *value)
 {
     *taken = LIST_TAKE(&name->kept, next);
-    bool ok = read_value(pending, *taken, value);
+    bool ok = read_value(step, *taken, value);
     if (ok) return true;
     free_signal(*taken);
     return false;
 }
 
-static void wake(Pending *pending, SignalName *name)
+static void wake(Step *step, SignalName *name)
 {
     TfyBuffer out = {0};
     Signal *taken;
     TfyValue value;
-    Cold *cold = pending->cold;
+    TaskRest *rest = step->rest;
     write_woke(&out, name);
-    int64_t lsn = tfy__step_append(pending, TFY_R_WOKE, &out);
+    int64_t lsn = tfy__step_append(step, TFY_R_WOKE, &out);
     tfy__buffer_free(&out);
-    tfy__wait_leave(pending);
+    tfy__wait_leave(step);
     if (lsn < 0) return;
-    bool ok = take_first(pending, name, &taken, &value);
-    tfy__step_outcome(pending, ok, value);
-    if (ok) cold->granted_signal = taken;
+    bool ok = take_first(step, name, &taken, &value);
+    tfy__step_outcome(step, ok, value);
+    if (ok) rest->granted_signal = taken;
 }
 
 static void serve(TfyLoop *loop, SignalName *name)
@@ -133,55 +133,55 @@ static void serve(TfyLoop *loop, SignalName *name)
     while (!loop->failure && name->kept.first && name->waiters.first) wake(name->waiters.first, name);
 }
 
-static SignalName *asked(const Pending *pending)
+static SignalName *asked(const Step *step)
 {
-    const TfyString *text = (const TfyString *)pending->call.args[0].o;
-    SignalName *name = tfy__signal_name_of(pending->cold->run, text->bytes, text->byte_len);
-    if (!name) tfy__loop_fail(pending->call.loop, TFY_E_NOMEM, "no memory for a signal");
+    const TfyString *text = (const TfyString *)step->call.args[0].o;
+    SignalName *name = tfy__signal_name_of(step->rest->run, text->bytes, text->byte_len);
+    if (!name) tfy__loop_fail(step->call.loop, TFY_E_NOMEM, "no memory for a signal");
     return name;
 }
 
-static void signal_live(Pending *pending)
+static void signal_live(Step *step)
 {
-    SignalName *name = asked(pending);
+    SignalName *name = asked(step);
     if (!name) return;
-    tfy__wait_enter(&name->waiters, pending);
-    serve(pending->call.loop, name);
+    tfy__wait_enter(&name->waiters, step);
+    serve(step->call.loop, name);
 }
 
-static void signal_take(Pending *pending, const TfyLogRecord *record)
+static void signal_take(Step *step, const TfyLogRecord *record)
 {
-    SignalName *name = asked(pending);
+    SignalName *name = asked(step);
     if (!name) return;
     TfyBuffer out = {0};
     Signal *taken;
     TfyValue value;
-    Cold *cold = pending->cold;
+    TaskRest *rest = step->rest;
     if (name->kept.first) write_woke(&out, name);
-    bool same = tfy__step_same_outcome(pending, record, out.data);
+    bool same = tfy__step_same_outcome(step, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
-    tfy__history_take(cold);
-    if (take_first(pending, name, &taken, &value)) {
-        tfy__step_answer(pending, value);
-        cold->granted_signal = taken;
+    tfy__history_take(rest);
+    if (take_first(step, name, &taken, &value)) {
+        tfy__step_answer(step, value);
+        rest->granted_signal = taken;
     } else {
-        pending->stage = STAGE_SETTLE;
+        step->stage = STAGE_SETTLE;
     }
 }
 
-void tfy__signal_taken(Cold *cold)
+void tfy__signal_taken(TaskRest *rest)
 {
-    free_signal(cold->granted_signal);
-    cold->granted_signal = NULL;
+    free_signal(rest->granted_signal);
+    rest->granted_signal = NULL;
 }
 
-void tfy__signal_return(Cold *cold)
+void tfy__signal_return(TaskRest *rest)
 {
-    Signal *signal = cold->granted_signal;
-    cold->granted_signal = NULL;
+    Signal *signal = rest->granted_signal;
+    rest->granted_signal = NULL;
     LIST_PREPEND(&signal->name->kept, signal, next);
-    serve(cold->run->loop, signal->name);
+    serve(rest->run->loop, signal->name);
 }
 
 /* ---- one comes ---- */
@@ -224,7 +224,7 @@ static bool write_value(TfyBuffer *out, const char *value_json)
 
 static int64_t record_signal(Run *run, const char *name, const char *value, const char *id, const char *by)
 {
-    Cold *root = run->root;
+    TaskRest *root = run->root;
     TfyBuffer out = {0};
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_NAME, name);
@@ -283,11 +283,11 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
 int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json)
 {
     char text[TFY_ERROR_TEXT];
-    Cold *cold = tfy__task_by_tid(loop, tid);
-    if (!cold && loop->parked && tfy__park_reach_tid(loop, tid)) cold = tfy__task_by_tid(loop, tid);
-    if (!cold) return TFY_E_ABSENT;
-    return tfy__arrive_signal(loop, cold->run->uuid, name, value_json, NULL, "embedding", text);
+    TaskRest *rest = tfy__task_by_tid(loop, tid);
+    if (!rest && loop->parked && tfy__park_reach_tid(loop, tid)) rest = tfy__task_by_tid(loop, tid);
+    if (!rest) return TFY_E_ABSENT;
+    return tfy__arrive_signal(loop, rest->run->uuid, name, value_json, NULL, "embedding", text);
 }
 
-const Inner tfy__inner_signal = {
+const WaitKind tfy__wait_signal = {
     .live = signal_live, .take = signal_take, .record = TFY_R_WOKE, .waiting = TFY_TASK_WAITING_SIGNAL};

@@ -13,7 +13,7 @@
 #define CELLS_BYTES  ((size_t)TASK_MAX * sizeof(TaskCell))
 #define HUGE_FROM    (1u << 16) /* tasks */
 #define SECOND_STACK 256u /* bytes of a stack that has outgrown the task's cell: small workflows can call small ones */
-#define COLD_KEPT    16384u /* free cold parts that are kept: what a slice that spawns without end needs */
+#define RESTS_KEPT   16384u /* free TaskRests that are kept: what a slice that spawns without end needs */
 
 int tfy__tasks_init(TfyLoop *loop)
 {
@@ -33,10 +33,10 @@ void tfy__tasks_deinit(TfyLoop *loop)
     free(loop->free_slots);
     free(loop->ring);
     tfy__table_free(&loop->by_tid);
-    while (loop->free_cold) {
-        Cold *cold = loop->free_cold;
-        loop->free_cold = cold->next_in_run;
-        free(cold);
+    while (loop->free_rests) {
+        TaskRest *rest = loop->free_rests;
+        loop->free_rests = rest->next_in_run;
+        free(rest);
     }
 }
 
@@ -68,7 +68,7 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
     task->state |= T_QUEUED;
     set_state(task, TFY_TASK_READY);
     if (task->state & T_FOLLOWING) {
-        tfy__history_park(cold_of(task));
+        tfy__history_await_turn(rest_of(task));
         return;
     }
     loop->ring[loop->ring_tail++ & loop->ring_mask] = slot_of(loop, task);
@@ -76,27 +76,27 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
 
 /* ---- the table of tasks by number ---- */
 
-Cold *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
+TaskRest *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 {
-    Cold *cold =
-        TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), Cold, by_tid); /* no two mix to the same */
-    if (cold) return cold;
+    TaskRest *rest = TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), TaskRest,
+                                by_tid); /* no two mix to the same */
+    if (rest) return rest;
     Folded *folded = tfy__folded_by_tid(loop, tid);
     return folded ? tfy__unfold(loop, folded) : NULL;
 }
 
-Cold *tfy__task_by_path(const Run *run, const char *path)
+TaskRest *tfy__task_by_path(const Run *run, const char *path)
 {
-    for (Cold *cold = run->tasks; cold; cold = cold->next_in_run)
-        if (strcmp(cold->log.path, path) == 0) return cold;
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+        if (strcmp(rest->log.path, path) == 0) return rest;
     Folded *folded = tfy__folded_by_path(run, path);
     return folded ? tfy__unfold(run->loop, folded) : NULL;
 }
 
-Cold *tfy__task_of_handle(const Run *run, int64_t handle)
+TaskRest *tfy__task_of_handle(const Run *run, int64_t handle)
 {
-    Cold *cold = tfy__task_by_tid(run->loop, run->log.root + handle);
-    return cold && cold->run == run ? cold : NULL;
+    TaskRest *rest = tfy__task_by_tid(run->loop, run->log.root + handle);
+    return rest && rest->run == run ? rest : NULL;
 }
 
 /* ---- tasks ---- */
@@ -129,10 +129,10 @@ static char *first_stack(TfyTask *task)
  * are fewer than DEPTH_MAX, since none is smaller than its head. */
 static void set_room(TfyTask *task)
 {
-    const Cold *cold = cold_of(task);
+    const TaskRest *rest = rest_of(task);
     const uint32_t deepest = DEPTH_MAX * (uint32_t)sizeof(TfyFrame);
-    const bool care = task->loop->test || cold->undo_count || cold->deadline_count || cold->unwinding;
-    task->room = care ? 0 : cold->stack_cap < deepest ? cold->stack_cap : deepest;
+    const bool care = task->loop->test || rest->undo_count || rest->deadline_count || rest->unwinding;
+    task->room = care ? 0 : rest->stack_cap < deepest ? rest->stack_cap : deepest;
 }
 
 uint32_t tfy__tasks_limit(const TfyLoop *loop)
@@ -146,150 +146,150 @@ bool tfy__tasks_full(const TfyLoop *loop)
     return loop->task_count - loop->free_count + loop->folded.asleep >= tfy__tasks_limit(loop);
 }
 
-static Cold *cold_take(TfyLoop *loop)
+static TaskRest *cold_take(TfyLoop *loop)
 {
-    Cold *cold = loop->free_cold;
-    if (!cold) return malloc(sizeof *cold);
-    loop->free_cold = cold->next_in_run;
-    loop->free_cold_count--;
-    return cold;
+    TaskRest *rest = loop->free_rests;
+    if (!rest) return malloc(sizeof *rest);
+    loop->free_rests = rest->next_in_run;
+    loop->free_rest_count--;
+    return rest;
 }
 
-static void cold_return(TfyLoop *loop, Cold *cold)
+static void cold_return(TfyLoop *loop, TaskRest *rest)
 {
-    if (loop->free_cold_count == COLD_KEPT) {
-        free(cold);
+    if (loop->free_rest_count == RESTS_KEPT) {
+        free(rest);
         return;
     }
-    cold->next_in_run = loop->free_cold;
-    loop->free_cold = cold;
-    loop->free_cold_count++;
+    rest->next_in_run = loop->free_rests;
+    loop->free_rests = rest;
+    loop->free_rest_count++;
 }
 
 /* False: no memory. */
-static bool keep_path(Cold *cold, const char *path)
+static bool keep_path(TaskRest *rest, const char *path)
 {
     size_t size = strlen(path) + 1;
-    cold->log.path = size <= sizeof cold->short_path ? cold->short_path : malloc(size);
-    if (!cold->log.path) return false;
-    memcpy(cold->log.path, path, size);
+    rest->log.path = size <= sizeof rest->short_path ? rest->short_path : malloc(size);
+    if (!rest->log.path) return false;
+    memcpy(rest->log.path, path, size);
     return true;
 }
 
-Cold *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+TaskRest *tfy__task_new(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
 {
-    Cold *cold = cold_take(loop);
-    if (!cold) return NULL;
-    memset(cold, 0, sizeof *cold);
-    cold->run = run;
-    cold->workflow = workflow;
-    cold->next_record = NO_INDEX;
-    cold->log.tid = tid;
-    cold->log.run = &run->log;
+    TaskRest *rest = cold_take(loop);
+    if (!rest) return NULL;
+    memset(rest, 0, sizeof *rest);
+    rest->run = run;
+    rest->workflow = workflow;
+    rest->next_record = NO_INDEX;
+    rest->log.tid = tid;
+    rest->log.run = &run->log;
     TfyTask *task = NULL;
-    if (keep_path(cold, path) && ring_reserve(loop) && tfy__table_reserve(&loop->by_tid)) task = slot_take(loop);
+    if (keep_path(rest, path) && ring_reserve(loop) && tfy__table_reserve(&loop->by_tid)) task = slot_take(loop);
     if (!task) {
-        if (cold->log.path != cold->short_path) free(cold->log.path);
-        cold_return(loop, cold);
+        if (rest->log.path != rest->short_path) free(rest->log.path);
+        cold_return(loop, rest);
         return NULL;
     }
-    CHECK(task->cold == NULL);
-    CHECK(!cold->pending && !cold->joiners.first && !cold->undo_count);
-    cold->task = task;
-    *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .cold = cold, .state = TFY_TASK_CREATED};
+    CHECK(task->rest == NULL);
+    CHECK(!rest->step && !rest->joiners.first && !rest->undo_count);
+    rest->task = task;
+    *task = (TfyTask){.top = TFY_NO_FRAME, .heap = &loop->heap, .loop = loop, .rest = rest, .state = TFY_TASK_CREATED};
     task->stack = first_stack(task);
-    cold->stack_cap = FIRST_STACK;
+    rest->stack_cap = FIRST_STACK;
     set_room(task);
     if (run->history) task->state |= T_FOLLOWING;
-    cold->next_in_run = run->tasks;
-    if (run->tasks) run->tasks->prev_in_run = cold;
-    run->tasks = cold;
+    rest->next_in_run = run->tasks;
+    if (run->tasks) run->tasks->prev_in_run = rest;
+    run->tasks = rest;
     run->live++;
-    tfy__table_add(&loop->by_tid, &cold->by_tid, tfy__mix((uint64_t)tid));
-    return cold;
+    tfy__table_add(&loop->by_tid, &rest->by_tid, tfy__mix((uint64_t)tid));
+    return rest;
 }
 
-Cold *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
+TaskRest *tfy__task_new_ended(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, int64_t tid, const char *path)
 {
-    Cold *cold = tfy__task_new(loop, run, workflow, tid, path);
-    if (!cold) return NULL;
-    tfy__task_vacate(cold);
+    TaskRest *rest = tfy__task_new(loop, run, workflow, tid, path);
+    if (!rest) return NULL;
+    tfy__task_vacate(rest);
     CHECK(run->live > 0);
     run->live--;
-    return cold;
+    return rest;
 }
 
-void tfy__task_vacate(Cold *cold)
+void tfy__task_vacate(TaskRest *rest)
 {
-    TfyTask *task = cold->task;
-    CHECK(task && task->cold == cold);
+    TfyTask *task = rest->task;
+    CHECK(task && task->rest == rest);
     TfyLoop *loop = task->loop;
-    if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, cold->stack_cap);
-    cold->stack_cap = 0;
-    cold->task = NULL;
+    if (task->stack != first_stack(task)) tfy__free(&loop->heap, task->stack, rest->stack_cap);
+    rest->stack_cap = 0;
+    rest->task = NULL;
     slot_return(loop, task);
 }
 
-void tfy__task_give_back(Cold *cold)
+void tfy__task_give_back(TaskRest *rest)
 {
-    tfy__task_release_frames(cold->task);
-    tfy__task_vacate(cold);
+    tfy__task_release_frames(rest->task);
+    tfy__task_vacate(rest);
 }
 
-void tfy__cold_retire(TfyLoop *loop, Cold *cold)
+void tfy__rest_retire(TfyLoop *loop, TaskRest *rest)
 {
-    CHECK(!cold->task);
-    CHECK(cold->prev_in_run || cold->run->tasks == cold);
-    tfy__table_remove(&loop->by_tid, &cold->by_tid);
-    if (cold->prev_in_run)
-        cold->prev_in_run->next_in_run = cold->next_in_run;
+    CHECK(!rest->task);
+    CHECK(rest->prev_in_run || rest->run->tasks == rest);
+    tfy__table_remove(&loop->by_tid, &rest->by_tid);
+    if (rest->prev_in_run)
+        rest->prev_in_run->next_in_run = rest->next_in_run;
     else
-        cold->run->tasks = cold->next_in_run;
-    if (cold->next_in_run) cold->next_in_run->prev_in_run = cold->prev_in_run;
-    free(cold->deadlines);
-    free(cold->undos);
-    if (cold->log.path != cold->short_path) free(cold->log.path);
-    cold_return(loop, cold);
+        rest->run->tasks = rest->next_in_run;
+    if (rest->next_in_run) rest->next_in_run->prev_in_run = rest->prev_in_run;
+    free(rest->deadlines);
+    free(rest->undos);
+    if (rest->log.path != rest->short_path) free(rest->log.path);
+    cold_return(loop, rest);
 }
 
-void tfy__cold_free(TfyLoop *loop, Cold *cold)
+void tfy__rest_free(TfyLoop *loop, TaskRest *rest)
 {
-    cold->granted_from = NULL; /* there is nobody to give it back to */
-    cold->granted_lock = NULL;
-    if (cold->granted_signal) tfy__signal_taken(cold);
-    if (cold->task) tfy__task_give_back(cold);
+    rest->granted_from = NULL; /* there is nobody to give it back to */
+    rest->granted_lock = NULL;
+    if (rest->granted_signal) tfy__signal_taken(rest);
+    if (rest->task) tfy__task_give_back(rest);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
-    if (cold->end_state == TFY_TASK_COMPLETED && !cold->workflow->result->scalar) tfy_drop(&scratch, cold->value.o);
-    tfy_drop(&scratch, cold->failure);
-    tfy__channels_free(cold);
-    while (cold->followers) {
-        Follower *follower = cold->followers;
-        cold->followers = follower->next;
+    if (rest->end_state == TFY_TASK_COMPLETED && !rest->workflow->result->scalar) tfy_drop(&scratch, rest->value.o);
+    tfy_drop(&scratch, rest->failure);
+    tfy__channels_free(rest);
+    while (rest->followers) {
+        Follower *follower = rest->followers;
+        rest->followers = follower->next;
         free(follower);
     }
-    for (Hold *hold = cold->holds, *next; hold; hold = next) {
+    for (Hold *hold = rest->holds, *next; hold; hold = next) {
         next = hold->next;
         free(hold);
     }
-    free(cold->failure_text);
-    tfy__cold_retire(loop, cold);
+    free(rest->failure_text);
+    tfy__rest_retire(loop, rest);
 }
 
 /* ---- frames ---- */
 
 static bool stack_reserve(TfyTask *task, uint32_t need)
 {
-    Cold *cold = cold_of(task);
-    if (need <= cold->stack_cap) return true;
+    TaskRest *rest = rest_of(task);
+    if (need <= rest->stack_cap) return true;
     const bool first = task->stack == first_stack(task);
-    const size_t cap = tfy__grow_cap(first ? SECOND_STACK : cold->stack_cap, need, SECOND_STACK, 1);
+    const size_t cap = tfy__grow_cap(first ? SECOND_STACK : rest->stack_cap, need, SECOND_STACK, 1);
     if (cap > UINT32_MAX / 2) return false;
-    char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, cold->stack_cap, cap);
+    char *stack = first ? tfy__alloc(task->heap, cap) : tfy__realloc(task->heap, task->stack, rest->stack_cap, cap);
     if (!stack) return false;
-    if (first) memcpy(stack, task->stack, cold->stack_cap);
+    if (first) memcpy(stack, task->stack, rest->stack_cap);
     task->stack = stack;
     CHECK(cap >= need && cap % sizeof(TfyValue) == 0);
-    cold->stack_cap = (uint32_t)cap;
+    rest->stack_cap = (uint32_t)cap;
     set_room(task);
     return true;
 }
@@ -315,9 +315,9 @@ void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
 
 void tfy__task_pop(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyFrame *frame = frame_at(task, task->top);
-    if (cold->deadline_count) tfy__deadlines_drop(task);
+    if (rest->deadline_count) tfy__deadlines_drop(task);
     leave_frame(task, frame, frame->prev);
 }
 
@@ -339,14 +339,14 @@ void tfy__frame_release(TfyTask *task, TfyFrame *frame)
 /* An answer that nobody has taken. */
 void tfy__answer_drop(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
-    if (cold->granted_from) tfy__channel_return(cold);
-    if (cold->granted_lock) tfy__lock_return(cold);
-    if (cold->granted_signal) tfy__signal_return(cold);
-    if (cold->answer_type && cold->answer_type->kind == TFY_HANDLE)
-        tfy__out_let_go(task->loop, cold->run->uuid, task->result.i);
-    if (cold->answer_type) tfy_discard(task, cold->answer_type);
-    cold->answer_type = NULL;
+    TaskRest *rest = rest_of(task);
+    if (rest->granted_from) tfy__channel_return(rest);
+    if (rest->granted_lock) tfy__lock_return(rest);
+    if (rest->granted_signal) tfy__signal_return(rest);
+    if (rest->answer_type && rest->answer_type->kind == TFY_HANDLE)
+        tfy__out_let_go(task->loop, rest->run->uuid, task->result.i);
+    if (rest->answer_type) tfy_discard(task, rest->answer_type);
+    rest->answer_type = NULL;
     task->state &= ~(uint32_t)T_ANSWERED;
 }
 
@@ -369,9 +369,9 @@ void tfy__task_release_frames(TfyTask *task)
 /* May the task call one more workflow? Who cleans up has some spare depth. */
 static bool may_call(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     const TfyFrame *frame = frame_at(task, task->top);
-    bool cleaning = task->state & T_CANCEL || cold->cancelled || frame->mask;
+    bool cleaning = task->state & T_CANCEL || rest->cancelled || frame->mask;
     if (frame->depth < DEPTH_MAX + (cleaning ? DEPTH_SPARE : 0)) return true;
     return tfy_panic(task, frame->workflow->line, "workflow calls nested deeper than %u", DEPTH_MAX);
 }
@@ -379,9 +379,9 @@ static bool may_call(TfyTask *task)
 static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const TfyWorkflow *workflow,
                                                           const TfyPoint *point, int64_t timeout_ms)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     set_room(task);
-    if (cold->undo_count) tfy__undo_attempt(task, false);
+    if (rest->undo_count) tfy__undo_attempt(task, false);
     if (depth_of(task) >= DEPTH_MAX && !may_call(task)) return NULL;
     TfyFrame *frame = tfy__task_push(task, workflow);
     if (!frame) {
@@ -389,7 +389,7 @@ static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const T
         return NULL;
     }
     if (timeout_ms == TFY_NEVER) return (TfyValue *)(frame + 1);
-    if (!tfy__scope_deadline(cold, point, timeout_ms)) {
+    if (!tfy__scope_deadline(rest, point, timeout_ms)) {
         tfy__task_pop(task);
         return NULL;
     }

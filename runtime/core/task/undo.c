@@ -12,14 +12,14 @@
 /* NULL: the running frame has none. */
 static Undo *newest(const TfyTask *task)
 {
-    const Cold *cold = task->cold;
-    Undo *last = cold->undo_count ? &cold->undos[cold->undo_count - 1] : NULL;
+    const TaskRest *rest = task->rest;
+    Undo *last = rest->undo_count ? &rest->undos[rest->undo_count - 1] : NULL;
     return last && last->frame == task->top ? last : NULL;
 }
 
-static bool reserve(Cold *cold, uint32_t more)
+static bool reserve(TaskRest *rest, uint32_t more)
 {
-    return GROW(cold->undos, cold->undo_cap, cold->undo_count + more, 4);
+    return GROW(rest->undos, rest->undo_cap, rest->undo_count + more, 4);
 }
 
 static void drop_args(TfyTask *task, const Undo *undo)
@@ -31,10 +31,10 @@ static void drop_args(TfyTask *task, const Undo *undo)
 
 static void drop_newest(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
-    CHECK(cold->undo_count > 0);
-    CHECK(cold->undos[cold->undo_count - 1].height > 0);
-    drop_args(task, &cold->undos[--cold->undo_count]);
+    TaskRest *rest = rest_of(task);
+    CHECK(rest->undo_count > 0);
+    CHECK(rest->undos[rest->undo_count - 1].height > 0);
+    drop_args(task, &rest->undos[--rest->undo_count]);
 }
 
 /* ---- what generated code says ---- */
@@ -42,17 +42,17 @@ static void drop_newest(TfyTask *task)
 bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args)
 {
     if (task->state & T_HALTED) return false;
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyValue *kept = malloc((block->param_count + 1) * sizeof *kept);
-    if (!kept || !reserve(cold, 1)) {
+    if (!kept || !reserve(rest, 1)) {
         free(kept);
         return tfy__starved(task);
     }
     for (uint32_t i = 0; i < block->param_count; i++) kept[i] = tfy__keep_value(block->params[i].type, args[i]);
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
-    CHECK(height <= cold->undo_count + 1);
-    CHECK(cold->undo_count < cold->undo_cap);
-    cold->undos[cold->undo_count++] =
+    CHECK(height <= rest->undo_count + 1);
+    CHECK(rest->undo_count < rest->undo_cap);
+    rest->undos[rest->undo_count++] =
         (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
     take_care(task);
     return true;
@@ -132,16 +132,16 @@ TfyStatus tfy_undo(TfyTask *task, const TfyPoint *point)
 {
     const Undo *undo = newest(task);
     if (task->state & T_HALTED || !undo) return TFY_WAIT; /* for ever */
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyBuffer out = {0};
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_OF, undo->point->id);
     tfy__put_end(&out);
-    cold->log.step++;
-    bool ok = tfy__record_fact(cold, TFY_R_UNDO, point->number, &out);
+    rest->log.step++;
+    bool ok = tfy__record_fact(rest, TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
     if (!ok) return TFY_WAIT;
-    Undo taken = cold->undos[--cold->undo_count];
+    Undo taken = rest->undos[--rest->undo_count];
     if (push_block(task, &taken)) {
         free(taken.args);
         return TFY_CALL;
@@ -157,7 +157,7 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
     tfy__put_begin(&out);
     tfy__put_error(&out, task->error);
     tfy__put_end(&out);
-    bool ok = tfy__record_fact(cold_of(task), TFY_R_UNDO, point->number, &out);
+    bool ok = tfy__record_fact(rest_of(task), TFY_R_UNDO, point->number, &out);
     tfy__buffer_free(&out);
     if (ok) tfy_drop(task, tfy_take_error(task));
     return ok;
@@ -167,15 +167,15 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point)
 
 static bool begin_unwinding(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     TfyFrame *frame = frame_at(task, task->top);
     Unwinding *unwinding = malloc(sizeof *unwinding);
     if (!unwinding) {
-        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to undo what task %s did", cold->log.path);
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to undo what task %s did", rest->log.path);
         return false;
     }
-    *unwinding = (Unwinding){.error = tfy_take_error(task), .below = cold->unwinding};
-    cold->unwinding = unwinding;
+    *unwinding = (Unwinding){.error = tfy_take_error(task), .below = rest->unwinding};
+    rest->unwinding = unwinding;
     take_care(task);
     frame->flags |= FRAME_UNDOING;
     frame->mask++;
@@ -184,28 +184,28 @@ static bool begin_unwinding(TfyTask *task)
 
 static void end_unwinding(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
-    Unwinding *unwinding = cold->unwinding;
+    TaskRest *rest = rest_of(task);
+    Unwinding *unwinding = rest->unwinding;
     TfyFrame *frame = frame_at(task, task->top);
     frame->flags &= (uint16_t)~FRAME_UNDOING;
     CHECK(frame->mask > 0);
     frame->mask--;
     task->error = unwinding->error;
-    cold->unwinding = unwinding->below;
+    rest->unwinding = unwinding->below;
     free(unwinding);
 }
 
 bool tfy__undo_returned(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
+    TaskRest *rest = rest_of(task);
     bool goes_on = frame_at(task, task->top)->flags & FRAME_UNDOING;
     if (!goes_on && (!task->error || !newest(task))) return true;
     if (!goes_on && !begin_unwinding(task)) return false;
     for (;;) {
-        if (task->error && !tfy_undo_lost(task, cold->unwinding->point)) return tfy__sched_halt(task), false;
+        if (task->error && !tfy_undo_lost(task, rest->unwinding->point)) return tfy__sched_halt(task), false;
         const Undo *undo = newest(task);
         if (!undo) break;
-        cold->unwinding->point = undo->point;
+        rest->unwinding->point = undo->point;
         TfyStatus status = tfy_undo(task, undo->point);
         if (status == TFY_WAIT) tfy__sched_halt(task);
         if (status != TFY_AGAIN) return false;
@@ -218,27 +218,27 @@ bool tfy__undo_returned(TfyTask *task)
 
 void tfy__undo_frame_ends(TfyTask *task)
 {
-    bool hands_over = cold_of(task)->group && frame_at(task, task->top)->prev == TFY_NO_FRAME;
+    bool hands_over = rest_of(task)->group && frame_at(task, task->top)->prev == TFY_NO_FRAME;
     while (!hands_over && newest(task)) drop_newest(task);
 }
 
 void tfy__undo_drop_all(TfyTask *task)
 {
-    Cold *cold = cold_of(task);
-    while (cold->undo_count) drop_newest(task);
-    while (cold->unwinding) {
-        Unwinding *unwinding = cold->unwinding;
+    TaskRest *rest = rest_of(task);
+    while (rest->undo_count) drop_newest(task);
+    while (rest->unwinding) {
+        Unwinding *unwinding = rest->unwinding;
         tfy_drop(task, unwinding->error);
-        cold->unwinding = unwinding->below;
+        rest->unwinding = unwinding->below;
         free(unwinding);
     }
 }
 
 /* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should
  * it be deeper, the entries still go where they belong. */
-void tfy__undo_hand_over(Cold *body)
+void tfy__undo_hand_over(TaskRest *body)
 {
-    Cold *parent = body->parent;
+    TaskRest *parent = body->parent;
     uint32_t count = body->undo_count;
     if (!parent || !parent->task) {
         tfy__undo_drop_all(body->task);
