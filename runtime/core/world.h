@@ -62,7 +62,8 @@ struct TfyWorld {
     /* The log has no writer thread: the world says with tfy__log_write (wal/log/log.h) when what is queued is committed.
      * For simulations: one thread, one order of events. */
     bool writer_by_hand;
-    bool folds;          /* for tests: tasks are folded (core.h) whenever they may be, not only when there are many */
+    bool
+        folds; /* for tests: tasks are folded (core/task/folded.h) whenever they may be, not only when there are many */
     uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
     /* Which directory the working root is (wal/log/root.h): fills in all but its path. NULL: roots are not part of runs. */
     bool (*look_root)(int fd, struct TfyRoot *root);

@@ -6,7 +6,7 @@
 #include <malloc.h>
 
 #include "by_hand.h"
-#include "core/core.h"
+#include "core/loop/state.h"
 
 typedef struct Figures {
     double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], ratios[BENCH_ROUNDS]; /* seconds */

@@ -2,7 +2,7 @@
  * tasks come up as they lie in memory. Shuffled: in an order that the processor cannot guess. */
 #include "bench.h"
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 enum { FEW = 1000, MANY = 1000000, LAPS = 4 };
 

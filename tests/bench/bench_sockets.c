@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 enum { PAIRS = 1000, ACTIVE = 100, HOPS = 200000, EVENTS = 64 };
 

@@ -2,7 +2,7 @@
  * through the loop, whose clock is a number here: it moves by a millisecond a turn. */
 #include "bench.h"
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "wheel.h"
 
 enum { TIMERS = 1000000, SPAN_MS = 10000 };

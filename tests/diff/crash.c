@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "core/loop.h"
 #include "diff.h"
 #include "runner.h"

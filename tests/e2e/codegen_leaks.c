@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 extern const TfyProgram tfyg_program;
 

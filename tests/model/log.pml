@@ -174,7 +174,7 @@ proctype loop()
     /* now() is recorded and waits for nothing (core/step/builtin.c) */
     :: atomic { process == UP && !HAS(NOW) -> now_value = misfortunes + 1; append(NOW) }
 
-    /* look waits until all that was appended is synced, then starts (step_live.c: tfy__step_wait_sync, tfy__step_synced); its result rides
+    /* look waits until all that was appended is synced, then starts (live.c: tfy__step_wait_sync, tfy__step_synced); its result rides
      * with some later commit. After a crash it is simply done again. Here as below, to wait for one's own newest record is to wait for
      * all before it, as commits are made in order; with TWO_WRITERS they are not. */
     :: atomic { process == UP && HAS(NOW) && !HAS(LOOKED) && (DURABLE(OPENED | NOW) || fault == NO_PREFIX_WAIT) ->
@@ -183,7 +183,7 @@ proctype loop()
     /* send: the record stands in the log before another task can see the message (channel.c) */
     :: atomic { process == UP && HAS(LOOKED) && !HAS(SENT) -> append(SENT) }
 
-    /* pay: its StepStart has to be synced before it starts (step_begin.c) */
+    /* pay: its StepStart has to be synced before it starts (begin.c) */
     :: atomic { process == UP && HAS(SENT) && !HAS(START) -> append(START); pay_mine = true }
     :: atomic { process == UP && HAS(RETRY) && !HAS(START_2) -> append(START_2); pay_mine = true }
     :: atomic { process == UP && pay_mine && !pay_running &&
@@ -192,7 +192,7 @@ proctype loop()
     :: atomic { process == UP && pay_running && flights == 0 ->
         pay_running = false; pay_mine = false; append(PAID) }
 
-    /* a StepStart of an earlier process without a result: nobody knows (step_live.c: tfy__step_doubt_live; person.c: tfy__person_in_doubt) */
+    /* a StepStart of an earlier process without a result: nobody knows (live.c: tfy__step_doubt_live; person.c: tfy__person_in_doubt) */
     :: atomic { process == UP && HAS(START) && !HAS(PAID | DOUBT) && !pay_mine ->
         if
         :: fault == RESTART_ONCE -> pay_mine = true
@@ -200,12 +200,12 @@ proctype loop()
         fi }
     :: atomic { process == UP && HAS(START_2) && !HAS(PAID | DOUBT_2) && !pay_mine -> append(DOUBT_2) }
 
-    /* print: the record, and after its sync the text (tell.c: tfy__out_flush) */
+    /* print: the record, and after its sync the text (output.c: tfy__out_flush) */
     :: atomic { process == UP && HAS(PAID) && !HAS(PRINTED) -> append(PRINTED) }
     :: atomic { process == UP && HAS(PRINTED) && DURABLE(PRINTED) && !text_left -> reveal(now_value); text_left = true }
 
     /* reader: takes the message; then waits for a signal or for time, and the wait ends in exactly one record, that says what came (channel.c,
-     * signal.c; step_live.c: timer_fired) */
+     * signal.c; live.c: timer_fired) */
     :: atomic { process == UP && HAS(SENT) && !HAS(RECEIVED) -> append(RECEIVED) }
     :: atomic { process == UP && HAS(RECEIVED) && !HAS(WOKE | TIMEOUT) && !told -> append(TIMEOUT) }
     :: atomic { process == UP && HAS(RECEIVED) && HAS(SIGNAL) && !HAS(TAKEN | WOKE | TIMEOUT) ->

@@ -50,7 +50,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "core/loop.h"
 #include "wal/history/history.h"
 

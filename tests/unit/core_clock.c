@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 extern const TfyProgram tfyg_program;
 

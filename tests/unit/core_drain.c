@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 extern const TfyProgram tfyg_program;
 

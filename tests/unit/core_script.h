@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "wal/history/history.h"
 
 static const TfyProgram program; /* of the test */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 enum { MODEL_MAX = 4096 };
 #define MS INT64_C(1000000)

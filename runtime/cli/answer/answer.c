@@ -1,4 +1,4 @@
-/* cmd_answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
+/* answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
  * where there is one, else into its log. */
 #include "cli/frame/cli.h"
 #include "cli/answer/request.h"

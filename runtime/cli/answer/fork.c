@@ -1,4 +1,4 @@
-/* cmd_fork.c: tfy fork: a new run that begins with what another one had done up to a step. */
+/* fork.c: tfy fork: a new run that begins with what another one had done up to a step. */
 #include "cli/frame/cli.h"
 #include "cli/look/db.h"
 #include "cli/answer/request.h"

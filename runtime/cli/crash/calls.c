@@ -1,4 +1,4 @@
-/* crash_calls.c: what core/replay/rehearse.c reads and writes, seen from outside: the answers of a recorded run, and the
+/* calls.c: what core/replay/rehearse.c reads and writes, seen from outside: the answers of a recorded run, and the
  * calls of a trial. */
 #include <jansson.h>
 #include <sqlite3.h>

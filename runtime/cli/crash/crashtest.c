@@ -1,4 +1,4 @@
-/* cmd_crashtest.c: tfy crashtest: somebody's program is killed at every commit and at every stop of a task, each time
+/* crashtest.c: tfy crashtest: somebody's program is killed at every commit and at every stop of a task, each time
  * in a fresh directory, taken up again until it ends, and compared with an undisturbed run.
  *
  * The first run is a real one, and gives the answers of the others, unless those are to be real too. The second is

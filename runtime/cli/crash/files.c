@@ -1,4 +1,4 @@
-/* crash_files.c: what a trial left in its directory: a line for each file, with a sum of what is in it.
+/* files.c: what a trial left in its directory: a line for each file, with a sum of what is in it.
  *
  * Tools write down the keys of their steps, and those begin with the run's uuid, of which each trial has its own:
  * like everywhere, it counts as one fixed word. What the world puts into a file, such as the time, differs from run

@@ -1,4 +1,4 @@
-/* crash_history.c: what a database says about its newest run, read with SQL as a stranger would.
+/* history.c: what a database says about its newest run, read with SQL as a stranger would.
  *
  * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed
  * differs further in what belongs to its being taken up: openings, doubts and their resolutions. All of it is left

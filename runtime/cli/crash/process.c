@@ -1,4 +1,4 @@
-/* crash_process.c: running commands and noticing what they leave behind. */
+/* process.c: running commands and noticing what they leave behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

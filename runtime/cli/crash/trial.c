@@ -1,4 +1,4 @@
-/* crash_trial.c: one trial: run, kill, take up again until the run has ended, compare. */
+/* trial.c: one trial: run, kill, take up again until the run has ended, compare. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* debugger_place.c: finding a record by what people call it. Everything is known from the records; nothing has to be
+/* place.c: finding a record by what people call it. Everything is known from the records; nothing has to be
  * replayed for it. */
 #include "cli/debugger/debugger.h"
 #include "wal/rows/payload.h"

@@ -1,4 +1,4 @@
-/* debugger_screen.c: stepping on a terminal: one page that is drawn anew in place, and keys.
+/* screen.c: stepping on a terminal: one page that is drawn anew in place, and keys.
  *
  *   run 0193… main  record 12 of 40  ToolResult  task 1.2 step 3         the head, inverse
  *       11  …                                                            the source around the place

@@ -1,4 +1,4 @@
-/* debugger_view.c: a stop as text. Values are compact JSON, cut where nobody asked for all of them; control
+/* view.c: a stop as text. Values are compact JSON, cut where nobody asked for all of them; control
  * characters are not passed on. */
 #include "cli/debugger/debugger.h"
 

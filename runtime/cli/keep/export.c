@@ -1,4 +1,4 @@
-/* wal_export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the task's
+/* export.c: tfy wal export: a run's records as the JSON lines of ADR-0006, one file per task, named by the task's
  * UUID:
  *
  *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the

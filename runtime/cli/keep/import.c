@@ -1,4 +1,4 @@
-/* wal_import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked
+/* import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked
  * before anything is written, and a run goes in as one commit: it is there whole, or not at all. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cmd_result.c: tfy result: what a run came to; of one that has not ended, what it waits for. */
+/* result.c: tfy result: what a run came to; of one that has not ended, what it waits for. */
 #include "cli/look/db.h"
 #include "cli/look/inspect.h"
 #include "cli/program/result.h"

@@ -1,4 +1,4 @@
-/* cmd_compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many
+/* compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many
  * stand at each. */
 #include "cli/frame/cli.h"
 #include "cli/make/compile.h"

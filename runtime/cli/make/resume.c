@@ -1,4 +1,4 @@
-/* cmd_history.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
+/* resume.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
  * source, so a run can be taken up or looked at with exactly the code it began with, whatever became of the file. */
 #include "base/grow.h"
 #include "cli/frame/cli.h"

@@ -1,4 +1,4 @@
-/* cmd_run.c: tfy run, build and check: what begins with a .tfy file. */
+/* run.c: tfy run, build and check: what begins with a .tfy file. */
 #include "cli/frame/cli.h"
 #include "cli/make/compile.h"
 

@@ -1,4 +1,4 @@
-/* cmd_test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of
+/* test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of
  * the tests: to people, as TAP, or as JSON lines. */
 #include "cli/frame/cli.h"
 #include "cli/make/compile.h"

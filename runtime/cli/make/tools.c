@@ -1,4 +1,4 @@
-/* cmd_tools.c: the commands that the compiler does: each becomes tfyc with the option for it. */
+/* tools.c: the commands that the compiler does: each becomes tfyc with the option for it. */
 #include "cli/frame/cli.h"
 #include "cli/make/compile.h"
 

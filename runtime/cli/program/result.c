@@ -68,7 +68,7 @@ static void add_place(TfyBuffer *out, const json_t *layout, json_int_t line, boo
         tfy__buffer_printf(out, joined ? ", joined at %s:%lld" : " (%s:%lld)", file, (long long)(line - first + 1));
 }
 
-/* In the words of the process that ran it (core/task/family.c), as far as the log has them. */
+/* In the words of the process that ran it (core/task/finish.c), as far as the log has them. */
 static int print_failure(const TfyHistory *history, const json_t *error)
 {
     TfyBuffer out = {0};

@@ -1,6 +1,6 @@
 /* activity.c: live events and log lines: what the loop tells of runs, tasks, steps and effects while they happen.
  *
- * Both leave through the queue of tell.c, when everything appended so far is synced. Nothing is told while a run
+ * Both leave through the queue of output.c, when everything appended so far is synced. Nothing is told while a run
  * takes up its history: it was told when it happened. A replay that performs nothing tells it again, if somebody
  * wants to hear it, and marks each event as a ghost; its time is then that of the record it goes with, or of the one
  * before. */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define PAL_EVENTS   4096u
 #define PAL_BYTES    ((size_t)4 << 20)

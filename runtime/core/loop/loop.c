@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "core/replay/rehearse.h"
 
 #define TIMERS_PER_TURN 1024

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/table.h"
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "value/map.h"
 
 /* ---- measuring ---- */

@@ -1,4 +1,4 @@
-/* tell.c: effects that do not suspend, and everything that leaves the process.
+/* output.c: effects that do not suspend, and everything that leaves the process.
  *
  * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes
  * out. */
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "core/loop/outlet.h"
 #include "core/replay/rehearse.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define LEVEL       64   /* turns that one level of priority is worth */
 #define AWAITED_MAX 1000 /* deps: more dependents make no difference */

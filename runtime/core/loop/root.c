@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "wal/history/move.h"
 #include "wal/history/history.h"
 

@@ -1,7 +1,7 @@
 /* sched.c: running one task until it stops: the trampoline over its frames. */
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "base/kill_point.h"
 
 void tfy__sched_halt(TfyTask *task)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 struct TfyStop {
     Run *run;

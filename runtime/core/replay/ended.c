@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 /* How it ended, from its last record. */
 static bool take_end(TaskRest *rest, const TfyLogEnd *end)

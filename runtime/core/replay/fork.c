@@ -3,7 +3,7 @@
  * things. */
 #include <stdlib.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first)
 {

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "wal/history/compat.h"
 #include "wal/history/history.h"
 

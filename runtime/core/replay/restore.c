@@ -1,4 +1,4 @@
-/* snapshot_restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay
+/* restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay
  * would have left them.
  *
  * Values are read in the order in which they were written, for that numbers those that are shared. Tasks come first,

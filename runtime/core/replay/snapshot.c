@@ -1,4 +1,4 @@
-/* snapshot.c: writing a run's state into one record. docs/log-format.md has the format, snapshot_restore.c reads it.
+/* snapshot.c: writing a run's state into one record. docs/log-format.md has the format, restore.c reads it.
  *
  * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted
  * from 0 in the order of the text: what several places share is written once, and shared again when it comes back. */

@@ -20,7 +20,7 @@
 #ifndef CORE_REPLAY_SNAPSHOT_H
 #define CORE_REPLAY_SNAPSHOT_H
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define SNAPSHOT_EVERY 1024u              /* records, unless the options say otherwise */
 #define SNAPSHOT_MAX   ((size_t)64 << 20) /* bytes; a larger state is not written */

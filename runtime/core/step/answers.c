@@ -1,9 +1,9 @@
 /* answers.c: effects that somebody else answers: a test with values that it gave beforehand, or the embedding program
- * with its own functions. step_live.c asks both before it starts a performer. */
+ * with its own functions. live.c asks both before it starts a performer. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 /* ---- tests' answers ---- */
 

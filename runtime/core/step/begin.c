@@ -1,4 +1,4 @@
-/* step_begin.c: the beginning of an attempt: its deadline, and the record that says that it starts. */
+/* begin.c: the beginning of an attempt: its deadline, and the record that says that it starts. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* step_call.c: what performers say: the work of an attempt succeeded or failed. It is recorded, then the step goes
+/* call.c: what performers say: the work of an attempt succeeded or failed. It is recorded, then the step goes
  * on. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* step_live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of
+/* live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of
  * another task. */
 #include <stdlib.h>
 #include <string.h>

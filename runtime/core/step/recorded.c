@@ -1,4 +1,4 @@
-/* step_recorded.c: what a step comes to when the history knows it: answers, failures, deadlines, decisions of people. */
+/* recorded.c: what a step comes to when the history knows it: answers, failures, deadlines, decisions of people. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* save.c: rows of the application, written in the commit of the record that says so. */
-#include "core/core.h"
+#include "core/loop/state.h"
 #include "wal/log/saved.h"
 
 /* The texts that a row's cells point at: of fields that become JSON. */

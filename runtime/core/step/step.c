@@ -5,8 +5,8 @@
  * so that resume and replay follow exactly the path that was recorded. Facts that follow from the program alone are
  * looked for with history_expect; outcomes come from outside and are taken in the recorded order of all tasks.
  *
- * Here: the life of a step and its way through the stages. step_begin.c begins an attempt, step_recorded.c takes what
- * the history knows, step_live.c has the work done, step_call.c hears what performers say. */
+ * Here: the life of a step and its way through the stages. begin.c begins an attempt, recorded.c takes what
+ * the history knows, live.c has the work done, call.c hears what performers say. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

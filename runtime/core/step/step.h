@@ -3,7 +3,7 @@
 #ifndef CORE_STEP_STEP_H
 #define CORE_STEP_STEP_H
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 /* step.c */
 bool tfy__step_dequeued(Step *step);   /* a queue lets go of a step; true: it is still wanted */
@@ -16,7 +16,7 @@ tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record
 
 void tfy__step_drop_failure(Step *step); /* it is not in doubt any more */
 
-/* step_call.c */
+/* call.c */
 void tfy__step_doubt_stays(Step *step);   /* neither its performer nor a probe knows whether it was done */
 bool tfy__step_raise_failure(Step *step); /* raises what the attempt in doubt ended with; false: that is not known */
 void tfy__step_denied(Step *step); /* … the probe says that it was not done: the attempt has failed with that */
@@ -28,11 +28,11 @@ void tfy__room_tell(const Step *step, int error); /* steps wait for room; said o
 void tfy__room_leave(Step *step);                 /* it waits for room, and shall not any more */
 void tfy__room_made(Step *step);                  /* its call has ended: what it held may be what others wait for */
 
-/* step_begin.c */
+/* begin.c */
 bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one fact more; false: waits or halted */
 bool tfy__step_is_sleep(const Step *step);
 
-/* step_recorded.c */
+/* recorded.c */
 bool tfy__step_take_recorded(Step *step); /* false: the history says nothing (yet), or the task was halted */
 void tfy__step_raise_timeout(Step *step); /* leads to STAGE_SETTLE */
 void tfy__step_raise_recorded(Step *step, json_t *error);       /* a built-in error, as a record has it */
@@ -55,7 +55,7 @@ extern const WaitKind tfy__wait_join, tfy__wait_group, tfy__wait_send, tfy__wait
 /* The recorded outcome must be what the step comes to now; payload NULL: it comes to nothing yet. */
 bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *payload);
 
-/* step_live.c */
+/* live.c */
 bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobody outside learns anything */
 void tfy__step_outcome(Step *step, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
 void tfy__step_start_work(Step *step); /* in_call: its performer begins, perhaps not for the first time */

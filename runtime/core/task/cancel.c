@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 /* ---- cancellation ---- */
 

@@ -1,4 +1,4 @@
-/* fold.c: a task of which little is left is kept as a small record (core.h: Folded), and made again when somebody
+/* fold.c: a task of which little is left is kept as a small record (folded.h), and made again when somebody
  * needs it.
  *
  * Most of a million tasks sleep, and most of a long run's tasks have ended. What a step, a stack and a place in all
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define FOLD_FROM_MS    1000  /* it sleeps at least as long */
 #define FOLD_FROM_TASKS 1024u /* so many are alive */

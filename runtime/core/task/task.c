@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define CELLS_BYTES  ((size_t)TASK_MAX * sizeof(TaskCell))
 #define HUGE_FROM    (1u << 16) /* tasks */

@@ -1,4 +1,4 @@
-/* timer.c: deadlines in a hierarchical wheel (core.h draws it), with handles so that a timer can be taken back.
+/* timer.c: deadlines in a hierarchical wheel (timers.h draws it), with handles so that a timer can be taken back.
  * Setting and cancelling take constant time; a timer moves at most once per level before it fires.
  *
  * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define TICK_NS    1000000
 #define HUGE_PAGE  ((size_t)2 << 20)

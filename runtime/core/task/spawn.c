@@ -1,15 +1,15 @@
-/* family.c: tasks among each other: runs, spawn, parents and children, the end of a task and of a run. */
+/* spawn.c: how runs and tasks start: parents and children, tasks that start after others. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/loop/state.h"
 
 #define PRIORITY_MAX 1000
 #define PAYLOAD_KEPT 65536 /* bytes */
 
 /* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is
  * being written. */
-static TfyBuffer *family_payload(TfyLoop *loop)
+TfyBuffer *tfy__family_payload(TfyLoop *loop)
 {
     if (loop->family_payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->family_payload);
     tfy__buffer_reset(&loop->family_payload);
@@ -103,23 +103,6 @@ static void link_child(TaskRest *child, TaskRest *parent)
     frame->flags |= FRAME_SPAWNED;
 }
 
-static void unlink_child(TaskRest *child)
-{
-    TaskRest *parent = child->parent;
-    if (!parent || !parent->task) return;
-    TfyLoop *loop = parent->task->loop;
-    TfyFrame *frame = frame_at(parent->task, child->parent_frame);
-    const Siblings siblings = child->siblings;
-    if (siblings.prev)
-        tfy__siblings(loop, siblings.prev)->next = siblings.next;
-    else
-        frame->children = siblings.next;
-    if (siblings.next) tfy__siblings(loop, siblings.next)->prev = siblings.prev;
-    child->siblings = (Siblings){0, 0};
-    bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
-    if (!frame->children && waits) tfy__ready_push(loop, parent->task);
-}
-
 /* What stands behind `with` of a spawn. */
 typedef struct With {
     int64_t priority;
@@ -146,28 +129,6 @@ static bool begin_after(TaskRest *child, const With *with)
         child->after_left++;
     }
     return true;
-}
-
-/* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way
- * already. */
-static void let_followers_begin(TaskRest *ended)
-{
-    Follower *first = NULL;
-    while (ended->followers) {
-        Follower *follower = ended->followers;
-        ended->followers = follower->next;
-        follower->next = first;
-        first = follower;
-    }
-    while (first) {
-        Follower *follower = first;
-        TaskRest *child = follower->child;
-        first = follower->next;
-        free(follower);
-        CHECK(child->after_left > 0);
-        if (--child->after_left == 0 && child->task && state_of(child->task) == TFY_TASK_CREATED)
-            tfy__ready_push(child->task->loop, child->task);
-    }
 }
 
 static void write_with(TfyBuffer *out, Run *run, const With *with)
@@ -245,7 +206,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
     const bool full = tfy__tasks_full(loop);
     const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
     const TfyLogRecord *record = NULL;
-    TfyBuffer *out = family_payload(loop);
+    TfyBuffer *out = tfy__family_payload(loop);
     tfy__put_begin(out);
     if (full) {
         tfy__put_int(out, TFY_P_FULL, tfy__tasks_limit(loop));
@@ -374,198 +335,4 @@ bool tfy_spawn_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *w
 bool tfy_spawn_detached_unheld(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args)
 {
     return spawn_unheld(task, point, workflow, args, BOND_NONE);
-}
-
-/* ---- the end of a task ---- */
-
-const char *tfy__failure_kind(const TaskRest *ended)
-{
-    if (ended->end_state == TFY_TASK_CANCELLED) return "killed";
-    return ended->failure && ended->failure->type == &tfy_type_panic ? "panicked" : "failed";
-}
-
-static TfyTaskState end_state_of(const TfyTask *task)
-{
-    if (!task->error) return TFY_TASK_COMPLETED;
-    return task->error->type == &tfy_type_cancelled ? TFY_TASK_CANCELLED : TFY_TASK_FAILED;
-}
-
-static TfyObj *error_message(const TfyObj *error)
-{
-    return tfy_field(error, 0).o;
-}
-
-#define CAUSES_SOUGHT 1000 /* tasks: many that fail together must not each look at all others */
-
-/* The name of a task's workflow, where it is quickly found. */
-static const char *workflow_at(const Run *run, const char *path)
-{
-    const TaskRest *rest = run->tasks;
-    for (int i = 0; rest && strcmp(rest->log.path, path) != 0; i++) rest = i < CAUSES_SOUGHT ? rest->next_in_run : NULL;
-    return rest ? rest->workflow->name : NULL;
-}
-
-/* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in
- * and the places from the inside out. False: the error tells of no task that ended. */
-static bool say_cause(TfyBuffer *out, const TaskRest *rest, const TfyObj *error)
-{
-    if (error->type != &tfy_type_task_failed) return false;
-    const TfyString *message = (const TfyString *)tfy_field(error, 0).o,
-                    *path = (const TfyString *)tfy_field(error, 1).o, *kind = (const TfyString *)tfy_field(error, 2).o;
-    bool killed = kind && strcmp(kind->bytes, "killed") == 0;
-    bool failed = kind && (strcmp(kind->bytes, "failed") == 0 || strcmp(kind->bytes, "panicked") == 0);
-    if (!path || !message || !(killed || failed)) return false;
-    const char *workflow = workflow_at(rest->run, path->bytes);
-    tfy__buffer_printf(out, ": task %s%s%s%s %s", path->bytes, workflow ? " (" : "", workflow ? workflow : "",
-                       workflow ? ")" : "", killed ? "was killed" : kind->bytes);
-    if (failed) tfy__buffer_printf(out, ": %.*s", (int)message->byte_len, message->bytes);
-    return true;
-}
-
-char *tfy__failure_sentence(const TaskRest *rest, const TfyObj *error)
-{
-    TfyBuffer out = {0};
-    const TfyString *message = (const TfyString *)error_message(error);
-    tfy__buffer_text(&out, error->type->name);
-    bool joined = say_cause(&out, rest, error);
-    if (!joined && message && message->byte_len)
-        tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
-    if (error->aux) {
-        uint32_t line = error->aux;
-        const char *file = tfy__line_file(rest->run->loop->program, &line);
-        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)",
-                           file ? file : rest->run->loop->program->name, line);
-    }
-    if (!out.failed) return out.data;
-    tfy__buffer_free(&out);
-    return NULL;
-}
-
-/* A result that nests deeper than JSON may could be written and never read again: the task that made it panics. */
-static void write_value(TfyTask *task, TfyBuffer *out)
-{
-    const TfyWorkflow *workflow = rest_of(task)->workflow;
-    tfy__put_value(out, TFY_P_VALUE, workflow->result, task->result);
-    if (out->depth <= TFY_JSON_DEPTH) return;
-    tfy__buffer_reset(out);
-    tfy__put_begin(out);
-    TfyValue result = tfy_take(task);
-    tfy__drop_value(task, workflow->result, result);
-    tfy_panic(task, workflow->line, "the result nests deeper than %d levels, so it cannot be recorded", TFY_JSON_DEPTH);
-    tfy_cut(task, 0);
-}
-
-/* What the last record of a task says. Answers how it ended. */
-static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
-{
-    tfy__put_begin(out);
-    if (end_state_of(task) == TFY_TASK_COMPLETED) write_value(task, out);
-    TfyTaskState state = end_state_of(task);
-    tfy__put_true(out, TFY_P_CANCELLED, state == TFY_TASK_CANCELLED);
-    if (state == TFY_TASK_FAILED) tfy__put_error(out, task->error);
-    tfy__put_end(out);
-    return state;
-}
-
-static bool record_end(TaskRest *rest, TfyTaskState *state)
-{
-    TfyTask *task = rest->task;
-    TfyBuffer *out = family_payload(task->loop);
-    *state = write_end(task, out);
-    TfyRecordType type = *state == TFY_TASK_COMPLETED ? TFY_R_TASK_EXIT : TFY_R_TASK_ABORT;
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(rest, type, 0, &record)) return false;
-    if (out->failed) {
-        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory to write a record");
-        return false;
-    }
-    if (record && strcmp(record->payload, out->data) != 0) {
-        tfy__history_diverge(rest, record, "the task ends with %s", out->data);
-        return false;
-    }
-    if (record) {
-        tfy__history_take(rest);
-        return true;
-    }
-    tfy__count_end(task->loop->metrics.tasks_ended, *state);
-    return tfy__record_append(rest, type, rest->log.step, 0, out) > 0;
-}
-
-/* The run's last task has ended. */
-static void run_finish(TfyLoop *loop, Run *run)
-{
-    TaskRest *root = run->root;
-    const TfyLogRecord *record;
-    if (!tfy__history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
-    TfyBuffer out = {0};
-    bool ok = root->end_state == TFY_TASK_COMPLETED;
-    tfy__put_begin(&out);
-    tfy__put_flag(&out, TFY_P_OK, ok);
-    if (ok && root->workflow->result->kind != TFY_NOTHING) {
-        TfyBuffer value = {0};
-        tfy__encode(&value, root->workflow->result, root->value);
-        tfy__put_json(&out, TFY_P_VALUE, value.data, value.len);
-        run->result = value.failed ? NULL : value.data;
-    } else if (root->end_state == TFY_TASK_FAILED) {
-        tfy__put_error(&out, root->failure);
-    } else {
-        tfy__put_true(&out, TFY_P_CANCELLED, !ok);
-    }
-    tfy__put_end(&out);
-    if (!ok) run->error = strdup(root->failure_text ? root->failure_text : "cancelled");
-    if (record)
-        tfy__history_take(root);
-    else if (tfy__record_append(root, TFY_R_TASK_COMPLETE, root->log.step, 0, &out) > 0)
-        tfy__count_end(loop->metrics.runs_ended, root->end_state);
-    tfy__buffer_free(&out);
-    run->log.state = root->end_state;
-    run->log.ended_ms = loop->now_ms;
-    run->ended = true;
-    loop->runs_live--;
-    tfy__out_let_go(loop, run->uuid, 0);
-    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
-        if (rest->end_state == TFY_TASK_FAILED && rest != root && !rest->joined)
-            tfy__report_text(loop, "task %s (%s) failed and nobody joined it: %s\n", rest->log.path,
-                             rest->workflow->name, rest->failure_text);
-    tfy__activity_run_ended(run);
-    if (loop->log) tfy__log_end_run(loop->log, &run->log);
-}
-
-void tfy__task_finish(TfyTask *task)
-{
-    TaskRest *rest = rest_of(task);
-    TfyLoop *loop = task->loop;
-    TfyTaskState state;
-    if (!tfy__locks_release(rest) || !record_end(rest, &state)) {
-        if (!task->error) tfy__drop_value(task, rest->workflow->result, tfy_take(task)); /* nobody will have it */
-        tfy__sched_halt(task);
-        return;
-    }
-    rest->end_state = state;
-    rest->log.state = state;
-    if (state == TFY_TASK_COMPLETED) {
-        rest->value = tfy_take(task);
-    } else {
-        if (state == TFY_TASK_FAILED) rest->failure_text = tfy__failure_sentence(rest, task->error);
-        if (state == TFY_TASK_FAILED)
-            tfy__activity(task, "TaskFailure", "%s", rest->failure_text ? rest->failure_text : "failed");
-        rest->failure = tfy_take_error(task);
-    }
-    if (loop->tells)
-        tfy__activity(task, "Completed", "%s",
-                      state == TFY_TASK_COMPLETED   ? "done"
-                      : state == TFY_TASK_CANCELLED ? "cancelled"
-                                                    : "failed");
-    if (rest->undo_count) tfy__undo_hand_over(rest);
-    unlink_child(rest);
-    for (Step *joiner; (joiner = rest->joiners.first);) {
-        tfy__wait_leave(joiner);
-        tfy__step_join_ended(joiner);
-    }
-    if (rest->followers) let_followers_begin(rest);
-    if (rest->group) tfy__group_body_ended(rest);
-    Run *run = rest->run;
-    tfy__task_give_back(rest);
-    tfy__fold_ended(rest);
-    if (--run->live == 0) run_finish(loop, run);
 }
