@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../dsl/bug.h"
 #include "ctext.h"
 
 /* Most texts are short, but few are as short as the arena's first step. */
@@ -13,6 +14,7 @@ void text_reserve(Text *text, size_t len)
 {
     size_t need = text->len + len + 1;
     if (need <= text->cap) return;
+    CHECK(need < UINT32_MAX);
     uint32_t want = need < FIRST_CAP ? FIRST_CAP : (uint32_t)need;
     text->data = arena_regrow(text->arena, text->data, &text->cap, want, 1);
 }
@@ -138,6 +140,7 @@ static void begin_line(CText *c, uint32_t source)
 void ctext_piece(CText *c, uint32_t source, const char *piece)
 {
     size_t len = strlen(piece);
+    CHECK(!strchr(piece, '\n')); /* or #line would lose count */
     bool fits = c->open && c->source == source && c->line.len + len + 1 <= CTEXT_WIDTH;
     if (!fits)
         begin_line(c, source);

@@ -30,9 +30,11 @@ typedef struct Writer {
 static void put_label(Writer *w, Text *p, const MBlock *to)
 {
     if (to->part == w->part) {
+        CHECK(to->label);
         text_format(p, "L%u", to->label);
         return;
     }
+    CHECK(to->entry);
     text_format(p, "X%u", to->entry);
     for (uint32_t i = 0; i < w->stub_count; i++)
         if (w->stubs[i] == to) return;
@@ -90,6 +92,7 @@ static void put_piece(Writer *w, uint32_t line, const char *text)
 /* Room for one more condition that goes to the same landing. */
 static Text *begin_condition(Writer *w, const Instr *instr)
 {
+    CHECK(instr->landing);
     bool joins = w->landing == instr->landing && w->line == instr->line && w->conditions.len < CTEXT_WIDTH - 40;
     if (!joins) flush_conditions(w);
     if (w->landing) text_put(&w->conditions, " || ");
@@ -289,6 +292,7 @@ static void put_instr(Writer *w, const Instr *instr)
 static void put_resume(Writer *w, const Term *term)
 {
     Text *p = begin_piece(w);
+    CHECK(term->point->pc && w->routine->resume[term->point->pc - 1] == term->point);
     text_format(p, "p%u: ", term->point->pc);
     put_jump(w, p, "if (tfy__raised(t)) ", term->landing, ";");
     end_condition(w, term->line);
@@ -326,6 +330,7 @@ static void put_policy(Writer *w, Text *p, const Term *term)
 static void put_effect_call(Writer *w, Text *p, const Term *term)
 {
     Val args = {.kind = VAL_ARRAY, .rep = REP_WORD, .args = term->args, .argc = term->argc};
+    CHECK(term->point->number);
     if (term->point->ask == ASK_BACKOFF) {
         text_format(p, "tfy_backoff(t, &tfyg_site%u, ", term->point->number);
         emit_val(w->e, p, term->args[0]);
@@ -550,7 +555,7 @@ static void put_term(Writer *w, const Term *term, const MBlock *next)
     case TERM_POINT: put_point(w, term); break;
     case TERM_RETURN: put_return(w, term); return;
     case TERM_FAILED: put_failed(w, term); return;
-    case TERM_NONE: machine_bug("a block without an end");
+    case TERM_NONE: UNREACHED("every block has an end");
     }
     if (term->to != next) put_goto(w, term->line, term->to);
 }
@@ -568,6 +573,7 @@ static void put_clear_map(Writer *w, const MBlock *block, uint32_t line)
     for (uint32_t i = 0; i < block->prologue_count; i++) {
         int32_t slot = block->prologue[i]->dst->slot;
         if (slot < 0) continue;
+        CHECK((uint32_t)slot < w->routine->slot_count);
         map[slot] = 'o';
         if ((uint32_t)slot >= last) last = (uint32_t)slot + 1;
     }
@@ -635,6 +641,7 @@ void emit_blocks(Emit *e, const Routine *routine, uint32_t from, uint32_t to)
 {
     Writer w = {.e = e, .routine = routine, .piece = {.arena = e->arena}, .conditions = {.arena = e->arena}};
     w.part = routine->order[from]->part;
+    CHECK(w.part == routine->order[to - 1]->part);
     for (uint32_t i = from; i < to; i++) put_block(&w, routine->order[i], i + 1 < to ? routine->order[i + 1] : NULL);
     for (uint32_t i = 0; i < w.stub_count; i++) put_stub(&w, w.stubs[i], e->c.source);
     ctext_flush(&e->c);

@@ -123,6 +123,7 @@ static void put_live(Text *out, Slots *slots, const Point *point)
     text_put(out, ",\"live\":[");
     for (uint32_t i = 0; i < point->live_count; i++) {
         const Var *var = point->live[i];
+        CHECK(i == 0 || point->live[i - 1]->slot < var->slot); /* one variable a slot, in their order */
         if (slots->vars[var->slot] == var) continue;
         slots->vars[var->slot] = var;
         text_format(out, "%s[%d,", comma, var->slot);
@@ -241,6 +242,7 @@ char *emit_layout(const Machine *machine, const char *file)
     const char *comma = "\n";
     Slots slots = {0};
     text_put(&out, "{\"version\":1,");
+    CHECK(!strchr(file, '/'));
     put_name(&out, "file", file);
     if (machine->program->modules->next) put_modules(&out, machine->program);
     text_put(&out, ",\"workflows\":[");
@@ -253,6 +255,7 @@ char *emit_layout(const Machine *machine, const char *file)
     text_put(&out, "],\n\"points\":[");
     for (uint32_t i = 0; i < machine->point_count; i++) {
         text_put(&out, i ? ",\n" : "\n");
+        CHECK(machine->points[i]->number == i + 1);
         put_point(&out, &slots, machine->points[i]);
     }
     text_put(&out, "],\n\"types\":[");

@@ -82,6 +82,7 @@ static void weigh(Report *r, uint32_t first, uint32_t *open)
         bool deeper = false;
         while (weight->next < weight->callee_count && !deeper) {
             uint32_t callee = weight->callees[weight->next];
+            CHECK(r->machine->routines[callee]->kind == ROUTINE_WORKFLOW);
             deeper = r->weights[callee].progress == UNSEEN;
             if (deeper)
                 open[depth++] = callee;

@@ -250,6 +250,7 @@ static void put_part_table(Emit *e, const Routine *routine)
     uint32_t *parts = arena_alloc(e->arena, count * sizeof *parts);
     for (uint32_t i = 0; i < routine->order_count; i++) {
         const MBlock *block = routine->order[i];
+        CHECK(block->entry <= routine->entry_count);
         if (block->term.point) parts[block->term.point->pc] = block->part;
         if (block->entry) parts[routine->resume_count + block->entry] = block->part;
     }
@@ -307,6 +308,8 @@ static void put_fn(Emit *e, const Routine *routine)
 void emit_routine(Emit *e, const Routine *routine)
 {
     e->routine = routine;
+    machine_at(routine);
+    CHECK(routine->order_count > 0 && routine->order[0] == routine->entry);
     give_labels(routine);
     ctext_raw(&e->c, "\n");
     if (routine->kind != ROUTINE_WORKFLOW) {

@@ -269,7 +269,7 @@ char *emit_schema(const Program *program, const char *name, size_t *len, const c
     }
     json_t *object = schema_of_decl(decl, program->arena);
     char *dumped = json_dumps(object, JSON_INDENT(2));
-    if (!dumped) machine_bug("a schema could not be written");
+    CHECK(dumped);
     char *text = arena_printf(program->arena, "%s\n", dumped);
     *len = strlen(text);
     free(dumped);

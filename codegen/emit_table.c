@@ -76,7 +76,7 @@ static const char *kind_name(TypeKind kind)
     case TYPE_ERROR: return "TFY_ERROR";
     case TYPE_TASK: return "TFY_TASK";
     case TYPE_CHANNEL: return "TFY_CHANNEL";
-    default: machine_bug("a type without a descriptor");
+    default: UNREACHED("every type that is needed has a descriptor");
     }
 }
 
@@ -88,6 +88,7 @@ static const char *emit_fields(Emit *e, const char *array, const TypeField *fiel
     text_format(&p, "static const TfyField %s[] = {", array);
     for (uint32_t i = 0; i < count; i++) {
         const Routine *make = fields[i].value ? machine_hook(e->machine, fields[i].value, "default") : NULL;
+        CHECK(fields[i].type);
         text_put(&p, i ? ", {" : "{");
         text_quote_c(&p, fields[i].name, strlen(fields[i].name));
         text_put(&p, ", ");
@@ -253,6 +254,7 @@ static void emit_point(Emit *e, const Point *point, const LiveList *lists)
     text_format(&p, ", .number = %u, .line = %u, .kind = %s", point->number, point->line, point_kind(point->ask));
     if (point->live_count) {
         const LiveList at = mark ? (LiveList){point, 0} : lists[point->pc - 1];
+        CHECK(at.point && at.from + point->live_count <= at.point->live_count);
         text_format(&p, ", .live = tfyg_live%u", at.point->number);
         if (at.from) text_format(&p, " + %u", at.from);
         text_format(&p, ", .live_count = %u", point->live_count);
@@ -284,6 +286,7 @@ static const char *emit_params(Emit *e, const Decl *decl)
     uint32_t count = 0;
     for (const Field *f = decl->params; f; f = f->next)
         fields[count++] = (TypeField){.name = f->name.text, .type = f->type, .value = f->value};
+    CHECK(count == decl->param_count);
     return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->c_name), fields, count, decl_line(e, decl));
 }
 

@@ -27,6 +27,7 @@ const char *emit_maker(Rep rep)
                                                   [REP_FLOAT] = "tfy_of_float(",
                                                   [REP_BOOL] = "tfy_of_bool(",
                                                   [REP_OBJ] = "tfy_of_obj("};
+    CHECK(makers[rep]); /* what is nothing, or a word already, is not made one */
     return makers[rep];
 }
 
@@ -49,6 +50,7 @@ void emit_type(Emit *e, Text *out, const Type *type)
         text_format(out, "&tfy_type_%s", core);
         return;
     }
+    CHECK(type->id < e->machine->program->type_count);
     e->needed[type->id] = true;
     if (type->decl)
         text_format(out, "&tfyg_type_%s", type->decl->c_name);
@@ -177,6 +179,7 @@ static const char *c_operator(Op op)
 {
     static const char *const texts[] = {
         [OP_EQ] = "==", [OP_NE] = "!=", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
+    CHECK(op >= OP_EQ && op <= OP_GE);
     return texts[op];
 }
 
@@ -269,11 +272,15 @@ void emit_val(Emit *e, Text *out, const Val *val)
     case VAL_NULL: text_put(out, "NULL"); return;
     case VAL_STRING: text_format(out, "S(%u)", val->index); return;
     case VAL_CASE:
+        CHECK(!val->type->cases[val->index].field_count);
         e->needed[val->type->id] = true;
         text_format(out, "CASE(%u, %s)", val->type->id, val->type->cases[val->index].name);
         return;
     case VAL_TYPE: emit_type(e, out, val->type); return;
-    case VAL_POINT: text_format(out, "&tfyg_p%u", val->point->number); return;
+    case VAL_POINT:
+        CHECK(val->point->number);
+        text_format(out, "&tfyg_p%u", val->point->number);
+        return;
     case VAL_FLOW: text_format(out, "&tfyg_wf_%s", val->routine ? val->routine->name : val->decl->c_name); return;
     case VAL_TOOL:
         if (val->decl)

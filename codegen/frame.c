@@ -152,6 +152,7 @@ static void fuse_results(MBlock *block)
 
 static Instr *release(const Frame *f, Var *var, uint32_t line)
 {
+    CHECK(var->owned);
     Instr *instr = arena_new(f->arena, Instr);
     instr->kind = IN_RELEASE;
     instr->line = line;
@@ -179,6 +180,7 @@ static Instr **release_difference(const Frame *f, const uint64_t *held, const ui
 
 static void arrive(const Frame *f, MBlock *landing, const uint64_t *held)
 {
+    CHECK(landing->landing);
     if (!landing->arriving) landing->arriving = set_new(f);
     set_join(f, landing->arriving, held);
 }
@@ -303,6 +305,7 @@ static void settle_edge(const Frame *f, Order *order, const Term *term, MBlock *
         order_add(f, order, between);
         *to = target = between;
     }
+    CHECK(!target->prologue); /* this edge alone leads here */
     target->prologue = list;
     target->prologue_count = count;
 }
@@ -615,6 +618,7 @@ static void heap_push(Heap *heap, uint32_t slot, uint32_t until)
 
 static uint32_t heap_pop(Heap *heap)
 {
+    CHECK(heap->count > 0);
     uint32_t slot = heap->slots[0], at = 0;
     heap_swap(heap, 0, --heap->count);
     for (;;) {
@@ -641,6 +645,24 @@ static void give_slot(Routine *routine, Var *var, Heap *heap)
     heap_push(heap, (uint32_t)var->slot, var->last);
 }
 
+/* Slots do not overlap, which the scan that gave them out does not say: whoever is in a slot is gone before the next
+ * one comes, and is of its class. vars: in the order in which they start to live. */
+static void check_slots(const Frame *f, Var *const *vars, uint32_t count)
+{
+    const Routine *routine = f->routine;
+    const Var **holds = arena_alloc(f->arena, (routine->slot_count + 1) * sizeof *holds);
+    for (uint32_t i = 0; i < routine->param_count; i++) holds[i] = routine->vars[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const Var *var = vars[i], *before;
+        CHECK(var->first <= var->last);
+        CHECK((uint32_t)var->slot < routine->slot_count);
+        before = holds[var->slot];
+        CHECK(!before || before->last < var->first);
+        CHECK(!before || (before->rep == REP_OBJ) == (var->rep == REP_OBJ));
+        holds[var->slot] = var;
+    }
+}
+
 static void assign_slots(const Frame *f)
 {
     Routine *routine = f->routine;
@@ -663,6 +685,7 @@ static void assign_slots(const Frame *f)
     }
     qsort(vars, count, sizeof *vars, by_first);
     for (uint32_t i = 0; i < count; i++) give_slot(routine, vars[i], &heaps[vars[i]->rep == REP_OBJ]);
+    check_slots(f, vars, count);
 }
 
 static int by_slot(const void *a, const void *b)
@@ -670,15 +693,44 @@ static int by_slot(const void *a, const void *b)
     return (*(Var *const *)a)->slot - (*(Var *const *)b)->slot;
 }
 
+static void check_uses(const Routine *routine, Var *const *uses, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK(uses[i]->id < routine->var_count);
+        CHECK(routine->vars[uses[i]->id] == uses[i]);
+    }
+}
+
+/* Sets are over the variables of one routine, by their ids. */
+static void check_variables(const Routine *routine)
+{
+    for (uint32_t i = 0; i < routine->order_count; i++) {
+        const MBlock *block = routine->order[i];
+        for (uint32_t n = 0; n < block->count; n++)
+            check_uses(routine, block->instrs[n]->uses, block->instrs[n]->use_count);
+        check_uses(routine, block->term.uses, block->term.use_count);
+    }
+}
+
+/* Only parameters have a value when the routine starts: whatever else is read was set before, on every way. */
+static void check_entry(const Frame *f)
+{
+    const Routine *routine = f->routine;
+    for (uint32_t i = routine->param_count; i < routine->var_count; i++) CHECK(!set_has(routine->entry->live_in, i));
+}
+
 static void frame_routine(Routine *routine)
 {
     Frame f = {.routine = routine, .arena = routine->machine->arena, .words = (routine->var_count + 63) / 64};
+    machine_at(routine);
+    check_variables(routine);
     f.owned = set_new(&f);
     f.scratch = set_new(&f);
     for (uint32_t i = 0; i < routine->var_count; i++)
         if (routine->vars[i]->owned) set_add(f.owned, i);
     for (uint32_t i = 0; i < routine->order_count; i++) routine->order[i]->live_in = set_new(&f);
     solve(&f);
+    check_entry(&f);
     for (uint32_t i = 0; i < routine->order_count; i++) fuse_results(routine->order[i]);
     release_all(&f);
     release_at_landings(&f);
@@ -690,6 +742,7 @@ static void frame_routine(Routine *routine)
     assign_slots(&f);
     for (uint32_t i = 0; i < routine->point_count; i++) {
         Point *point = routine->points[i];
+        for (uint32_t n = 0; n < point->live_count; n++) CHECK(point->live[n]->slot >= 0);
         if (point->live_count > 1) qsort(point->live, point->live_count, sizeof(Var *), by_slot);
     }
 }

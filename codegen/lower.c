@@ -58,6 +58,7 @@ void lower_param(Lower *l, const Variable *variable)
     Var *var = machine_var(l->routine, VAR_PARAM, variable->type, machine_rep(variable->type),
                            lower_unique_name(l, variable->name, variable->id));
     var->label = variable->name;
+    CHECK(!l->by_id[variable->id]);
     l->by_id[variable->id] = var;
     l->routine->param_count++;
     lower_keep(l, variable);
@@ -71,6 +72,8 @@ static void add_params(Lower *l, const Decl *decl)
 void lower_close_routine(Lower *l)
 {
     lower_keep_end(l, 0);
+    CHECK(!l->scope && !l->inline_depth);
+    if (l->cur) CHECK(lower_is_idle(l));
     if (l->cur) lower_end_block(l, TERM_RETURN);
     l->landing = l->routine->failed;
     if (l->unwind) {
@@ -86,6 +89,7 @@ void lower_close_routine(Lower *l)
 static void lower_body(Machine *machine, RoutineKind kind, const char *name, const Decl *decl)
 {
     Lower l;
+    CHECK(decl->type && decl->type->kind != TYPE_BAD);
     open_routine(&l, machine, kind, name, decl, decl->type, decl->span);
     l.routine->test = decl->kind == DECL_TEST;
     add_params(&l, decl);
@@ -107,6 +111,7 @@ static Routine *lower_value_routine(Machine *machine, RoutineKind kind, const ch
                                     const Expr *value)
 {
     Lower l;
+    CHECK(value->to && value->to->kind != TYPE_BAD);
     open_routine(&l, machine, kind, name, decl, value->to, value->span);
     if (decl && kind == ROUTINE_HOOK) add_params(&l, decl);
     lower_instr(&l, IN_RESULT, NULL, lower_expr(&l, value))->type = value->to;
@@ -197,6 +202,11 @@ Machine *lower_program(const Program *program, const LowerOptions *options, Aren
     machine->tests = options->tests;
     machine->debug = options->debug;
     machine->arena = arena;
-    for (uint32_t i = 0; i < program->decl_count; i++) lower_decl(machine, program->decls[i]);
+    machine->place.sources = program->sources;
+    bug_compiles(&machine->place);
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        machine->place.off = program->decls[i]->span.off;
+        lower_decl(machine, program->decls[i]);
+    }
     return machine;
 }

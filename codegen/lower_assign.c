@@ -53,7 +53,7 @@ static void read_path(Lower *l, Path *path, const Expr *target)
         return;
     }
     read_path(l, path, target->left);
-    if (path->count == 64) machine_bug("an assignment's path is too long");
+    CHECK(path->count < sizeof path->steps / sizeof *path->steps);
     path->steps[path->count] = target;
     path->indexes[path->count++] = target->kind == EX_INDEX ? lower_expr(l, target->right) : NULL;
 }
@@ -90,6 +90,7 @@ static void assign_path(Lower *l, const Expr *target, Val *value)
 {
     Path path = {.count = 0};
     read_path(l, &path, target);
+    CHECK(path.count > 0);
     const Expr *last = path.steps[path.count - 1];
     Val *index = path.indexes[path.count - 1];
     if (last->kind == EX_FIELD) {

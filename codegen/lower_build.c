@@ -38,6 +38,7 @@ Instr *lower_instr(Lower *l, InstrKind kind, Var *dst, Val *a)
 
 void lower_begin(Lower *l, MBlock *block)
 {
+    CHECK(!l->cur || l->cur->term.kind != TERM_NONE); /* control falls off no block */
     machine_place(l->routine, block);
     l->cur = block;
 }
@@ -45,7 +46,7 @@ void lower_begin(Lower *l, MBlock *block)
 Term *lower_end_block(Lower *l, TermKind kind)
 {
     Term *term = &l->cur->term;
-    if (term->kind != TERM_NONE) machine_bug("a block was ended twice");
+    CHECK(term->kind == TERM_NONE);
     term->kind = kind;
     term->line = l->line;
     l->cur = NULL;
@@ -138,6 +139,7 @@ void lower_store(Lower *l, Var *dst, Val *value, bool replaces)
 
 Var *lower_local(Lower *l, const Variable *variable)
 {
+    CHECK(l->routine->decl && variable->id < l->routine->decl->variable_count);
     Var *var = l->by_id[variable->id];
     if (var) return var;
     var = machine_var(l->routine, VAR_LOCAL, variable->type, machine_rep(variable->type),
@@ -178,6 +180,7 @@ void lower_keep_old(Lower *l, Var *var)
 
 void lower_keep_end(Lower *l, uint32_t from)
 {
+    CHECK(from <= l->kept_count);
     lower_keep_to_here(l, from);
     l->kept_count = from;
 }

@@ -22,6 +22,7 @@ static void pass_capture(Lower *inner, const Variable *variable)
 static Routine *lower_closure(Lower *l, const Closure *closure, const char *name, const Block *block, const Expr *yield)
 {
     Lower inner;
+    CHECK(!block != !yield);
     lower_open_closure(&inner, l, closure, name);
     for (uint32_t i = 0; i < closure->capture_count; i++) pass_capture(&inner, closure->captures[i]);
     pass_capture(&inner, closure->first);
@@ -65,6 +66,14 @@ static Val *capture_words(Lower *l, const Closure *closure)
     return val_array(l, REP_WORD, words.items, words.count);
 }
 
+/* What starts a closure's routine hands over exactly its parameters. */
+static Val *args_of(Lower *l, const Closure *closure, const Routine *routine)
+{
+    Val *words = capture_words(l, closure);
+    CHECK(words->argc == routine->param_count);
+    return words;
+}
+
 static Val *flow_of(Lower *l, Routine *routine)
 {
     Val *flow = val_new(l, VAL_FLOW, REP_NONE);
@@ -79,7 +88,8 @@ Undo lower_undo_begin(Lower *l, const Policy *policy, Point *point)
     Undo undo = {.closure = policy->closure};
     Routine *routine = lower_closure(l, policy->closure, "undo", policy->block, NULL);
     routine->of = point;
-    lower_call(l, RT_UNDO_PUSH, NULL, 3, val_point(l, point), flow_of(l, routine), capture_words(l, policy->closure));
+    lower_call(l, RT_UNDO_PUSH, NULL, 3, val_point(l, point), flow_of(l, routine),
+               args_of(l, policy->closure, routine));
     return undo;
 }
 
@@ -212,7 +222,7 @@ static void branch_off(Lower *l, const Group *g, Routine *routine, const Closure
     Point *point = lower_point(l, ASK_MARK, NULL, "branch", NULL);
     if (l->routine->kind == ROUTINE_WORKFLOW) point->asks = lower_asks(l, "branch", name);
     routine->of = point;
-    lower_call(l, RT_BRANCH, NULL, 4, val_point(l, point), flow_of(l, routine), capture_words(l, closure),
+    lower_call(l, RT_BRANCH, NULL, 4, val_point(l, point), flow_of(l, routine), args_of(l, closure, routine),
                val_place(l, g->handles));
     lower_end(l);
 }

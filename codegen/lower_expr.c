@@ -12,6 +12,7 @@ Var *lower_temp(Lower *l, Rep rep)
 {
     static const char letters[REP_COUNT] = {
         [REP_INT] = 'i', [REP_FLOAT] = 'f', [REP_BOOL] = 'b', [REP_OBJ] = 'o', [REP_WORD] = 'v', [REP_PLACE] = 'p'};
+    CHECK(letters[rep]);
     uint32_t number = ++l->next_temp[rep];
     Var *var = machine_var(l->routine, VAR_TEMP, NULL, rep, arena_printf(l->arena, "%c%u", letters[rep], number));
     var->id = number;
@@ -21,6 +22,7 @@ Var *lower_temp(Lower *l, Rep rep)
 static Val *finish_call(Lower *l, Instr *instr, Rep result)
 {
     const RtFunc *func = instr->func;
+    CHECK(!instr->dst || instr->dst->rep == result);
     if (!instr->dst && result != REP_NONE) instr->dst = lower_temp(l, result);
     if (!func || func->fail != FAIL_NEVER) instr->landing = l->landing;
     if (func ? func->temp : result == REP_OBJ) l->temps = true;
@@ -77,12 +79,14 @@ typedef struct Side {
 static Side lower_side(Lower *l, const Expr *e)
 {
     MBlock *before = l->cur, *first = machine_block(l->routine);
-    lower_begin(l, first);
+    machine_place(l->routine, first);
+    l->cur = first;
     Side side = {first, NULL, lower_expr(l, e)};
     side.last = l->cur;
     l->cur = before;
     if (side.last != first || first->count) return side;
-    /* nothing happened: the block was the last one placed, take it back */
+    /* nothing happened: take the block back */
+    CHECK(l->routine->order[l->routine->order_count - 1] == first);
     l->routine->order_count--;
     first->placed = false;
     return (Side){NULL, NULL, side.value};
@@ -216,6 +220,7 @@ Val *lower_arithmetic(Lower *l, Op op, const Type *type, Val *a, Val *b)
                                      [OP_MUL] = RT_FLOAT_MUL,
                                      [OP_DIV] = RT_FLOAT_DIV,
                                      [OP_MOD] = RT_FLOAT_MOD};
+    CHECK(op >= OP_ADD && op <= OP_MOD);
     return lower_call(l, type->kind == TYPE_FLOAT ? on_floats[op] : on_ints[op], NULL, 2, a, b);
 }
 
@@ -357,6 +362,7 @@ static Val *lower_name(Lower *l, const Expr *e)
 static Val *lower_case(Lower *l, const Expr *e)
 {
     Val *val = val_new(l, VAL_CASE, REP_OBJ);
+    CHECK(e->case_index < e->type->case_count);
     val->type = e->type;
     val->index = e->case_index;
     return val;
@@ -368,6 +374,7 @@ static Val *lower_field(Lower *l, const Expr *e)
     if (e->decl) return lower_name(l, e); /* a module's constant */
     Val *object = lower_expr(l, e->left);
     const Type *inside = e->left->type;
+    CHECK(inside->kind == TYPE_ANY_ERROR || e->field_index < inside->field_count);
     const Type *stored = inside->kind == TYPE_ANY_ERROR ? e->type : inside->fields[e->field_index].type;
     return val_narrow(l, val_field(l, object, e->field_index, stored), stored, e->type);
 }
@@ -401,6 +408,7 @@ static Val *lower_list(Lower *l, const Expr *e)
 
 static Val *lower_record(Lower *l, const Expr *e)
 {
+    CHECK(e->argc == e->type->field_count);
     Val *fields = lower_words(l, e->argv, e->argc);
     return lower_call(l, RT_RECORD_OF, NULL, 2, val_type(l, e->type), fields);
 }
@@ -422,6 +430,7 @@ static Val *lower_map(Lower *l, const Expr *e)
 
 static Val *lower_fn(Lower *l, const Expr *e)
 {
+    CHECK(e->decl->kind == DECL_FN && e->argc == e->decl->param_count);
     Val **args = arena_alloc(l->arena, (e->argc + 1) * sizeof *args);
     for (uint32_t i = 0; i < e->argc; i++) args[i] = lower_expr(l, e->argv[i]);
     return call_decl(l, e->decl, args, e->argc);
@@ -429,6 +438,7 @@ static Val *lower_fn(Lower *l, const Expr *e)
 
 static Val *lower_full_case(Lower *l, const Expr *e)
 {
+    CHECK(e->case_index < e->type->case_count && e->argc == e->type->cases[e->case_index].field_count);
     Val *fields = lower_words(l, e->argv, e->argc);
     return lower_call(l, RT_ENUM_OF, NULL, 3, val_type(l, e->type), val_int(l, e->case_index), fields);
 }
@@ -443,6 +453,7 @@ static Val *mark_point(Lower *l, const Expr *call, const char *label)
 Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
 {
     Val *args[4] = {0};
+    CHECK(call->argc <= sizeof args / sizeof *args);
     for (uint32_t i = 0; i < call->argc; i++) args[i] = call->argv[i] ? lower_expr(l, call->argv[i]) : val_null(l);
     switch (call->builtin->id) {
     case BI_KILL: return lower_call(l, RT_KILL, NULL, 2, mark_point(l, call, label), args[0]);
@@ -460,7 +471,7 @@ Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
     case BI_CHANNEL: return lower_call(l, RT_CHANNEL, NULL, 1, args[0]);
     case BI_CHANNEL_CLOSE: return lower_call(l, RT_CHANNEL_CLOSE, NULL, 2, mark_point(l, call, label), args[0]);
     case BI_CLOSE: return lower_call(l, RT_CLOSE, NULL, 1, args[0]);
-    default: machine_bug("an effect the lowering does not know");
+    default: UNREACHED("every effect that answers at once is lowered");
     }
 }
 
@@ -485,6 +496,7 @@ Val *lower_spawn(Lower *l, const Expr *e, bool held)
 {
     static const RtId routines[2][2] = {{RT_SPAWN_UNHELD, RT_SPAWN_DETACHED_UNHELD}, {RT_SPAWN, RT_SPAWN_DETACHED}};
     const Expr *call = e->left;
+    CHECK(call->decl->kind == DECL_WORKFLOW);
     Val *args = lower_words(l, call->argv, call->argc), *flow = val_new(l, VAL_FLOW, REP_NONE);
     Point *point = lower_point(l, ASK_MARK, NULL, "spawn", call->decl->full_name);
     flow->decl = call->decl;
@@ -512,7 +524,7 @@ static Val *lower_call_expr(Lower *l, const Expr *e)
         return lower_effect_now(l, e, NULL);
     case CALL_CALLS:
     case CALL_OUTPUT: return lower_test_call(l, e);
-    default: machine_bug("a call that is allowed only under yield");
+    default: UNREACHED("a step is called under yield");
     }
 }
 
@@ -536,7 +548,7 @@ static Val *lower_raw(Lower *l, const Expr *e)
     case EX_MAP: return lower_map(l, e);
     case EX_IF: return lower_if(l, e);
     case EX_SPAWN: return lower_spawn(l, e, true);
-    default: machine_bug("an expression the lowering does not know");
+    default: UNREACHED("every expression is lowered");
     }
 }
 
@@ -557,7 +569,10 @@ Val *lower_expr(Lower *l, const Expr *e)
         Val *value = lower_expr(l, e->left);
         return lower_convert(l, value, e->left->to, e->to);
     }
+    CHECK(e->type && e->to && e->type->kind != TYPE_BAD); /* the checker has been here */
     Val *value = lower_raw(l, e);
     const Type *from = e->kind == EX_IF ? e->left->to : e->type;
-    return value && e->to ? lower_convert(l, value, from, e->to) : value;
+    if (value) value = lower_convert(l, value, from, e->to);
+    CHECK(!value || value->rep == machine_rep(e->to));
+    return value;
 }

@@ -91,6 +91,7 @@ static void open_inline(Lower *l, Inline *loop)
 /* Ends the turn under way, and the loop. */
 static void close_inline(Lower *l, Inline *loop)
 {
+    CHECK(l->inline_depth > 0);
     l->inline_depth--;
     if (!loop->bind->dst->used) loop->bind->a = val_of(l, loop->bind->dst); /* nobody reads it: left out */
     lower_go(l, loop->next);
@@ -200,6 +201,6 @@ Val *lower_inline(Lower *l, const Expr *e)
     case BI_MAP_FILTER_KEYS:
         made = collected(l, &loop, true);
         return lower_call(l, RT_MAP_ONLY, NULL, 2, loop.items, made);
-    default: machine_bug("an inline function the lowering does not know");
+    default: UNREACHED("every inline function is lowered");
     }
 }

@@ -17,6 +17,7 @@ static Val *pattern_test(Lower *l, const Pattern *p, Val *subject, const Type *t
             test->type = p->error_type;
             return test;
         }
+        CHECK(p->case_index < base->case_count);
         test = val_compare(l, OP_EQ, val_tag(l, value), val_int(l, p->case_index));
         break;
     case PAT_LITERAL:
@@ -27,7 +28,7 @@ static Val *pattern_test(Lower *l, const Pattern *p, Val *subject, const Type *t
         else
             test = lower_equal(l, base, value, literal);
         break;
-    default: machine_bug("a pattern the lowering does not know");
+    default: UNREACHED("every pattern is lowered");
     }
     if (type->kind != TYPE_OPTIONAL) return test;
     return val_binary(l, VAL_AND, REP_BOOL, val_compare(l, OP_NE, subject, val_null(l)), test);
@@ -124,6 +125,7 @@ static void lower_switch(Lower *l, const Match *m)
         lower_arm_body(l, m, arm);
         if (rest) break; /* nothing gets past it */
     }
+    CHECK(term->to);
     machine_note_term(l->routine, &head->term);
 }
 

@@ -122,6 +122,7 @@ static Val *lower_plan(Lower *l, const Expr *e, const Plan *plan)
     const RtFunc *func = machine_func(plan->func);
     Val *values[3] = {0};
     uint32_t argc = (uint32_t)strlen(plan->args);
+    CHECK(e->argc <= sizeof values / sizeof *values);
     Val **args = arena_alloc(l->arena, (argc + 1) * sizeof *args);
     for (uint32_t i = 0; i < e->argc; i++)
         values[i] = e->argv[i] ? lower_expr(l, e->argv[i]) : absent(l, e->builtin, i - 1);
@@ -149,6 +150,6 @@ Val *lower_method(Lower *l, const Expr *e)
     default: break;
     }
     const Plan *plan = &plans[e->builtin->id];
-    if (!plan->args) machine_bug("a method the lowering does not know");
+    CHECK(plan->args); /* every method is lowered */
     return lower_plan(l, e, plan);
 }

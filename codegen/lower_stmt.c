@@ -201,7 +201,7 @@ static void lower_stmt(Lower *l, const Stmt *s)
     case ST_GIVE: lower_return(l, s); return;
     case ST_ASSERT: lower_assert(l, s); return;
     case ST_MOCK: lower_mock(l, s); return;
-    default: machine_bug("a statement the lowering does not know");
+    default: UNREACHED("every statement is lowered");
     }
 }
 
@@ -213,6 +213,7 @@ static void lower_stmt(Lower *l, const Stmt *s)
  * own; after some blocks one is made. */
 static void begin_statement(Lower *l)
 {
+    CHECK(lower_is_idle(l));
     bool far = l->routine->order_count - l->last_fresh >= BLOCKS_BETWEEN;
     if (l->cur->count >= (far ? 1 : BLOCK_INSTRS)) {
         MBlock *next = machine_block(l->routine);
@@ -231,6 +232,7 @@ void lower_block(Lower *l, const Block *block)
     for (const Stmt *s = block->stmts; s && l->cur; s = s->next) {
         l->stmt = s;
         l->line = lower_line_of(l, s->span);
+        l->machine->place.off = s->span.off;
         begin_statement(l);
         lower_stmt(l, s);
     }

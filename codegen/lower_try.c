@@ -54,6 +54,7 @@ static void leave(Lower *l, LeaveKind kind, Scope *loop)
             return;
         }
     }
+    CHECK(kind == LEAVE_RETURN); /* a loop is found on the way */
     if (l->result) {
         lower_instr(l, IN_RESULT, NULL, val_of(l, l->result))->type = l->routine->result;
         lower_end(l);
@@ -87,6 +88,7 @@ static void lower_catches(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBl
         lower_begin(l, next);
         Val *test = NULL;
         for (const CatchName *name = k->names; name; name = name->next) {
+            CHECK(name->type && name->type->kind == TYPE_ERROR);
             Val *is = val_pure(l, RT_ERROR_IS, REP_BOOL, 1, val_type(l, name->type));
             test = test ? val_binary(l, VAL_OR, REP_BOOL, test, is) : is;
         }
@@ -247,6 +249,7 @@ void lower_fail(Lower *l, const Stmt *s)
 void lower_loop_jump(Lower *l, const Stmt *s)
 {
     Scope *loop = l->scope;
-    while (loop->kind != SCOPE_LOOP) loop = loop->outer;
+    while (loop && loop->kind != SCOPE_LOOP) loop = loop->outer;
+    CHECK(loop);
     leave(l, s->kind == ST_BREAK ? LEAVE_BREAK : LEAVE_CONTINUE, loop);
 }

@@ -96,6 +96,7 @@ Val *val_binary(Lower *l, ValKind kind, Rep rep, Val *a, Val *b)
 
 Val *val_field(Lower *l, Val *object, uint32_t index, const Type *type)
 {
+    CHECK(object->rep == REP_OBJ);
     Val *val = val_unary(l, VAL_FIELD, machine_rep(type), object);
     val->index = index;
     return val;
@@ -108,6 +109,7 @@ Val *val_tag(Lower *l, Val *object)
 
 Val *val_compare(Lower *l, Op op, Val *a, Val *b)
 {
+    CHECK(a->rep == b->rep);
     Val *val = val_binary(l, VAL_CMP, REP_BOOL, a, b);
     val->op = op;
     return val;
@@ -115,6 +117,7 @@ Val *val_compare(Lower *l, Op op, Val *a, Val *b)
 
 Val *val_place(Lower *l, Var *var)
 {
+    CHECK(var->owned || var->rep == REP_PLACE);
     Val *val = val_new(l, VAL_PLACE, REP_NONE);
     val->var = var;
     return val;
@@ -139,6 +142,7 @@ Val *val_pure(Lower *l, RtId id, Rep rep, uint32_t argc, ...)
     Val *val = val_new(l, VAL_CALL, rep);
     va_list list;
     val->func = machine_func(id);
+    CHECK(val->func->fail == FAIL_NEVER); /* a tree cannot fail */
     val->args = arena_alloc(l->arena, (argc + 1) * sizeof *val->args);
     val->argc = argc;
     va_start(list, argc);

@@ -32,7 +32,7 @@ static Policies read_policies(Lower *l, const Expr *e)
         case POL_UNDO: p.undo = policy; break;
         case POL_APPROVE: p.approve = policy->value; break;
         case POL_AS: p.label = plain_text(l, policy->value); break;
-        default: machine_bug("a policy the lowering does not know");
+        default: UNREACHED("every policy is lowered");
         }
     }
     return p;
@@ -82,7 +82,8 @@ static void lower_else(Lower *l, const Expr *e, const Expr *otherwise, const Tar
 Term *lower_stop_at(Lower *l, Point *point, MBlock *landing)
 {
     Term *term = &l->cur->term;
-    if (term->kind != TERM_NONE) machine_bug("a block was ended twice");
+    CHECK(term->kind == TERM_NONE);
+    CHECK(l->routine->kind == ROUTINE_WORKFLOW);
     term->kind = TERM_POINT;
     term->line = l->line;
     term->point = point;
@@ -94,6 +95,7 @@ Term *lower_stop_at(Lower *l, Point *point, MBlock *landing)
 
 void lower_go_on_behind(Lower *l, Term *term)
 {
+    CHECK(l->cur && term == &l->cur->term);
     machine_note_term(l->routine, term);
     lower_take_touched(l, term);
     lower_begin(l, term->to);

@@ -1,15 +1,8 @@
 /* machine.c: building, finishing and printing the machines of machine.h. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "machine.h"
-
-_Noreturn void machine_bug(const char *what)
-{
-    fprintf(stderr, "tfyc: internal error: %s\n", what);
-    exit(70);
-}
 
 Rep machine_rep(const Type *type)
 {
@@ -45,10 +38,17 @@ Rep machine_rep(const Type *type)
 const RtFunc *machine_func(RtId id)
 {
     static const RtFunc functions[RT_COUNT] = {RT_FUNCTIONS(ROW)};
+    CHECK(id < RT_COUNT);
     return &functions[id];
 }
 
 /* ---- routines, variables, blocks ---- */
+
+void machine_at(const Routine *routine)
+{
+    const Decl *decl = routine->decl;
+    if (decl) routine->machine->place.off = decl->span.off;
+}
 
 #define PUSH(arena, array, count, cap, item)                                                                           \
     do {                                                                                                               \
@@ -73,6 +73,7 @@ Var *machine_var(Routine *routine, VarKind kind, const Type *type, Rep rep, cons
     *var = (Var){.kind = kind, .type = type, .rep = rep, .name = name, .slot = -1, .first = UINT32_MAX};
     if (kind == VAR_TEMP) return var;
     bool borrowed = kind == VAR_PARAM && routine->kind != ROUTINE_WORKFLOW;
+    CHECK(kind != VAR_PARAM || routine->var_count == routine->param_count); /* parameters come first */
     var->owned = rep == REP_OBJ && !borrowed;
     var->id = routine->var_count;
     PUSH(arena, routine->vars, routine->var_count, routine->var_cap, var);
@@ -89,7 +90,8 @@ MBlock *machine_block(Routine *routine)
 
 void machine_place(Routine *routine, MBlock *block)
 {
-    if (block->placed) machine_bug("a block was placed twice");
+    CHECK(routine->blocks[block->id] == block);
+    CHECK(!block->placed);
     block->placed = true;
     block->order = routine->order_count;
     PUSH(routine->machine->arena, routine->order, routine->order_count, routine->order_cap, block);
@@ -240,13 +242,46 @@ static void walk_to(void *state, MBlock *block)
     PUSH(walk->arena, walk->stack, walk->count, walk->cap, block);
 }
 
+/* What every pass from here on relies on. */
+static void check_instr(const Instr *instr)
+{
+    CHECK(instr->line > 0);
+    CHECK(!instr->landing || instr->landing->landing); /* errors arrive at landings only */
+    if (instr->kind == IN_CALL) CHECK(!instr->func != !instr->decl);
+}
+
+static void check_term(const Routine *routine, const Term *term)
+{
+    const bool leaves = term->kind == TERM_RETURN || term->kind == TERM_FAILED;
+    CHECK(term->kind != TERM_NONE);
+    CHECK(leaves == !term->to);
+    CHECK((term->kind == TERM_BRANCH) == (term->other != NULL));
+    CHECK((term->kind == TERM_SWITCH) == (term->case_count > 0));
+    CHECK(!term->landing || term->landing->landing);
+    if (term->kind == TERM_POINT) CHECK(term->point && term->landing);
+    CHECK(!term->point || routine->kind == ROUTINE_WORKFLOW); /* only workflows stop */
+    CHECK(!term->point || term->point->routine == routine);
+}
+
+static void check_block(const Routine *routine, const MBlock *block)
+{
+    CHECK(block->placed);
+    CHECK(block->loop_end <= routine->order_count);
+    for (uint32_t i = 0; i < block->count; i++) check_instr(block->instrs[i]);
+    check_term(routine, &block->term);
+}
+
 static void drop_unreachable(Routine *routine)
 {
     Arena *arena = routine->machine->arena;
     uint32_t *moved = arena_alloc(arena, (routine->order_count + 1) * sizeof *moved), kept = 0;
     Walk walk = {.arena = arena, .stamp = 1, .seen = arena_alloc(arena, routine->block_count * sizeof *walk.seen)};
     walk_to(&walk, routine->entry);
-    while (walk.count) each_successor(walk.stack[--walk.count], walk_to, &walk);
+    while (walk.count) {
+        const MBlock *block = walk.stack[--walk.count];
+        check_block(routine, block);
+        each_successor(block, walk_to, &walk);
+    }
     for (uint32_t i = 0; i < routine->order_count; i++) {
         MBlock *block = routine->order[i];
         moved[i] = kept;
@@ -257,8 +292,6 @@ static void drop_unreachable(Routine *routine)
     moved[routine->order_count] = kept;
     for (uint32_t i = 0; i < kept; i++) routine->order[i]->loop_end = moved[routine->order[i]->loop_end];
     routine->order_count = kept;
-    for (uint32_t i = 0; i < routine->block_count; i++)
-        if (walk.seen[i] && !routine->blocks[i]->placed) machine_bug("a block is used but never placed");
 }
 
 /* Can control come back to `head` without passing a stop? Only blocks of its loop are asked: they are between head
@@ -323,6 +356,8 @@ static void number_points(Routine *routine)
     for (uint32_t i = 0; i < routine->point_count; i++) {
         Point *point = routine->points[i];
         if (!point->kept) continue;
+        CHECK(!point->number);
+        CHECK(point->line > 0);
         machine->points[machine->point_count++] = point;
         point->number = machine->point_count;
         if (point->ask == ASK_MARK) continue;
@@ -334,10 +369,12 @@ static void number_points(Routine *routine)
 void machine_finish(Machine *machine)
 {
     uint32_t points = 0;
+    CHECK(!machine->points); /* it is finished once */
     for (uint32_t i = 0; i < machine->routine_count; i++) points += machine->routines[i]->point_count;
     machine->points = arena_alloc(machine->arena, (points + 1) * sizeof *machine->points);
     for (uint32_t i = 0; i < machine->routine_count; i++) {
         Routine *routine = machine->routines[i];
+        machine_at(routine);
         drop_unreachable(routine);
         if (routine->kind == ROUTINE_WORKFLOW) drop_idle_fuel(routine);
         number_points(routine);

@@ -350,6 +350,7 @@ struct Machine {
     uint32_t point_count;
     StringLiteral *strings;
     uint32_t string_count, string_cap;
+    BugPlace place;       /* what is lowered, framed or emitted, for a failed check */
     Table string_numbers; /* bytes → number + 1 */
     Table hooks;          /* owner → its first Hook */
     Table tally;          /* structural path → how often it was used: the ordinal among equals */
@@ -357,6 +358,7 @@ struct Machine {
 
 /* ---- construction; used by lower ---- */
 
+void machine_at(const Routine *routine); /* from here on the compiler works on it: where a failed check was */
 Routine *machine_routine(Machine *machine, RoutineKind kind, const char *name, const Decl *decl, const Type *result,
                          uint32_t line);
 Var *machine_var(Routine *routine, VarKind kind, const Type *type, Rep rep, const char *name);
@@ -431,8 +433,5 @@ char *emit_schema(const Program *program, const char *name, size_t *len, const c
 
 /* Points, frames and types as JSON, as the log stores them. */
 char *emit_layout(const Machine *machine, const char *file);
-
-/* Stops the compiler with exit status 70: an invariant between its passes is broken. */
-_Noreturn void machine_bug(const char *what);
 
 #endif

@@ -189,6 +189,7 @@ static int compile_file(const Options *options, const char *input)
     diag_init(&c.diags, &c.arena, &c.sources);
     Source *source = source_load(options->bundle ? &bundle : &c.sources, input, &error);
     int status = source ? compile_source(&c, source) : tfyc_report_input(input, error);
+    bug_compiles(NULL);
     arena_deinit(&c.arena);
     return status;
 }

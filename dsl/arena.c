@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bug.h"
+
 enum {
     ALIGNMENT = 16,
     FIRST_BLOCK_SIZE = 64 << 10,
@@ -72,12 +74,14 @@ void *arena_alloc(Arena *arena, size_t size)
     if (!block || block->size - block->used < size) block = add_block(arena, size);
     void *memory = block->data + block->used;
     block->used += size;
+    CHECK(block->used <= block->size);
     return memory;
 }
 
 void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t item_size)
 {
     if (want <= *cap) return items;
+    CHECK(!items == !*cap);
     if (want > UINT32_MAX / 2) give_up("a table became too large");
     uint32_t new_cap = *cap < 8 ? 8 : *cap * 2;
     if (new_cap < want) new_cap = want;

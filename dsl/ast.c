@@ -529,6 +529,7 @@ static Expr *new_expr(Build *b, ExprKind kind, Span start)
 static void add_height(Build *b, Expr *parent, const Expr *child)
 {
     if (!child || parent->kind == EX_BAD) return;
+    CHECK(child->height > 0 && child->height <= AST_HEIGHT_MAX);
     if (child->height + 1 > parent->height) parent->height = child->height + 1;
     if (parent->height <= AST_HEIGHT_MAX) return;
     if (!b->too_high) {

@@ -9,6 +9,9 @@
 #include "../runtime/base/check.h"
 #include "source.h"
 
+/* Where control never gets while `fact`, a sentence, is so. */
+#define UNREACHED(fact) tfy__check_failed(fact, __FILE__, __LINE__)
+
 /* What a pass sets with tfy__check_place, so that a failed check can say where in the program it was. Each pass fills
  * it in as it goes on; it is the pass's own, so the pass takes it back at its end. */
 typedef struct BugPlace {

@@ -53,6 +53,7 @@ const Builtin *builtin_method(TypeKind receiver, const char *name)
 
 const Builtin *builtin_by_id(BuiltinId id)
 {
+    CHECK(id < BI_COUNT && builtins[id].id == id);
     return &builtins[id];
 }
 

@@ -30,6 +30,7 @@ static const char *nearest_own_name(Check *c, const char *name, NameUse use);
 static Decl *decl_at(Check *c, uint32_t i)
 {
     c->module = c->program->decls[i]->module;
+    c->place.off = c->program->decls[i]->span.off;
     return c->program->decls[i];
 }
 
@@ -223,7 +224,8 @@ static void collect_decls(Check *c, Module *module, uint32_t *cap)
 static void collect_modules(Check *c)
 {
     uint32_t count = 0, cap = 0;
-    for (const Module *module = c->program->modules; module; module = module->next) count++;
+    for (const Module *module = c->program->modules; module; module = module->next, count++)
+        CHECK(module->number == count); /* it indexes the scopes */
     c->scopes = arena_alloc(c->arena, count * sizeof *c->scopes);
     for (Module *module = c->program->modules; module; module = module->next) collect_decls(c, module, &cap);
 }
@@ -388,6 +390,16 @@ static void check_bodies(Check *c)
     }
 }
 
+/* What the passes behind this one rely on when nothing was reported. */
+static void check_is_complete(const Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        const Decl *decl = c->program->decls[i];
+        CHECK(decl->kind != DECL_BAD);
+        CHECK(decl->kind == DECL_IMPORT || (decl->type && decl->type->kind != TYPE_BAD));
+    }
+}
+
 Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags)
 {
     Program *program = arena_new(arena, Program);
@@ -395,6 +407,8 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     program->modules = module;
     program->sources = sources;
     program->arena = arena;
+    check.place.sources = sources;
+    bug_compiles(&check.place);
     type_init_core(&check);
     collect_modules(&check);
     check_declare_types(&check);
@@ -403,5 +417,8 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     check_constants(&check);
     check_bodies(&check);
     errors_solve(&check);
+    CHECK(!check.undo_count && !check.const_depth); /* every scope was left */
+    if (!diags->errors) check_is_complete(&check);
+    bug_compiles(NULL);
     return program;
 }

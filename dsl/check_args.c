@@ -16,6 +16,7 @@ void slots_of_params(Check *c, Slots *slots, const Decl *decl)
         const Type *type = f->type ? f->type : c->core->bad;
         slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span, NULL};
     }
+    CHECK(i == slots->count);
 }
 
 void slots_of_fields(Check *c, Slots *slots, const char *owner, const TypeField *fields, uint32_t count)
@@ -165,6 +166,7 @@ static void bind_arg(Check *c, Binder *b, Arg *arg)
         b->reported = true;
         return;
     }
+    CHECK((uint32_t)at < b->slots->count);
     const Slot *slot = &b->slots->items[at];
     if (b->argv[at]) {
         Diag *diag =

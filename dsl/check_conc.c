@@ -27,6 +27,7 @@ static void open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const 
 
 static Closure *close_closure(Check *c, const ClosureScope *scope)
 {
+    CHECK(c->body->closure == scope);
     c->body->closure = scope->outer;
     c->body->finally_of = scope->finally_of;
     c->body->loop = scope->loop;
@@ -38,6 +39,7 @@ static Closure *close_closure(Check *c, const ClosureScope *scope)
 static void add_capture(Check *c, ClosureScope *scope, Variable *variable)
 {
     Closure *closure = scope->closure;
+    CHECK(variable->id < scope->floor);
     uint32_t at = 0, end = closure->capture_count;
     while (at < end) {
         uint32_t middle = at + (end - at) / 2;

@@ -30,6 +30,7 @@ const ErrorSet *errors_add(Check *c, const ErrorSet *set, const Type *type)
     grown->types = arena_alloc(c->arena, (set->count + 1) * sizeof *grown->types);
     uint32_t at = 0;
     while (at < set->count && set->types[at]->id < type->id) at++;
+    CHECK(at == set->count || set->types[at]->id > type->id); /* sorted, each once */
     for (uint32_t i = 0; i < set->count; i++) grown->types[i + (i >= at)] = set->types[i];
     grown->types[at] = type;
     grown->count = set->count + 1;
@@ -151,6 +152,7 @@ static void evaluate(Check *c, const WorkflowErrors *errors, Escape *escape)
 {
     clear_clauses(errors);
     for (const ErrorSource *source = errors->first; source; source = source->next) {
+        CHECK((source->callee != NULL) + (source->again != NULL) + (source->type != NULL) == 1);
         if (source->callee)
             send_all(c, escape, source->callee->errors ? source->callee->errors : &empty_set, source);
         else if (source->again)
@@ -190,6 +192,7 @@ static void settle(Check *c, Queue *queue)
         if (errors->decl->has_fails) continue;
         evaluate(c, errors, &escape);
         if (escape.set->count == errors->decl->errors->count) continue;
+        CHECK(escape.set->count > errors->decl->errors->count); /* sets only grow, or this would never end */
         errors->decl->errors = escape.set;
         for (CallerLink *link = errors->callers; link; link = link->next) enqueue(queue, link->caller);
     }

@@ -148,7 +148,10 @@ static bool guess_path(const Check *c, const Expr *target, Path *path)
     if (target->kind == EX_PAREN) return guess_path(c, target->left, path);
     if (target->kind != EX_FIELD || !guess_path(c, target->left, path)) return false;
     const Type *type = type_strip(path->variable->type);
-    for (uint32_t i = 0; i < path->len; i++) type = type_strip(type->fields[path->fields[i]].type);
+    for (uint32_t i = 0; i < path->len; i++) {
+        CHECK(path->fields[i] < type->field_count);
+        type = type_strip(type->fields[path->fields[i]].type);
+    }
     int index = type_find_field(type->fields, type->field_count, target->name.text);
     if (index < 0 || path->len == PATH_MAX_FIELDS) return false;
     path->fields[path->len++] = (uint32_t)index;

@@ -148,6 +148,7 @@ typedef struct Check {
     const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;         /* of the yield whose call is being checked */
     Span at;                 /* the statement being checked; where limits are reported */
+    BugPlace place;          /* of it, or of the declaration, for a failed check */
     const Facts *facts;
     bool unreachable; /* control cannot get here; facts say nothing */
     /* what is checked goes to a performer that can put secrets in */

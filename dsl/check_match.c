@@ -165,6 +165,7 @@ static void check_error_pattern(Check *c, Cover *cover, Pattern *p, bool guarded
         bind_bad(c, p);
         return;
     }
+    CHECK(p->error_type->field_count > 0); /* its message */
     cover_key(c, &cover->errors, p->error_type->name, p->span, guarded);
     bind_fields(c, p, p->error_type->fields + 1, p->error_type->field_count - 1, p->error_type->name);
 }
@@ -290,6 +291,7 @@ static bool find_missing(const Cover *cover, Missing *missing)
 
 static const char *list_missing(Check *c, const Missing *missing)
 {
+    CHECK(missing->count > 0);
     const char *list = arena_printf(c->arena, "'%s'", missing->names[0]);
     for (uint32_t i = 1; i < missing->count && i < MISSING_MAX; i++) {
         list = arena_printf(c->arena, "%s%s'%s'", list, i + 1 == missing->count ? " and " : ", ", missing->names[i]);

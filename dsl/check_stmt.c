@@ -11,6 +11,7 @@ uint32_t check_scope_enter(Check *c)
 
 void check_scope_leave(Check *c, uint32_t mark)
 {
+    CHECK(mark <= c->undo_count);
     while (c->undo_count > mark) {
         const LocalUndo *undo = &c->undo[--c->undo_count];
         name_table_put(c, &c->locals, undo->name, undo->before);
@@ -67,12 +68,14 @@ Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_muta
 
 void check_params(Check *c, Decl *decl)
 {
-    for (Field *f = decl->params; f; f = f->next) {
+    uint32_t index = 0;
+    for (Field *f = decl->params; f; f = f->next, index++) {
         Name name = f->name;
         /* a parameter declared twice was reported with the signature */
         if (name_table_get(&c->locals, name.text)) name.text = "_";
         f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
         f->variable->param = true;
+        CHECK(f->variable->id == index); /* parameters come first */
     }
 }
 
@@ -516,6 +519,7 @@ static bool check_try(Check *c, Stmt *s)
     const Facts *in_catch = c->facts;
     for (Catch *k = s->catches; k; k = k->next, clause = clause->next) {
         c->facts = in_catch;
+        CHECK(clause->catch == k);
         if (!check_catch(c, s, k, clause)) continue;
         after = falls ? flow_join(c, after, c->facts) : c->facts;
         falls = true;
@@ -547,6 +551,7 @@ static bool check_plain_yield(Check *c, Stmt *s)
 static bool check_stmt(Check *c, Stmt *s)
 {
     c->at = s->span;
+    c->place.off = s->span.off;
     switch (s->kind) {
     case ST_BAD: return true;
     case ST_LET:
@@ -617,6 +622,7 @@ void check_body(Check *c, Decl *decl)
 {
     Body body = {.kind = decl->kind == DECL_FN ? BODY_FN : BODY_WORKFLOW, .decl = decl, .result = decl->type};
     if (!decl->block) return;
+    CHECK(!c->body); /* bodies do not nest */
     if (decl->kind == DECL_WORKFLOW) body.errors = name_table_get(&c->workflows, decl->name.text);
     if (decl->kind == DECL_TEST) body.errors = errors_register(c, decl);
     c->body = &body;
@@ -625,6 +631,7 @@ void check_body(Check *c, Decl *decl)
     check_params(c, decl);
     bool falls = check_block_in_scope(c, decl->block);
     check_scope_leave(c, scope);
+    CHECK(!body.loop && !body.closure && !body.scope && !body.catch_variables && !body.inline_depth);
     decl->undoes = body.undo_seen > 0;
     if (falls && !body.incomplete && decl->type->kind != TYPE_NOTHING && decl->type->kind != TYPE_BAD)
         report_missing_return(c, decl);

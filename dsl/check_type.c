@@ -234,6 +234,7 @@ static void copy_fields(TypeField *to, const Field *fields)
 static void fill_record(Check *c, Decl *decl, Type *type)
 {
     check_resolve_fields(c, decl->params);
+    CHECK(!type->fields);
     type->field_count = decl->param_count;
     type->fields = arena_alloc(c->arena, (decl->param_count + 1) * sizeof(TypeField));
     copy_fields(type->fields, decl->params);
@@ -328,6 +329,7 @@ static void step_containment(Check *c, ContainWalk *walk)
         return;
     }
     walk->visits[field->type->id] = VISIT_OPEN;
+    CHECK(walk->depth < c->program->type_count);
     walk->path[walk->depth] = field->type;
     walk->next[walk->depth++] = 0;
 }

@@ -3,6 +3,7 @@
 #include "../runtime/base/list.h"
 #include "../runtime/base/shown.h"
 #include "../runtime/base/terminal.h"
+#include "bug.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -79,6 +80,7 @@ void diag_not_yet(DiagList *list, Span span, const char *what)
 /* Optimal string alignment: a swap of neighbours counts as one mistake, because it is the commonest. */
 static uint32_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
+    CHECK(a_len <= NAME_MAX_LEN && b_len <= NAME_MAX_LEN);
     uint32_t rows[3][NAME_MAX_LEN + 1];
     uint32_t *before = rows[0], *above = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_len; j++) above[j] = (uint32_t)j;
@@ -185,7 +187,8 @@ static uint32_t point_width(uint32_t point)
     return 1;
 }
 
-/* Prints the next character of a source line as it is shown, tabs spread; adds the columns it takes, and answers its bytes. */
+/* Prints the next character of a source line as it is shown, tabs spread; adds the columns it takes, and answers its
+ * bytes. */
 static uint32_t print_point(FILE *out, const char *text, uint32_t left, uint32_t *column)
 {
     char shown[TFY_SHOWN_MAX];

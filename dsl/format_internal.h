@@ -8,6 +8,7 @@
 #define DSL_FORMAT_INTERNAL_H
 
 #include "../runtime/base/list.h"
+#include "bug.h"
 #include "format.h"
 #include "parse.h"
 

@@ -101,6 +101,7 @@ static void mark_binary(Format *f, const Expr *expr)
  * be anywhere. */
 static void add_clause(Format *f, Chain *chain, uint32_t brace)
 {
+    CHECK(brace < f->count);
     Piece *open = &f->pieces[brace];
     if (open->kind != TOK_LBRACE) return;
     open->clauses = chain;

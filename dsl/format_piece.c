@@ -87,7 +87,7 @@ static uint32_t find_string_end(const TokenTrace *trace, uint32_t at)
         if (trace->items[at].kind == TOK_STR_BEG) depth++;
         if (trace->items[at].kind == TOK_STR_END && --depth == 0) return at;
     }
-    return trace->count - 1;
+    UNREACHED("every string of a program without mistakes has an end");
 }
 
 /* An open bracket while brackets are matched. */
@@ -99,6 +99,7 @@ typedef struct OpenBracket {
 static void close_bracket(Format *f, OpenBracket *open, uint32_t depth, uint32_t closer)
 {
     Piece *opener = &f->pieces[open[depth].piece];
+    CHECK(format_is_opener(opener->kind) && !opener->match);
     opener->match = closer;
     f->pieces[closer].match = open[depth].piece;
     if (opener->list && open[depth].lines) opener->broken = true;
@@ -123,6 +124,7 @@ static void match_brackets(Format *f)
         if (closes) close_bracket(f, open, --depth, i);
         if (format_is_opener(piece->kind)) open[depth++] = (OpenBracket){i, false};
     }
+    CHECK(depth == 0);
 }
 
 static void count_lines(Format *f)
@@ -152,6 +154,7 @@ void format_make_pieces(Format *f, const TokenTrace *trace)
             i = find_string_end(trace, i);
             piece.len = trace->items[i].off + trace->items[i].len - piece.off;
         }
+        CHECK(end <= piece.off); /* what is between two pieces is read as comments */
         piece.list = token.flags & TOKEN_LIST;
         read_gap(f, &piece, end);
         measure_piece(f, &piece);

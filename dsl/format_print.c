@@ -397,6 +397,7 @@ static char *align_comments(const Printer *p, size_t *len)
     size_t from = 0;
     for (uint32_t i = 0; i < p->trailing_count; i++, in_run--) {
         if (!in_run) in_run = count_run(p, i, &width);
+        CHECK(p->trailing[i].at >= from && p->trailing[i].width <= width);
         to = mempcpy(to, p->out + from, p->trailing[i].at - from);
         uint32_t blanks = width - p->trailing[i].width + TRAILING_GAP;
         memset(to, ' ', blanks);
@@ -405,6 +406,7 @@ static char *align_comments(const Printer *p, size_t *len)
     }
     if (p->len > from) to = mempcpy(to, p->out + from, p->len - from); /* nothing at all has no text */
     *len = (size_t)(to - text);
+    CHECK(*len < room);
     return text;
 }
 
@@ -415,5 +417,6 @@ char *format_print(Format *f, size_t *len)
     p->frames = arena_alloc(f->arena, (f->count + 1) * sizeof *p->frames);
     p->frames[0] = (Frame){.broken = true, .single = true};
     for (uint32_t i = 0; i < f->count; i++) print_piece(p, i);
+    CHECK(p->depth == 0);
     return align_comments(p, len);
 }

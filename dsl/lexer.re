@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bug.h"
 #include "grammar.h"
 
 enum { NEST_MAX = 64 };
@@ -50,6 +51,7 @@ static void push(Lexer *lx, int kind, const unsigned char *from, const unsigned 
     TokenList *out = lx->out;
     out->items = arena_regrow(&out->arena, out->items, &out->cap, out->count + 1, sizeof *out->items);
     uint32_t off = offset_of(lx, from);
+    CHECK(!out->count || out->items[out->count - 1].off <= off); /* tokens are in the order of the text */
     if (lx->fresh) flags |= TOKEN_FIRST;
     lx->fresh = false;
     for (; lx->undoc < out->doc_count; lx->undoc++) out->docs[lx->undoc].token_off = off;
@@ -253,6 +255,7 @@ static void lex_close_brace(Lexer *lx, const unsigned char *from, const unsigned
         push(lx, TOK_RBRACE, from, to, 0);
         return;
     }
+    CHECK(lx->out->count >= nest->tokens);
     Span string = nest->string;
     bool block = nest->block;
     lx->nest_count--;

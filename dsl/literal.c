@@ -111,6 +111,7 @@ bool literal_is_least_int(const Expr *expr)
 
 Expr *literal_negate(Build *b, Span minus, Expr *literal)
 {
+    CHECK(literal->kind == EX_INT || literal->kind == EX_FLOAT || literal->kind == EX_DURATION);
     literal->span = span_join(minus, literal->span);
     literal->int_value = (int64_t)(0 - (uint64_t)literal->int_value);
     literal->float_value = -literal->float_value;
@@ -163,6 +164,7 @@ static void decode_part(Build *b, Expr *part)
             *out++ = part->text[i++];
         }
     }
+    CHECK((size_t)(out - decoded) <= part->text_len);
     part->text = decoded;
     part->text_len = (uint32_t)(out - decoded);
 }
@@ -200,6 +202,7 @@ static bool is_blank(char c)
 
 static void cut_front(Expr *part, uint32_t count)
 {
+    CHECK(count <= part->text_len);
     part->text += count;
     part->text_len -= count;
 }

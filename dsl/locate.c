@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bug.h"
+
 typedef struct Walk {
     const Program *program;
     uint32_t off;
@@ -461,6 +463,7 @@ Located locate_at(const Program *program, uint32_t off)
 {
     Walk w = {.program = program, .off = off};
     walk_program(&w);
+    CHECK(w.best.kind == LOC_NONE || holds(w.best.span, off));
     return w.best;
 }
 

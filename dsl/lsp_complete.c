@@ -161,6 +161,7 @@ static bool is_name_byte(char c)
 static char *with_placeholder(const LspDocument *document, size_t off, const char *placeholder, size_t *len)
 {
     size_t added = strlen(placeholder);
+    CHECK(off <= document->len);
     char *text = malloc(document->len + added + 1);
     if (!text) abort();
     memcpy(text, document->text, off);

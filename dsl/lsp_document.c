@@ -161,6 +161,7 @@ static bool change_text(LspServer *server, LspDocument *document, const json_t *
             !lsp_offset_of(document->text, document->len, json_object_get(range, "end"), &to) || from > to)
             return false;
     }
+    CHECK(from <= to && to <= document->len);
     size_t added = json_string_length(text), len = from + added + (document->len - to);
     char *joined = malloc(len + 1);
     if (!joined) abort();

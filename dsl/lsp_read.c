@@ -18,6 +18,7 @@ void lsp_reader_deinit(LspReader *reader)
 static void use_up(LspReader *reader, size_t len)
 {
     reader->at += len;
+    CHECK(reader->at <= reader->len);
     if (reader->at == reader->len) reader->at = reader->len = 0;
 }
 

@@ -97,6 +97,7 @@ static const char *tidy_path(char *path)
 
 static Module *add_module(Loader *l, Source *source, const char *file, const char *real)
 {
+    CHECK(l->count < MODULES_MAX);
     Module *module = parse_module(l->sources, source, l->arena, l->diags);
     module->file = file;
     module->name = l->count ? unique_name(l, file) : "";
@@ -261,6 +262,7 @@ static void report_circle(Loader *l, const Way *way, const Decl *import)
 
 static void enter_file(Way *way, const Module *module)
 {
+    CHECK(!way->open[module->number]); /* a circle was reported where it closes */
     way->files[way->depth] = module;
     way->at[way->depth++] = module->decls;
     way->open[module->number] = true;

@@ -22,6 +22,7 @@ static void note_token(Parser *p, Token token)
 
 void parse_feed_newline(Parser *p)
 {
+    CHECK(parse_takes(p, TOK_NL)); /* the automaton is asked before it is fed */
     Token newline = {.off = p->build.last_end, .kind = TOK_NL};
     note_token(p, newline);
     grammar_(p->automaton, TOK_NL, newline);
@@ -155,6 +156,7 @@ static bool step(Parser *p)
         return true;
     }
     Token token = parse_token(p, p->at);
+    p->place.off = token.off;
     if (token.kind != TOK_BAD && parse_takes(p, token.kind)) {
         feed(p, token);
         p->at++;
@@ -202,7 +204,10 @@ Module *parse_module_traced(SourceSet *sources, Source *source, Arena *arena, Di
     p->trace = trace;
     diag_init(&p->lexical, arena, sources);
     lexer_run(sources, source, &p->lexical, &p->tokens);
+    CHECK(p->tokens.items[p->tokens.count - 1].kind == 0); /* the end of the file */
     p->heard = p->lexical.first;
+    p->place.sources = sources;
+    bug_compiles(&p->place);
     p->automaton = grammar_Alloc(malloc, &p->build);
     if (!p->automaton) abort();
     run(p);
@@ -210,5 +215,6 @@ Module *parse_module_traced(SourceSet *sources, Source *source, Arena *arena, Di
     grammar_Free(p->automaton, free);
     lexer_deinit(&p->tokens);
     syntax_check(&p->build, module);
+    bug_compiles(NULL);
     return module;
 }

@@ -21,6 +21,7 @@ typedef struct Expected {
 
 static void name_class(Expected *expected, const char *name)
 {
+    CHECK(expected->count < TOKEN_KINDS);
     expected->quoted[expected->count] = false;
     expected->names[expected->count++] = name;
 }
@@ -141,7 +142,8 @@ bool parse_is_infix(int kind)
 const char *parse_list_expected(const Parser *p)
 {
     Expected *expected = arena_new(p->build.arena, Expected);
-    for (int kind = 1; kind < grammar_kind_count && kind < TOKEN_KINDS; kind++)
+    CHECK(grammar_kind_count <= TOKEN_KINDS);
+    for (int kind = 1; kind < grammar_kind_count; kind++)
         expected->kinds[kind] = kind != TOK_BAD && grammar_wants(p->automaton, kind);
     collapse_sets(expected);
     collapse_followers(expected);

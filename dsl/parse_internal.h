@@ -4,6 +4,7 @@
 #define DSL_PARSE_INTERNAL_H
 
 #include "ast_build.h"
+#include "bug.h"
 #include "grammar_probe.h"
 #include "parse.h"
 
@@ -22,6 +23,7 @@ typedef struct Open {
 
 typedef struct Parser {
     Build build;
+    BugPlace place; /* of the token at hand, for a failed check */
     void *automaton;
     TokenList tokens;
     /* the lexer's errors, until it is known which are in text that was skipped */

@@ -172,6 +172,7 @@ static void recover(Parser *p)
     uint32_t depth = grammar_depth(p->automaton);
     while (p->open_count && p->opens[p->open_count - 1].depth + 1 >= depth) p->open_count--;
     Token mistake = parse_token(p, p->at);
+    CHECK(before <= BRACKET_MAX);
     for (uint32_t i = p->open_count; i < before; i++) {
         Token open = parse_token(p, p->opens[i].token);
         skip.closers[skip.count++] = closer_of(open.kind);

@@ -1,6 +1,7 @@
 /* source.c: loading files, and turning global offsets back into lines and columns. */
 #include "source.h"
 #include "../runtime/base/list.h"
+#include "bug.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@ static Source *append_source(SourceSet *set, const char *name, const char *text,
     Source *source = arena_new(set->arena, Source);
     source->name = arena_strndup(set->arena, name, strlen(name));
     source->text = text;
+    CHECK(len < UINT32_MAX - set->next_base); /* every byte has an offset of its own */
     source->len = (uint32_t)len;
     source->base = set->next_base;
     source->line_base = set->next_line_base;
@@ -97,6 +99,7 @@ static void index_lines(const SourceSet *set, Source *source)
     uint32_t line = 1;
     for (uint32_t i = 0; i < source->len; i++)
         if (source->text[i] == '\n') starts[line++] = i + 1;
+    CHECK(line == count);
     source->line_starts = starts;
     source->line_count = count;
 }
@@ -122,6 +125,7 @@ LineCol source_line_col(const SourceSet *set, uint32_t off)
     if (!source->line_starts) index_lines(set, source);
     uint32_t local = off - source->base;
     uint32_t line = line_index_of(source, local);
+    CHECK(source->line_starts[line] <= local);
     uint32_t col = 1;
     for (uint32_t i = source->line_starts[line]; i < local; i++) col += ((unsigned char)source->text[i] & 0xc0) != 0x80;
     return (LineCol){source, line + 1, col};
@@ -147,5 +151,6 @@ const char *source_line(const Source *source, uint32_t line, uint32_t *len)
 const char *source_text(const SourceSet *set, Span span)
 {
     const Source *source = source_of(set, span.off);
+    CHECK(!source || span.off - source->base + span.len <= source->len); /* a span is within one file */
     return source ? source->text + (span.off - source->base) : "";
 }

@@ -25,6 +25,7 @@ static Type *new_type(Check *c, TypeKind kind, const char *name)
     type->kind = kind;
     type->name = name;
     type->id = c->program->type_count++;
+    CHECK(!c->types.last || c->types.last->id + 1 == type->id); /* dense, in order of creation */
     LIST_APPEND(&c->types, type, next);
     c->program->types = c->types.first;
     return type;
@@ -302,6 +303,7 @@ void type_init_core(Check *c)
     core->any_error = new_core(c, TYPE_ANY_ERROR, "error", "any_error");
     init_core_records(c, core);
     init_core_errors(c, core);
+    CHECK(c->types.last == core->denied); /* where type_next_core ends */
 }
 
 const Type *type_next_core(const Check *c, const Type *last)
@@ -454,6 +456,7 @@ static const Type *read_notation(Check *c, const char **text, const Type *receiv
         char name[32] = {0};
         memcpy(name, start, len < sizeof name ? len : sizeof name - 1);
         type = type_core_named(c, name);
+        CHECK(type); /* the tables name types that there are */
         c->has_handle_types |= type_is_descriptor(type->kind);
     }
     if (**text == '?') {

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -262,6 +264,107 @@ static void debug_keeps_variables_to_the_end_of_their_scope(void **state)
     }
 }
 
+/* ---- machines that are broken on purpose ---- */
+
+static const char steps[] = "workflow main(n: int) -> int {\n  yield\n  return n\n}\n";
+
+static Machine *lower_only(Fixture *f)
+{
+    Source *source = source_add(&f->sources, "test.tfy", steps, strlen(steps));
+    Module *module = parse_module(&f->sources, source, &f->arena, &f->diags);
+    return lower_program(check_program(module, &f->sources, &f->arena, &f->diags), &(LowerOptions){0}, &f->arena);
+}
+
+static void leave_a_block_open(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    machine->routines[0]->entry->term.kind = TERM_NONE;
+    machine_finish(machine);
+}
+
+static void lead_to_no_place(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    machine->routines[0]->entry->term.to = machine_block(machine->routines[0]);
+    machine_finish(machine);
+}
+
+static void stop_at_no_line(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    machine->routines[0]->points[0]->line = 0;
+    machine_finish(machine);
+}
+
+static void read_what_was_never_set(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    Routine *routine = machine->routines[0];
+    const Type *integer = machine->program->core.integer;
+    Var **uses = arena_alloc(&f->arena, sizeof *uses);
+    machine_finish(machine);
+    uses[0] = machine_var(routine, VAR_HIDDEN, integer, REP_INT, "never");
+    Instr *end = machine_instr(routine, routine->entry, IN_END, 1);
+    end->uses = uses;
+    end->use_count = 1;
+    frame_assign(machine);
+}
+
+static void read_what_is_elsewhere(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    Routine *routine = machine->routines[0];
+    machine_finish(machine);
+    Var **uses = arena_alloc(&f->arena, sizeof *uses), *copy = arena_new(&f->arena, Var);
+    *copy = *routine->vars[0];
+    uses[0] = copy;
+    Instr *end = machine_instr(routine, routine->entry, IN_END, 1);
+    end->uses = uses;
+    end->use_count = 1;
+    frame_assign(machine);
+}
+
+static void finish_twice(Fixture *f)
+{
+    Machine *machine = lower_only(f);
+    machine_finish(machine);
+    machine_finish(machine);
+}
+
+/* In a child, which ends with 70 and names the fact and the workflow. */
+static void assert_stops(void (*child)(Fixture *f), const char *fact)
+{
+    char said[1000];
+    FILE *out = tmpfile();
+    const pid_t pid = fork();
+    int status;
+    if (pid == 0) {
+        void *f = NULL;
+        dup2(fileno(out), STDERR_FILENO);
+        setup(&f);
+        child(f);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    rewind(out);
+    said[fread(said, 1, sizeof said - 1, out)] = 0;
+    fclose(out);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 70);
+    assert_non_null(strstr(said, fact));
+    assert_non_null(strstr(said, "tfyc: test.tfy:1:1: a bug of the compiler: not so: "));
+}
+
+static void a_broken_machine_stops_the_compiler(void **state)
+{
+    assert_stops(leave_a_block_open, ": term->kind != TERM_NONE (codegen/machine.c:");
+    assert_stops(lead_to_no_place, ": block->placed (codegen/machine.c:");
+    assert_stops(stop_at_no_line, ": point->line > 0 (codegen/machine.c:");
+    assert_stops(read_what_was_never_set, ": !set_has(routine->entry->live_in, i) (codegen/frame.c:");
+    assert_stops(read_what_is_elsewhere, ": routine->vars[uses[i]->id] == uses[i] (codegen/frame.c:");
+    assert_stops(finish_twice, ": !machine->points (codegen/machine.c:");
+}
+
 int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
@@ -272,6 +375,7 @@ int main(void)
         TEST(points_are_called_by_their_place),     TEST(what_cannot_be_reached_has_no_points),
         TEST(the_same_text_gives_the_same_c),       TEST(names_that_c_reserves_are_changed),
         TEST(long_workflows_become_parts),          TEST(debug_keeps_variables_to_the_end_of_their_scope),
+        TEST(a_broken_machine_stops_the_compiler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
