@@ -77,6 +77,10 @@ check "no file is longer than 900 lines" none long_files
 long_headers() { (cd "$top" && find runtime/core -name '*.h' -exec wc -l {} + | awk '$1 > 260 && $2 != "total" { print $2 }'); }
 check "no header of core is longer than 260 lines" none long_headers
 
+wide_lines() { (cd "$top" && LC_ALL=C.UTF-8 grep -rnE --include='*.[chy]' --include='*.re' --include=meson.build '^.{121,}' dsl codegen); }
+check "no line of the compiler is longer than 120 columns" none wide_lines
+check "... where a character is a column" [ "$(printf '%0120d\n%0119d…\n%0121d\n' 0 0 0 | LC_ALL=C.UTF-8 grep -cE '^.{121,}')" = 1 ]
+
 # Lists, growing arrays and tables are runtime/base's.
 by_hand()
 {
