@@ -222,8 +222,8 @@ TfyObj *tfy_string_case(TfyTask *task, TfyObj *s, bool upper); /* by code point,
 /* Regular expressions. An invalid pattern panics, and so does a match that takes too many steps. */
 bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, bool *out);       /* anywhere in s */
 bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
-TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s,
-                                TfyObj *pattern); /* list<Match> */
+/* list<Match> */
+TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s, TfyObj *pattern);
 /* replaces all matches; in `with`, $0 to $99 are groups and $$ is a $ */
 TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj *with);
 TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);

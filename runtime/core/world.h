@@ -1,8 +1,8 @@
 /* world.h: everything the scheduler takes from outside, in one table: clock, randomness, memory, descriptors,
  * performers of effects.
  *
- * Tests and simulations replace any of it: a virtual clock jumps to the next deadline, any call can be made to fail,
- * effects are answered by the test. Nothing in core/ calls the operating system but through here. */
+ * Tests and simulations replace any part of it: a virtual clock jumps to the next deadline, any call can be made
+ * to fail, the test answers effects. Core calls the operating system only through this table. */
 #ifndef CORE_WORLD_H
 #define CORE_WORLD_H
 
@@ -19,65 +19,66 @@ enum {
 };
 
 typedef struct TfyFdEvent {
-    uint64_t tag;    /* as given to add: slot and generation, so that a stale event is recognised */
+    uint64_t tag;    /* as given to add: slot and generation, which expose a stale event */
     uint32_t events; /* TFY_FD_… */
 } TfyFdEvent;
 
-/* Waiting for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes
+/* Waits for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes
  * before close. */
 typedef struct TfyPoller {
     const char *name;
     int (*open)(void **poller);
     void (*close)(void *poller);
     int (*add)(void *poller, int fd, uint32_t events, uint64_t tag);
-    /* The watcher of a descriptor that was added with TFY_FD_ONCE got EAGAIN: it wants to hear when that changes.
-     * NULL: edges tell by themselves. */
+    /* The watcher of a descriptor that was added with TFY_FD_ONCE got EAGAIN: report the next change. NULL: the
+     * poller reports edges without it. */
     void (*arm)(void *poller, int fd, uint32_t events);
     void (*del)(void *poller, int fd);
-    /* Waits at most timeout_ns (0: not at all, -1: for ever); answers the number of events, 0 on a signal. */
+    /* Waits at most timeout_ns (0: not at all, -1: for ever). Returns the number of events, 0 on a signal. */
     int (*wait)(void *poller, TfyFdEvent *events, int cap, int64_t timeout_ns);
 } TfyPoller;
 
 extern const TfyPoller tfy__poller_epoll;
 extern const TfyPoller tfy__poller_poll;
-const TfyPoller *tfy__poller_of_choice(void); /* epoll; poll where TFY_POLLER says so */
-int tfy__poller_check(char *error_text);      /* 0, or TFY_E_INVALID: TFY_POLLER says something else */
+const TfyPoller *tfy__poller_of_choice(void); /* epoll, or poll if TFY_POLLER says so */
+int tfy__poller_check(char *error_text);      /* 0, or TFY_E_INVALID: TFY_POLLER names no poller */
 
-/* A whole number from the environment. 1: *value is it; 0: it is not set; TFY_E_INVALID with a sentence: it is none,
- * or above max. */
+/* A whole number from the environment. 1: *value holds it; 0: the variable is not set; TFY_E_INVALID with a
+ * sentence: its value is not a whole number, or is above max. */
 int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_text);
 
 struct TfyWorld {
     void *state;
     int64_t (*mono_ns)(void *state); /* monotonic clock, nanoseconds */
     int64_t (*wall_ms)(void *state); /* wall clock, milliseconds since 1970 */
-    /* The same, some milliseconds late and much cheaper: no record that is written in the middle of a turn waits for
-     * the clock. NULL: wall_ms. */
+    /* The wall clock, some milliseconds late and much cheaper, so that a record in the middle of a turn does not
+     * wait for the clock. NULL: wall_ms is used. */
     int64_t (*wall_late_ms)(void *state);
     void (*random)(void *state, void *bytes, size_t len);
     void *(*alloc)(void *state, void *old, size_t old_size, size_t new_size); /* NULL: malloc and free */
-    /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time, the loop blocks in the poller. */
+    /* A virtual clock: moves to the deadline instead of sleeping. NULL: real time; the loop blocks in the poller. */
     void (*jump)(void *state, int64_t deadline_ns);
     const TfyPoller *poller;
-    /* The log has no writer thread: the world says with tfy__log_write (wal/log/log.h) when what is queued is committed.
+    /* The log has no writer thread: the world commits what is queued by calling tfy__log_write (wal/log/log.h).
      * For simulations: one thread, one order of events. */
     bool writer_by_hand;
-    bool
-        folds; /* for tests: tasks are folded (core/task/folded.h) whenever they may be, not only when there are many */
-    uint32_t mark_every; /* records between marks of the log; 0: as many as it likes */
-    /* Which directory the working root is (wal/log/root.h): fills in all but its path. NULL: roots are not part of runs. */
+    /* for tests: tasks are folded (core/task/folded.h) whenever possible, not only if there are many */
+    bool folds;
+    uint32_t mark_every; /* records between marks of the log; 0: the log decides */
+    /* Identifies the directory of the working root (wal/log/root.h): fills in everything but the path. NULL: runs
+     * do not record their roots. */
     bool (*look_root)(int fd, struct TfyRoot *root);
-    /* Which effects are performed by what the program names for them (TfyProgram.performers). */
-    enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* tools in C alone */, TFY_PERFORMS_ALL } performs;
-    /* Who performs the effects of a family instead. With nobody named here or there, calls fail with "not available
-     * here". */
+    /* Which effects the program's own performers perform (TfyProgram.performers). */
+    enum { TFY_PERFORMS_NONE, TFY_PERFORMS_EXTERN /* only tools in C */, TFY_PERFORMS_ALL } performs;
+    /* Performers that replace the program's, by family. A family that has neither fails its calls with "not
+     * available here". */
     const TfyPerformer *performers[TFY_F_COUNT];
 };
 
 extern const TfyWorld tfy__world_real;
 
-/* A virtual world for tests: time begins at wall_ms and moves only by jumps; no performers; randomness from the seed.
- * free with tfy__world_free. */
+/* A virtual world for tests: time starts at wall_ms and moves only by jumps; no performers; randomness from the
+ * seed. Free it with tfy__world_free. */
 TfyWorld *tfy__world_virtual(int64_t wall_ms, uint64_t seed);
 void tfy__world_free(TfyWorld *world);
 

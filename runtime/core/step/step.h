@@ -1,49 +1,52 @@
-/* step.h: what the files of a step share. step.c leads it from stage to stage; each of the others knows one part of
- * the way. */
+/* step.h: what the files of a step share. step.c moves it from stage to stage; each of the others implements one
+ * part. */
 #ifndef CORE_STEP_STEP_H
 #define CORE_STEP_STEP_H
 
 #include "core/loop/state.h"
 
 /* step.c */
-bool tfy__step_dequeued(Step *step);   /* a queue lets go of a step; true: it is still wanted */
-void tfy__step_stop_call(Step *step);  /* tells the performer, if one has it */
-void tfy__step_left_call(Step *step);  /* the performer has it no more */
-void tfy__step_unanswered(Step *step); /* nobody ever will answer: the loop does not wait for that */
+bool tfy__step_dequeued(Step *step);   /* a queue releases a step; true: the step is still needed */
+void tfy__step_stop_call(Step *step);  /* aborts the performer's work, if a performer has it */
+void tfy__step_left_call(Step *step);  /* the performer no longer has it */
+void tfy__step_unanswered(Step *step); /* no answer will ever come: the loop does not wait for it */
 void tfy__step_digest_text(uint64_t digest, char out[17]);
-TfyBuffer *
-tfy__step_payload(TfyLoop *loop); /* empty; one for all payloads, since a record is copied when it is appended */
+/* Empty; one buffer serves all payloads, since a record is copied when it is appended. */
+TfyBuffer *tfy__step_payload(TfyLoop *loop);
 
-void tfy__step_drop_failure(Step *step); /* it is not in doubt any more */
+void tfy__step_drop_failure(Step *step); /* it is no longer in doubt */
 
 /* call.c */
-void tfy__step_doubt_stays(Step *step);   /* neither its performer nor a probe knows whether it was done */
-bool tfy__step_raise_failure(Step *step); /* raises what the attempt in doubt ended with; false: that is not known */
-void tfy__step_denied(Step *step); /* … the probe says that it was not done: the attempt has failed with that */
-void tfy__step_note_outcome(Step *step,
-                            const char *outcome); /* of a failed attempt, as its record has it; may be NULL */
+void tfy__step_doubt_stays(Step *step); /* neither its performer nor a probe knows whether it was done */
+/* raises the error that the attempt in doubt failed with; false: there is none */
+bool tfy__step_raise_failure(Step *step);
+/* … the probe says that it was not done: the attempt failed with that error */
+void tfy__step_denied(Step *step);
+/* Of a failed attempt, as its record has it; may be NULL. */
+void tfy__step_note_outcome(Step *step, const char *outcome);
 
 /* room.c */
-void tfy__room_tell(const Step *step, int error); /* steps wait for room; said once */
-void tfy__room_leave(Step *step);                 /* it waits for room, and shall not any more */
-void tfy__room_made(Step *step);                  /* its call has ended: what it held may be what others wait for */
+void tfy__room_tell(const Step *step, int error); /* reports once that steps wait for room */
+void tfy__room_leave(Step *step);                 /* the step no longer waits for room */
+/* its call has finished: others may wait for the room that it used */
+void tfy__room_made(Step *step);
 
 /* begin.c */
-bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one fact more; false: waits or halted */
+bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one more fact; false: waits or halted */
 bool tfy__step_is_sleep(const Step *step);
 
 /* recorded.c */
-bool tfy__step_take_recorded(Step *step); /* false: the history says nothing (yet), or the task was halted */
-void tfy__step_raise_timeout(Step *step); /* leads to STAGE_SETTLE */
+/* false: the history has no record for it (yet), or the task was halted */
+bool tfy__step_take_recorded(Step *step);
+void tfy__step_raise_timeout(Step *step);                       /* leads to STAGE_SETTLE */
 void tfy__step_raise_recorded(Step *step, json_t *error);       /* a built-in error, as a record has it */
-void tfy__step_diverge(Step *step, const TfyLogRecord *record); /* this is not what the step asks for */
+void tfy__step_diverge(Step *step, const TfyLogRecord *record); /* the record is not what the step requests */
 void tfy__step_raise_task_failed(Step *step, const char *path, const char *kind, const char *message);
 
-/* A kind of step whose outcome is made inside the run, by what other tasks do. Each leaves one record of its own
- * type. */
+/* A kind of step whose outcome is made inside the run, by other tasks. Each leaves one record of its own type. */
 typedef struct WaitKind {
     void (*live)(Step *step);                             /* nothing is recorded: answers it, or enters a queue */
-    void (*take)(Step *step, const TfyLogRecord *record); /* the history's cursor stands at its record */
+    void (*take)(Step *step, const TfyLogRecord *record); /* the history's cursor is at its record */
     TfyRecordType record;
     TfyTaskState waiting;
 } WaitKind;
@@ -52,19 +55,22 @@ const WaitKind *tfy__step_wait_kind(const Step *step); /* NULL: the step is of a
 extern const WaitKind tfy__wait_join, tfy__wait_group, tfy__wait_send, tfy__wait_recv, tfy__wait_lock,
     tfy__wait_signal; /* each in its own file */
 
-/* The recorded outcome must be what the step comes to now; payload NULL: it comes to nothing yet. */
+/* The recorded outcome must equal the step's outcome now; payload NULL: it has none yet. */
 bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *payload);
 
 /* live.c */
-bool tfy__step_only_takes(const TfyTool *tool); /* what has come by itself: nobody outside learns anything */
-void tfy__step_outcome(Step *step, bool ok, TfyValue value); /* it is in the log: the answer, or task->error */
-void tfy__step_start_work(Step *step); /* in_call: its performer begins, perhaps not for the first time */
-void tfy__step_go_live(Step *step);    /* STAGE_OUTCOME with nothing recorded */
-/* A replay comes to where the step's work began, where it ended, or where it waits for others of its run: tells what
- * was told then. */
+/* it only receives what has already arrived: nothing becomes visible outside */
+bool tfy__step_only_takes(const TfyTool *tool);
+void tfy__step_outcome(Step *step, bool ok, TfyValue value); /* it is in the log: sets the answer, or task->error */
+/* in_call: its performer starts, perhaps not for the first time */
+void tfy__step_start_work(Step *step);
+void tfy__step_go_live(Step *step); /* STAGE_OUTCOME with nothing recorded */
+/* A replay reaches the place where the step's work started, where it finished, or where it waits for other tasks
+ * of its run: publishes the same events as then. */
 void tfy__step_ghost_begins(Step *step);
 void tfy__step_ghost_ends(const Step *step, const char *how);
 void tfy__step_ghost_waits(Step *step);
-void tfy__step_doubt_live(Step *step); /* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
+/* STAGE_DOUBT with nothing recorded: asks the probe, or a person */
+void tfy__step_doubt_live(Step *step);
 
 #endif

@@ -1,14 +1,14 @@
-/* folded.h: tasks of which little is left, in 80 bytes each. */
+/* folded.h: tasks in a compact form of 80 bytes each. */
 #ifndef CORE_TASK_FOLDED_H
 #define CORE_TASK_FOLDED_H
 
 #include "core/task/task.h"
 
-/* What is kept of a task of which little is left: of one that sleeps, one frame deep and with nothing else hanging on
- * it, and of one that has ended well. Its cell, its TaskRest and its step are given back; when its timer fires, or when
- * anybody asks for it, they are made again as they were (fold.c).
- *   - It stands in no list of tasks: tfy__task_by_tid finds it and unfolds it, and whoever walks over run->tasks asks
- *     for those that sleep.
+/* The compact form of a task with little state: one that sleeps, one frame deep and with nothing else attached, or
+ * one that has finished well. Its cell, its TaskRest and its step are released; when its timer fires, or when it
+ * is needed, they are rebuilt as they were (fold.c).
+ *   - It is not in any list of tasks: tfy__task_by_tid finds and unfolds it, and a walk over run->tasks must visit
+ *     the sleeping folded tasks separately.
  *   - Asleep, it keeps its place among its parent's children, by reference, and its timer. Its parent has a live
  *     child, so it is never folded itself: its slot and its frames stay where they are.
  *   - The log has its row as of its head; nothing refers to its TfyLogTask.
@@ -16,7 +16,7 @@
 typedef enum FoldedKind {
     FOLDED_FREE,
     FOLDED_CHILD, /* asleep */
-    FOLDED_LOOSE, /* asleep, and nobody's child: detached */
+    FOLDED_LOOSE, /* asleep and detached: no parent */
     FOLDED_ENDED,
 } FoldedKind;
 
@@ -37,9 +37,10 @@ typedef struct Folded {
     bool has_extra : 1, unheld : 1;
     union {
         struct {
-            uint32_t parent, parent_frame; /* a child: its parent's slot, the frame's offset on its stack */
+            /* a child: its parent's slot, and the frame's offset on its stack */
+            uint32_t parent, parent_frame;
         };
-        Run *run; /* others */
+        Run *run; /* all others */
     };
     union {
         struct {
@@ -61,7 +62,7 @@ typedef struct Folded {
 } Folded;
 _Static_assert(sizeof(Folded) == 80, "a million of them are meant to be small");
 
-/* Where a task can stand when it is folded: what all that do so share. */
+/* A place where folded tasks stop: the data that they share. */
 typedef struct FoldedPlace {
     const TfyWorkflow *workflow; /* NULL: a free entry of the table */
     const TfySite *site;         /* of its sleep; NULL: it has ended */
@@ -73,7 +74,7 @@ typedef struct FoldedChunk FoldedChunk; /* fold.c */
 
 typedef struct FoldedTasks {
     FoldedChunk **chunks;
-    uint32_t chunk_count, chunk_cap, used; /* numbers ever used, with 0, which is none */
+    uint32_t chunk_count, chunk_cap, used; /* numbers ever used, including 0, which means none */
     uint32_t first_free;                   /* 0: none */
     uint32_t asleep;                       /* live tasks among them */
     uint32_t *by_tid;                      /* hash table of numbers */
@@ -83,23 +84,24 @@ typedef struct FoldedTasks {
 } FoldedTasks;
 
 /* fold.c */
-void tfy__fold_asleep(
-    TfyTask *task); /* it has just begun to wait, for time alone: folds it if it may and is worth it */
-/* Its slot was given back: folds it if it may, or forgets it when nobody can ask for it. The caller forgets the TaskRest. */
+/* The task has just started to wait, for time alone: folds it if that is possible and worthwhile. */
+void tfy__fold_asleep(TfyTask *task);
+/* The task's slot was released: folds the task if possible, or drops it if nothing can refer to it. The caller
+ * drops the TaskRest. */
 void tfy__fold_ended(TaskRest *rest);
 TaskRest *tfy__unfold(TfyLoop *loop, Folded *folded);         /* NULL: no memory; the loop has failed */
 Folded *tfy__folded_by_tid(const TfyLoop *loop, int64_t tid); /* NULL: none */
-/* Those that sleep, of one run or (NULL) of all, in no particular order: the next one behind *at, which begins as 0.
+/* Iterates over the sleeping folded tasks of one run or (NULL) of all, in no particular order. *at starts as 0.
  * NULL: no more. */
 Folded *tfy__folded_next(const TfyLoop *loop, const Run *run, uint32_t *at);
-bool tfy__unfold_run(Run *run, uint32_t most);                 /* so many that sleep; false: the loop has failed */
-Folded *tfy__folded_by_path(const Run *run, const char *path); /* looks at all of them; NULL: none */
+bool tfy__unfold_run(Run *run, uint32_t most); /* at most so many sleepers; false: the loop has failed */
+Folded *tfy__folded_by_path(const Run *run, const char *path);                /* a linear search; NULL: none */
 const TfyPoint *tfy__folded_point(const TfyLoop *loop, const Folded *folded); /* where it sleeps */
 const TfyValue *tfy__folded_values(const Folded *folded);                     /* of the point's live slots, in order */
 Siblings *tfy__siblings(TfyLoop *loop, uint32_t child);                       /* of a reference */
 TaskRest *tfy__child(TfyLoop *loop, uint32_t child);                          /* unfolded; NULL: the loop has failed */
-void tfy__folded_drop(Run *run); /* those that have ended: the run leaves memory */
-void tfy__fold_run(Run *run);    /* tasks that were unfolded to be looked at */
+void tfy__folded_drop(Run *run); /* the finished ones: the run leaves memory */
+void tfy__fold_run(Run *run);    /* folds again the tasks that were unfolded to be read */
 void tfy__folded_free(TfyLoop *loop);
 
 #endif

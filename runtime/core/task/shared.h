@@ -1,4 +1,4 @@
-/* shared.h: what tasks of a run have between them: queues of steps that wait, channels, locks, signals, groups. */
+/* shared.h: what the tasks of a run share: queues of waiting steps, channels, locks, signals, groups. */
 #ifndef CORE_TASK_SHARED_H
 #define CORE_TASK_SHARED_H
 
@@ -12,7 +12,7 @@ typedef struct Run Run;
 typedef struct Step Step;
 typedef struct FdWait FdWait; /* wait_fd.c */
 
-/* Steps that wait for the same thing, in order of arrival. A step stands in at most one. */
+/* Steps that wait for the same thing, in order of arrival. A step is in at most one queue. */
 typedef struct WaitQueue {
     Step *first, *last;
 } WaitQueue;
@@ -22,12 +22,13 @@ typedef struct Message {
     TfyValue value; /* kept */
 } Message;
 
-/* A channel. Its number follows from its maker and is the same in every replay: nothing about its making is recorded. */
+/* A channel. Its number follows from its maker and is the same in every replay; making one is not recorded. */
 typedef struct Channel {
-    char *name;                /* "1.2/1": its maker's path and the how manieth it made; owned */
+    /* "1.2/1": its maker's path, and its ordinal among the maker's channels; owned */
+    char *name;
     int64_t capacity;          /* messages that are accepted before somebody receives */
-    const TfyType *elem;       /* what it carries; NULL before the first message */
-    Message *ring;             /* those accepted and not received */
+    const TfyType *elem;       /* the type of its messages; NULL before the first */
+    Message *ring;             /* messages accepted and not received */
     uint32_t head, count, cap; /* cap: a power of two, or 0 */
     uint64_t sent;             /* messages ever accepted: the newest seq */
     bool closed;
@@ -38,13 +39,13 @@ typedef struct Channel {
 typedef struct Lock {
     TfyObj *name;    /* string, kept */
     int64_t permits; /* 1: a lock */
-    int64_t free;    /* permits that nobody holds */
+    int64_t free;    /* permits that are not held */
     WaitQueue waiters;
     struct Lock *next; /* bucket of the run's table */
 } Lock;
 #define LOCK_BUCKETS 256u
 
-/* A signal that came for a run. */
+/* A signal that was sent to a run. */
 typedef struct Signal {
     char *value;  /* JSON, owned */
     uint64_t seq; /* of its run, from 1 */
@@ -52,8 +53,8 @@ typedef struct Signal {
     struct Signal *next;
 } Signal;
 
-/* The signals of one name that nobody took yet, oldest first, and the tasks that wait for one: only one of the two
- * has any. */
+/* The signals of one name that no task has received, oldest first, and the tasks that wait for one; at most one of
+ * the two lists has entries. */
 typedef struct SignalName {
     TfyObj *text; /* string, kept */
     LIST(Signal) kept;
@@ -61,7 +62,7 @@ typedef struct SignalName {
     struct SignalName *next; /* all names of the run */
 } SignalName;
 
-/* The id that a sender gave a signal, so that it can send it again without harm. */
+/* The id that a sender gave a signal, so that sending it again has no effect. */
 typedef struct SignalId {
     struct SignalId *next;
     char text[];
@@ -82,7 +83,7 @@ typedef struct Group {
     struct Group *next;     /* all groups of the run */
 } Group;
 
-/* A task that begins when another has ended. */
+/* A task that starts when another has finished. */
 typedef struct Follower {
     TaskRest *child;
     struct Follower *next;
@@ -90,29 +91,29 @@ typedef struct Follower {
 
 /* group.c: the bodies of parallel and race */
 Group *tfy__group_new(Run *run);            /* NULL: no memory */
-void tfy__group_body_ended(TaskRest *body); /* its last record is written */
+void tfy__group_body_ended(TaskRest *body); /* the body's last record is written */
 void tfy__groups_free(Run *run);
 
 /* channel.c */
-Channel *tfy__channel_add(TaskRest *maker); /* its next one; NULL: no memory */
-bool tfy__channel_put(TfyLoop *loop, Channel *channel,
-                      Message message); /* behind the others; its value is taken over */
+Channel *tfy__channel_add(TaskRest *maker); /* the maker's next one; NULL: no memory */
+/* appends the message and takes over its value */
+bool tfy__channel_put(TfyLoop *loop, Channel *channel, Message message);
 void tfy__channels_free(TaskRest *maker);
-void tfy__channel_return(
-    TaskRest *rest); /* a message that was received and not taken goes back to the head of its queue */
+/* returns a message that was received but not used to the head of its queue */
+void tfy__channel_return(TaskRest *rest);
 
 /* lock.c */
-Lock *tfy__lock_of(Run *run, TfyObj *name, int64_t permits); /* made when it is missing; NULL: no memory */
+Lock *tfy__lock_of(Run *run, TfyObj *name, int64_t permits); /* made if absent; NULL: no memory */
 void tfy__locks_free(TfyLoop *loop, Run *run);
-bool tfy__locks_release(TaskRest *rest); /* all that it holds; false: halted */
-void tfy__lock_return(TaskRest *rest);   /* a lock that was granted and not taken */
+bool tfy__locks_release(TaskRest *rest); /* all locks the task holds; false: halted */
+void tfy__lock_return(TaskRest *rest);   /* releases a lock that was granted but not used */
 
 /* signal.c */
-SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made when it is missing; NULL: no memory */
+SignalName *tfy__signal_name_of(Run *run, const char *text, size_t len); /* made if absent; NULL: no memory */
 bool tfy__signal_remember(Run *run, const char *id);
 void tfy__signals_free(TfyLoop *loop, Run *run);
-void tfy__signal_recorded(Run *run, const TfyLogRecord *record); /* the history brings one */
-void tfy__signal_return(TaskRest *rest);                         /* one that was handed to it and not taken */
+void tfy__signal_recorded(Run *run, const TfyLogRecord *record); /* the history contains a signal */
+void tfy__signal_return(TaskRest *rest); /* returns a signal that was handed over but not used */
 void tfy__signal_taken(TaskRest *rest);
 
 #endif
