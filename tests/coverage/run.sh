@@ -27,7 +27,8 @@ quietly sh "$root/tests/e2e/run.sh" "$build" compiler completions editors files 
 # every_mode FILE: what tfyc can do with a program.
 every_mode()
 {
-    for mode in "-o $scratch/x.c" "-o $scratch/x.c --tests --depfile $scratch/x.d" "-o $scratch/x.c --no-line --no-main" "--check --diagnostics=json" \
+    for mode in "-o $scratch/x.c" "-o $scratch/x.c --tests --depfile $scratch/x.d" "-o $scratch/x.c --no-line --no-main" "-o $scratch/x.c --debug" \
+        "--layout" "--check --diagnostics=json" \
         "--dump=tokens" "--dump=ast" "--dump=program" "--dump=machine" "--graph=dot" "--graph=mermaid" "--report" "--report --json" \
         "--format --diff" "--list-files"; do
         quietly "$build/tfyc" $mode "$1"
