@@ -1,7 +1,7 @@
-/* http_client.h: HTTP on the loop's thread, without ever blocking it: what asking a model and the effect http share.
+/* http_client.h: HTTP on the loop's thread, without blocking it: shared by models and the effect http.
  *
- * libcurl does the protocol; the loop's poller and timers drive its multi interface. Who sends something makes an
- * easy handle, says all about the request with curl_easy_setopt, and starts a transfer of it; the transfer ends in
+ * libcurl implements the protocol; the loop's poller and timers drive its multi interface. A sender makes an easy
+ * handle, sets up the request with curl_easy_setopt, and starts a transfer of it; the transfer finishes with
  * exactly one call. */
 #ifndef EFFECTS_HTTP_CLIENT_H
 #define EFFECTS_HTTP_CLIENT_H
@@ -12,30 +12,30 @@
 
 typedef struct TfyHttp TfyHttp; /* one per performer and loop */
 
-/* One request under way. Owned by who sends it. */
+/* One request under way. The sender owns it. */
 typedef struct TfyTransfer {
-    CURL *easy;  /* CURLOPT_PRIVATE is the client's */
+    CURL *easy;  /* CURLOPT_PRIVATE is reserved for the client */
     bool active; /* curl works on it */
-    int no_room; /* the error with which a socket was refused for want of room; 0: none was */
-    void (*ended)(void *arg,
-                  CURLcode result); /* on the loop's thread, never inside tfy__http_start; may start it again */
+    int no_room; /* the error of a socket that was refused for lack of room; 0: none */
+    /* Called on the loop's thread, never inside tfy__http_start; may start the transfer again. */
+    void (*ended)(void *arg, CURLcode result);
     void *arg;
 } TfyTransfer;
 
 TfyHttp *tfy__http_new(TfyLoop *loop); /* NULL: no memory */
-void tfy__http_free(TfyHttp *http);    /* no transfer is active; NULL is fine */
+void tfy__http_free(TfyHttp *http);    /* no transfer may be active; NULL is allowed */
 
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer); /* false: no memory */
-/* In `ended`, after a failure: 0, or the error for which there was no room while nothing had been sent yet. */
+/* In `ended`, after a failure: 0, or the error of a lack of room that occurred before anything was sent. */
 int tfy__http_no_room(const TfyTransfer *transfer);
-void tfy__http_stop(TfyHttp *http,
-                    TfyTransfer *transfer); /* `ended` is not called any more; one that is not active is fine */
+/* `ended` is not called any more; an inactive transfer is allowed */
+void tfy__http_stop(TfyHttp *http, TfyTransfer *transfer);
 
-/* The parts of an http or https address, to be given to curl_url_cleanup; NULL when it is none. */
+/* The parts of an http or https address, to be freed with curl_url_cleanup; NULL if the text is not one. */
 CURLU *tfy__http_parse_url(const char *url);
 char *tfy__http_take_url(CURLU *parts); /* malloc'ed, or NULL */
-/* What of an address may stand in messages: no user, password or query. malloc'ed, or NULL when it is no http
- * address. */
+/* The part of an address that messages may show: no user, password or query. malloc'ed, or NULL if it is not an
+ * http address. */
 char *tfy__http_public_url(const char *url);
 
 #endif

@@ -1,10 +1,11 @@
-/* known.h: the secrets this process knows: taken out of the environment when it starts, and taken out of all that
- * comes back.
+/* known.h: the secrets that this process knows: removed from the environment at start, and masked in everything
+ * that comes back.
  *
- * A secret that was read once is known until the process ends. Its value is looked for in its usual spellings: as it
- * is, in base64 (both alphabets, at each of the three places in a group), in hex, percent-encoded, and as a JSON
- * string has it. Values shorter than TFY_KNOWN_MIN bytes are not looked for, other spellings only of values of
- * TFY_KNOWN_SPELT bytes or more: shorter ones would be found in any text. All of this belongs to the loop's thread. */
+ * A secret that was read once is known until the process exits. Its value is searched for in its usual spellings:
+ * as it is, in base64 (both alphabets, at each of the three positions in a group), in hex, percent-encoded, and as
+ * in a JSON string. Values shorter than TFY_KNOWN_MIN bytes are not searched for, and other spellings only for
+ * values of TFY_KNOWN_SPELT bytes or more: shorter ones would be found in any text. Only the loop's thread may
+ * call these functions. */
 #ifndef TFY_EFFECTS_KNOWN_H
 #define TFY_EFFECTS_KNOWN_H
 
@@ -17,14 +18,14 @@
  * (/proc/PID/environ). */
 void tfy__known_take(void);
 
-/* The value of a variable, from the environment or from what was taken out of it; NULL: there is none. */
+/* The value of a variable, in the environment or removed from it; NULL: it is not set. */
 const char *tfy__known_variable(const char *name);
 
-/* From now on the value is taken out of what comes back, as "[label]". False: no memory. */
+/* From now on the value is masked in everything that comes back, as "[label]". False: no memory. */
 bool tfy__known_add(const char *label, const char *value, size_t len);
 
-/* A copy of the text in which every spelling of every value is replaced; cut: the text was cut off, so a beginning at
- * its end goes too. False: nothing was found, out is empty. */
+/* Copies the text with every spelling of every value replaced; cut: the text was cut off, so a partial value at
+ * its end is replaced too. False: nothing was found, out is empty. */
 bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out);
 
 #endif

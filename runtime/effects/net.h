@@ -1,19 +1,20 @@
 /* net.h: descriptors of the language: listeners and streams (connections, the standard input).
  *
  * For a program a descriptor is a number: the opening of the database in the high bits, a serial number in the low
- * ones. So a number that comes out of the log of an earlier process is recognised, and whoever uses it hears Lost;
- * nothing else has to be known about it. A descriptor belongs to its run and is closed when the program says so, or
- * when the run has ended.
+ * ones. So a number from the log of an earlier process is recognised, and using it fails with Lost; nothing else
+ * about it need be known. A descriptor belongs to its run and is closed when the program closes it, or when the
+ * run has finished.
  *
  * Invariants
- *   - Each is registered with the poller once, for reading and writing, edge-triggered. A step tries first and waits
- *     only after EAGAIN, so no edge is missed; what waits is tried again, in order of arrival, when an event comes.
+ *   - Each is registered with the poller once, for reading and writing, edge-triggered. A step tries first and
+ *     waits only after EAGAIN, so no edge is missed; waiting steps try again, in order of arrival, when an event
+ *     comes.
  *   - Two queues per descriptor: steps that take (accept, read, read_line, readable) and steps that give (write,
  *     writable). Only the first of a queue has touched the descriptor.
- *   - What was received and not asked for yet stands in `in`, which is empty memory while nothing is left over: an
- *     idle connection costs its struct.
- *   - The registration is taken back before the descriptor is closed, and the number leaves the table then: a late
- *     event finds nobody. */
+ *   - Bytes received but not yet requested are kept in `in`, which holds no memory while it is empty: an idle
+ *     connection costs its struct.
+ *   - The registration is removed before the descriptor is closed, and the number leaves the table then: a late
+ *     event finds nothing. */
 #ifndef TFY_EFFECTS_NET_H
 #define TFY_EFFECTS_NET_H
 
@@ -30,7 +31,7 @@ typedef struct TfyDescriptor TfyDescriptor;
 typedef struct TfyNetWait {
     TfyCall *call;
     TfyDescriptor *on;
-    size_t done; /* write: bytes that are out */
+    size_t done; /* write: bytes already written */
     struct TfyNetWait *prev, *next;
 } TfyNetWait;
 
@@ -44,19 +45,21 @@ struct TfyDescriptor {
     int fd;
     int64_t watch; /* -1: a regular file, which is always ready */
     enum { TFY_NET_LISTENER, TFY_NET_SOCKET, TFY_NET_STDIN } kind;
-    bool blocking; /* the file is shared with others and may not be told not to block: it is asked before it is read */
-    bool closing;  /* closed for the program; for the world when what was recorded before is durable */
-    bool ended;    /* the other side sends no more */
-    bool cut_off;  /* a write was stopped in the middle: nothing can follow it */
-    char run[37];  /* uuid */
-    char *path;    /* of a Unix listener, absolute: removed when it is closed; owned */
+    /* the file is shared with others and may not be made non-blocking: it is polled before each read */
+    bool blocking;
+    /* closed for the program; for the world once everything recorded before is durable */
+    bool closing;
+    bool ended;   /* the other side sends no more */
+    bool cut_off; /* a write was stopped in the middle: nothing can follow it */
+    char run[37]; /* uuid */
+    char *path;   /* of a Unix listener, absolute: removed when it is closed; owned */
     TfyNetQueue takes, gives;
     TfyBuffer in;
     size_t at;      /* bytes of in that were handed out */
-    size_t scanned; /* bytes of in, from at, that hold no end of a line */
+    size_t scanned; /* bytes of in, from at, that contain no end of a line */
     int64_t turn_ns;
     uint32_t at_once; /* steps answered at once in that turn */
-    uint64_t again;   /* a timer: the queues are looked at in the next turn; 0: none */
+    uint64_t again;   /* a timer: the queues are inspected again in the next turn; 0: none */
     TfyLink link;     /* of the table */
 };
 
@@ -65,13 +68,13 @@ struct TfyNet {
     TfyTable table; /* by handle */
     int64_t serial;
     int64_t standard_in; /* its handle, while it is open; 0: it is not */
-    char *chunk;         /* where received bytes lie first */
+    char *chunk;         /* the buffer into which bytes are received first */
 };
 
-/* net.c. The descriptor belongs to the run of the task; NULL: no memory, or the poller refuses it (then fd is closed
- * and errno says why). */
+/* net.c. Adds a descriptor of the task's run. NULL: no memory, or the poller refuses it (then fd is closed and
+ * errno says why). */
 TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind);
-/* Says what went wrong, in the words people know; error: an errno value. */
+/* Describes an error in words for people; error: an errno value. */
 const char *tfy__net_explain(int error);
 
 /* net_address.c */
@@ -81,16 +84,17 @@ typedef struct TfyNetAddress {
     char port[8];
     char path[4096]; /* absolute */
 } TfyNetAddress;
-/* "host:port", "1.2.3.4:port", "[::1]:port", ":port", "unix:path". NULL, or what is wrong with it. */
+/* Parses "host:port", "1.2.3.4:port", "[::1]:port", ":port" or "unix:path". NULL, or a text that says what is
+ * wrong. */
 const char *tfy__net_address(TfyLoop *loop, const TfyObj *text, TfyNetAddress *out);
-/* As people write it; at most size bytes. */
+/* In the form that people write; at most size bytes. */
 void tfy__net_address_text(const struct sockaddr_storage *address, socklen_t len, char *out, size_t size);
-/* The socket address of a Unix path; a long path goes through a descriptor of its directory, which is opened for it:
- * *dir, to be closed; -1: none. 0 or -errno. */
+/* The socket address of a Unix path. A long path is reached through a descriptor of its directory, which is opened
+ * for it: *dir, to be closed; -1: none. 0 or -errno. */
 struct sockaddr_un;
 int tfy__net_local_address(const char *path, struct sockaddr_un *out, int *dir);
 
-/* net_dial.c: listen and connect, which may have to ask for a name first and try several addresses. */
+/* net_dial.c: listen and connect, which may have to resolve a name first and try several addresses. */
 void tfy__net_dial(TfyNet *net, TfyCall *call);
 void tfy__net_dial_abort(TfyCall *call);
 

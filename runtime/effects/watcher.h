@@ -1,23 +1,24 @@
 /* watcher.h: the helper process under which every tool runs, and the messages between it and the runtime.
  *
- * Why a process of its own: when the runtime is killed, nobody inside it can end the tools it started, and a `once`
- * step must not be asked about, or done again, while its old tool still works. The watcher outlives the runtime by
- * moments: it sees the socket close, has every tool ended with all its descendants, and only then releases its lock,
- * byte 1 of the lock file. It also keeps starting processes cheap: it lives in its own session without a terminal,
- * and has no threads to mind.
+ * Why a separate process: when the runtime is killed, nothing inside it can end the tools it started, and a `once`
+ * step must not be asked about, or repeated, while its old tool still works. The watcher outlives the runtime by
+ * moments: it sees the socket close, ends every tool with all its descendants, and only then releases its lock,
+ * byte 1 of the lock file. It also keeps starting processes cheap: it runs in its own session without a terminal,
+ * and has no threads.
  *
- *   runtime ── watcher ──┬── stub ── tool ── what the tool starts, whatever that does to its session, group, environment or parents
+ *   runtime ── watcher ──┬── stub ── tool ── its descendants, in whatever session, group or environment
  *                        └── stub ── …
  *
- * Each tool has a stub (stub.h) between itself and the watcher, so that the end of one step ends all that belongs to
- * it and nothing else. A stub shares the watcher's lock and its socket to the runtime, so both are free when the
- * watcher and all stubs are gone, however they went. A watcher that dies while the runtime lives is a crash of the
- * runtime's process (process.h); a stub that dies takes the watcher with it.
+ * Each tool has a stub (stub.h) between itself and the watcher, so that the end of one step ends everything that
+ * belongs to it and nothing else. A stub shares the watcher's lock and its socket to the runtime, so both are free
+ * when the watcher and all stubs are gone, however they ended. A watcher that dies while the runtime lives counts
+ * as a crash of the runtime's process (process.h); a stub that dies takes the watcher with it.
  *
- * It is a fork of the runtime without exec, so it uses only what is safe after a fork in a process with threads:
- * system calls and memory of its own. The price is that it shares the runtime's pages as they were at the fork.
+ * The watcher is a fork of the runtime without exec, so it uses only what is safe after a fork in a process with
+ * threads: system calls and memory of its own. The price is that it shares the runtime's pages as they were at the
+ * fork.
  *
- * Requests and reports are single datagrams of a SOCK_SEQPACKET pair; a SPAWN carries descriptors. Everything of
+ * Requests and reports are single datagrams of a SOCK_SEQPACKET pair; a SPAWN carries descriptors. Data of
  * variable length travels in a memfd, so that no message can be too big for the socket. */
 #ifndef TFY_EFFECTS_WATCHER_H
 #define TFY_EFFECTS_WATCHER_H
@@ -26,9 +27,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TFY_LOCK_WATCHER_BYTE 1    /* place of the watcher's lock in the lock file */
-#define TFY_WATCHER_TERM_MS   2000 /* what a tool gets between SIGTERM and SIGKILL when its step is aborted */
-#define TFY_FAREWELL_MS       500  /* the same when the owner is gone: time for git and its like to remove lock files */
+#define TFY_LOCK_WATCHER_BYTE 1    /* position of the watcher's lock in the lock file */
+#define TFY_WATCHER_TERM_MS   2000 /* between SIGTERM and SIGKILL when a tool's step is aborted */
+/* the same when the owner is gone: gives git and the like time to remove lock files */
+#define TFY_FAREWELL_MS 500
 
 enum { TFY_W_SPAWN = 1, TFY_W_KILL };
 enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE };
@@ -36,8 +38,8 @@ enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE };
 /* The descriptors of a SPAWN, in this order. */
 enum { TFY_W_FD_BLOB, TFY_W_FD_CWD, TFY_W_FD_STDIN, TFY_W_FD_STDOUT, TFY_W_FD_STDERR, TFY_W_FD_COUNT };
 
-/* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to try
- * in turn), argv, env. */
+/* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to
+ * try in turn), argv, env. */
 typedef struct TfyWatcherRequest {
     uint32_t kind; /* TFY_W_SPAWN: start; TFY_W_KILL: SIGTERM, later SIGKILL, to the tool and all its descendants */
     uint32_t id;   /* chosen by the runtime, not 0, unique among the living */
@@ -47,23 +49,26 @@ typedef struct TfyWatcherRequest {
     uint32_t blob_len; /* bytes */
 } TfyWatcherRequest;
 
-/* watcher or stub → runtime. For a SPAWN come, in this order: STARTED; EXITED when that said 0; GONE when the tool
- * has no descendant left. After a KILL the first two may be missing, and GONE always comes. */
+/* watcher or stub → runtime. The reports of a SPAWN, in this order: STARTED; EXITED if that reported 0; GONE when
+ * the tool has no descendant left. After a KILL the first two may be missing, and GONE always comes. */
 typedef struct TfyWatcherReport {
-    uint32_t kind; /* TFY_W_STARTED; TFY_W_EXITED: the tool itself ended; TFY_W_GONE: nor is any descendant left */
+    /* TFY_W_STARTED; TFY_W_EXITED: the tool itself exited; TFY_W_GONE: no descendant is left either */
+    uint32_t kind;
     uint32_t id;
-    int32_t value; /* STARTED: 0 or an errno value; EXITED: the status as wait(2) gives it */
+    /* STARTED: 0 or an errno value; EXITED: the status as wait(2) returns it */
+    int32_t value;
 } TfyWatcherReport;
 
-/* Forks the watcher. Answers the runtime's end of the socket (close-on-exec, non-blocking) and *pid, or -errno.
- * lock_path may be NULL. mark: what its tools are marked with (former.h), not 0. */
+/* Forks the watcher. Returns the runtime's end of the socket (close-on-exec, non-blocking) and *pid, or -errno.
+ * lock_path may be NULL. mark: the mark of its tools (former.h), not 0. */
 int tfy__watcher_start(const char *lock_path, uint64_t mark, pid_t *pid);
 
-/* ---- messages, for all three ---- */
+/* ---- messages, for all three processes ---- */
 
-/* Sends a request; fds: of a SPAWN, else NULL. 0 or an errno value. */
+/* Sends a request; fds: for a SPAWN, else NULL. 0 or an errno value. */
 int tfy__watcher_send(int socket, const TfyWatcherRequest *request, const int *fds);
-/* Receives one, and *fd_count descriptors (close-on-exec) in room for TFY_W_FD_COUNT. False: the other side is gone. */
+/* Receives one, and *fd_count descriptors (close-on-exec) in room for TFY_W_FD_COUNT. False: the other side is
+ * gone. */
 bool tfy__watcher_receive(int socket, TfyWatcherRequest *request, int *fds, uint32_t *fd_count);
 
 #endif
