@@ -97,7 +97,9 @@ workflow main(n: int = 300) -> int {
 END
 rm -rf .tfy
 tfy build grows.tfy -o grows >/dev/null 2>&1
-start sh -c 'ulimit -S -f 1024; exec ./grows >/dev/null'
+# small COMMAND…: runs it where a file may not grow past 64 blocks, with the action of SIGXFSZ that a login has.
+small() { run env --default-signal=XFSZ sh -c 'ulimit -S -f 64; exec "$@" >shown' sh "$@"; }
+start env --default-signal=XFSZ sh -c 'ulimit -S -f 1024; exec ./grows >/dev/null'
 check "a log that may not grow pauses its runs" within 60 grep -q "the log may not grow (RLIMIT_FSIZE): runs pause" err
 check "... the process lives" kill -0 "$pid"
 prlimit --pid "$pid" --fsize=unlimited:
@@ -105,3 +107,7 @@ finish
 check "... and goes on when it may" ended 0 "runs go on"
 run tfy verify
 check "... with a log that is whole" ended 0
+small tfy output last
+check "standard output in a file that may not grow: one sentence, and no signal" ended 74 "cannot write to standard output: File too large"
+small ./grows --db small.db
+check "so is a database that cannot be created in files so small" ended 74 "small.db cannot be created"
