@@ -2,6 +2,9 @@
 # Output that nobody reads: only the task that prints waits.
 . "$here/lib.sh"
 cat >loud.tfy <<'END'
+/// Starts when all records before it are durable: the first line is then on its way to its reader.
+tool settle() -> string once = exec ["true"]
+
 workflow main() -> string {
     let t = spawn loud()
     let yes = yield approve("go on?")
@@ -14,6 +17,9 @@ workflow loud() {
     var i = 0
     while true {
         print("${i} ${line}")
+        if i == 0 {
+            yield settle()
+        }
         i += 1
         yield
     }
@@ -24,6 +30,9 @@ workflow lines(n: int) -> string {
     for i in 0..n {
         print("${i} ${line}")
         log("remark ${i} ${line}")
+        if i == 0 {
+            yield settle()
+        }
         yield
     }
     return "end"
@@ -34,6 +43,16 @@ records_of() { records "$1" "$2" 2>/dev/null || echo 0; }
 # Its printing has come to a stand: as many records as a moment ago.
 stands() { a=$(records_of Output "$1"); sleep 0.3; [ "$a" -gt 500 ] && [ "$(records_of Output "$1")" = "$a" ]; }
 asks() { tfy inspect last --db "$1" | grep -q "go on?"; }
+# About 1 MiB waits for a reader, in lines of 1 kB, and in `lines` as much again went to the other outlet.
+few() { [ "$(records Output "$1")" -lt 4000 ] || { records Output "$1"; return 1; }; }
+# Ends the process by SIGTERM and waits for it. A process that does not end is killed, so that the next checks run.
+stop()
+{
+    kill -TERM "$pid"
+    { sleep 20 && kill -KILL "$pid"; } >/dev/null 2>&1 & guard=$!
+    finish
+    kill "$guard"
+}
 
 for where in stdout stderr; do
     db=$where.db
@@ -54,9 +73,9 @@ for where in stdout stderr; do
     [ $where = stdout ] || check "... a kill is taken, and ends the run" timeout 10 tfy kill last --db $db
     ended_in_db() { [ "$(records TaskComplete $db)" = 1 ]; }
     check "... the run comes to its end" within 20 ended_in_db
-    kill -TERM "$pid"
-    finish
+    stop
     check "... and SIGTERM ends the process" [ "$where:$status" = stdout:130 -o "$where:$status" = stderr:1 ]
+    check "... having printed little ahead of its reader" few $db
     kill "$holder"
 done
 
@@ -82,8 +101,7 @@ ended_in_log() { [ "$(records TaskComplete end.db)" = 1 ]; }
 within 40 ended_in_log
 sleep 0.3
 check "a run that has ended waits for its reader" kill -0 "$pid"
-kill -TERM "$pid"
-finish
+stop
 check "... until a signal comes: 130, and it says so" ended 130 "before standard output was read"
 kill "$holder"
 run tfy output last --db end.db
