@@ -4,9 +4,24 @@
 #include "effects/former.h"
 #include "effects/process.h"
 
+/* A test that hangs ends the program and everything that it left asleep: a failure within a minute, not a wait. */
+enum { HUNG_S = 60 };
+static const char *asleep; /* the mark of the loop that is open */
+
+static void on_hang(int signal)
+{
+    (void)signal;
+    execl("/bin/sh", "sh", "-c", "echo 'not ok - a test hangs'; pkill -KILL -x -f \"sleep $0\"; exit 1", asleep, NULL);
+    _exit(1);
+}
+
 static int open_loop(void **state)
 {
-    *state = loop_open();
+    TfyLoop *loop = loop_open();
+    asleep = loop->mark;
+    signal(SIGALRM, on_hang);
+    alarm(HUNG_S);
+    *state = loop;
     return 0;
 }
 
@@ -14,6 +29,7 @@ static int close_loop(void **state)
 {
     TfyLoop *loop = *state;
     tfy__process_close(loop);
+    alarm(0);
     loop_close(loop);
     return 0;
 }
