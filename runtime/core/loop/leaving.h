@@ -7,14 +7,14 @@
 #include "observe/pal.h"
 
 typedef struct Outgoing {
-    int64_t lsn; /* leaves when this is durable */
+    int64_t lsn; /* it may leave when this is durable */
     enum {
         OUT_STDOUT,
         OUT_STDERR,
         OUT_EVENT,
         OUT_LET_GO, /* text is a run's uuid, arg a handle */
-        OUT_DOUBT,  /* people are told of a step in doubt; arg is its task's tid */
-        OUT_NUDGE   /* subscribers may be told what waited for the lsn */
+        OUT_DOUBT,  /* reports a step in doubt; arg is its task's tid */
+        OUT_NUDGE   /* subscribers may be sent what waited for the lsn */
     } to;
     int64_t arg;
     char *text; /* owned */
@@ -26,26 +26,27 @@ typedef struct Outgoing {
 
 /* output.c */
 void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
-/* Descriptors are closed like that: whoever sees it from outside sees what came before, too. handle 0: all of the
- * run. */
+/* Descriptors are closed through the queue: an observer of the close also sees everything recorded before it.
+ * handle 0: all of the run. */
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle);
 void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event);
-int64_t tfy__out_lsn(const TfyLoop *loop); /* what must be durable before something that is known now may leave */
-void tfy__out_flush(TfyLoop *loop);        /* everything that is durable */
+/* what must be durable before a fact that is known now may leave */
+int64_t tfy__out_lsn(const TfyLoop *loop);
+void tfy__out_flush(TfyLoop *loop); /* sends everything that is durable */
 void tfy__out_free(TfyLoop *loop);
-void tfy__out_charge(TfyTask *task, int fd); /* it has printed there: it waits when too much is queued */
-bool tfy__out_holds(TfyTask *task);          /* a muffled task: true: it was set aside */
-void tfy__out_release(TfyLoop *loop);        /* those that were set aside may look again */
-int tfy__out_await(TfyLoop *loop);           /* what is in the outlets is read, see tfy__out_finish */
-void tfy__out_look(TfyLoop *loop);           /* a write has failed, or there is room again */
+void tfy__out_charge(TfyTask *task, int fd); /* it has printed there: it waits if too much is queued */
+bool tfy__out_holds(TfyTask *task);          /* a muffled task; true: it was set aside */
+void tfy__out_release(TfyLoop *loop);        /* the tasks that were set aside may try again */
+int tfy__out_await(TfyLoop *loop);           /* waits until the outlets are read, see tfy__out_finish */
+void tfy__out_look(TfyLoop *loop);           /* after a write has failed, or there is room again */
 
 /* activity.c */
 const char *tfy__state_name(TfyTaskState state);
-void tfy__count_call(const Step *step, bool failed, bool timeout); /* an attempt of its tool has ended */
+void tfy__count_call(const Step *step, bool failed, bool timeout); /* an attempt of its tool has finished */
 void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state);
 int tfy__activity_init(TfyLoop *loop, char *error_text);
 void tfy__activity_run_ended(const Run *run); /* its last record is appended */
-/* What the program itself says: an event with a stage of its own (level: NULL), or one that goes with a log line. */
+/* An event of the program itself: with a stage of its own (level: NULL), or one that accompanies a log line. */
 void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, const char *level, const char *text,
                        size_t len);
 void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level, const char *text, size_t len);

@@ -1,13 +1,13 @@
-/* outlet.h: text on its way to a descriptor that may take it late or never: standard output, standard error.
+/* outlet.h: queues text for a descriptor whose reader may be slow or absent: standard output, standard error.
  *
  * The descriptors are shared with other processes (a shell, a pipeline), so they cannot be made nonblocking:
- * O_NONBLOCK belongs to the open file and would break the others. Nor does poll(2) help: a terminal that was stopped
- * (Ctrl-S) is writable as far as poll knows, and so is a pipe whose room somebody else takes first. So a thread of
- * its own does the blocking writes, and the loop's thread only queues. Regular files take what they get at once: they
- * are written directly.
+ * O_NONBLOCK belongs to the open file and would break the others. poll(2) does not help either: it reports a
+ * terminal that was stopped (Ctrl-S) as writable, and also a pipe whose room another process takes first. So a
+ * separate thread does the blocking writes, and the loop's thread only queues. Regular files never block: they are
+ * written directly.
  *
- * The thread writes whole lines, as many as fit PIPE_BUF in one write, so that lines of several writers to one pipe
- * do not mix. Descriptors that are the same file share one outlet, and the order of what is queued is kept between
+ * The thread writes whole lines, as many as fit in PIPE_BUF per write, so that lines of several writers to one
+ * pipe do not mix. Descriptors of the same file share one outlet, which keeps the order of everything queued for
  * them. */
 #ifndef CORE_LOOP_OUTLET_H
 #define CORE_LOOP_OUTLET_H
@@ -23,18 +23,18 @@
 
 typedef struct TfyOutlet TfyOutlet;
 
-/* NULL: there is no memory, no thread or no signal left; the caller writes by itself. wake_fd: an eventfd that is
- * written when what was asked for with tfy__outlet_want is there, or an error came. It must stay open until the
- * outlet is closed. */
+/* NULL: there is no memory, no thread or no signal left; the caller must write itself. wake_fd: an eventfd that is
+ * written when the condition of tfy__outlet_want holds, or a write has failed. It must stay open until the outlet
+ * is closed. */
 TfyOutlet *tfy__outlet_open(int wake_fd);
-/* Queues a copy. fd is where it goes. False: no memory, and the reserve is in use or too small. */
+/* Queues a copy of the text for fd. False: no memory, and the reserve is in use or too small. */
 bool tfy__outlet_put(TfyOutlet *outlet, int fd, const char *text, size_t len);
-size_t tfy__outlet_held(const TfyOutlet *outlet); /* bytes that were queued and not written */
-/* Wakes the loop when at most so many are left; true: that is so already. */
+size_t tfy__outlet_held(const TfyOutlet *outlet); /* bytes queued and not written */
+/* Wakes the loop when at most `most` bytes are left; true: that is so already. */
 bool tfy__outlet_want(TfyOutlet *outlet, size_t most);
-/* errno of the write that failed; 0: none did. What comes behind it is thrown away. */
+/* errno of the write that failed; 0: none did. The text after it is thrown away. */
 int tfy__outlet_error(const TfyOutlet *outlet, int fd);
-/* What is left is not written. A write that is stuck is ended by a signal to its thread. */
+/* Discards the unwritten rest. A signal to the thread ends a write that is stuck. */
 void tfy__outlet_close(TfyOutlet *outlet);
 
 #endif
