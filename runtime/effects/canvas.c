@@ -1,16 +1,17 @@
 /* canvas.c: preview, apply, commit: changes to the working root as patches that people can read, by real git.
  *
- * Each call is a chain of git processes; a job holds what they hand on. Rules that make a repeated call harmless:
+ * Each call is a chain of git processes; a job holds the data that they pass on. These rules make a repeated call
+ * harmless:
  *
  *   preview  only reads. Its diff names the file's contents before and after (git's `index` line, whole ids).
- *   apply    lets git patch a copy of the file in a directory of its own, where no repository's rules apply, and then replaces the file
- *            whole, so that a crash leaves the old text or the new. A file that already is what the diff's ids name is done; so is one
- *            where the patch can only be undone, not done.
- *   commit   carries the trailer `Tiffany-Step: <key>`, and looks for it in the branch before it commits.
+ *   apply    lets git patch a copy of the file in a directory of its own, where no repository's rules apply, and then
+ *            replaces the file whole, so that a crash leaves the old text or the new. A file that already has the
+ *            content of the diff's new id is done; so is one where the patch can only be undone, not done.
+ *   commit   carries the trailer `Tiffany-Step: <key>`, and searches the branch for it before it commits.
  *
  * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of
  * waiting. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
- * limit. It runs no command that the repository names: what stands there may be a model's. */
+ * limit. It runs no command that the repository names: a model may have written that. */
 #include "effects/canvas.h"
 #include "base/list.h"
 
@@ -30,7 +31,7 @@
 #define DIFF_CAP ((size_t)64 << 20) /* bytes of a diff; more is an error, never a part */
 #define GIT_MS   300000             /* how long one git process may take */
 
-/* What the module keeps with the loop. */
+/* The module's data with the loop. */
 typedef struct Canvas {
     TfyCanvasJob *first, *last; /* jobs that change something; the first has its turn */
 } Canvas;
@@ -270,8 +271,8 @@ bool tfy__canvas_add_env(TfyCanvasJob *job, const char *entry)
     return (*place = tfy__sys_strdup(entry));
 }
 
-/* Takes "." and "..", and doubled slashes, out of a path, as git writes names; symbolic links, which could make a
- * difference, are refused later. 0, EXDEV when it leads out, EISDIR when nothing is left. */
+/* Removes ".", ".." and doubled slashes from a path, as git writes names; symbolic links, which could make a
+ * difference, are refused later. 0, EXDEV if the path leads out, EISDIR if nothing is left. */
 static int tidy_path(char *path)
 {
     char *out = path, *from = path;
@@ -301,7 +302,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
         tfy__call_starved(call);
         return NULL;
     }
-    call->outcome = TFY_NOT_DONE; /* until it changes something that stays */
+    call->outcome = TFY_NOT_DONE; /* until it makes a lasting change */
     job->call = call;
     job->dir_fd = -1;
     call->state = job;
@@ -321,5 +322,6 @@ void tfy__canvas_close(TfyLoop *loop)
     Canvas **place = (Canvas **)tfy__effect_slot(loop, TFY_M_CANVAS);
     free(*place);
     *place = NULL;
-    tfy__process_close(loop); /* git ran under the watcher; a program need not have exec, which closes it too */
+    /* git ran under the watcher; a program need not have exec, which closes it too */
+    tfy__process_close(loop);
 }

@@ -1,12 +1,13 @@
 /* canvas_commit.c: commit: everything that changed below the working root, on the run's branch, once per step.
  *
- *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer) → who commits? → the run's branch,
- *   made where HEAD stands or switched to → what changed → into the index → its tree → is it another one? → the commit → the branch
+ *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer)
+ *   → who commits? → the run's branch, created at HEAD or switched to → what changed → into the index → its tree
+ *   → is it another one? → the commit → the branch
  *
- * All of it is done by git's inner commands: none of them runs a hook, and those that read the work tree or the index
- * run apart from the repository's own settings (canvas_repository.c). What others see changes in two places only, the
- * index and the branch, each at once; a crash in between leaves what is to be committed staged, and the repeated step
- * commits it. */
+ * Git's plumbing commands do all of it: none of them runs a hook, and those that read the work tree or the index
+ * run apart from the repository's own settings (canvas_repository.c). Visible changes happen in two places only,
+ * the index and the branch, each atomically; a crash in between leaves the changes staged, and the repeated step
+ * commits them. */
 #include "effects/canvas.h"
 
 #include <ctype.h>
@@ -19,10 +20,11 @@
 #include "effects/former.h"
 #include "wal/rows/record.h"
 
-#define TRAILER    "Tiffany-Step"
-#define FORMAT     "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
-#define HISTORY    "-1000" /* commits searched for the trailer: those since the last crash, and many more */
-#define RUN_DIGITS 13      /* of the run's uuid in the branch: its whole millisecond */
+#define TRAILER "Tiffany-Step"
+#define FORMAT  "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
+/* commits searched for the trailer: those since the last crash, and many more */
+#define HISTORY    "-1000"
+#define RUN_DIGITS 13 /* digits of the run's uuid in the branch: its whole millisecond */
 
 static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
 {
@@ -32,7 +34,7 @@ static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
     uint32_t mark = tfy_mark(task);
     const TfyString *message = (const TfyString *)call->args[0].o;
     TfyObj *sha = tfy_string_of(task, id, id_len);
-    call->outcome = TFY_UNKNOWN; /* the commit is there, whatever its answer comes to */
+    call->outcome = TFY_UNKNOWN; /* the commit exists, whatever becomes of its answer */
     if (sha) {
         tfy__buffer_text(&call->extra, ",\"message\":");
         tfy__buffer_json_string(&call->extra, message->bytes, message->byte_len);
@@ -69,7 +71,7 @@ static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__git_fail(job, end, "the commit was made, but the run's branch cannot be moved to it");
 }
 
-/* The branch goes from the commit that was looked at to the new one, or not at all. */
+/* The branch moves from the commit that was read to the new one, or not at all. */
 static void on_commit_made(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     char why[128];
@@ -81,7 +83,8 @@ static void on_commit_made(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__git_run(job, on_branch_moved, &git);
 }
 
-/* commit-tree looks at no file, no hook and no index; with the repository's settings, for they say who commits. */
+/* commit-tree reads no file, no hook and no index; it uses the repository's settings, since they name the
+ * committer. */
 static void on_message(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code) {
@@ -98,7 +101,7 @@ static void on_message(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__git_run(job, on_commit_made, &git);
 }
 
-/* The tree of the commit that is checked out, or, when there is none, what is in the new one. */
+/* The tree of the commit that is checked out; without one, whether the new tree has entries. */
 static void on_compared(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     size_t len = tfy__git_line_len(&end->out);
@@ -128,7 +131,7 @@ static void write_tree(TfyCanvasJob *job)
     tfy__git_run(job, on_tree, &(TfyGit){.args = {"write-tree", "--missing-ok"}, .apart = true});
 }
 
-/* Git failed while it looked at files. */
+/* Git failed while it read files. */
 static void fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what)
 {
     const char *words;
@@ -146,8 +149,8 @@ static void on_staged(TfyCanvasJob *job, const TfyProcessEnd *end)
         fail_files(job, end, "git update-index failed");
 }
 
-/* Adds the names that git listed, each "TAG NAME" ended by NUL: those that are new, or those that were in the index.
- * A repository of its own inside is listed with a slash behind its name; what is deleted is listed as modified too. */
+/* Adds the names that git listed, each "TAG NAME" ended by NUL: either the new ones or those that were in the
+ * index. A nested repository is listed with a slash after its name; a deleted file is listed as modified too. */
 static void add_names(TfyBuffer *names, const TfyBuffer *list, bool new)
 {
     const char *before = "";
@@ -161,7 +164,7 @@ static void add_names(TfyBuffer *names, const TfyBuffer *list, bool new)
     }
 }
 
-/* What is gone or changed goes first: a file may have become a directory. */
+/* Deleted and changed names go first: a file may have become a directory. */
 static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     TfyBuffer names = {0};
@@ -185,9 +188,9 @@ static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__buffer_free(&names);
 }
 
-/* The log's files below the root, as a pattern that git leaves out; false: they are elsewhere. It begins with a
- * wildcard, because git takes the plain beginning of a pattern, even of what to leave out, for a path that was asked
- * for, and complains when that is ignored. */
+/* A pattern that makes git leave out the log's files below the root; false: they are elsewhere. It starts with a
+ * wildcard, because git takes the literal start of a pattern, even of an exclusion, for a requested path, and
+ * complains if that path is ignored. */
 static bool log_pattern(TfyCanvasJob *job, char *pattern, size_t cap)
 {
     char root[PATH_MAX], log[PATH_MAX];
@@ -243,7 +246,8 @@ static void on_made(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__git_fail(job, end, "cannot make the run's branch");
 }
 
-/* The files are those of the branch, with what was changed since; from here on its commit is what a new one follows. */
+/* The files are those of the branch, with the changes made since; from here on the branch's commit is the parent
+ * of a new one. */
 static void on_read(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code == 0) {
@@ -254,7 +258,7 @@ static void on_read(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
 }
 
-/* Is there a branch of this run already, and does another work tree have it? "SHA PATH", or nothing. */
+/* Does this run already have a branch, and is it checked out in another work tree? "SHA PATH", or nothing. */
 static void on_branch(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     char ref[100];
@@ -297,7 +301,7 @@ static void on_head_id(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__git_run(job, on_head, &(TfyGit){.args = {"symbolic-ref", "--quiet", "HEAD"}});
 }
 
-/* Without a name and an address git refuses to commit; people who never set them get ours. */
+/* Without a name and an address git refuses to commit; a person who never set them gets ours. */
 static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     bool fits = end->code == 0 || job->named ||
@@ -313,7 +317,8 @@ static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__git_run(job, on_head_id, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}});
 }
 
-/* Looks for this step's trailer among lines "SHA trailer trailer…": whole words, for one key may begin with another. */
+/* Searches for this step's trailer among lines "SHA trailer trailer…": whole words, since one key may be a prefix
+ * of another. */
 static const char *find_commit(const TfyBuffer *log, const char *trailer, size_t *id_len)
 {
     size_t want = strlen(trailer);
@@ -333,7 +338,7 @@ static void on_history(TfyCanvasJob *job, const TfyProcessEnd *end)
     const char *words;
     int len = tfy__git_words(end, &words);
     size_t id_len = 0;
-    if (end->code && !memmem(words, (size_t)len, "bad revision", 12)) { /* that: a repository without commits */
+    if (end->code && !memmem(words, (size_t)len, "bad revision", 12)) { /* which means a repository without commits */
         tfy__git_fail(job, end, "cannot read the history");
         return;
     }
@@ -350,7 +355,7 @@ static void read_history(TfyCanvasJob *job)
 {
     char branches[100];
     int last = (int)strlen(job->branch) - 1;
-    /* A pattern that matches this one branch, if it exists; a plain name would mean the branches below it. */
+    /* A pattern that matches only this branch, if it exists; a plain name would mean the branches below it. */
     snprintf(branches, sizeof branches, "--branches=%.*s[%c]", last, job->branch, job->branch[last]);
     TfyGit git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", "--no-patch", "--no-ext-diff",
                            "--no-textconv", FORMAT, branches, "HEAD", "--"}};
@@ -367,7 +372,7 @@ static bool is_blank(const TfyString *text)
     return strspn(text->bytes, " \t\r\n") == text->byte_len;
 }
 
-/* The key as one word: whatever git would fold or cut is percent-encoded. */
+/* The key as one word: characters that git would fold or cut are percent-encoded. */
 static void fill_trailer(TfyCanvasJob *job)
 {
     TfyBuffer trailer = {0};

@@ -1,5 +1,5 @@
-/* canvas_lock.c: git's lock files in commit's way: waiting for the git that holds one, and removing what a killed git
- * left behind. */
+/* canvas_lock.c: when git's lock files block a commit: waits for the git that holds one, and removes one that a
+ * killed git left behind. */
 #include "effects/canvas.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static bool lock_path(const TfyProcessEnd *end, char path[PATH_MAX])
     return true;
 }
 
-/* Counts a try. A lock that is gone by now was held by somebody. */
+/* Counts a try. A lock that has disappeared meanwhile was held by a live process. */
 static void look_at(TfyGitLock *lock, const char *path)
 {
     struct stat info = {0};
@@ -43,7 +43,7 @@ static bool is_below(const char *path, const char *dir, size_t dir_len)
     return strncmp(path, dir, dir_len) == 0 && (path[dir_len] == '/' || !path[dir_len]);
 }
 
-/* Is this process a git at work in the repository? One whose directory we may not see counts. */
+/* Is this process a git at work in the repository? A git whose directory cannot be read counts. */
 static bool is_git_of(const char *pid, const char *root, const char *lock)
 {
     char path[64], name[16], cwd[PATH_MAX];
@@ -60,7 +60,7 @@ static bool is_git_of(const char *pid, const char *root, const char *lock)
     return is_below(cwd, root, strlen(root)) || (git_dir && is_below(cwd, lock, (size_t)(git_dir - lock)));
 }
 
-/* Also true when that cannot be known. */
+/* Also true if that cannot be determined. */
 static bool git_at_work(const char *root, const char *lock)
 {
     DIR *processes = opendir("/proc");

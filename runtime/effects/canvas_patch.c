@@ -18,7 +18,7 @@
 
 /* ---- preview ---- */
 
-/* A name as git writes it in a patch: in quotes with escapes when it has bytes that could be misread. */
+/* A name as git writes it in a patch: in quotes with escapes if it has bytes that could be misread. */
 static void add_name(TfyBuffer *out, const char *side, const char *path)
 {
     bool plain = true;
@@ -39,7 +39,7 @@ static void add_name(TfyBuffer *out, const char *side, const char *path)
     tfy__buffer_char(out, '"');
 }
 
-/* A `---` or `+++` line; a name with a space ends in a tab, so that readers know where it ends. */
+/* A `---` or `+++` line; a tab after a name with a space marks the name's end. */
 static void add_side(TfyBuffer *out, const char *sign, const char *side, const char *path)
 {
     tfy__buffer_printf(out, "%s ", sign);
@@ -52,8 +52,8 @@ static void add_side(TfyBuffer *out, const char *sign, const char *side, const c
     tfy__buffer_char(out, '\n');
 }
 
-/* The value of git's `index` line in a diff, "old..new", up to a space or the line's end; NULL: it has none before
- * its first hunk. */
+/* The value of git's `index` line in a diff, "old..new", up to a space or the line's end; NULL: there is none
+ * before the first hunk. */
 static const char *find_index(const char *diff, size_t len, size_t *value_len)
 {
     for (const char *line = diff, *end = diff + len; line < end && *line != '@';) {
@@ -68,7 +68,7 @@ static const char *find_index(const char *diff, size_t len, size_t *value_len)
     return NULL;
 }
 
-/* Git compared two nameless files; this writes the head for the real name around its hunks. */
+/* Git compared two nameless files; this writes the head for the real name before its hunks. */
 static bool write_diff(TfyCanvasJob *job, const TfyBuffer *git, TfyBuffer *diff)
 {
     size_t ids_len = 0;
@@ -125,7 +125,7 @@ static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__buffer_free(&diff);
 }
 
-/* Reads the file as it is now. 0 or -errno; a file that does not exist is fine. */
+/* Reads the file as it is now. 0 or -errno; an absent file is allowed. */
 static int read_old(TfyCanvasJob *job)
 {
     struct stat info;
@@ -223,7 +223,7 @@ static void on_reversed(TfyCanvasJob *job, const TfyProcessEnd *end)
         apply_done(job); /* it can only be undone: it was done before */
         return;
     }
-    TfyBuffer words = job->text; /* what git said about applying it */
+    TfyBuffer words = job->text; /* git's message about applying it */
     job->text = (TfyBuffer){0};
     tfy__canvas_error(job, 1, "cannot apply the patch to '%s': %.*s", job->path,
                       words.len > 3000 ? 3000 : (int)words.len, words.data ? words.data : "");
@@ -238,7 +238,7 @@ static TfyFileContent content_of(const TfyCanvasJob *job)
                             .len = job->text.len};
 }
 
-/* Puts the patched copy in the place of the file. */
+/* Replaces the file by the patched copy. */
 static void install(TfyCanvasJob *job)
 {
     bool replaced;
@@ -288,7 +288,8 @@ static void on_hashed(TfyCanvasJob *job, const TfyProcessEnd *end)
     run_apply(job, on_applied, NULL, NULL, NULL);
 }
 
-/* Splits git's numstat record "N\tN\tpath\0" and the summary behind it. Is it this path alone, as a plain file? */
+/* Splits git's numstat record "N\tN\tpath\0" and the summary after it. True: it lists this path alone, as a
+ * plain file. */
 static bool touches_only(const TfyBuffer *stat, const char *path)
 {
     const char *at = stat->data, *end = at + stat->len;
@@ -333,7 +334,7 @@ static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__git_run(job, on_hashed, &git);
 }
 
-/* Takes the new id from the diff's index line, when it is a whole one. */
+/* Reads the new id from the diff's index line, if it is a whole one. */
 static void read_ids(TfyCanvasJob *job)
 {
     size_t len = 0;
@@ -345,7 +346,7 @@ static void read_ids(TfyCanvasJob *job)
     job->new_id[new_len] = 0;
 }
 
-/* A directory of its own for the copy; git must not take it for a part of a repository it may lie in. 0 or -errno. */
+/* A separate directory for the copy; git must not take it for a part of a surrounding repository. 0 or -errno. */
 static int open_dir(TfyCanvasJob *job)
 {
     char real[PATH_MAX], ceiling[PATH_MAX + 32];
@@ -377,7 +378,7 @@ static void apply_start(TfyCall *call)
     TfyCanvasJob *job = tfy__canvas_job(call, tfy_field(call->args[0].o, 0).o, "apply a patch to");
     if (!job) return;
     if (diff_of(job)->byte_len == 0) {
-        apply_done(job); /* nothing was to change */
+        apply_done(job); /* nothing to change */
         return;
     }
     read_ids(job);

@@ -1,14 +1,14 @@
-/* canvas_repository.c: a repository seen without the commands that its settings name.
+/* canvas_repository.c: a view of a repository without the commands that its settings name.
  *
- * A repository's own config can name any number of commands (filters, drivers for diffs and merges, what fetches),
- * and .gitattributes, which anybody can write, says which files they get. Settings on git's command line can switch
- * off only those whose names are known. So whatever reads or writes the work tree and the index gets a git directory
- * of its own: the repository's objects, its index and its lists of ignored files, and of its settings those in the
- * list below, which name no command. Hooks, filters and drivers of the repository are not there to be run. What a
- * person's own ~/.gitconfig and the system's say still holds.
+ * A repository's own config can name any number of commands (filters, drivers for diffs and merges, transports),
+ * and .gitattributes, which anybody can write, says which files they apply to. Settings on git's command line can
+ * switch off only commands whose names are known. So every git that reads or writes the work tree and the index
+ * gets a git directory of its own: the repository's objects, its index and its lists of ignored files, and of its
+ * settings those in the list below, which name no command. Hooks, filters and drivers of the repository cannot
+ * run, since they are not in it. A person's own ~/.gitconfig and the system's still apply.
  *
- * A filter that the repository alone defines is kept as "required" without a command: where an attribute asks for
- * it, git refuses. */
+ * A filter that only the repository defines is kept as "required" without a command: if an attribute selects it,
+ * git refuses. */
 #include "effects/canvas.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "effects/file.h"
 
-/* The lines that git answers when it is asked where everything is. */
+/* The lines of git's answer about where everything is. */
 enum { TOP, GIT_DIR, OBJECTS, INDEX, EXCLUDE, ATTRIBUTES, SPARSE, PLACES };
 
 static const char *const harmless[] = {
@@ -190,7 +190,7 @@ static void on_settings(TfyCanvasJob *job, const TfyProcessEnd *end)
         job->ready(job);
 }
 
-/* What a person has begun in the repository and not finished; NULL: nothing. */
+/* An operation that a person has started in the repository and not finished; NULL: none. */
 static const char *under_way(const char *git_dir)
 {
     static const char *const names[][2] = {{"MERGE_HEAD", "a merge"},
@@ -206,7 +206,7 @@ static const char *under_way(const char *git_dir)
     return NULL;
 }
 
-/* Cuts git's answer into its lines; false: it has another number of them. */
+/* Cuts git's answer into its lines; false: their number is wrong. */
 static bool cut_lines(char *text, char *places[PLACES])
 {
     int count = 0;

@@ -1,8 +1,8 @@
 /* exec.c: exec() and exec tools: one process per attempt, its end turned into a value.
  *
- * A result of type ExecResult takes any exit code. Any other result type is what the tool prints: a string gets the
- * text as it is, every other type is read as JSON by its descriptor, and a non-zero exit is a ToolError that ends
- * with the last lines of stderr. */
+ * A result of type ExecResult takes any exit code. Any other result type is the tool's output: a string receives
+ * the text as it is, every other type is read from JSON, and a non-zero exit is a ToolError that ends with the
+ * last lines of stderr. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum { ARG_ARGV, ARG_STDIN, ARG_CWD, ARG_ENV, ARG_COUNT }; /* of the built-in ex
 typedef struct Job {
     TfyCall *call;
     TfyProcess *process;
-    TfySecrets secrets; /* what was put into its arguments */
+    TfySecrets secrets; /* inserted into its arguments */
 } Job;
 
 static void free_job(Job *job)
@@ -37,7 +37,7 @@ static void free_job(Job *job)
     free(job);
 }
 
-/* ---- the end of a process; the helpers answer whether the call was answered, else a panic is pending ---- */
+/* ---- the end of a process; the helpers return whether the call was answered, else a panic is pending ---- */
 
 /* The last lines of an output, without the newline at its end. */
 static const char *last_lines(const TfyBuffer *output, int *len)
@@ -53,7 +53,7 @@ static const char *last_lines(const TfyBuffer *output, int *len)
     return text + from;
 }
 
-/* Who ends with a status of its own has said that it failed. Who was ended by a signal has said nothing. */
+/* A tool that exits with a status has reported its failure. A tool that a signal ended has reported nothing. */
 static bool fail_exit(TfyCall *call, const TfyProcessEnd *end)
 {
     int len;
@@ -81,7 +81,7 @@ static bool give_exec_result(TfyCall *call, const TfyProcessEnd *end)
     return result;
 }
 
-/* Takes the values of secrets out of an output; the old text is the process's. */
+/* Masks the values of secrets in an output; the process owns the old text. */
 static void mask_output(TfyBuffer *output, bool cut, TfyBuffer *masked)
 {
     if (tfy__known_mask(output->data, output->len, cut, masked)) *output = *masked;
@@ -91,7 +91,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
 {
     Job *job = arg;
     TfyCall *call = job->call;
-    TfyTask *task = call->task; /* the call may be gone when it is answered */
+    TfyTask *task = call->task; /* answering the call may free it */
     TfyHeap *heap = task->heap;
     TfyProcessEnd masked = *ended, *end = &masked;
     TfyBuffer out = {0}, err = {0}, message = {0};
@@ -122,7 +122,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
 
 /* ---- the start ---- */
 
-/* A text for the tool, its secrets put in; NULL after the call was failed. */
+/* A text for the tool, its secrets inserted; NULL after the call has failed. */
 static const char *text_for(Job *job, const TfyObj *string, const char *what, int64_t index)
 {
     size_t len;
@@ -138,7 +138,7 @@ static const char *text_for(Job *job, const TfyObj *string, const char *what, in
     return text;
 }
 
-/* The argv as C strings, NULL-terminated, borrowed; NULL after the call was failed. */
+/* The argv as C strings, NULL-terminated, borrowed; NULL after the call has failed. */
 static const char **c_argv(Job *job, const TfyObj *list)
 {
     TfyCall *call = job->call;
@@ -168,7 +168,7 @@ static void free_env(char **env)
     free(env);
 }
 
-/* One "NAME=value"; NULL after the call was failed. */
+/* One "NAME=value"; NULL after the call has failed. */
 static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_t index)
 {
     const TfyString *word = (const TfyString *)name;
@@ -186,7 +186,7 @@ static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_
     return entry;
 }
 
-/* "NAME=value" strings from the map; NULL after the call was failed. */
+/* "NAME=value" strings from the map; NULL after the call has failed. */
 static char **c_env(Job *job, const TfyObj *map)
 {
     int64_t count = map ? tfy_map_len(map) : 0;
@@ -201,7 +201,7 @@ static char **c_env(Job *job, const TfyObj *map)
     return env;
 }
 
-/* The directory to run in, or -1 after the call was failed. */
+/* The directory to run in, or -1 after the call has failed. */
 static int open_cwd(TfyCall *call, const TfyObj *cwd)
 {
     const char *path = cwd ? tfy__path_below(call->loop, cwd) : ".";
@@ -214,7 +214,7 @@ static int open_cwd(TfyCall *call, const TfyObj *cwd)
     return fd;
 }
 
-/* Stdin may hold any byte. True: *spec has it; false after the call was failed. */
+/* Stdin may contain any byte. True: *spec has it; false after the call has failed. */
 static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
 {
     if (!input) return true;
@@ -223,7 +223,7 @@ static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
     return spec->input;
 }
 
-/* False after the call was failed. */
+/* False after the call has failed. */
 static bool start_job(Job *job, const TfyValue args[])
 {
     TfyCall *call = job->call;
@@ -264,7 +264,7 @@ static void start_process(TfyCall *call, const TfyValue args[])
     if (!start_job(job, args)) free_job(job);
 }
 
-/* The arguments of the built-in exec, from what a tool declares. */
+/* The arguments of the built-in exec, computed from a tool's declaration. */
 static bool declared_args(const TfyCall *call, TfyValue args[])
 {
     const TfyTool *tool = call->tool;

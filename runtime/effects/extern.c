@@ -1,12 +1,12 @@
 /* extern.c: tools that are C functions linked into the program. They are called at once, on the loop's thread;
- * whoever writes one knows that everything else waits for it. */
+ * everything else waits for them. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "effects/secret.h"
 
-/* Parameters that are strings get their secrets: in place, on the release stack, and gone with it. False after the
- * call was failed. */
+/* Inserts the secrets into string parameters: in place, on the release stack, and released with it. False after
+ * the call has failed. */
 static bool fill_args(TfyCall *call, TfySecrets *secrets, TfyValue *filled)
 {
     const TfyTool *tool = call->tool;
@@ -39,7 +39,7 @@ static void call_tool(TfyCall *call, const TfyValue *args)
 {
     TfyTask *task = call->task;
     TfyValue result = {.i = 0};
-    call->outcome = TFY_UNKNOWN; /* tfy_tool_fail and tfy_tool_unknown say more */
+    call->outcome = TFY_UNKNOWN; /* tfy_tool_fail and tfy_tool_unknown are more specific */
     if (call->tool->call(task, args, &result)) {
         if (!tfy__call_waits(call)) tfy__call_done(call, result);
     } else {
@@ -63,7 +63,7 @@ static void start_with_secrets(TfyCall *call)
 
 static void start(TfyCall *call)
 {
-    TfyHeap *heap = call->task->heap; /* the call may be gone when it is answered */
+    TfyHeap *heap = call->task->heap; /* answering the call may free it */
     uint32_t mark = tfy_mark(call->task);
     call->outcome = TFY_NOT_DONE;
     if (names_secrets(call))

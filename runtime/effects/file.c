@@ -1,10 +1,10 @@
 /* file.c: read_file and write_file inside the working root.
  *
- * A disk can take long, so both are work for the pool's threads. Writes are done one after the other, and whoever
- * stops one waits until it is over: no write goes on behind the back of a later attempt, which would use the same
- * temporary name. A write is seen whole or not at all, also after a crash: a new file in the same directory, synced,
- * renamed over the old one, the directory synced. The temporary name follows from the step's key, so what a crash
- * leaves behind is taken up by the repeated step. */
+ * A disk can be slow, so both are work for the pool's threads. Writes are done one after the other, and aborting
+ * one waits until it is over: no write continues unnoticed beside a later attempt, which would use the same
+ * temporary name. A write is visible whole or not at all, also after a crash: a new file in the same directory,
+ * synced, renamed over the old one, the directory synced. The temporary name follows from the step's key, so the
+ * repeated step reuses a file that a crash left behind. */
 #include "effects/file.h"
 
 #include <errno.h>
@@ -124,8 +124,8 @@ static int kind_error(const struct stat *info)
     return !S_ISREG(info->st_mode) ? -ENOTSUP : info->st_size > (off_t)TFY_FILE_CAP ? -EFBIG : 0;
 }
 
-/* Finds the file without opening it, and opens only what may be read: to close a file of the database, opened for
- * whatever reason, lets go of every lock that this process has on it. A FIFO or a device, which may never answer, is
+/* Finds the file without opening it, and opens only what may be read: closing a file of the database, opened for
+ * whatever reason, releases every lock that this process has on it. A FIFO or a device, which may never answer, is
  * not opened either. */
 static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links)
 {
@@ -158,18 +158,19 @@ int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, boo
     return -error;
 }
 
-/* What a thread of the pool needs to know of a call, and what comes of it. */
+/* The part of a call that a thread of the pool needs, and its result. */
 typedef struct FileJob {
     TfyJob job;          /* first */
-    TfyCall *call;       /* the loop's thread's affair */
+    TfyCall *call;       /* only for the loop's thread */
     int root_fd;         /* open as long as the pool */
     TfyProtect *protect; /* owned */
     char *path;          /* owned */
     TfyBuffer content;
     const char *bytes, *key; /* of a write: the call's */
     size_t len;
-    int error;     /* 0 or -errno */
-    bool replaced; /* of a write: the new file is in its place, whatever failed then */
+    int error; /* 0 or -errno */
+    /* of a write: the new file is in its place, whatever failed after that */
+    bool replaced;
 } FileJob;
 
 static const char *shown(const TfyCall *call)
@@ -222,7 +223,7 @@ static void read_done(TfyJob *job)
 {
     FileJob *own = (FileJob *)job;
     TfyCall *call = own->call;
-    TfyTask *task = call->task; /* the call may be gone when it is answered */
+    TfyTask *task = call->task; /* answering the call may free it */
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
     TfyBuffer content = own->content;
@@ -261,7 +262,7 @@ static int make_dir(const TfyProtect *protect, int above, const char *name)
     return error ? error : mkdirat(above, name, 0777) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Makes the directories a path stands in, as far as they are missing. 0 or a negative reason. */
+/* Makes the missing directories above a path. 0 or a negative reason. */
 static int make_parents(const TfyProtect *protect, int root_fd, char *path)
 {
     int above = fcntl(root_fd, F_DUPFD_CLOEXEC, 0), error = above < 0 ? -errno : 0;
@@ -279,8 +280,8 @@ static int make_parents(const TfyProtect *protect, int root_fd, char *path)
     return error;
 }
 
-/* Opens the directory a path stands in, readable so that it can be synced; *name is the last component. A descriptor
- * or -errno. */
+/* Opens the directory of a path, readable so that it can be synced; *name is the last component. A descriptor or
+ * -errno. */
 static int open_parent(int root_fd, char *path, char **name)
 {
     char *slash = strrchr(path, '/');
@@ -293,8 +294,8 @@ static int open_parent(int root_fd, char *path, char **name)
     return dir;
 }
 
-/* Replaces a path that ends in a symbolic link by what the link names, so that a write goes through it and not over
- * it. 0: nothing more to follow; 1: path has changed; or -errno. */
+/* Replaces a path that ends in a symbolic link by the link's target, so that a write goes through the link and not
+ * over it. 0: nothing more to follow; 1: path has changed; or -errno. */
 static int follow_link(int dir, const char *name, char **path)
 {
     char target[PATH_MAX];
@@ -321,8 +322,8 @@ static int write_all(int fd, const char *bytes, size_t len)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* The permissions of a file that is replaced: those it had, but for what is asked about execution (by whoever may
- * read it). */
+/* The permissions of a file that is replaced: those it had, except for execution if the caller sets that (for
+ * everybody who may read it). */
 static mode_t replaced_mode(const struct stat *old, int executable)
 {
     mode_t mode = old->st_mode & 07777;
@@ -356,7 +357,7 @@ int tfy__file_may_write(const TfyProtect *protect, int root_fd, const char *star
 {
     char *path = tfy__sys_strdup(start);
     if (!path) return -ENOMEM;
-    size_t at = strlen(path); /* what is behind it is missing, or the last component */
+    size_t at = strlen(path); /* what follows is missing, or is the last component */
     int dir = -ENOENT;
     while (dir == -ENOENT && at) {
         for (at--; at && path[at - 1] != '/';) at--;

@@ -20,9 +20,10 @@
 
 #define NOTE_AT     256
 #define ENVIRON_MAX ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
-#define LOOK_MS     10                /* how often locks and processes are looked at */
+#define LOOK_MS     10                /* how often locks and processes are checked */
 #define LINK_BYTES  64
-#define EMPTY_LOOKS 2 /* looks without a find, in a row: a process may start another and end during one */
+/* checks without a find, in a row: a process may start another and exit during one */
+#define EMPTY_LOOKS 2
 
 typedef struct Note {
     char magic[8];
@@ -33,8 +34,8 @@ static const char magic[8] = {'t', 'f', 'y', 't', 'o', 'o', 'l', '1'};
 
 /* What is searched for. */
 typedef struct Quarry {
-    char variable[40];     /* how the entry of the environment begins */
-    char file[LINK_BYTES]; /* what a link in /proc/PID/fd says */
+    char variable[40];     /* the start of the environment's entry */
+    char file[LINK_BYTES]; /* the target of a link in /proc/PID/fd */
     char *environ;         /* ENVIRON_MAX bytes of scratch */
 } Quarry;
 
@@ -55,7 +56,7 @@ int tfy__former_mark_file(uint64_t mark)
     char name[TFY_MARK_BYTES];
     file_name(name, mark);
     const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    /* Sealed: tools share it, and are not to talk to each other through it. */
+    /* Sealed: tools share it, and must not communicate through it. */
     if (fd >= 0) fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
     return fd;
 }
@@ -75,7 +76,7 @@ int tfy__former_note(int lock_fd, uint64_t mark)
     return written == sizeof note ? 0 : written < 0 ? errno : EIO;
 }
 
-/* The mark that is noted; 0: none. */
+/* The mark in the note; 0: none. */
 static uint64_t noted(int lock_fd)
 {
     Note note;
@@ -123,7 +124,7 @@ static bool is_marked(pid_t pid, void *arg)
     return pid != getpid() && (environment_has(arg, pid) || has_file_open(arg, pid));
 }
 
-/* Ends what has the mark. False: some of it still lives. */
+/* Ends every process that has the mark. False: some still live. */
 static bool end_marked(uint64_t mark, int64_t end_ms)
 {
     static const int term[] = {SIGTERM, SIGCONT, 0}, term_again[] = {0}, last[] = {SIGKILL, 0};

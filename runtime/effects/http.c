@@ -1,15 +1,16 @@
-/* http.c: the effect http and http tools: one request per attempt, its answer turned into a value.
+/* http.c: the effect http and http tools: one request per attempt, its response turned into a value.
  *
- * What is promised depends on the repeat class. A pure request may be redirected, and curl may send it again on a
- * connection that turned out to be dead. Every other one goes out on a fresh connection, exactly once, is never
+ * The promises depend on the repeat class. A pure request may be redirected, and curl may send it again on a
+ * connection that turned out to be dead. Every other request is sent on a fresh connection, exactly once, is never
  * redirected, and carries the step's key as Idempotency-Key.
  *
- * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx answer; every other
+ * A result of type HttpResponse takes any status. Any other result type is the body of a 2xx response; every other
  * status is a ToolError.
  *
- * A request was certainly not done when it never left (the name is unknown, nobody listens, no secure connection came
- * about), and when a whole answer 4xx refuses it. All else that is not a result is unknown: a server that breaks off,
- * 5xx, a 2xx body that does not fit, and 3xx, which may say "done, look there" as well as "ask there". */
+ * A request was certainly not done if it was never sent (the name is unknown, nothing listens, no secure
+ * connection was established), or if a complete 4xx response refuses it. Every other failure is unknown: a server
+ * that breaks off, 5xx, a 2xx body that does not fit, and 3xx, which may mean "done, see there" as well as
+ * "request it there". */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,18 +25,18 @@
 #include "effects/secret.h"
 #include "value/heap.h"
 
-#define BODY_MAX     ((size_t)1 << 20)  /* bytes kept of an answer's body */
-#define HEAD_MAX     ((size_t)64 << 10) /* bytes of an answer's headers */
-#define HEADERS_MAX  200                /* of an answer */
-#define CONNECT_MS   30000L             /* until the connection stands */
-#define STALL_S      120L               /* without a byte, then it is given up */
+#define BODY_MAX     ((size_t)1 << 20)  /* bytes kept of a response's body */
+#define HEAD_MAX     ((size_t)64 << 10) /* bytes of a response's headers */
+#define HEADERS_MAX  200                /* of a response */
+#define CONNECT_MS   30000L             /* until the connection is established */
+#define STALL_S      120L               /* without a byte; then the request is given up */
 #define TOTAL_MS     3600000L           /* a request as a whole */
 #define REDIRECT_MAX 10L
 #define QUOTE_MAX    300 /* bytes of a body, quoted in an error */
 
 enum { ARG_METHOD, ARG_URL, ARG_HEADERS, ARG_BODY, ARG_COUNT }; /* of the built-in http */
 
-/* What is to be sent. All its texts are owned and wiped. */
+/* The request to send. All its texts are owned and wiped. */
 typedef struct Wanted {
     char method[16];
     TfyBuffer url;
@@ -49,15 +50,15 @@ typedef struct Request {
     TfyCall *call;
     TfyHttp *client;
     TfyTransfer transfer;
-    TfySecrets secrets; /* put into the request, taken out of the answer */
+    TfySecrets secrets; /* inserted into the request, masked in the response */
     Wanted wanted;
-    TfyBuffer head; /* the header lines of the newest answer, each ended by a newline */
+    TfyBuffer head; /* the header lines of the newest response, each ended by a newline */
     TfyBuffer body;
-    bool cut;       /* the body was longer than is kept */
-    bool head_full; /* the headers were longer than is taken */
+    bool cut;       /* the body was longer than the limit */
+    bool head_full; /* the headers were longer than the limit */
 } Request;
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
 static void wipe(TfyBuffer *buffer)
 {
@@ -85,7 +86,7 @@ static void free_request(Request *request)
     free(request);
 }
 
-/* ---- the request line; the helpers answer false after the call was failed ---- */
+/* ---- the request line; the helpers return false after the call has failed ---- */
 
 static bool fail_memory(const Request *request)
 {
@@ -100,7 +101,7 @@ static const char *text_of(Request *request, const TfyObj *string, size_t *len)
     return text;
 }
 
-/* A value becomes one part of the address, whatever it holds. */
+/* A value becomes one part of the address, whatever it contains. */
 static void add_encoded(TfyBuffer *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -141,7 +142,7 @@ static bool set_method(Request *request, const char *text, size_t len)
     return false;
 }
 
-/* With a secret in the address only its host is shown. */
+/* If the address contains a secret, only its host is shown. */
 static char *shown_url(const Request *request)
 {
     char *url = tfy__http_public_url(request->wanted.url.data);
@@ -204,7 +205,7 @@ static bool is_header_value(const char *text, size_t len)
     return true;
 }
 
-/* curl takes "Name:" for "send no such header" and "Name;" for an empty one. */
+/* curl reads "Name:" as "send no such header" and "Name;" as an empty one. */
 static bool add_header(Request *request, const TfyObj *name, const TfyObj *value)
 {
     size_t name_len, value_len;
@@ -263,7 +264,7 @@ static bool is_pure(const TfyCall *call)
     return call->tool->repeat == TFY_PURE;
 }
 
-/* Without a body there is none: curl has one of its own otherwise. */
+/* Without a body no type is sent: curl would otherwise send one of its own. */
 static bool set_content_type(Request *request)
 {
     if (request->wanted.body) return add_default(request, "Content-Type", "application/json");
@@ -296,9 +297,10 @@ static bool set_body(Request *request, const TfyObj *body)
     return true;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
-/* Header lines come one by one, those of redirects and interim answers too: a status line begins anew. */
+/* Header lines come one by one, including those of redirects and interim responses: a status line starts a new
+ * response. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     Request *request = arg;
@@ -314,7 +316,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     return request->head.failed ? 0 : len;
 }
 
-/* Beyond the limit the connection is given up: nobody waits for what nobody keeps. */
+/* Beyond the limit the connection is closed: waiting for bytes that are not kept is useless. */
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     Request *request = arg;
@@ -332,7 +334,7 @@ static void mask(TfyBuffer *text, bool cut)
     *text = masked;
 }
 
-/* One "Name: value" line as key and value; names in small letters. False: it is none, or a panic is pending. */
+/* One "Name: value" line as key and value; names in lower case. False: the line is not one, or a panic is pending. */
 static bool read_header(TfyTask *task, const char *line, size_t len, TfyValue *name, TfyValue *value)
 {
     char small[256];
@@ -354,7 +356,7 @@ static bool same_text(TfyValue a, TfyValue b)
     return x->byte_len == y->byte_len && memcmp(x->bytes, y->bytes, x->byte_len) == 0;
 }
 
-/* A header that comes twice is one, its values joined by commas. */
+/* A header that comes twice becomes one, its values joined by commas. */
 static bool keep_header(TfyTask *task, TfyValue *keys, TfyValue *values, uint32_t *count, TfyValue name, TfyValue value)
 {
     uint32_t at = 0;
@@ -401,7 +403,7 @@ static bool give_response(TfyCall *call, const Request *request, long status)
     return result;
 }
 
-/* The beginning of a body for a message: one line, no control characters. */
+/* The start of a body for a message: one line, no control characters. */
 static int quote(const TfyBuffer *body, char *out)
 {
     int len = 0;
@@ -430,9 +432,9 @@ static bool give_answer(TfyCall *call, Request *request, long status)
     return tfy__output_give(call, &request->body, request->cut, "an HttpResponse");
 }
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
-/* No byte of the request has left: the connection never stood. */
+/* No byte of the request was sent: the connection was never established. */
 static bool was_never_sent(const Request *request)
 {
     curl_off_t ready_us = 0;
@@ -496,8 +498,9 @@ static void on_end(void *arg, CURLcode result)
         fail_memory(request);
     else if (result == CURLE_OK || request->cut)
         answered = give_answer(call, request, status);
+    /* a pure request can also lack room at the target of a redirect */
     else if ((no_room = tfy__http_no_room(&request->transfer)) ||
-             (is_pure(call) && (no_room = request->transfer.no_room))) /* … where a redirect led */
+             (is_pure(call) && (no_room = request->transfer.no_room)))
         tfy__call_no_room(call, no_room);
     else
         answered = fail_transfer(call, request, result, status);
@@ -508,7 +511,7 @@ static void on_end(void *arg, CURLcode result)
 
 /* ---- the start ---- */
 
-/* Whoever names a secret does not want it to go on to where a server points. */
+/* A request with a secret must not carry it on to another address that the server names. */
 static bool may_redirect(const Request *request)
 {
     const char *method = request->wanted.method;
@@ -528,7 +531,8 @@ static bool set_sending(Request *request)
              curl_easy_setopt(easy, CURLOPT_POSTFIELDS, wanted->body ? wanted->body : "") == CURLE_OK;
     if (strcmp(wanted->method, "HEAD") != 0 && strcmp(wanted->method, "GET") != 0)
         ok = ok && curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, wanted->method) == CURLE_OK;
-    if (once) /* a new connection and a protocol without second thoughts: curl sends nothing twice by itself */
+    /* a new connection and a protocol without retransmission: curl sends nothing twice by itself */
+    if (once)
         ok = ok && curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L) == CURLE_OK &&
              curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
              curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK;
@@ -561,7 +565,7 @@ static TfyHttp *client_of(TfyLoop *loop)
     return *place;
 }
 
-/* False after the call was failed. */
+/* False after the call has failed. */
 static bool send_request(Request *request)
 {
     request->client = client_of(request->call->loop);

@@ -1,10 +1,12 @@
 /* http_client.c: libcurl's multi interface on the loop. Two things need care:
  *
- * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called again.
+ * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called
+ *   again.
  *   So after each call `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls
- *   again until none is. What arrives after that makes a new edge. A bounded number of rounds per turn keeps a fast
- *   sender from starving other tasks.
- * - Ends are handed on outside curl's callbacks only, because whoever gets one may start or stop a transfer at once. */
+ *   again until none is. Data that arrives after that makes a new edge. A bounded number of rounds per turn keeps
+ *   a
+ *   fast sender from starving other tasks.
+ * - Ends are reported outside curl's callbacks only, because the receiver may start or stop a transfer at once. */
 #include "effects/http_client.h"
 
 #include <errno.h>
@@ -17,12 +19,12 @@
 
 #define ROUNDS_PER_TURN 64
 
-/* A socket of curl's that the poller watches; events and handle follow curl's wishes. */
+/* A socket of curl's that the poller watches; curl decides events and handle. */
 typedef struct Socket {
     struct Socket *next;
     TfyHttp *http;
     int fd;
-    uint32_t events; /* TFY_FD_… curl wants now */
+    uint32_t events; /* TFY_FD_… that curl wants now */
     int64_t handle;  /* of the watch; below 0: none */
 } Socket;
 
@@ -31,8 +33,8 @@ struct TfyHttp {
     CURLM *multi;
     Socket *sockets;
     uint64_t timer;      /* curl's own timeout; 0: none */
-    uint64_t more_timer; /* sockets were still ready when the rounds of a turn were used up; 0: none */
-    bool settling;       /* settle is running: a nested call would be lost work */
+    uint64_t more_timer; /* sockets were still ready after the rounds of a turn; 0: none */
+    bool settling;       /* settle is running: a nested call would be wasted */
 };
 
 /* ---- addresses ---- */
@@ -159,8 +161,8 @@ static Socket *remember_socket(TfyHttp *http, int fd)
     return socket;
 }
 
-/* curl tells what it waits for at a socket. The watch is made anew when that changes: a new registration reports what
- * is ready already. */
+/* curl reports what it waits for at a socket. If that changes, the watch is made anew: a new registration reports
+ * what is ready already. */
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
     TfyHttp *http = arg;
@@ -189,9 +191,9 @@ static int set_timer(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-/* ---- the public verbs ---- */
+/* ---- public functions ---- */
 
-/* A socket for curl, which would not say why there is none. */
+/* A socket for curl, which would not report why there is none. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     TfyTransfer *transfer = arg;

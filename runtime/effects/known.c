@@ -1,4 +1,4 @@
-/* known.c: which values are secret, how they are spelt, and where a text has one of them. */
+/* known.c: which values are secret, how they can be spelt, and where a text contains one of them. */
 #include "effects/known.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* A variable that was taken out of the environment. */
+/* A variable that was removed from the environment. */
 typedef struct Taken {
     char *name, *value; /* owned */
     struct Taken *next;
@@ -23,15 +23,16 @@ typedef struct Taken {
 
 /* One spelling of one value. */
 typedef struct Pattern {
-    char *text;        /* owned */
-    size_t len, least; /* least: of these first bytes at the end of a text that was cut off */
+    char *text; /* owned */
+    /* least: how many first bytes at the end of a cut text count as the pattern */
+    size_t len, least;
     const char *label;
 } Pattern;
 
 static Taken *taken;
-static Pattern *patterns; /* the longest first: a value may begin like another */
+static Pattern *patterns; /* the longest first: one value may be a prefix of another */
 static size_t pattern_count;
-static uint64_t pairs[1024]; /* a bit for every two bytes that a pattern begins with */
+static uint64_t pairs[1024]; /* a bit for every two bytes that a pattern starts with */
 
 /* ---- the environment ---- */
 
@@ -98,7 +99,7 @@ static bool have_pattern(const char *text, size_t len)
     return false;
 }
 
-/* Takes over the text. */
+/* Takes ownership of the text. */
 static bool add_pattern(TfyBuffer *text, const char *label, size_t least)
 {
     bool fine = !text->failed;
@@ -126,7 +127,7 @@ static const unsigned char *octets(const char *value)
     return (const unsigned char *)value;
 }
 
-/* The characters of a base64 text that `value` alone decides, when `skip` bytes stand before it in its group of
+/* The characters of a base64 text that `value` alone determines, with `skip` bytes before it in its group of
  * three. */
 static bool add_base64(const char *label, const char *value, size_t len, size_t skip, const char *last_two)
 {
@@ -148,7 +149,7 @@ static bool add_hex(const char *label, const char *value, size_t len, const char
     return add_pattern(&out, label, TFY_KNOWN_SPELT);
 }
 
-/* As in an address; of a form, where a space is a plus. */
+/* As in an address; form: as in a form, where a space is a plus. */
 static bool add_percent(const char *label, const char *value, size_t len, const char *format, bool form)
 {
     TfyBuffer out = {0};
@@ -177,7 +178,7 @@ static void add_unit(TfyBuffer *out, const char *bytes, int step)
     }
 }
 
-/* As JSON writers do, with or without their freedoms: `/` behind a backslash, everything but ASCII as \u. */
+/* The ways in which JSON writers spell a value: `/` after a backslash or not, non-ASCII characters as \u or not. */
 static bool add_json(const char *label, const char *value, size_t len, bool slash, bool ascii)
 {
     TfyBuffer quoted = {0}, out = {0};
@@ -225,7 +226,7 @@ bool tfy__known_add(const char *label, const char *value, size_t len)
 
 /* ---- masking ---- */
 
-/* The pattern that begins at this place, or with cut the one of which only the beginning is there. */
+/* The pattern that starts at this place or, with cut, whose start the text ends with. */
 static const Pattern *starts_here(const char *text, size_t left, bool cut)
 {
     for (size_t i = 0; i < pattern_count; i++) {

@@ -1,16 +1,18 @@
 /* llm.c: the performer of llm() and of prompts.
  *
- * Where an answer comes from is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the
- * endpoint that TFY_LLM_URL names. Nothing is ever invented: without a source the call fails and says what to set.
+ * The source of answers is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint
+ * in TFY_LLM_URL. Nothing is ever invented: without a source the call fails and says what to set.
  *
- * Two things live longer than a call, both rebuilt from the log by `replay`, so that a resumed run goes on exactly
+ * Two things live longer than a call. `replay` rebuilds both from the log, so that a resumed run continues exactly
  * where it was:
  *
- * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded answer.
+ * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded
+ *   answer.
  *   LLMPlan carries the request's digest and occurrence for that. Only answers count: an endpoint that failed has
  *   used nothing up.
- * - A misfit: the answer that did not decode, and why, per task. The next asking at the same place shows both to the
- *   model. At most one can be open in a task, since a task stands at one place. */
+ * - A misfit: the answer that could not be decoded, and why, per task. The next request at the same place shows
+ *   both
+ *   to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -26,7 +28,7 @@
 
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
 
-/* How many answers a run has had to one request; an open-addressing table. */
+/* How many answers a run has received to one request; an open-addressing table. */
 typedef struct Count {
     uint64_t key;      /* hash of the run's uuid and the request's digest; 0: free */
     uint64_t run;      /* hash of the run's uuid */
@@ -37,12 +39,12 @@ typedef struct Memory {
     struct Memory *next;
     uint64_t task;       /* hash of the run's uuid and the task's path */
     uint64_t run;        /* hash of the run's uuid */
-    const TfySite *site; /* the place that asks */
+    const TfySite *site; /* the place that requests */
     int64_t misfits;     /* answers in a row that did not fit */
     TfyLlmMisfit last;
 } Memory;
 
-/* What the family keeps with its loop. */
+/* The family's data with its loop. */
 typedef struct Llm {
     TfyLoop *loop;
     Mode mode;
@@ -50,20 +52,20 @@ typedef struct Llm {
     TfyCassette *cassette; /* NULL for an endpoint */
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
-    Count *counts; /* in the order in which they were first needed */
+    Count *counts; /* in the order of their first use */
     uint32_t count_used, count_cap;
     TfyIndex by_key;  /* of the counts */
-    Memory *memories; /* few: one per task whose prompt is being asked again */
+    Memory *memories; /* few: one per task whose prompt is being tried again */
     bool prepared;    /* the source was chosen; a replay never needs one and opens nothing */
-    int status;       /* of prepare: TFY_OK or why no call can work */
+    int status;       /* of prepare: TFY_OK, or why no call can work */
     char why[TFY_ERROR_TEXT];
 } Llm;
 
-/* One asking in flight. */
+/* One request in flight. */
 typedef struct Asking {
     TfyCall *call;
     Llm *llm;
-    TfyLlmAsk *ask; /* NULL once it ended */
+    TfyLlmAsk *ask; /* NULL once it has finished */
     json_t *request;
     uint64_t digest;  /* of the request */
     int64_t start_ns; /* monotonic */
@@ -148,7 +150,7 @@ static Count *count_by_key(Llm *llm, uint64_t key, uint64_t run)
     return count;
 }
 
-/* The count of a request in its run, made at 0 when it is new; NULL: no memory. */
+/* The count of a request in its run, created as 0 if it is new; NULL: no memory. */
 static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
 {
     return count_by_key(llm, count_key(task, digest), run_key(tfy__run_uuid(task)));
@@ -180,7 +182,7 @@ static void forget(Llm *llm, TfyTask *task)
     free(memory);
 }
 
-/* What the model said before at this place, or NULL for a first asking. */
+/* The model's earlier answer at this place, or NULL for a first attempt. */
 static const TfyLlmMisfit *recall(Llm *llm, const TfyCall *call)
 {
     const Memory *memory = *find_memory(llm, call->task);
@@ -203,14 +205,14 @@ static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
     return memory;
 }
 
-/* Keeps a misfit for the next asking; after the last one nobody would ask for it. Without memory the next asking is a
- * fresh one. */
+/* Keeps a misfit for the next attempt; after the last attempt nothing would use it. Without memory the next
+ * attempt is a fresh one. */
 static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *answer, size_t len, const char *error)
 {
     Memory *memory = make_memory(llm, task, site);
     char *copy = tfy__sys_malloc(len + 1);
-    TfyObj *words = tfy_string_of(
-        task, error, strlen(error)); /* cut off in the middle of a character, it would be no valid message */
+    /* repairs a message that was cut off in the middle of a character */
+    TfyObj *words = tfy_string_of(task, error, strlen(error));
     char *text = words ? tfy__sys_strdup(((const TfyString *)words)->bytes) : NULL;
     if (!memory || !copy || !text || ++memory->misfits > site->tool->asks) {
         free(copy);
@@ -225,7 +227,7 @@ static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *a
     memory->last = (TfyLlmMisfit){.answer = copy, .answer_len = len, .error = text};
 }
 
-/* ---- ending a call ---- */
+/* ---- finishing a call ---- */
 
 static void free_asking(Asking *asking)
 {
@@ -288,7 +290,7 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
     tfy_cut(task, mark);
 }
 
-/* The answer is there: counts it, records it in the session, and ends the call. */
+/* The answer is there: counts it, records it in the session, and finishes the call. */
 static void take_reply(Asking *asking, const TfyLlmReply *reply)
 {
     Llm *llm = asking->llm;
@@ -312,7 +314,7 @@ static void take_reply(Asking *asking, const TfyLlmReply *reply)
                              strerror(why));
 }
 
-/* What could not be opened or sent for want of room is no answer. */
+/* A file or socket that could not be opened for lack of room does not count as an answer. */
 static void fail(TfyCall *call, int64_t code, const char *error)
 {
     const int no_room = code == ENOMEM || code == EMFILE || code == ENFILE ? (int)code : tfy__room_for_descriptor();
@@ -361,7 +363,7 @@ static void ask_endpoint(Asking *asking)
     fail(call, code, error);
 }
 
-/* The beginning of what the program asked, on one line. */
+/* The start of the program's request, on one line. */
 static void describe(const json_t *request, char *out, size_t cap)
 {
     const json_t *messages = json_object_get(request, "messages"), *message;
@@ -424,8 +426,8 @@ static void start(TfyCall *call)
     char error[TFY_ERROR_TEXT];
     int status = tfy__llm_prepare(call->loop, error);
     call->record_type = TFY_R_LLM_PLAN;
-    call->outcome =
-        TFY_NOT_DONE; /* and stays so: a question, however it ends, leaves nothing behind that could be undone */
+    /* and it stays so: a question, however it ends, leaves nothing behind that could be undone */
+    call->outcome = TFY_NOT_DONE;
     if (status != TFY_OK) {
         fail(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, error);
         return;
@@ -569,7 +571,7 @@ static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
     free(memory);
 }
 
-/* Without memory a request counts as a new one, and an asking as the first: as `remember` has it. */
+/* Without memory a request counts as a new one, and an attempt as the first, as in `remember`. */
 static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
 {
     const json_t *counts = json_object_get(json, "counts"), *misfits = json_object_get(json, "misfits");

@@ -1,16 +1,17 @@
 /* llm_cassette.c: recorded sessions: a file of JSON lines, one per answer.
  *
- *   {"digest": "0123456789abcdef", "occurrence": 1, "request": {"messages": [...], "model": "default", "schema": {...}?},
+ *   {"digest": "0123456789abcdef", "occurrence": 1, "request": {"messages": [...], "model": "default", "schema":
+ *   {...}?},
  *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop"}
  *
- * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be left
- * out of a line written by hand: the digest then follows from the request, and the occurrence is 1. A digest that
- * contradicts its request is refused, so an edited request is noticed at once. Only request and answer are needed;
- * members we do not know are ignored. Empty lines are skipped. A later line replaces an earlier one with the same
+ * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be
+ * omitted from a line written by hand: the digest then follows from the request, and the occurrence is 1. A digest
+ * that contradicts its request is refused, so an edited request is noticed at once. Only request and answer are
+ * needed; unknown members are ignored. Empty lines are skipped. A later line replaces an earlier one with the same
  * digest and occurrence: recording again improves a session.
  *
- * A process that dies while it records leaves at most one torn last line; recording goes on by cutting it off.
- * Playing refuses it. */
+ * A process that dies while it records leaves at most one torn last line; recording continues after cutting it
+ * off. Playing refuses it. */
 #include "base/table.h"
 #include "effects/llm.h"
 
@@ -25,7 +26,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define FILE_MAX ((size_t)256 << 20) /* bytes; a session of thousands of askings is far below */
+#define FILE_MAX ((size_t)256 << 20) /* bytes; far above a session of thousands of requests */
 
 typedef struct Entry {
     TfyLink link;
@@ -36,7 +37,7 @@ typedef struct Entry {
 
 struct TfyCassette {
     TfyTable entries; /* by digest and occurrence; a later line of the file is found first */
-    int fd;           /* for appending; -1: only answers */
+    int fd;           /* for appending; -1: the cassette only answers */
     size_t good;      /* bytes up to the end of the last line that was read whole */
 };
 
@@ -103,7 +104,7 @@ static bool parse_digest(const char *text, uint64_t *digest)
     return true;
 }
 
-/* The members that find an answer. NULL, or what is wrong with them. */
+/* Reads the members by which an answer is found. NULL, or what is wrong with them. */
 static const char *read_place(const json_t *line, uint64_t *digest, uint32_t *occurrence)
 {
     const json_t *request = json_object_get(line, "request"), *named = json_object_get(line, "digest");
@@ -212,7 +213,7 @@ static char *read_all(int fd, size_t size)
     while (bytes && got < size) {
         ssize_t n = read(fd, bytes + got, size - got);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) { /* it shrank under us, or cannot be read */
+        if (n <= 0) { /* it shrank meanwhile, or cannot be read */
             free(bytes);
             if (n == 0) errno = EIO;
             return NULL;
@@ -313,7 +314,7 @@ static int write_whole(int fd, const char *bytes, size_t len)
     return TFY_OK;
 }
 
-/* The line is on disk before the answer goes on to the program: what a run has seen can be played again. */
+/* The line is on disk before the answer reaches the program: every answer that a run has seen can be played again. */
 int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t digest, uint32_t occurrence,
                          const TfyLlmReply *reply)
 {

@@ -1,8 +1,8 @@
 /* llm_http.c: POST to an OpenAI-compatible endpoint, on the loop's thread, without blocking it.
  *
- * Tried again within one asking: 429 and 5xx only, because then the endpoint itself says that nothing was done. A
- * broken connection may have cost money; whether to pay again is the program's `retry`. Redirects are not followed:
- * the key would go with them. */
+ * Only 429 and 5xx are tried again within one call, because then the endpoint itself says that nothing was done. A
+ * broken connection may have cost money; whether to pay again is the program's decision (`retry`). Redirects are
+ * not followed: the key would go with them. */
 #include "effects/llm.h"
 
 #include "effects/http_client.h"
@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #define KEY_MAX 4096 /* bytes */
-#define KEY_MIN 8    /* bytes; shorter ones are place holders for local servers and would be found in any text */
+/* bytes; shorter ones are placeholders for local servers and would be found in any text */
+#define KEY_MIN 8
 
 struct TfyLlmHttp {
-    TfyLoop *loop;              /* its timers pause between tries */
-    const TfyLlmLimits *limits; /* the caller's; read anew for each request */
+    TfyLoop *loop;              /* its timers measure the pauses between tries */
+    const TfyLlmLimits *limits; /* owned by the caller; read anew for each request */
     TfyHttp *client;            /* owned */
 };
 
@@ -30,13 +31,13 @@ struct TfyLlmAsk {
     TfyLlmHttp *http;
     TfyTransfer transfer; /* active: curl works on it; otherwise it waits for its timer */
     struct curl_slist *headers;
-    char *url; /* as people may see it: without user, password and query */
+    char *url; /* as messages may show it: without user, password and query */
     char *body;
     TfyBuffer answer;      /* the response body */
-    bool too_big;          /* the response passed the limit */
+    bool too_big;          /* the response exceeded the limit */
     uint32_t tries;        /* requests sent */
     uint64_t timer;        /* before the next try; 0: none */
-    char key[KEY_MAX + 1]; /* wiped with the ask; needed so long to search the response for it */
+    char key[KEY_MAX + 1]; /* wiped with the ask; kept so long to search the response for it */
     TfyLlmDone done;
     void *arg;
 };
@@ -59,7 +60,7 @@ static bool read_key_file(const char *path, char *key, char *error)
     return true;
 }
 
-/* Reads the key of this moment, so that it can be changed while a program runs. "" when there is none. */
+/* Reads the present key, so that it can be changed while a program runs. "": there is none. */
 static bool read_key(char *key, char *error)
 {
     const char *path = getenv("TFY_LLM_KEY_FILE"), *plain = tfy__known_variable("TFY_LLM_KEY");
@@ -81,7 +82,7 @@ static bool read_key(char *key, char *error)
     return false;
 }
 
-/* A copy of the text with every secret taken out, the key first of all: endpoints like to quote it in their refusals. */
+/* A copy of the text with every secret masked, the key first: endpoints often quote it in their refusals. */
 static char *without_key(const char *text, size_t len, size_t *out_len)
 {
     TfyBuffer masked = {0};
@@ -99,7 +100,7 @@ static bool ends_with(const char *text, const char *tail)
     return len >= tail_len && strcmp(text + len - tail_len, tail) == 0;
 }
 
-/* "" and "/" become /v1/chat/completions, /v1 gets /chat/completions, and what ends with that stays. */
+/* "" and "/" become /v1/chat/completions, /v1 gets /chat/completions, and a path that ends with that stays. */
 static char *complete_path(const char *path)
 {
     static const char tail[] = "/chat/completions";
@@ -126,7 +127,7 @@ char *tfy__llm_endpoint(const char *url)
     return endpoint;
 }
 
-/* ---- the end of an asking ---- */
+/* ---- the end of a request ---- */
 
 static void free_ask(TfyLlmAsk *ask)
 {
@@ -222,7 +223,7 @@ static void take_response(TfyLlmAsk *ask)
     json_decref(response);
 }
 
-/* What an endpoint says about a refusal: error.message, or error, or message, as the various servers have it. */
+/* The endpoint's reason for a refusal: error.message, or error, or message, depending on the server. */
 static char *refusal(const TfyLlmAsk *ask)
 {
     json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
@@ -285,7 +286,7 @@ static void try_again(void *arg)
     if (!send_ask(ask)) fail(ask, ENOMEM, "memory ran out before the model was asked again");
 }
 
-/* How long to wait after 429 or 5xx: what the endpoint asks for, else a doubling wait; never longer than the limit. */
+/* How long to wait after 429 or 5xx: the endpoint's delay, else a doubling wait; never longer than the limit. */
 static int64_t wait_of(const TfyLlmAsk *ask)
 {
     const TfyLlmLimits *limits = ask->http->limits;
@@ -324,7 +325,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return ask->answer.failed ? 0 : len;
 }
 
-/* ---- the public verbs ---- */
+/* ---- public functions ---- */
 
 TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
 {
@@ -343,7 +344,7 @@ void tfy__llm_http_free(TfyLlmHttp *http)
     free(http);
 }
 
-/* "Expect:" keeps curl from waiting for a permission to send that many small servers never give. */
+/* "Expect:" keeps curl from waiting for a permission that many small servers never give. */
 static bool add_headers(TfyLlmAsk *ask)
 {
     static const char *const fixed[] = {"Content-Type: application/json", "Accept: application/json", "Expect:"};

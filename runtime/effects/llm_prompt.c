@@ -1,4 +1,4 @@
-/* llm_prompt.c: from a call to the request that is sent, and from the answer's text to a value. */
+/* llm_prompt.c: converts a call to the request that is sent, and the answer's text to a value. */
 #include "effects/llm.h"
 
 #include "value/json.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The texts of one asking, borrowed from the release stack; model and system may be NULL. */
+/* The texts of one request, borrowed from the release stack; model and system may be NULL. */
 typedef struct Texts {
     const TfyString *model;
     const TfyString *system;
@@ -37,13 +37,13 @@ static bool find_texts(const TfyCall *call, Texts *texts)
            evaluate(tool->user, call, &texts->user);
 }
 
-/* Plain text is what models give by themselves; everything else needs the schema. */
+/* Models answer plain text by default; every other type needs the schema. */
 static bool wants_json(const TfyType *type)
 {
     return type->kind != TFY_STRING && type->kind != TFY_NOTHING;
 }
 
-/* Takes content (which may be NULL: then nothing is added and memory ran out). */
+/* Takes ownership of content (which may be NULL: then nothing is added and memory ran out). */
 static bool add_message(json_t *messages, const char *role, json_t *content)
 {
     json_t *message = json_object();
@@ -54,7 +54,7 @@ static bool add_message(json_t *messages, const char *role, json_t *content)
     return ok;
 }
 
-/* The schema stands in the system text too: many endpoints ignore response_format, and models follow what they read. */
+/* The schema is in the system text too: many endpoints ignore response_format, and models follow what they read. */
 static json_t *system_text(const TfyString *system, const TfyBuffer *schema)
 {
     TfyBuffer text = {0};
@@ -130,7 +130,7 @@ uint64_t tfy__llm_digest(const json_t *request)
     return digest;
 }
 
-/* Endpoints take only objects at a schema's root; for the other types the line in the system text has to do. */
+/* Endpoints take only objects at a schema's root; for the other types the line in the system text must suffice. */
 static json_t *response_format(const json_t *schema, const char *name)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
@@ -162,7 +162,7 @@ static void trim(const char **text, size_t *len)
     while (*len > 0 && is_space((*text)[*len - 1])) --*len;
 }
 
-/* ```json … ``` around the whole answer is tolerated: models trained on chats find it hard to leave out. */
+/* ```json … ``` around the whole answer is accepted: models trained on chats often add it. */
 static void unfence(const char **text, size_t *len)
 {
     trim(text, len);

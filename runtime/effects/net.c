@@ -19,11 +19,12 @@
 #include "base/utf8.h"
 
 #define CHUNK_SIZE   65536 /* bytes received at once */
-#define LINE_LONGEST 65536 /* bytes of a line, unless the program says otherwise */
+#define LINE_LONGEST 65536 /* bytes of a line, unless the program sets another limit */
 #define READ_MOST    65536 /* bytes of a read, likewise */
 #define SIZE_MAX_ASK (16 << 20)
-#define AT_ONCE_MAX  64 /* steps one descriptor answers at once in a turn; then others come first */
-#define SERIAL_BITS  40
+/* steps that one descriptor answers at once in a turn; then others run first */
+#define AT_ONCE_MAX 64
+#define SERIAL_BITS 40
 
 /* ---- words ---- */
 
@@ -53,7 +54,7 @@ static const char *kind_word(const TfyDescriptor *d)
 
 static void fail(TfyCall *call, int error)
 {
-    if (tfy__is_no_room(error) && call->outcome == TFY_NOT_DONE) { /* nothing has left or come yet */
+    if (tfy__is_no_room(error) && call->outcome == TFY_NOT_DONE) { /* nothing was sent or received yet */
         tfy__call_no_room(call, error);
         return;
     }
@@ -92,7 +93,7 @@ static bool watch(TfyDescriptor *d)
         return true;
     uint32_t events = TFY_FD_ONCE | TFY_FD_READ | (d->kind == TFY_NET_SOCKET ? TFY_FD_WRITE : 0);
     d->watch = tfy__watch_add(d->net->loop, d->fd, events, on_event, d);
-    /* /dev/null and its like refuse to be watched, too. */
+    /* /dev/null and similar devices refuse to be watched, too. */
     return d->watch >= 0 || (d->kind == TFY_NET_STDIN && S_ISCHR(info.st_mode));
 }
 
@@ -150,8 +151,8 @@ static size_t left_over(const TfyDescriptor *d)
     return d->in.len - d->at;
 }
 
-/* More bytes behind those that are left over: 1; 0: there are no more; or -errno, -EAGAIN among them (then an event
- * will come). */
+/* Receives more bytes after those that are left over: 1; 0: there are no more; or -errno, including -EAGAIN (then
+ * an event will come). */
 static int receive(TfyDescriptor *d)
 {
     ssize_t len;
@@ -174,7 +175,7 @@ static int receive(TfyDescriptor *d)
     return d->in.failed ? -ENOMEM : len > 0;
 }
 
-/* The next len bytes are the program's, and skipped ones behind them nobody's. Ends the step. */
+/* Gives the program the next len bytes and drops the `skipped` bytes after them. Finishes the step. */
 static void hand_out(TfyDescriptor *d, TfyCall *call, size_t len, size_t skipped)
 {
     TfyTask *task = call->task;
@@ -209,7 +210,7 @@ static bool size_asked(TfyCall *call, size_t otherwise, size_t *out)
     return false;
 }
 
-/* What stands for "no more": null. A failure when it is none. */
+/* Answers "no more" as null. A failure if the result is not that. */
 static void end_or_fail(TfyCall *call, int result)
 {
     if (result == 0)
@@ -247,8 +248,8 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
     }
 }
 
-/* How much of what has come can be handed out: whole characters, of `most` bytes together, and one at least. 0: more
- * has to come. */
+/* How many received bytes can be handed out: whole characters, of `most` bytes together, and at least one. 0: more
+ * must arrive. */
 static size_t whole_characters(const TfyDescriptor *d, size_t most)
 {
     const size_t there = left_over(d), len = there < most ? there : most;
@@ -258,7 +259,8 @@ static size_t whole_characters(const TfyDescriptor *d, size_t most)
     if (whole) return whole;
     const int first = tfy__utf8_step((const unsigned char *)text, there);
     if (first > 0) return (size_t)first;
-    return (size_t)-first < there || d->ended ? (size_t)-first : 0; /* a beginning that what follows does not go with */
+    /* a partial character that the next bytes do not continue */
+    return (size_t)-first < there || d->ended ? (size_t)-first : 0;
 }
 
 static bool try_read(TfyDescriptor *d, TfyCall *call)
@@ -335,7 +337,7 @@ static bool try_ready(TfyDescriptor *d, TfyCall *call)
 static void prepare_socket(int fd)
 {
     int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* Unix sockets refuse it, and need not have it */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* Unix sockets refuse it, and do not need it */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
@@ -382,7 +384,7 @@ static void give_address(TfyDescriptor *d, TfyCall *call)
 
 /* ---- one step ---- */
 
-/* False: it has to wait. True: it is answered, and the call is gone. */
+/* False: it must wait. True: it is answered, and the call is freed. */
 static bool attempt(TfyDescriptor *d, TfyNetWait *wait)
 {
     TfyCall *call = wait->call;
@@ -458,8 +460,8 @@ static void begin(TfyDescriptor *d, TfyCall *call)
 
 /* ---- the standard input ---- */
 
-/* A description of our own may be told not to block, without anybody else noticing; where none can be had, reading
- * asks first. */
+/* An open file description of our own can be made nonblocking without an effect on other processes; if there
+ * cannot be one, each read polls first. */
 static int open_input(bool *blocking)
 {
     struct stat info;
@@ -511,7 +513,7 @@ static void start(TfyCall *call)
     uint32_t mark = tfy_mark(call->task);
     TfyNet *net = net_of(call->loop);
     uint8_t family = call->tool->family;
-    call->outcome = TFY_NOT_DONE; /* of all of them but a write that has begun */
+    call->outcome = TFY_NOT_DONE; /* true for all of them but a write that has started */
     if (!net) {
         fail(call, ENOMEM);
     } else if (family == TFY_F_LISTEN || family == TFY_F_CONNECT) {
@@ -542,7 +544,7 @@ static void abort_call(TfyCall *call)
     d->cut_off |= wait->done > 0;
     LIST2_REMOVE(queue_of(d, call), wait, prev, next);
     free(wait);
-    if (d->gives.first && d->cut_off) look_in_next_turn(d); /* they wait for what will not come */
+    if (d->gives.first && d->cut_off) look_in_next_turn(d); /* they wait for something that will not come */
 }
 
 /* ---- closing ---- */

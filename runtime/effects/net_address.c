@@ -82,7 +82,7 @@ void tfy__net_address_text(const struct sockaddr_storage *address, socklen_t len
         snprintf(out, size, "unknown");
         return;
     }
-    /* A client of IPv4 at a socket that serves both. */
+    /* An IPv4 client at a socket that serves both. */
     const char *shown = strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.') ? host + 7 : host;
     snprintf(out, size, strchr(shown, ':') ? "[%s]:%s" : "%s:%s", shown, port);
 }

@@ -1,5 +1,5 @@
-/* net_dial.c: listen and connect. A name that is no number is looked up by a thread of the pool; then the addresses
- * are tried in order until one will do. */
+/* net_dial.c: listen and connect. A host name is resolved by a thread of the pool; then the addresses are tried in
+ * order until one works. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,14 +15,14 @@
 #include "effects/pool.h"
 
 #define BACKLOG       4096
-#define NEXT_AFTER_NS INT64_C(3000000000) /* one address of several is given so long */
+#define NEXT_AFTER_NS INT64_C(3000000000) /* how long one of several addresses is tried */
 
 typedef struct Dial Dial;
 
-/* Asking for the addresses of a name. It may outlive the step and the loop. */
+/* A lookup of a name's addresses. It may outlive the step and the loop. */
 typedef struct Lookup {
     TfyJob job; /* first */
-    Dial *dial; /* not to be looked at by the pool's thread */
+    Dial *dial; /* not for the pool's thread */
     char host[256], port[8];
     int code, error; /* of getaddrinfo; and errno */
     struct addrinfo *list;
@@ -35,8 +35,8 @@ struct Dial {
     TfyNetAddress address;
     Lookup *lookup; /* while the pool has it */
     struct addrinfo *list, *at;
-    int fd;        /* that is being connected; -1: none */
-    int64_t watch; /* of it */
+    int fd;        /* the descriptor being connected; -1: none */
+    int64_t watch; /* of fd */
     uint64_t timer;
 };
 
@@ -197,7 +197,7 @@ static void try_address(Dial *dial)
 
 /* ---- Unix sockets ---- */
 
-/* A listener that was killed leaves its socket behind; one that nobody serves may be replaced. */
+/* A listener that was killed leaves its socket behind; a socket that no process serves may be replaced. */
 static bool is_left_over(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -220,7 +220,8 @@ static int listen_local(int fd, const struct sockaddr_un *address)
     return failed || listen(fd, BACKLOG) < 0 ? -errno : 0;
 }
 
-/* Whoever may write to the socket of the log's owner answers for people. Answers whether the dial was failed. */
+/* A process that may write to the socket of the log's owner can answer for people. Returns whether the dial has
+ * failed. */
 static bool is_forbidden(Dial *dial)
 {
     TfyProtect *protect = tfy__protect_new(dial->net->loop);
@@ -262,8 +263,8 @@ static void lookup_work(TfyJob *job)
     Lookup *lookup = (Lookup *)job;
     lookup->code = look_up(lookup->host, lookup->port, 0, &lookup->list);
     lookup->error = errno;
-    /* This name means this machine (RFC 6761), also where nothing was set up that says so: without a host, the
-     * loopback addresses come. */
+    /* This name means this machine (RFC 6761), even if the system is not set up so: without a host, the loopback
+     * addresses are returned. */
     if (lookup->code && strcasecmp(lookup->host, "localhost") == 0)
         lookup->code = look_up("", lookup->port, 0, &lookup->list);
     if (lookup->code == EAI_MEMORY) tfy__sys_refused();
@@ -286,11 +287,11 @@ static const char *explain_lookup(int code, int error)
     }
 }
 
-/* The addresses are there, or it is known that there are none. */
+/* Called with the addresses, or with the failure to find any. */
 static void looked_up(Dial *dial, int code, int error, struct addrinfo *list)
 {
-    const int no_room =
-        code ? tfy__room_for_descriptor() : 0; /* a lookup that finds none may say that there is no such name */
+    /* a lookup that finds none may report an unknown name instead */
+    const int no_room = code ? tfy__room_for_descriptor() : 0;
     if (no_room) {
         dial_fail(dial, no_room, strerror(no_room));
         return;
@@ -335,7 +336,7 @@ static void look_up_elsewhere(Dial *dial)
     tfy__call_no_room(call, error);
 }
 
-/* IPv6 first where all addresses are meant: such a socket serves both. */
+/* IPv6 first if all addresses are meant: such a socket serves both. */
 static struct addrinfo *both_first(struct addrinfo *list)
 {
     struct addrinfo **at = &list;

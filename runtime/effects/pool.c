@@ -1,4 +1,4 @@
-/* pool.c: the threads for what blocks. One mutex guards all; the loop hears of finished jobs by an eventfd. */
+/* pool.c: threads for work that blocks. One mutex guards all data; an eventfd tells the loop of finished jobs. */
 #include "effects/pool.h"
 #include "base/check.h"
 #include "base/list.h"
@@ -16,13 +16,14 @@
 typedef struct Pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake;           /* a job was queued, or the pool closes */
-    pthread_cond_t rest;           /* a job's work is over, or a thread has ended */
+    pthread_cond_t rest;           /* a job's work has finished, or a thread has exited */
     LIST(TfyJob) queued, finished; /* in order */
-    int threads;                   /* that run */
-    int idle;                      /* that wait for a job, or were woken for one and have not begun */
-    int backlog;                   /* jobs in queued */
-    bool alone_runs;               /* a job that is to be alone among its like */
-    int outliving;                 /* that do work which may outlive the loop */
+    int threads;                   /* running threads */
+    /* threads that wait for a job, or were woken for one and have not started it */
+    int idle;
+    int backlog;     /* jobs in queued */
+    bool alone_runs; /* a job with `alone` runs */
+    int outliving;   /* threads whose work may outlive the loop */
     bool closing;
     bool left; /* the loop is gone: the last thread frees the pool */
     int event_fd;
@@ -54,7 +55,7 @@ static TfyJob *next_job(const Pool *pool)
     return job;
 }
 
-/* With the mutex held, as before and after. */
+/* The mutex is held before and after. */
 static void run_job(Pool *pool, TfyJob *job)
 {
     bool outlives = job->may_outlive;
@@ -70,7 +71,7 @@ static void run_job(Pool *pool, TfyJob *job)
     CHECK(job->state == TFY_JOB_RUNNING);
     CHECK(pool->outliving >= outlives);
     pool->outliving -= outlives;
-    if (job->alone) pool->alone_runs = false; /* this thread takes up the next one */
+    if (job->alone) pool->alone_runs = false; /* this thread runs the next one */
     job->state = TFY_JOB_DONE;
     if (job->dropped) {
         job->drop(job);
@@ -104,7 +105,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Signals are the loop's thread's affair. */
+/* Only the loop's thread handles signals. */
 static int start_thread(Pool *pool)
 {
     sigset_t all, before;
@@ -144,7 +145,7 @@ static Pool *pool_of(TfyLoop *loop)
     Pool **place = (Pool **)tfy__effect_slot(loop, TFY_M_POOL);
     if (*place) return *place;
     Pool *pool = tfy__sys_calloc(1, sizeof *pool);
-    errno = 0; /* of our own memory the loop hears otherwise */
+    errno = 0; /* the loop learns of missing memory in another way */
     if (!pool) return NULL;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);

@@ -61,7 +61,7 @@ static pid_t parent_of(pid_t pid)
     char stat[STAT_BYTES];
     const size_t len = tfy__proc_read(pid, "stat", stat, sizeof stat - 1);
     stat[len] = 0;
-    const char *end = strrchr(stat, ')'); /* the name before it may hold anything */
+    const char *end = strrchr(stat, ')'); /* the name before it may contain anything */
     return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
 }
 
@@ -89,7 +89,8 @@ static bool hunt_one(int dir, const char *name, void *arg)
     if (!hunt->test(pid, hunt->arg)) return true;
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) {
-        hunt->found += errno != ESRCH; /* no descriptor is left: it is there, and gets its signal the next time */
+        /* no descriptor is left: the process exists, and gets its signal the next time */
+        hunt->found += errno != ESRCH;
         return true;
     }
     if (hunt->test(pid, hunt->arg)) {

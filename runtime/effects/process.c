@@ -2,13 +2,15 @@
  *
  * Life of a process:
  *
- *   waiting ──SPAWN──▶ asked ──STARTED──▶ running ──EXITED, outputs at their end or LINGER over──▶ handler ──failed──▶ left ──GONE──▶ freed
- *      ▲                 └──────abort──────┴──▶ dying ──GONE──▶ freed                                                   │
- *      │                                          ▲───────────────────── the next process of the same key ──────────────┘
- *      └ too many at once, the socket is full, or a process of the same key still dies
+ *   waiting ──SPAWN──▶ asked ──STARTED──▶ running ──▶ handler ──failed──▶ left ──GONE──▶ freed
+ *      ▲                 └──────abort──────┴──▶ dying ──GONE──▶ freed        │
+ *      │                                          ▲──────────────────────────┘ the next process of the same key starts
+ *      └ too many at once, the socket is full, or a process of the same key is still dying
  *
- * A watcher that died takes the process with it: nobody knows any more what became of the tools under way, so nothing
- * is said about them. */
+ * running ends with EXITED, once the outputs are at their end or LINGER is over.
+ *
+ * A watcher that dies takes the process with it: the outcome of the tools under way is unknown, so nothing is
+ * reported about them. */
 #include "effects/process.h"
 #include "base/check.h"
 #include "base/list.h"
@@ -33,11 +35,11 @@
 #include "base/utf8.h"
 
 #define READ_CHUNK     ((size_t)1 << 16)
-#define READS_PER_TURN 32 /* chunks of one output read in a row before the loop looks at others */
+#define READS_PER_TURN 32 /* chunks of one output read in a row before the loop serves others */
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define NS_PER_MS      INT64_C(1000000)
 #define SOCKET_NS      (2 * NS_PER_MS) /* pause while the socket to the watcher is full */
-#define LEAVE_MS       10000           /* how long a dead watcher's tools are waited for */
+#define LEAVE_MS       10000           /* how long to wait for the tools of a dead watcher */
 
 extern char **environ;
 
@@ -45,7 +47,8 @@ typedef enum State {
     WAITING,
     ASKED,
     RUNNING,
-    LEFT, /* it has failed, its handler was called, and something that it started may still live */
+    /* it has failed, its handler was called, and something that it started may still live */
+    LEFT,
     DYING,
 } State;
 
@@ -69,35 +72,36 @@ struct TfyProcess {
     State state;
     uint32_t id; /* the watcher's name for it */
     bool exited;
-    bool gone;       /* and so has everything it started */
+    bool gone;       /* and everything it started has exited */
     uint64_t linger; /* timer: end of the wait for outputs that stay open; 0: none */
     size_t output_cap;
     char *name; /* argv[0], for messages */
     char *key;
     TfyWatcherRequest request;
-    TfyBuffer blob; /* what the watcher gets; until it is sent */
+    TfyBuffer blob; /* what the watcher receives; until it is sent */
     char *input;    /* stdin, until it is sent; NULL: none */
     size_t input_len;
     int cwd_fd;        /* until it is sent; -1: the working root */
     Stream streams[2]; /* stdout, stderr */
-    TfyProcessEnd end; /* what the handler will get */
+    TfyProcessEnd end; /* what the handler will receive */
 };
 
 struct Pool {
     TfyLoop *loop;
-    int socket;    /* to the watcher and its stubs; -1: there is none */
+    int socket;    /* to the watcher and its stubs; -1: none */
     int64_t watch; /* of the socket */
     pid_t watcher;
-    int end; /* a descriptor of the watcher's process: readable when that has died */
+    int end; /* a descriptor of the watcher's process: readable when it has died */
     int64_t end_watch;
-    bool lost;     /* the watcher has died, and the loop stops */
-    uint64_t mark; /* what tools are marked with: no others of this machine have it (former.h) */
+    bool lost; /* the watcher has died, and the loop stops */
+    /* the mark of its tools: no others on this machine have it (former.h) */
+    uint64_t mark;
     uint32_t last_id;
     uint32_t at_once; /* processes asked or running */
-    uint32_t waiting; /* processes not asked for yet */
+    uint32_t waiting; /* processes not requested yet */
     TfyProcess *first, *last;
-    uint64_t begin;     /* timer: look after requests and processes that wait; 0: none */
-    TfyBuffer requests; /* KILL messages that did not fit into the socket yet */
+    uint64_t begin;     /* timer: serve waiting requests and processes; 0: none */
+    TfyBuffer requests; /* KILL messages that did not fit in the socket yet */
 };
 
 /* ---- the pool ---- */
@@ -150,7 +154,7 @@ static void close_stream(Stream *stream)
     stream->fd = -1;
 }
 
-/* What only the start needs: the texts for the watcher and the directory. */
+/* Frees what only the start needs: the texts for the watcher and the directory. */
 static void drop_start(TfyProcess *process)
 {
     tfy__buffer_free(&process->blob);
@@ -160,7 +164,7 @@ static void drop_start(TfyProcess *process)
     process->cwd_fd = -1;
 }
 
-/* Lets go of everything but the struct itself and what the handler gets. */
+/* Releases everything but the struct itself and what the handler receives. */
 static void quiet_process(TfyProcess *process)
 {
     CHECK(process->state != ASKED || process->pool->at_once > 0);
@@ -188,7 +192,7 @@ static void free_process(TfyProcess *process)
     free(process);
 }
 
-/* Takes it off the list and frees it. */
+/* Removes it from the list and frees it. */
 static void remove_process(TfyProcess *process)
 {
     quiet_process(process);
@@ -198,8 +202,7 @@ static void remove_process(TfyProcess *process)
 
 static void on_begin(void *arg);
 
-/* Looks after what waits, from the loop: never from inside a handler or a caller's start, and never one inside the
- * other. */
+/* Serves what waits, from the loop: never inside a handler or a caller's start, and never one call inside another. */
 static void tend_in(Pool *pool, int64_t delay_ns)
 {
     if (!pool->begin && (pool->waiting || pool->requests.len))
@@ -211,7 +214,7 @@ static void begin_soon(Pool *pool)
     tend_in(pool, 0);
 }
 
-/* The one way a process that was not aborted ends. What a tool leaves running lives on, but not beside another
+/* The only end of a process that was not aborted. What a tool leaves running lives on, but not beside another
  * attempt of a step that failed: so it is remembered. */
 static void finish(TfyProcess *process)
 {
@@ -260,8 +263,8 @@ static void flush_requests(Pool *pool)
 {
     size_t sent = 0, size = sizeof(TfyWatcherRequest);
     while (pool->socket >= 0 && sent < pool->requests.len) {
-        if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0)
-            break; /* full, or dead and soon reported */
+        /* full, or dead and soon reported */
+        if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0) break;
         sent += size;
     }
     if (sent < pool->requests.len) tend_in(pool, SOCKET_NS);
@@ -298,8 +301,8 @@ static void keep_output(Stream *stream, const char *bytes, size_t len)
 
 static void read_again(void *arg);
 
-/* Reads what is there, but only so much in a row: an endless printer must not stop the loop. Closes the stream at its
- * end. */
+/* Reads what is there, but only a limited amount in a row: endless output must not stop the loop. Closes the
+ * stream at its end. */
 static void read_stream(Stream *stream)
 {
     char chunk[READ_CHUNK];
@@ -336,7 +339,8 @@ static void on_output(void *arg, uint32_t events)
     read_some(arg);
 }
 
-/* The tool ended, something it left behind still holds its outputs: what was printed until now is all there is. */
+/* The tool has exited, and a process that it left behind still holds its outputs: what was printed until now is
+ * the whole output. */
 static void on_linger(void *arg)
 {
     TfyProcess *process = arg;
@@ -395,7 +399,7 @@ static void stop_watching(Pool *pool)
     tfy__watch_del(pool->loop, pool->end_watch);
 }
 
-/* The stubs see it too, and end their tools; nothing of what they still say counts. */
+/* The stubs see it too, and end their tools; their further reports are ignored. */
 static void on_watcher_death(Pool *pool)
 {
     stop_watching(pool);
@@ -423,7 +427,7 @@ static void on_socket(void *arg, uint32_t events)
         begin_soon(pool);
 }
 
-/* Answers 0 or an errno value. */
+/* Returns 0 or an errno value. */
 static int watch_watcher(Pool *pool)
 {
     pool->end = (int)syscall(SYS_pidfd_open, pool->watcher, 0);
@@ -436,8 +440,8 @@ static int watch_watcher(Pool *pool)
     return ENOMEM;
 }
 
-/* A living watcher ends everything, then itself, when the socket closes. One that a tool has stopped must go on
- * first. */
+/* A living watcher ends everything, then itself, when the socket closes. A watcher that a tool has stopped must be
+ * continued first. */
 static void await_watcher(Pool *pool)
 {
     kill(pool->watcher, SIGCONT);
@@ -460,7 +464,7 @@ static int open_watcher(Pool *pool)
     return error;
 }
 
-/* Nobody is left when the last end of the socket is closed, but what was started by a stub that was killed, too. */
+/* When the last end of the socket is closed, nothing is left except what a stub started that was killed, too. */
 static void await_lost_tools(Pool *pool)
 {
     TfyWatcherReport report;
@@ -481,7 +485,7 @@ static void close_watcher(Pool *pool)
 
 /* ---- starting ---- */
 
-/* An unnamed file with these bytes that nobody can change any more; -1 with errno. */
+/* An unnamed file with these bytes that cannot be changed any more; -1 with errno. */
 static int sealed_file(const char *name, const char *bytes, size_t len)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -518,7 +522,7 @@ static int open_stream(Stream *stream, int *child_end)
     return 0;
 }
 
-/* Opens all descriptors of a SPAWN. 0 or an errno value; what was opened stands in fds either way. */
+/* Opens all descriptors of a SPAWN. 0 or an errno value; fds holds those that were opened either way. */
 static int open_fds(TfyProcess *process, int *fds)
 {
     int root = tfy__root_fd(process->pool->loop);
@@ -533,14 +537,13 @@ static int open_fds(TfyProcess *process, int *fds)
     return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
 }
 
-/* Asks the watcher for it. 0, EAGAIN when the socket is full (nothing has changed), or the errno value of what went
- * wrong. */
+/* Requests the start from the watcher. 0, EAGAIN if the socket is full (nothing has changed), or an errno value. */
 static int launch(TfyProcess *process)
 {
     int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
     if (!error) error = open_fds(process, fds);
     if (!error) error = tfy__watcher_send(process->pool->socket, &process->request, fds);
-    if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead, which is heard of soon */
+    if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead, which will be reported soon */
     if (error) {
         close_stream(&process->streams[0]);
         close_stream(&process->streams[1]);
@@ -585,7 +588,7 @@ static void start_waiting(Pool *pool)
     }
 }
 
-/* ---- what a tool is given ---- */
+/* ---- a tool's environment ---- */
 
 static const char *const passed_on[] = {"PATH",    "HOME",  "LANG", "LANGUAGE",       "TZ", "TMPDIR", "USER",
                                         "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
@@ -616,7 +619,7 @@ static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
     ++*count;
 }
 
-/* What every tool is told by us, whatever the caller gives. */
+/* Variables that the runtime sets for every tool, whatever the caller gives. */
 static bool is_ours(const char *entry)
 {
     return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, TFY_MARK_VARIABLE, strlen(TFY_MARK_VARIABLE)) == 0;
@@ -644,8 +647,8 @@ static const char *search_path(const TfyProcessSpec *spec)
     return given ? given + strlen("PATH=") : own && *own ? own : DEFAULT_PATH;
 }
 
-/* The files to try. Relative and empty directories of the PATH are left out: the working root is full of other
- * people's files. */
+/* The files to try. Relative and empty directories of the PATH are left out: the working root may contain files of
+ * any origin. */
 static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec)
 {
     const char *name = spec->argv[0];

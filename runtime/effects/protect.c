@@ -1,4 +1,4 @@
-/* protect.c: is this entry of a directory one that effects keep their hands off? */
+/* protect.c: decides whether effects may use an entry of a directory. */
 #include "effects/protect.h"
 
 #include <errno.h>
@@ -11,13 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CLOSED_MAX 4 /* two places of the cache, the file of secrets, the file with a model's key */
+/* two places of the cache, the file of secrets, the file with a model's key */
+#define CLOSED_MAX 4
 
 struct TfyProtect {
-    TfyLoop *loop; /* for the names of the program's files, which never change */
+    TfyLoop *loop; /* has the names of the program's files, which never change */
     int root_fd;
-    char *db_dir, *db_name;   /* owned; NULL: a log in memory */
-    char *closed[CLOSED_MAX]; /* paths that are neither read nor written, with all below; owned; NULL: none */
+    char *db_dir, *db_name; /* owned; NULL: a log in memory */
+    /* paths that are neither read nor written, with everything below; owned; NULL: none */
+    char *closed[CLOSED_MAX];
 };
 
 /* ---- what is protected ---- */
@@ -125,7 +127,7 @@ static bool takes_commands(const char *name)
 }
 
 /* Would git take this directory for a repository's own? Then a config in it names commands that git runs, whatever
- * the directory is called and wherever the `.git` file is that points here. */
+ * the directory's name and wherever the `.git` file is that refers to it. */
 static bool is_git_dir(int dir)
 {
     struct stat info;
@@ -146,7 +148,8 @@ static int check_entry(const TfyProtect *protect, int dir, const char *name, boo
 
 /* ---- the way up to the root ---- */
 
-/* Does the path end with one of the program's own files? Only their names below the main file's directory are known. */
+/* Does the path end with one of the program's own files? Only their names below the main file's directory are
+ * known. */
 static bool is_source(const TfyProtect *protect, const char *path)
 {
     size_t len = strlen(path);
@@ -166,8 +169,8 @@ static bool is_root(const TfyProtect *protect, int dir)
     return fstat(protect->root_fd, &root) < 0 || fstat(dir, &info) < 0 || same_file(&root, &info);
 }
 
-/* Goes from an open directory to the root; path is the directory's own and is cut down on the way. The descriptor is
- * closed. */
+/* Walks from an open directory to the root; path is the directory's own and is shortened on the way. Closes the
+ * descriptor. */
 static int check_above(const TfyProtect *protect, int dir, char *path, bool write)
 {
     int error = 0;
@@ -184,7 +187,7 @@ static int check_above(const TfyProtect *protect, int dir, char *path, bool writ
     return error;
 }
 
-/* What is missing below a missing entry has nothing but names. */
+/* Below a missing entry only names can be checked. */
 static int check_missing(const char *rest, bool write)
 {
     char name[NAME_MAX + 1];
@@ -216,7 +219,7 @@ int tfy__protect_check(const TfyProtect *protect, int dir, const char *path_belo
     return copy < 0 ? -errno : check_above(protect, copy, path, write);
 }
 
-/* The open directory that a path's last component is in, which *name becomes; or -errno. */
+/* The open directory of a path's last component, which *name becomes; or -errno. */
 static int open_above(char *path, char **name)
 {
     char *slash = strrchr(path, '/');
@@ -239,7 +242,7 @@ int tfy__protect_found(const TfyProtect *protect, int found)
     path[len] = 0;
     int dir = open_above(path, &name);
     if (dir < 0) return dir;
-    /* Somebody may have renamed something meanwhile: what is asked about must be what was found. */
+    /* Something may have been renamed meanwhile: the entry must still be the one that was found. */
     bool same =
         fstat(found, &info) == 0 && fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&info, &entry);
     int error = same ? tfy__protect_check(protect, dir, name, false) : -ENOENT;

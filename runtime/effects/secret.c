@@ -1,4 +1,4 @@
-/* secret.c: finding the values of secrets and putting them into texts. */
+/* secret.c: finds the values of secrets and inserts them into texts. */
 #include "effects/secret.h"
 
 #include "effects/known.h"
@@ -16,8 +16,8 @@
 
 /* ---- finding ---- */
 
-/* The value behind NAME= in the file, malloc'ed; NULL: not there, or *problem says why nobody can tell; *no_room: an
- * error that says nothing about the file. */
+/* The value after NAME= in the file, malloc'ed. NULL: it is not there, or *problem says why that cannot be
+ * determined; *no_room: an error that says nothing about the file. */
 static char *find_in_file(const char *path, const char *name, char *problem, int *no_room)
 {
     char *line = NULL, *value = NULL;
@@ -93,7 +93,7 @@ static bool keep_text(TfySecrets *secrets, char *text, size_t len)
     return true;
 }
 
-/* The filled text is made in two passes: the first finds all values, and with them the size. */
+/* The filled text is made in two passes: the first finds all values, and thereby the size. */
 static char *make_text(TfySecrets *secrets, const TfyString *text, size_t *len)
 {
     const TfyStretch *stretches = tfy__string_secrets(&text->head);

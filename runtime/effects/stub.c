@@ -17,15 +17,16 @@
 #include "effects/proc.h"
 
 #define SIGNAL_LAST 64
-#define KILL_MS     5 /* how often SIGKILL is repeated: what dies may have had children */
+/* how often SIGKILL is repeated: a dying process may have had children */
+#define KILL_MS 5
 
-/* What a tool needs between vfork and exec; stands in the stub's frame. */
+/* What a tool needs between vfork and exec; in the stub's stack frame. */
 typedef struct Launch {
     char **candidates, **argv, **env; /* NULL-terminated */
     const int *fds;                   /* TFY_W_FD_COUNT */
     int mark_file;
     pid_t stub;
-    volatile int error; /* set by the child when it could not become the tool */
+    volatile int error; /* set by the child if it could not become the tool */
 } Launch;
 
 /* The tool from its start to the end of its last descendant. */
@@ -33,7 +34,7 @@ typedef struct Work {
     const TfyStub *stub;
     uint32_t id; /* the runtime's number */
     pid_t self, tool;
-    uint8_t order;   /* the newest that was obeyed */
+    uint8_t order;   /* the newest order that was followed */
     int64_t kill_ms; /* when SIGTERM becomes SIGKILL; valid once there was an order */
 } Work;
 
@@ -47,7 +48,7 @@ static int64_t clock_ms(void)
 static void report(const Work *work, uint32_t kind, int value)
 {
     TfyWatcherReport message = {.kind = kind, .id = work->id, .value = value};
-    send(work->stub->socket, &message, sizeof message, MSG_NOSIGNAL); /* a dead runtime is noticed by the watcher */
+    send(work->stub->socket, &message, sizeof message, MSG_NOSIGNAL); /* the watcher notices a dead runtime */
 }
 
 /* ---- starting ---- */
@@ -61,8 +62,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The tool's table of descriptors. The mark's place may be above the limit of this process; then it is the first that
- * is free. */
+/* The tool's table of descriptors. The mark's place may be above the limit of this process; then the first free
+ * one is used. */
 static bool set_descriptors(const Launch *launch)
 {
     if (dup2(launch->fds[TFY_W_FD_STDIN], 0) < 0 || dup2(launch->fds[TFY_W_FD_STDOUT], 1) < 0) return false;
@@ -72,7 +73,7 @@ static bool set_descriptors(const Launch *launch)
     return dup2(launch->mark_file, 3) == 3 && close_range(4, ~0U, 0) == 0;
 }
 
-/* In the vforked child, on the stub's memory: touches nothing but launch->error. */
+/* In the vforked child, on the stub's memory: changes nothing but launch->error. */
 __attribute__((noreturn)) static void become_tool(Launch *launch)
 {
     int error = ENOENT;
@@ -85,7 +86,8 @@ __attribute__((noreturn)) static void become_tool(Launch *launch)
         execve(*path, launch->argv, launch->env);
         if (errno == ENOENT || errno == ENOTDIR) continue; /* not here: the next directory of the PATH */
         if (errno != EACCES) goto failed;
-        error = EACCES; /* tells more than "not found", unless a later directory has one that runs */
+        /* more specific than "not found", unless a later directory has one that runs */
+        error = EACCES;
     }
     errno = error;
 failed:
@@ -93,7 +95,7 @@ failed:
     _exit(127);
 }
 
-/* The next count strings of the blob as a NULL-terminated array; answers where the array ends. */
+/* The next count strings of the blob as a NULL-terminated array; returns where the array ends. */
 static char **take_strings(char **array, uint32_t count, char **at)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -141,7 +143,7 @@ static void signal_descendants(Work *work, const int *signals)
     tfy__proc_signal(signals, tfy__proc_descends, &work->self);
 }
 
-/* Whether there is a new order. Without its watcher a stub takes leave by itself. */
+/* Whether there is a new order. A stub without its watcher ends by itself. */
 static bool take_order(Work *work)
 {
     const uint8_t order = getppid() == work->stub->watcher ? atomic_load(work->stub->order) : TFY_STUB_FAREWELL;
@@ -152,7 +154,7 @@ static bool take_order(Work *work)
 
 static void obey(Work *work)
 {
-    static const int term[] = {SIGTERM, SIGCONT, 0}, last[] = {SIGKILL, 0}; /* a stopped tool must hear SIGTERM */
+    static const int term[] = {SIGTERM, SIGCONT, 0}, last[] = {SIGKILL, 0}; /* a stopped tool must receive SIGTERM */
     if (take_order(work)) {
         work->kill_ms = clock_ms() + (work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS);
         signal_descendants(work, term);
@@ -161,7 +163,7 @@ static void obey(Work *work)
     }
 }
 
-/* Reaps every child that has ended. False: there is none any more, and so nothing at all of the tool. */
+/* Reaps every child that has exited. False: there is none left, and so nothing at all of the tool. */
 static bool reap(Work *work)
 {
     int status;
@@ -172,7 +174,7 @@ static bool reap(Work *work)
     return pid == 0;
 }
 
-/* Until a child ends, the watcher nudges, or it is time for SIGKILL. */
+/* Waits until a child exits, the watcher nudges, or it is time for SIGKILL. */
 static void await_news(const Work *work)
 {
     sigset_t news;
@@ -188,11 +190,12 @@ static void await_news(const Work *work)
 static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, const int *fds, uint32_t fd_count)
 {
     Work work = {.stub = stub, .id = request->id, .self = getpid()};
-    int error = fd_count == TFY_W_FD_COUNT ? 0 : EMFILE; /* the kernel dropped some: our table of descriptors is full */
+    /* if the kernel dropped some, our table of descriptors is full */
+    int error = fd_count == TFY_W_FD_COUNT ? 0 : EMFILE;
     const bool wanted = !take_order(&work);
     if (wanted && !error) error = start_tool(&work, request, fds);
     for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
-    if (!wanted) return;                                   /* its end came first, or that of the watcher */
+    if (!wanted) return;                                   /* an order to end it, or the watcher's death, came first */
     report(&work, TFY_W_STARTED, error);
     while (!error && reap(&work)) {
         obey(&work);
@@ -200,7 +203,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
     }
 }
 
-/* Says that nothing is left, and waits for another tool. False: there is none. */
+/* Reports that nothing is left, and waits for another tool. False: there is none. */
 static bool next_tool(const TfyStub *stub, TfyWatcherRequest *request, int *fds, uint32_t *fd_count)
 {
     if (stub->work < 0 || send(stub->work, "", 1, MSG_NOSIGNAL) != 1) return false;

@@ -1,8 +1,8 @@
 /* watcher.c: the process that starts stubs, tells them when to end, and leaves nothing of them behind.
  *
- * Everything below `watch` runs in the forked helper: system calls and memory of its own only. It has no way to tell
- * people anything; what goes wrong goes back as an errno value in a report. Blocking on the socket is fine here: the
- * runtime always drains it. */
+ * Everything below `watch` runs in the forked helper: system calls and memory of its own only. It cannot report to
+ * people; errors go back as errno values in reports. Blocking on the socket is allowed here: the runtime always
+ * drains it. */
 #include "effects/watcher.h"
 
 #include <errno.h>
@@ -26,19 +26,21 @@
 #include "effects/stub.h"
 
 #define CHILDREN_MAX 4096
-#define LOCK_WAIT_MS 1000 /* how long the watcher of an earlier owner may take to leave */
-#define KEPT_MAX                                                                                                       \
-    16 /* stubs that wait for the next tool when theirs has gone, since a fork costs as much as a small tool */
-#define ORPHANS_MS 5 /* how often what a killed stub left is killed: what dies may have had children */
+#define LOCK_WAIT_MS 1000 /* how long the watcher of an earlier owner may take to exit */
+/* stubs that are kept for the next tool when theirs has gone, since a fork costs as much as a small tool */
+#define KEPT_MAX 16
+/* how often the orphans of a killed stub are killed: a dying process may have had children */
+#define ORPHANS_MS 5
 
 /* Where the socket to the runtime and the mark's file are in the watcher; 0 to 2 are /dev/null. */
 enum { WATCHER_FD = 3, MARK_FD };
 
-/* A stub that has not ended. */
+/* A stub that has not exited. */
 typedef struct Child {
     pid_t pid;   /* 0: a free place */
     uint32_t id; /* the runtime's number of its tool; 0: it waits for one */
-    int socket; /* where a stub that is kept says that its tool has gone, and gets the next one; -1: it ends with its tool */
+    /* where a kept stub reports that its tool has gone, and receives the next one; -1: it exits with its tool */
+    int socket;
 } Child;
 
 typedef struct Watcher {
@@ -46,12 +48,12 @@ typedef struct Watcher {
     int signals; /* signalfd for SIGCHLD */
     int lock_fd; /* the lock file; -1: there is none */
     int error;   /* why nothing can be started (no lock), or 0 */
-    bool bereft; /* a stub did not end by itself: nobody knows what became of its tool */
+    bool bereft; /* a stub was killed: the outcome of its tool is unknown */
     pid_t self;
     Child *children;         /* CHILDREN_MAX places … */
     _Atomic uint8_t *orders; /* … and the byte of each that its stub reads, in memory that both see */
     uint32_t used;           /* places ever used; all above are free */
-    uint32_t kept;           /* those with a socket */
+    uint32_t kept;           /* places with a socket */
 } Watcher;
 
 static void pause_ms(int ms)
@@ -61,7 +63,7 @@ static void pause_ms(int ms)
 
 /* ---- the table and the reports ---- */
 
-/* The stub of a tool; id 0: one that waits for a tool. */
+/* The stub of a tool; id 0: a stub that waits for a tool. */
 static Child *find_child(Watcher *watcher, uint32_t id)
 {
     for (uint32_t i = 0; i < watcher->used; i++) {
@@ -81,7 +83,7 @@ static Child *free_place(Watcher *watcher)
 static void report(Watcher *watcher, uint32_t kind, uint32_t id, int value)
 {
     TfyWatcherReport message = {.kind = kind, .id = id, .value = value};
-    send(watcher->socket, &message, sizeof message, MSG_NOSIGNAL); /* a dead runtime is noticed by the poll */
+    send(watcher->socket, &message, sizeof message, MSG_NOSIGNAL); /* the poll notices a dead runtime */
 }
 
 /* Nothing is left of a stub's tool. */
@@ -91,7 +93,7 @@ static void note_gone(Watcher *watcher, Child *child)
     child->id = 0;
 }
 
-/* A stub that ended in order says with that, too, that nothing of its tool is left. */
+/* A normal exit of a stub also reports that nothing of its tool is left. */
 static void note_end(Watcher *watcher, pid_t pid, int status)
 {
     for (uint32_t i = 0; i < watcher->used; i++) {
@@ -108,7 +110,7 @@ static void note_end(Watcher *watcher, pid_t pid, int status)
     }
 }
 
-/* Reaps whatever ended, orphans of a killed stub included. False: there is no child at all. */
+/* Reaps all that exited, including orphans of a killed stub. False: there is no child at all. */
 static bool reap(Watcher *watcher)
 {
     struct signalfd_siginfo info;
@@ -127,7 +129,7 @@ static bool runtime_lives(Watcher *watcher)
     return poll(&socket, 1, 0) >= 0 && !(socket.revents & (POLLHUP | POLLERR));
 }
 
-/* In a new stub: the sockets of the others are not its own, so that they see the watcher's death. */
+/* In a new stub: closes the sockets of the others, so that they see the watcher's death. */
 static void close_sockets(const Watcher *watcher)
 {
     for (uint32_t i = 0; i < watcher->used; i++) {
@@ -140,7 +142,7 @@ static _Atomic uint8_t *order_of(Watcher *watcher, const Child *child)
     return &watcher->orders[child - watcher->children];
 }
 
-/* Answers 0 or an errno value. */
+/* Returns 0 or an errno value. */
 static int fork_stub(Watcher *watcher, const TfyWatcherRequest *request, const int *fds, Child *child)
 {
     int pair[2] = {-1, -1};
@@ -166,7 +168,7 @@ static int fork_stub(Watcher *watcher, const TfyWatcherRequest *request, const i
     return 0;
 }
 
-/* Answers 0 or an errno value. */
+/* Returns 0 or an errno value. */
 static int start_stub(Watcher *watcher, const TfyWatcherRequest *request, const int *fds)
 {
     Child *idle = find_child(watcher, 0), *child;
@@ -183,16 +185,16 @@ static int start_stub(Watcher *watcher, const TfyWatcherRequest *request, const 
 static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, const int *fds, uint32_t fd_count)
 {
     int error = watcher->error;
-    if (!error && fd_count != TFY_W_FD_COUNT)
-        error = EMFILE; /* the kernel dropped some: our table of descriptors is full */
-    /* Our lock is held, so a new owner waits for us; a runtime that died since it asked has none of its tools
-     * started. */
+    /* if the kernel dropped some, our table of descriptors is full */
+    if (!error && fd_count != TFY_W_FD_COUNT) error = EMFILE;
+    /* Our lock is held, so a new owner waits for us; the tools of a runtime that has died since its request are
+     * not started. */
     if (!error && !runtime_lives(watcher)) return;
     if (!error) error = start_stub(watcher, request, fds);
     if (error) report(watcher, TFY_W_STARTED, request->id, error);
 }
 
-/* A stub that a tool has stopped goes on. */
+/* A stub that a tool has stopped is continued. */
 static void give_order(Watcher *watcher, const Child *child, uint8_t order)
 {
     atomic_store(order_of(watcher, child), order);
@@ -223,7 +225,7 @@ static bool serve(Watcher *watcher)
     return true;
 }
 
-/* A test for tfy__proc_signal: what a killed stub left below us, and not what the other stubs still look after. */
+/* A test for tfy__proc_signal: what a killed stub left below us, without what the other stubs still supervise. */
 static bool is_orphan(pid_t pid, void *arg)
 {
     Watcher *watcher = arg;
@@ -234,8 +236,8 @@ static bool is_orphan(pid_t pid, void *arg)
     return tfy__proc_descends(pid, &watcher->self);
 }
 
-/* The owner is gone, or what it would hear is not to be relied on. The stubs end what is theirs; each that has ended
- * leaves nothing. */
+/* The owner is gone, or its reports would be unreliable. The stubs end their tools; a stub that has exited leaves
+ * nothing. */
 static void end_everybody(Watcher *watcher)
 {
     static const int last[] = {SIGKILL, 0};
@@ -243,7 +245,7 @@ static void end_everybody(Watcher *watcher)
         Child *child = &watcher->children[i];
         if (!child->pid) continue;
         give_order(watcher, child, TFY_STUB_FAREWELL);
-        if (child->socket >= 0) shutdown(child->socket, SHUT_RDWR); /* it waits for no further tool */
+        if (child->socket >= 0) shutdown(child->socket, SHUT_RDWR); /* no further tool will come for it */
     }
     while (reap(watcher)) {
         struct pollfd ended = {.fd = watcher->signals, .events = POLLIN};
@@ -253,8 +255,8 @@ static void end_everybody(Watcher *watcher)
     if (watcher->lock_fd >= 0 && !watcher->error) tfy__former_note(watcher->lock_fd, 0);
 }
 
-/* What to poll: the signals, the runtime, and the stubs that are kept and have a tool; whose is which place's number.
- * How many. */
+/* Collects what to poll: the signals, the runtime, and the kept stubs that have a tool. whose: the child of each
+ * place. Returns how many. */
 static nfds_t gather(Watcher *watcher, struct pollfd *fds, uint32_t *whose)
 {
     nfds_t count = 0;
@@ -287,8 +289,8 @@ static void watch(Watcher *watcher)
     end_everybody(watcher);
 }
 
-/* Takes byte 1 of the lock file, which this process and its stubs keep until they end, and notes the mark of what
- * will be started. */
+/* Takes byte 1 of the lock file, which this process and its stubs hold until they exit, and notes the mark of the
+ * tools. */
 static int take_lock(Watcher *watcher, const char *lock_path, uint64_t mark)
 {
     int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), error = 0;
@@ -303,7 +305,7 @@ static int take_lock(Watcher *watcher, const char *lock_path, uint64_t mark)
     return error ? error : EAGAIN;
 }
 
-/* Puts a descriptor where it belongs, out of the way of the other one. */
+/* Moves a descriptor to its place, out of the way of the other one. */
 static void place(int *fd, int at, int *other)
 {
     if (*other == at) *other = fcntl(*other, F_DUPFD, MARK_FD + 1);
@@ -311,7 +313,8 @@ static void place(int *fd, int at, int *other)
     *fd = at;
 }
 
-/* Makes the forked copy of the runtime its own process: own session, no descriptors but the socket and the mark. */
+/* Makes the forked copy of the runtime a process of its own: own session, no descriptors but the socket and the
+ * mark. */
 static void detach(int socket, int mark_file)
 {
     setsid();
@@ -338,13 +341,13 @@ __attribute__((noreturn)) static void be_watcher(int socket, int mark_file, cons
     detach(socket, mark_file);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would reap without telling */
+    signal(SIGCHLD, SIG_DFL); /* if ignored, it would reap without reporting */
     Watcher watcher = {.socket = WATCHER_FD, .lock_fd = -1, .self = getpid()};
     watcher.signals = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
     watcher.children = own_memory(CHILDREN_MAX * sizeof(Child), MAP_PRIVATE);
     watcher.orders = own_memory(CHILDREN_MAX, MAP_SHARED);
     if (lock_path) watcher.error = take_lock(&watcher, lock_path, mark);
-    if (chdir("/") < 0) _exit(1); /* nobody's directory is kept busy */
+    if (chdir("/") < 0) _exit(1); /* no directory is kept busy */
     watch(&watcher);
     _exit(0);
 }
