@@ -40,7 +40,7 @@ workflow lines(n: int) -> string {
 END
 tfy build loud.tfy -o loud
 records_of() { records "$1" "$2" 2>/dev/null || echo 0; }
-# Its printing has come to a stand: as many records as a moment ago.
+# Its printing has come to a stand: as many records as a moment ago. Each try takes a third of a second, so 6 is about 40 s.
 stands() { a=$(records_of Output "$1"); sleep 0.3; [ "$a" -gt 500 ] && [ "$(records_of Output "$1")" = "$a" ]; }
 asks() { tfy inspect last --db "$1" | grep -q "go on?"; }
 # About 1 MiB waits for a reader, in lines of 1 kB, and in `lines` as much again went to the other outlet.
@@ -63,7 +63,7 @@ for where in stdout stderr; do
     else
         ./loud --db $db --workflow lines --n 1000000 >out 2>$where.pipe </dev/null & pid=$!
     fi
-    check "$where nobody reads: the task that prints waits" within 40 stands $db
+    check "$where nobody reads: the task that prints waits" within 6 stands $db
     if [ $where = stdout ]; then
         check "... a question is asked meanwhile" within 20 asks $db
         check "... and answered at once" timeout 10 tfy approve last --db $db --yes
@@ -85,7 +85,7 @@ cat slow.pipe >got & reader=$!
 ./loud --db slow.db --workflow lines --n 3000 >slow.pipe 2>err </dev/null & pid=$!
 within 20 [ -s got ]
 kill -STOP "$reader"
-within 40 stands slow.db
+within 6 stands slow.db
 kill -CONT "$reader"
 finish
 wait "$reader"
@@ -112,7 +112,7 @@ script -qec true /dev/null >/dev/null 2>err </dev/null || { echo "skipped: no ps
 {
     within 20 sh -c '[ -s screen ]'
     printf '\023'
-    within 40 stands tty.db
+    within 6 stands tty.db
     timeout 10 tfy kill last --db tty.db >killed 2>&1
     echo $? >killed.status
     printf '\021'
