@@ -92,7 +92,10 @@ static int format_file(const Options *options, const char *path)
     } else if (diags.errors) {
         status = tfyc_report_diags(options, &diags);
     } else {
-        fprintf(stderr, "tfyc: internal error: formatting would change what '%s' means; it is left alone\n", path);
+        fprintf(stderr,
+                "tfyc: %s: a bug of the formatter: its text would mean something else, so the file is left as it is; "
+                "please report it, with the program if you can\n",
+                path);
         status = EXIT_INTERNAL;
     }
     arena_deinit(&arena);
