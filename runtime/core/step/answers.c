@@ -1,5 +1,5 @@
-/* answers.c: effects that somebody else answers: a test with values that it gave beforehand, or the embedding program
- * with its own functions. live.c asks both before it starts a performer. */
+/* answers.c: effects that are answered without a performer: by a test with values given beforehand, or by
+ * functions of the embedding program. live.c tries both before it starts a performer. */
 #include <stdlib.h>
 #include <string.h>
 

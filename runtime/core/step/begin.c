@@ -1,10 +1,10 @@
-/* begin.c: the beginning of an attempt: its deadline, and the record that says that it starts. */
+/* begin.c: the start of an attempt: its deadline, and the record of its start. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/step/step.h"
 
-/* How people may answer: "bool", "string", or the names of an enum's cases; no answer can carry values. */
+/* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values. */
 static void answer_type(TfyBuffer *out, const TfyType *type)
 {
     const char *before = "[";
@@ -51,7 +51,8 @@ static void start_payload(TfyBuffer *out, const Step *step)
     tfy__put_end(out);
 }
 
-/* Once steps, so that a crash leaves a trace; and what waits for somebody outside, so that they can see it. */
+/* Once steps, so that a crash leaves a trace; and steps that wait for somebody outside, so that people can see
+ * them. */
 static bool leaves_start(const Step *step)
 {
     const TfyTool *tool = step->call.tool;
@@ -83,7 +84,7 @@ int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record)
     return back_ms > 0 && !loop->replay_only && due_ms != INT64_MAX ? due_ms - back_ms : due_ms;
 }
 
-/* The deadline, absolute, so that it survives a restart. False: waits or halted. */
+/* Records the deadline, absolute, so that it survives a restart. False: waits or halted. */
 static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
 {
     const TfyLogRecord *record;
@@ -139,7 +140,7 @@ static int64_t sleep_due(const Step *step)
     return tfy__due_from_now(call->loop, call->args[0].i);
 }
 
-/* A sleep ends at its own time or, when that comes first, at its timeout. */
+/* A sleep ends at its own time or, if that comes first, at its timeout. */
 static bool begin_timer(Step *step)
 {
     bool bounded = step->timeout_ms != TFY_NEVER;

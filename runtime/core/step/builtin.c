@@ -1,4 +1,4 @@
-/* builtin.c: the effects the language brings, as the tables generated code refers to. */
+/* builtin.c: the built-in effects, as the tables that generated code refers to. */
 #include "tfy_program.h"
 
 static const TfyType optional_env = {
@@ -55,7 +55,7 @@ EFFECT(sleep_until, TFY_F_SLEEP_UNTIL, TFY_PURE, sleep_until_params, tfy_type_no
 EFFECT(join, TFY_F_JOIN, TFY_PURE, join_params, tfy_type_nothing);
 EFFECT(approve, TFY_F_APPROVE, TFY_PURE, approve_params, tfy_type_bool);
 EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
-/* One effect in three classes: which one a place asks for follows from the method that is written there. */
+/* One effect in three classes: the method written at a place selects the class. */
 #define HTTP(Suffix, Repeat)                                                                                           \
     const TfyTool tfy_effect_http##Suffix = {.name = "http",                                                           \
                                              .family = TFY_F_HTTP,                                                     \
@@ -83,8 +83,8 @@ EFFECT(readable, TFY_F_READABLE, TFY_PURE, handle_params, tfy_type_nothing);
 EFFECT(writable, TFY_F_WRITABLE, TFY_PURE, handle_params, tfy_type_nothing);
 EFFECT(read, TFY_F_READ, TFY_PURE, receive_params, tfy_type_optional_string);
 EFFECT(read_line, TFY_F_READ_LINE, TFY_PURE, line_params, tfy_type_optional_string);
-/* For the language it is once, so that no `retry` sends a text again. No StepStart, though: after a crash the
- * connection is gone, and whoever asks again hears Lost. */
+/* For the language it is once, so that no `retry` sends a text again. It has no StepStart, though: after a crash
+ * the connection is gone, and a repeated write fails with Lost. */
 EFFECT(write, TFY_F_WRITE, TFY_PURE, transmit_params, tfy_type_int);
 EFFECT(address, TFY_F_ADDRESS, TFY_PURE, handle_params, tfy_type_string);
 EFFECT(lock, TFY_F_LOCK, TFY_PURE, lock_params, tfy_type_nothing);

@@ -1,5 +1,5 @@
-/* call.c: what performers say: the work of an attempt succeeded or failed. It is recorded, then the step goes
- * on. */
+/* call.c: reports of performers: the work of an attempt succeeded or failed. The report is recorded, then the step
+ * continues. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
         return;
     }
     const TfyBuffer *payload = result_payload(step, &result);
-    if (payload->depth > TFY_JSON_DEPTH) { /* recorded like this it could never be read again */
+    if (payload->depth > TFY_JSON_DEPTH) { /* a record this deep could never be read again */
         call->outcome = TFY_UNKNOWN;
         tfy__call_bad_value(call, "$", "the result nests deeper than JSON may");
         return;
@@ -74,8 +74,8 @@ void tfy__step_note_outcome(Step *step, const char *outcome)
     tfy__undo_unknown(step->call.task, step->unknown);
 }
 
-/* The attempt has failed with task->error: that is recorded, with what it says about earlier attempts (NULL:
- * nothing), and settled. */
+/* The attempt has failed with task->error: records that, with what is known about earlier attempts (NULL:
+ * nothing), and settles it. */
 static void record_failure(Step *step, const char *outcome)
 {
     TfyCall *call = &step->call;
@@ -96,9 +96,9 @@ static bool retries(const Step *step)
     return step->retry > 0 && tfy_retriable(step->call.task);
 }
 
-/* A once step that must not simply fail: this attempt may have been done, or none will follow and an earlier one may
- * have been. Nobody could say more of a write to a stream than its error does, and the stream is gone with it: that
- * one fails, and its undo stays. */
+/* A once step that must not simply fail: this attempt may have been done, or it is the last one and an earlier one
+ * may have been. A write to a stream is an exception: nobody could know more than its error says, and the stream
+ * is gone with it. That one fails, and its undo entry stays. */
 static bool is_doubtful(const Step *step)
 {
     const TfyCall *call = &step->call;
@@ -142,7 +142,8 @@ void tfy__step_doubt_stays(Step *step)
 {
     TfyTask *task = step->call.task;
     if (step->retry > 0 && tfy__step_raise_failure(step)) {
-        if (tfy_retriable(task)) { /* whoever wrote `retry` and `key` has said that a repetition is harmless */
+        /* `retry` and `key` in the source say that a repetition is harmless */
+        if (tfy_retriable(task)) {
             record_failure(step, "unknown");
             return;
         }

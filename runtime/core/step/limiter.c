@@ -1,15 +1,16 @@
 /* limiter.c: `limit N` and `rate N/D` of tools: how often a tool is used in this process at a time, and how often
- * within a time.
+ * within a period.
  *
- * A step asks for admission before it says that it starts, so that whatever has a StepStart may have begun, and what
- * waits here has not. Admission is not recorded: a replay goes on without waiting wherever the history goes on. Runs
- * that are taken up again bring along when their steps began (StepStart) or ended (everything else), so a restart
- * does not open the window of a rate anew; what lies before a snapshot stands in that. A run whose steps still count
- * is not parked (park.c), for a process that starts then would not know of them. In a process that window is one of
- * the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. What seems to have begun later
- * than now began now.
+ * A step requests admission before it records its start, so a step with a StepStart may have started, and a step
+ * that waits here has not. Admission is not recorded: a replay continues without waiting wherever the history
+ * continues. Runs that are resumed know when their steps started (StepStart) or finished (all others), so a
+ * restart does not open the window of a rate anew; starts before a snapshot are stored in it. A run whose steps
+ * still count is not parked (park.c), since a process that starts then would not know of them. Within a process
+ * the window is one of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. A start
+ * that seems to be in the future counts as now.
  *
- * Fair between runs: the steps of each run queue up for themselves, first come first served, and the runs take turns. */
+ * Fair between runs: the steps of each run have a queue of their own, first come first served, and the runs take
+ * turns. */
 #include <stdlib.h>
 
 #include "core/step/step.h"
@@ -58,7 +59,7 @@ static LimitStart *start_at(const Limiter *limiter, uint32_t index)
     return &limiter->starts[(limiter->start_head + index) % limiter->tool->rate];
 }
 
-/* Notes a start, in the order of time; the oldest makes room. */
+/* Notes a start, in the order of time; the oldest is dropped. */
 static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
 {
     uint32_t rate = limiter->tool->rate;
@@ -79,7 +80,7 @@ static int64_t window_ns(const TfyTool *tool)
     return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
 }
 
-/* What began so long ago. */
+/* The time of a start so long ago. */
 static int64_t start_ns(const Limiter *limiter, int64_t ago_ms)
 {
     const int64_t most_ns = window_ns(limiter->tool), ago_ns = ago_ms < most_ns / 1000000 ? ago_ms * 1000000 : most_ns;
@@ -168,19 +169,19 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
     {
         const char *name = json_string_value(json_object_get(one, "tool"));
         const TfyTool *tool = name ? tool_by_name(run->loop->program, name) : NULL;
-        if (!tool) continue; /* it has no rate any more */
+        if (!tool) continue; /* it no longer has a rate */
         Limiter *limiter = limiter_of(run->loop, tool);
         if (!limiter) return false;
-        if (count_of(limiter, run)) continue; /* the run has been here: nothing was forgotten */
+        if (count_of(limiter, run)) continue; /* the run was here before: nothing was forgotten */
         json_array_foreach(json_object_get(one, "at"), j, at)
             note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
     }
     return true;
 }
 
-/* ---- who waits ---- */
+/* ---- queues ---- */
 
-/* The queue of a run, made when it is missing. NULL: no memory. */
+/* The queue of a run, made if absent. NULL: no memory. */
 static LimitTurn *turn_of(Limiter *limiter, const Run *run)
 {
     LimitTurn *turn = limiter->turns.first;
@@ -191,7 +192,7 @@ static LimitTurn *turn_of(Limiter *limiter, const Run *run)
     return turn;
 }
 
-/* The first step of the run whose turn it is; the run goes behind the others. NULL: nobody waits. */
+/* The first step of the next run; that run goes behind the others. NULL: no step waits. */
 static Step *next_waiter(Limiter *limiter)
 {
     for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
@@ -232,14 +233,14 @@ static void take(Step *step, Limiter *limiter)
 
 static void window_moved(void *arg);
 
-/* Admits as many as there is room for, and looks again when the window has moved. */
+/* Admits as many as there is room for, and tries again when the window has moved. */
 static void serve(Limiter *limiter)
 {
     TfyLoop *loop = limiter->loop;
     while (has_room(limiter)) {
         Step *step = next_waiter(limiter);
         if (!step) return;
-        tfy__timers_del(&loop->timers, step->timer); /* set again when the work begins */
+        tfy__timers_del(&loop->timers, step->timer); /* set again when the work starts */
         step->timer = 0;
         take(step, limiter);
         tfy__step_queue(step);
@@ -265,13 +266,13 @@ static void line_up(Step *step, Limiter *limiter)
         return;
     }
     tfy__wait_enter(&turn->waiters, step);
-    tfy__step_arm(step); /* its timeout bounds the waiting too */
+    tfy__step_arm(step); /* its timeout includes the wait */
     serve(limiter);
 }
 
 /* ---- a step ---- */
 
-/* What the history says behind this place. It was admitted then, unless its time was up before. */
+/* The history's next record for this place. The step was admitted then, unless it timed out before. */
 static bool admit_recorded(Step *step, const TfyLogRecord *record)
 {
     if (record->type != TFY_R_TIMER_FIRED || step->call.site->tool->repeat != TFY_ONCE) {
@@ -293,7 +294,7 @@ bool tfy__limit_admit(Step *step)
     const TfyLogRecord *record = tfy__history_peek(step->rest);
     if (record) return admit_recorded(step, record);
     if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
-    if (loop->test) return step->admitted = true; /* what a test answers is used by nobody */
+    if (loop->test) return step->admitted = true; /* a test's answer uses nothing */
     Limiter *limiter = limiter_of(loop, step->call.site->tool);
     if (!limiter) return false;
     if (anybody_waits(limiter) || !has_room(limiter))

@@ -1,4 +1,4 @@
-/* live.c: a step whose outcome nobody knows yet: waiting for the sync, starting the work, timers, the end of
+/* live.c: a step whose outcome is not known yet: waiting for the sync, starting the work, timers, the end of
  * another task. */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void tfy__step_timer_fired(void *arg)
     step->timer = 0;
     if (step->call.loop->draining && !step->in_call) return;
     if (step->stage == STAGE_BACKOFF) {
-        step->due_ms = 0; /* the wall clock may say otherwise: in a process, time is monotonic */
+        step->due_ms = 0; /* the wall clock may differ: within a process, time is monotonic */
         tfy__step_advance(step);
         return;
     }
@@ -56,7 +56,7 @@ void tfy__step_timer_fired(void *arg)
 }
 
 /* Arms the step's timer for its wall-clock due time. */
-/* What was due while nobody ran keeps its place in time: the longest overdue comes first. */
+/* Deadlines that passed while no process ran keep their order: the longest overdue comes first. */
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms)
 {
     int64_t delay_ms = due_ms > 0 ? due_ms - loop->now_ms : -loop->now_ms;
@@ -114,8 +114,8 @@ static bool injected(Step *step)
     for (Injection *injection = call->loop->injections; injection; injection = injection->next) {
         if (strcmp(injection->tool, call->tool->name) != 0) continue;
         InjectedAnswer *answer = LIST_TAKE(&injection->answers, next);
-        if (!answer || answer->error)
-            call->outcome = TFY_NOT_DONE; /* a result that does not fit is one of what was done */
+        /* a result that does not fit belongs to work that was done */
+        if (!answer || answer->error) call->outcome = TFY_NOT_DONE;
         if (!answer) {
             tfy__call_tool_error(call, -1, "the test has no further answer for %s", call->tool->name);
             return true;
@@ -137,7 +137,7 @@ static bool injected(Step *step)
     return false;
 }
 
-/* The embedding program's own way of doing it, if it has one. */
+/* The embedding program's own implementation, if it has one. */
 static bool registered(Step *step)
 {
     TfyCall *call = &step->call;
@@ -191,8 +191,8 @@ bool tfy__step_is_synced(const TfyLoop *loop)
     return loop->sync.first && loop->sync.first->sync_lsn <= tfy__log_durable(loop->log);
 }
 
-/* What a commit let go on is done in several turns, so that the writer has the records of the first ones while the
- * loop is at the others. */
+/* Steps that one commit releases are started over several turns, so that the writer has the records of the first
+ * ones while the loop handles the others. */
 void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
@@ -208,7 +208,7 @@ void tfy__step_synced(TfyLoop *loop)
     }
 }
 
-/* So it need not wait for the disk, nor a process that stops for it. */
+/* So it need not wait for the disk, and a process need not stop for it. */
 bool tfy__step_only_takes(const TfyTool *tool)
 {
     switch (tool->family) {
@@ -223,7 +223,7 @@ bool tfy__step_only_takes(const TfyTool *tool)
     }
 }
 
-/* It waits for time, or for somebody inside its run. Who listens is told when it goes on, too. */
+/* It waits for time, or for another task of its run. Subscribers are also told when it continues. */
 static void tell_idle(Step *step)
 {
     step->told_idle = true;
@@ -238,7 +238,7 @@ static bool has_ghosts(const Step *step)
     return loop->replay_only && loop->tells;
 }
 
-/* Its work is done by a performer. */
+/* A performer does its work. */
 static bool is_performed(const Step *step)
 {
     return !tfy__step_wait_kind(step) && !tfy__step_is_sleep(step) && !is_question(step->call.tool);
@@ -267,7 +267,7 @@ void tfy__step_ghost_waits(Step *step)
     if (has_ghosts(step) && tfy__step_wait_kind(step) && !step->told_idle) tell_idle(step);
 }
 
-/* STAGE_OUTCOME with nothing recorded: the work is ours. */
+/* STAGE_OUTCOME with nothing recorded: this process does the work. */
 void tfy__step_go_live(Step *step)
 {
     const TfyTool *tool = step->call.tool;
@@ -293,8 +293,8 @@ void tfy__step_go_live(Step *step)
     }
 }
 
-/* A once step began, in an earlier process or in this one, and nobody knows whether it was done. Its probe may; else
- * a person has to say. */
+/* A once step was started, in an earlier process or in this one, and it is unknown whether it was done. Its probe
+ * may know; else a person must decide. */
 void tfy__step_doubt_live(Step *step)
 {
     const TfyTool *probe = step->call.site->tool->probe;

@@ -1,5 +1,5 @@
-/* person.c: what people decide: approvals, steps in doubt, kills from outside. Every answer is recorded in the chain
- * of its task before it has any effect. */
+/* person.c: decisions of people: approvals, steps in doubt, kills from outside. Every answer is recorded in the
+ * chain of its task before it has any effect. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,8 @@ static bool record_approval(Step *step, const char *answer, const char *by)
     return lsn > 0;
 }
 
-/* Cases that carry values are no answers: nobody could type the values. The compiler sees to it that one case is
- * left. */
+/* Cases that carry values are not answers: a person could not type the values. The compiler ensures that one case
+ * is left. */
 static const char *first_answer(const TfyType *type)
 {
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count; i++)
@@ -71,7 +71,7 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
             len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
 }
 
-/* The question is durable: show it. Waits without end, or until the step's timeout. */
+/* The question is durable: shows it. The step waits without end, or until its timeout. */
 void tfy__person_ask(Step *step)
 {
     TfyCall *call = &step->call;
@@ -121,7 +121,8 @@ bool tfy__probe_start(Step *step)
         tfy__step_queue(step);
         return false;
     }
-    call->args[tool->param_count].o = tfy_keep(key); /* the same arguments, and the key; step_drop_key gives it back */
+    /* the same arguments, and the key, which step_drop_key releases */
+    call->args[tool->param_count].o = tfy_keep(key);
     cut_temps(call->task);
     call->tool = probe;
     call->result = probe->result;
@@ -149,8 +150,8 @@ static bool record_resolved(Step *step, const char *how, const char *value_json,
     return lsn > 0;
 }
 
-/* null: it was not done, so it is done now, or has failed with what it ended with; a value: it was, and this is its
- * result. */
+/* null: it was not done, so it is done now, or fails with its attempt's error; a value: it was done, and this is
+ * its result. */
 void tfy__probe_done(Step *step, TfyValue answer)
 {
     TfyObj *found = answer.o;
@@ -277,7 +278,7 @@ static bool waits_for_person(const TaskRest *rest)
     return step && step->asking && (step->stage == STAGE_RUN || step->stage == STAGE_DOUBT);
 }
 
-/* The one step that an answer can mean. */
+/* The only step that an answer can mean. */
 static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
                          char *error_text)
 {
@@ -354,7 +355,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
     return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
 }
 
-/* The result that a person gives for a step, as the step's type has it. False: error_text says why it is none. */
+/* The result that a person gives for a step, as the step's type. False: error_text says why it does not fit. */
 static bool read_result(const TfyCall *call, const char *json, TfyValue *value, char *error_text)
 {
     const TfyType *type = call->result;

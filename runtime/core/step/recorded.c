@@ -1,4 +1,4 @@
-/* recorded.c: what a step comes to when the history knows it: answers, failures, deadlines, decisions of people. */
+/* recorded.c: the outcome of a step that the history knows: answers, failures, deadlines, decisions of people. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ void tfy__step_raise_recorded(Step *step, json_t *error)
     cut_temps(task);
 }
 
-/* The result, without a tree of JSON where it is simple. False: it is not, or the value does not fit; a closer look
- * finds out. */
+/* Decodes a simple result without building a JSON tree. False: it is not simple, or does not fit; the full decoder
+ * decides. */
 static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value)
 {
     size_t len;
@@ -70,7 +70,7 @@ static bool take_plain_result(Step *step, const TfyLogRecord *record)
     return true;
 }
 
-/* What a model said is told with what it cost. */
+/* A model's answer is reported with its cost. */
 static void ghost_of_tokens(const Step *step, const TfyLogRecord *record, const TfyPayload *payload)
 {
     if (record->type != TFY_R_LLM_PLAN || !step->call.loop->replay_only) return;
@@ -186,8 +186,8 @@ static void take_approval(Step *step, const TfyLogRecord *record)
     if (ok) tfy__step_answer(step, value);
 }
 
-/* Results are checked before they are recorded, but by the layout in the log, which older compilers did not give
- * types, and older logs have some that nobody checked. One that does not fit decides nothing: the step stays in
+/* Results are checked before they are recorded, but by the layout in the log, to which older compilers gave no
+ * types, and older logs contain unchecked ones. A result that does not fit decides nothing: the step stays in
  * doubt, and that is reported anew. */
 static void refuse_resolution(Step *step, const char *why)
 {
@@ -199,7 +199,7 @@ static void refuse_resolution(Step *step, const char *why)
                          call->tool->name, call->result->name, why);
 }
 
-/* The step may have been done: what its attempt ended with, if it ended, stands in the record. */
+/* The step may have been done: the record contains the error that its attempt failed with, if it finished. */
 static void take_doubt(Step *step, const TfyLogRecord *record)
 {
     TfyPayload payload;
@@ -241,7 +241,7 @@ static void take_resolved(Step *step, const TfyLogRecord *record)
     tfy__payload_close(&payload);
 }
 
-/* Takes the next thing the history says about this step. False: it says nothing (yet), or the task was halted. */
+/* Takes the next record about this step. False: the history has none (yet), or the task was halted. */
 bool tfy__step_take_recorded(Step *step)
 {
     TaskRest *rest = step->rest;

@@ -1,13 +1,14 @@
-/* room.c: steps that find no room in the process: no descriptor is free, no process or thread can be made. That is no
- * outcome of a step, so nothing of it is recorded: the step waits, which is said once, and its work is begun again
- * when something else has ended, or a moment later. */
+/* room.c: steps that find no room in the process: no descriptor is free, no process or thread can be made. That is
+ * not an outcome of a step, so nothing is recorded: the step waits, which is reported once, and its work is
+ * started again when other work has finished, or a moment later. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "core/step/step.h"
 
-#define ROOM_PAUSE_NS INT64_C(100000000) /* between two tries when nothing here ends: room may be made elsewhere */
+/* between two tries when no work here finishes: another process may make room */
+#define ROOM_PAUSE_NS INT64_C(100000000)
 
 void tfy__room_tell(const Step *step, int error)
 {
@@ -63,7 +64,8 @@ void tfy__room_leave(Step *step)
     step->waits_room = false;
 }
 
-/* All that wait, in their order. Who finds no room stands behind them again, and is not tried twice. */
+/* All waiting steps, in their order. A step that finds no room again goes behind the others, and is not tried
+ * twice. */
 static void try_again(void *arg)
 {
     TfyLoop *loop = arg;

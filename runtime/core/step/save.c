@@ -1,8 +1,8 @@
-/* save.c: rows of the application, written in the commit of the record that says so. */
+/* save.c: rows of the application's tables, written in the same commit as their record. */
 #include "core/loop/state.h"
 #include "wal/log/saved.h"
 
-/* The texts that a row's cells point at: of fields that become JSON. */
+/* The texts that a row's cells refer to: fields that become JSON. */
 typedef struct Row {
     TfyCell cells[SAVED_CELLS];
     TfyBuffer texts[SAVED_CELLS];
@@ -16,8 +16,8 @@ static void text_of(TfyCell *cell, const TfyString *text, TfyCellKind kind)
     cell->len = text->byte_len;
 }
 
-/* A field's column, and what stands in it. SQLite has fewer types than the language: the declared type says which it
- * was. */
+/* A field's column, and its content. SQLite has fewer types than the language: the declared type decides which
+ * value it was. */
 static void fill(TfyCell *cell, TfyBuffer *json, const TfyType *type, TfyValue value)
 {
     const bool absent = type->kind == TFY_OPTIONAL && !value.o,
@@ -91,7 +91,7 @@ static bool save_live(TfyTask *task, const TfyPoint *point, const TfyString *tab
                              error);
     free_row(&row);
     if (!code && tfy__record_append(rest, TFY_R_VALUE, rest->log.step, point->number, payload) > 0) return true;
-    /* A table of another shape is for people to put right: nothing is recorded, and the run can be taken up again. */
+    /* People must repair a table of another shape: nothing is recorded, and the run can be resumed. */
     if (code == TFY_E_DATA) tfy__loop_fail(loop, code, "%s", error);
     tfy__sched_halt(task);
     return false;

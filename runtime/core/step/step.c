@@ -1,12 +1,13 @@
 /* step.c: one step of a task: an effect from its request to its answer.
  *
  * A step is a small state machine over stages. Each fact about it (its deadline, its start, its outcome, a further
- * attempt) is either taken from the run's history or made now and appended to the log; the code is the same for both,
- * so that resume and replay follow exactly the path that was recorded. Facts that follow from the program alone are
- * looked for with history_expect; outcomes come from outside and are taken in the recorded order of all tasks.
+ * attempt) is either taken from the run's history or made now and appended to the log. The code is the same for
+ * both, so that resume and replay follow exactly the path that was recorded. Facts that follow from the program
+ * alone are compared with history_expect; outcomes come from outside and are taken in the recorded order of all
+ * tasks.
  *
- * Here: the life of a step and its way through the stages. begin.c begins an attempt, recorded.c takes what
- * the history knows, live.c has the work done, call.c hears what performers say. */
+ * This file: the life of a step and its way through the stages. begin.c starts an attempt, recorded.c takes what
+ * the history knows, live.c has the work done, call.c receives the reports of performers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ void tfy__step_drop_failure(Step *step)
     step->failure = NULL;
 }
 
-/* Forgets the step; its memory goes once no queue holds it. */
+/* Detaches the step; its memory is released once no queue holds it. */
 void tfy__step_free(Step *step)
 {
     CHECK(!step->dead);
@@ -98,7 +99,7 @@ void tfy__step_free(Step *step)
     if (!step->in_sync && !step->in_work && !step->deferred) recycle(loop, step);
 }
 
-/* A queue lets go of a step. True: it is still wanted. */
+/* A queue releases a step. True: the step is still needed. */
 bool tfy__step_dequeued(Step *step)
 {
     if (!step->dead) return true;
@@ -245,7 +246,7 @@ void tfy__error_json(TfyBuffer *out, const TfyObj *error)
     uint32_t depth = out->depth;
     tfy__encode(out, &tfy_type_any_error, tfy_of_obj((TfyObj *)error));
     if (out->failed || out->depth <= TFY_JSON_DEPTH) return;
-    /* Readers of the log would not get through: people see the message, and nobody takes the fields from here. */
+    /* Readers of the log would fail on it: people see the message, and no code reads the fields from here. */
     out->depth = depth;
     out->len = begin;
     tfy__put_begin(out);
@@ -267,7 +268,7 @@ void tfy__put_error(TfyBuffer *out, const TfyObj *error)
 int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
     TfyLoop *loop = rest->run->loop;
-    if (tfy__loop_starved(loop)) return loop->failure; /* what happened since is not what would have */
+    if (tfy__loop_starved(loop)) return loop->failure; /* its result may differ from what it would have been */
     if (payload->failed) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
         return TFY_E_NOMEM;
@@ -301,7 +302,7 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
     return &loop->payload;
 }
 
-/* Of what is asked for: results of tools and answers of people are compared with it. */
+/* The digest of the request: results of tools and answers of people are compared with it. */
 static bool compute_digest(Step *step)
 {
     TfyCall *call = &step->call;
@@ -329,7 +330,7 @@ static bool record_retry(Step *step)
     if (record) {
         step->due_ms = tfy__step_recorded_due(step->call.loop, record);
         tfy__history_take(rest);
-        tell_pause(step); /* in a replay; else nobody is told yet */
+        tell_pause(step); /* in a replay; otherwise it was not announced yet */
         return true;
     }
     if (!tfy__history_live(rest)) return tfy__history_defer(step), false;
@@ -349,7 +350,7 @@ static bool record_retry(Step *step)
     return lsn > 0;
 }
 
-/* A prompt's answer that does not fit its type is asked for again: a step of its own each time. */
+/* A prompt's answer that does not fit its type is requested again: a step of its own each time. */
 static bool ask_again(Step *step)
 {
     TfyTask *task = step->call.task;
@@ -403,7 +404,7 @@ static bool backoff(Step *step)
     return true;
 }
 
-/* The table above struct Step. */
+/* Checks the table above struct Step. */
 static void check_step(const Step *step)
 {
     const Stage stage = step->stage;
@@ -430,8 +431,8 @@ void tfy__step_advance(Step *step)
     TaskRest *rest = step->rest;
     TfyTask *task = step->call.task;
     while (rest->step == step && !(task->state & T_HALTED)) {
-        /* What came from outside came between two of the facts below; it may end the step. A doubt that it did not
-         * end is said again, since people answer the newest record of a task. */
+        /* Input from outside arrived between two of the facts below; it may end the step. A doubt that it did not
+         * end is recorded again, since people answer the newest record of a task. */
         uint32_t next = rest->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
         if (rest->step != step || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
@@ -469,7 +470,7 @@ void tfy__step_advance(Step *step)
 
 /* ---- the request ---- */
 
-/* One place more than there are parameters: a probe is given the key there, and performers may always look at the
+/* One place more than there are parameters: a probe receives the key there, and performers may always read the
  * first. */
 static bool keep_args(Step *step, const TfyValue *args)
 {
@@ -501,7 +502,7 @@ Step *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args
     return step;
 }
 
-/* The key from the source, or tfy__record_key's, written into a buffer that is there. */
+/* The key from the source, or tfy__record_key's, written into an existing buffer. */
 static bool set_key(Step *step, TfyObj *key)
 {
     const TaskRest *rest = step->rest;
@@ -521,7 +522,7 @@ static bool set_key(Step *step, TfyObj *key)
     return true;
 }
 
-/* Goes as far as it can at once: the frame goes on, or the task waits. */
+/* Continues as far as possible at once: the frame continues, or the task waits. */
 static TfyStatus run_step(TfyTask *task, Step *step)
 {
     TaskRest *rest = rest_of(task);
@@ -539,7 +540,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (tfy__cancel_ready(task)) {
         task->passages++;
-        return TFY_AGAIN; /* prepare delivers it before the frame goes on */
+        return TFY_AGAIN; /* prepare delivers it before the frame continues */
     }
     if (rest_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     Step *step = tfy__step_new(task, site);

@@ -1,5 +1,5 @@
-/* wait_fd.c: tools in C that wait for a descriptor of their own: the step stays under way, the loop watches, and the
- * tool is called again. */
+/* wait_fd.c: tools in C that wait for a descriptor of their own: the step stays under way, the loop watches, and
+ * the tool is called again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,15 +10,14 @@
 
 #define ROOM_PAUSE_NS INT64_C(100000000) /* between two tries while there is no descriptor for the copy */
 
-/* The watched descriptor is a copy: several steps may wait for the same one, and whoever closes it early harms
- * nobody. Where there is no room for a copy the step waits for that first: the tool has begun, and cannot begin
- * again. */
+/* The watched descriptor is a copy: several steps may wait for the same one, and closing it early does no harm.
+ * Without room for a copy, the step waits for that first: the tool has started, and cannot start again. */
 struct FdWait {
     Step *step;
     int own, fd; /* the tool's, and the copy; -1: there was no room for it yet */
     int64_t watch;
     uint32_t events;
-    uint64_t timer; /* the next try to get a copy; 0: it is there */
+    uint64_t timer; /* the next try to make a copy; 0: it exists */
     TfyReady ready;
     void (*stop)(void *state);
     void *state; /* the tool's */
@@ -40,7 +39,7 @@ static void on_ready(void *arg, uint32_t events)
     TfyReady ready = wait->ready;
     void *state = wait->state;
     Step *step = wait->step;
-    TfyTask *task = step->call.task; /* the step may be gone when it is answered */
+    TfyTask *task = step->call.task; /* answering the step may free it */
     uint32_t mark = tfy_mark(task);
     TfyValue value = {.i = 0};
     (void)events;

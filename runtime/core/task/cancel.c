@@ -1,9 +1,9 @@
-/* cancel.c: cancellations, and what sets them off: kills, failures of parents and groups, deadlines of calls and of
+/* cancel.c: cancellations and their causes: kills, failures of parents and groups, deadlines of calls and of
  * blocks.
  *
- * A cancellation has a target: the whole task, or a scope, which is one call (a frame) or one `with deadline` block.
- * It is asked for at any time and delivered when the task next goes on, unless a finally within the target runs: then
- * it waits (T_CANCEL). */
+ * A cancellation has a target: the whole task, or a scope, which is one call (a frame) or one `with deadline`
+ * block. It can be requested at any time and is delivered when the task next continues, unless a finally within
+ * the target runs: then it waits (T_CANCEL). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +30,8 @@ static Deadline *deadline_by_scope(TaskRest *rest, uint32_t scope)
     return NULL;
 }
 
-/* The outermost scope that has run out of time, or the whole task (NO_INDEX), as far as no finally on the way holds
- * it back. 0: nothing. */
+/* The outermost scope that has run out of time, or the whole task (NO_INDEX), unless a finally within it defers
+ * the delivery. 0: nothing. */
 static uint32_t deliverable(const TfyTask *task)
 {
     const TaskRest *rest = task->rest;
@@ -75,14 +75,14 @@ void tfy__cancel_frame_ends(TfyTask *task, TfyFrame *frame)
     refresh_cancel(task);
 }
 
-/* A scope has run out of time. False: it has ended meanwhile. */
+/* A scope has run out of time. False: it has finished meanwhile. */
 static bool expire(TfyTask *task, uint32_t scope)
 {
     TfyFrame *frame = frame_by_scope(task, scope);
     Deadline *deadline = frame ? NULL : deadline_by_scope(rest_of(task), scope);
     if (!frame && !deadline) return false;
     uint64_t *timer = frame ? &frame->timer : &deadline->timer;
-    tfy__timers_del(&task->loop->timers, *timer); /* a replay armed it for what the history brings */
+    tfy__timers_del(&task->loop->timers, *timer); /* a replay set it for a timeout that the history contains */
     *timer = 0;
     if (frame)
         frame->flags |= FRAME_EXPIRED;
@@ -128,7 +128,7 @@ static bool record_cancel(TaskRest *rest, const char *why, bool force)
     return ok;
 }
 
-/* Cleanup is skipped: children first, then the task as it stands. */
+/* Ends a task without cleanup: requests the end of its children, then releases its frames as they are. */
 static void end_by_force(TfyTask *task)
 {
     for (uint32_t at = task->top; at != TFY_NO_FRAME; at = frame_at(task, at)->prev) {
@@ -137,7 +137,7 @@ static void end_by_force(TfyTask *task)
             if (!rest) return;
             child = rest->siblings.next;
             tfy__cancel_request(rest, "its parent was killed", NULL, true);
-            rest->parent = NULL; /* it ends by itself; the parent does not wait */
+            rest->parent = NULL; /* it finishes by itself; the parent does not wait */
         }
         frame_at(task, at)->children = 0;
     }
@@ -154,8 +154,8 @@ static bool mark_scope(TfyTask *task, uint16_t *flags, uint64_t *timer, bool tar
     return target;
 }
 
-/* The scopes that a cancellation unwinds have no deadline of their own any more, which could pass while their cleanup
- * runs; only the target's boundary makes a Timeout of it. */
+/* The scopes that a cancellation unwinds lose their own deadlines, which could otherwise pass during their
+ * cleanup; only the target's boundary turns the cancellation into a Timeout. */
 static void mark_scopes(TfyTask *task, uint32_t target)
 {
     TaskRest *rest = rest_of(task);
@@ -170,7 +170,7 @@ static void mark_scopes(TfyTask *task, uint32_t target)
     }
 }
 
-/* Where the task stands. */
+/* The source line at which the task is. */
 static uint32_t line_of(const TfyTask *task)
 {
     if (task->top == TFY_NO_FRAME) return rest_of(task)->workflow->line;
@@ -210,10 +210,10 @@ bool tfy__cancel_deliver(TfyTask *task)
 
 void tfy__cancel_request(TaskRest *rest, const char *why, const char *by, bool force)
 {
-    tfy__out_release(rest->run->loop); /* those that are not meant wait again */
+    tfy__out_release(rest->run->loop); /* tasks that this does not concern will wait again */
     TfyTask *task = rest->task;
     if (!task || rest->end_state || (rest->cancelled && !force) || (rest->kill && (rest->kill_force || !force))) return;
-    if (!tfy__history_live(rest)) { /* the arrival may stand in its history */
+    if (!tfy__history_live(rest)) { /* the arrival may be in its history */
         rest->cancel_again = why;
         rest->cancel_again_force |= force;
         return;
@@ -277,7 +277,7 @@ static bool is_gone(const TaskRest *rest, uint64_t timer)
     return timer && !tfy__timers_has(&rest->run->loop->timers, timer);
 }
 
-/* Timers carry only the task; the scope that ran out is the outermost one whose timer is gone. 0: none. */
+/* Timers carry only the task; the scope that ran out is the outermost one whose timer has fired. 0: none. */
 static uint32_t expired_scope(TaskRest *rest)
 {
     TfyTask *task = rest->task;
@@ -314,7 +314,7 @@ uint64_t tfy__scope_arm(TaskRest *rest, int64_t due_ms)
     return timer;
 }
 
-/* When a scope's time is up: recorded, and a timer for it. False: halted. */
+/* Records when a scope's time is up, and sets a timer for it. False: halted. */
 static bool arm_scope(TaskRest *rest, const TfyPoint *point, int64_t timeout_ms, const char *why, uint64_t *timer)
 {
     TfyTask *task = rest->task;
@@ -370,7 +370,7 @@ bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_
     return true;
 }
 
-/* The innermost block ends. Answers its flags. */
+/* The innermost block ends. Returns its flags. */
 static uint16_t pop_deadline(TaskRest *rest)
 {
     Deadline *last = &rest->deadlines[--rest->deadline_count];

@@ -1,16 +1,17 @@
 /* channel.c: messages between the tasks of a run.
  *
- * A message is accepted when there is room (ChannelSend in the sender's chain) and handed out to those who wait in
- * their order (ChannelRecv in the receiver's). Each record is appended before its effect can be seen by another task,
- * so whatever a crash leaves is a state the channel was in: what was sent and not received lies in the queue again.
- * Nothing is lost to a cancellation either: a message whose receiver never took it goes back to the head. */
+ * A message is accepted when there is room (ChannelSend in the sender's chain), and waiting receivers get messages
+ * in their order (ChannelRecv in the receiver's). Each record is appended before its effect can be seen by another
+ * task, so a crash always leaves a state that the channel was in: messages sent and not received are in the queue
+ * again. A cancellation loses nothing either: a message whose receiver never used it returns to the head. */
 #include "core/step/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAKER_SHIFT 20 /* a channel's number: its maker's handle, then which of its channels */
+/* a channel's number: its maker's handle, then its ordinal among the maker's channels */
+#define MAKER_SHIFT 20
 
 /* ---- channels ---- */
 
@@ -122,7 +123,7 @@ static Message take_first(Channel *channel)
     return message;
 }
 
-/* ---- what a step comes to ---- */
+/* ---- the outcome of a step ---- */
 
 static Channel *asked(const Step *step)
 {
@@ -151,7 +152,7 @@ static bool has_room(const Channel *channel)
     return channel->count < channel->capacity;
 }
 
-/* What a send records now. False: task->error is raised instead, and recorded. */
+/* The payload of a send's record. False: task->error is raised instead, and recorded. */
 static bool write_send(TfyBuffer *out, Step *step, const Channel *channel)
 {
     const TfyCall *call = &step->call;
@@ -179,7 +180,7 @@ static void accept(Step *step, Channel *channel)
     put_last(channel, (Message){.seq = ++channel->sent, .value = value});
 }
 
-/* What a receive records now. */
+/* The payload of a receive's record. */
 static void write_recv(TfyBuffer *out, const Channel *channel)
 {
     tfy__put_begin(out);
@@ -250,7 +251,7 @@ static void recv_now(Step *step, Channel *channel)
         tfy__step_outcome(step, false, answer);
 }
 
-/* Whoever waits and can have what they wait for gets it, in their order. */
+/* Serves waiting steps that can proceed, in their order. */
 static void serve(TfyLoop *loop, Channel *channel)
 {
     while (!loop->failure) {

@@ -1,4 +1,4 @@
-/* finish.c: how tasks and runs end: what is recorded, who is told. */
+/* finish.c: how tasks and runs finish: what is recorded, and who is told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static void unlink_child(TaskRest *child)
     if (!frame->children && waits) tfy__ready_push(loop, parent->task);
 }
 
-/* Those that begin after it: in the order in which they were spawned. One that was killed before is on its way
- * already. */
+/* Tasks that start after it, in the order in which they were spawned. A task that was killed before is already on
+ * its way. */
 static void let_followers_begin(TaskRest *ended)
 {
     Follower *first = NULL;
@@ -60,9 +60,9 @@ static TfyObj *error_message(const TfyObj *error)
     return tfy_field(error, 0).o;
 }
 
-#define CAUSES_SOUGHT 1000 /* tasks: many that fail together must not each look at all others */
+#define CAUSES_SOUGHT 1000 /* tasks: many that fail together must not each search all others */
 
-/* The name of a task's workflow, where it is quickly found. */
+/* The name of a task's workflow, if it can be found quickly. */
 static const char *workflow_at(const Run *run, const char *path)
 {
     const TaskRest *rest = run->tasks;
@@ -70,8 +70,8 @@ static const char *workflow_at(const Run *run, const char *path)
     return rest ? rest->workflow->name : NULL;
 }
 
-/* The joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the outside in
- * and the places from the inside out. False: the error tells of no task that ended. */
+/* Names the joined task that is the cause. Its own sentence ends with its own place, so the chain reads from the
+ * outside in and the places from the inside out. False: the error is not about a task that finished. */
 static bool say_cause(TfyBuffer *out, const TaskRest *rest, const TfyObj *error)
 {
     if (error->type != &tfy_type_task_failed) return false;
@@ -120,7 +120,7 @@ static void write_value(TfyTask *task, TfyBuffer *out)
     tfy_cut(task, 0);
 }
 
-/* What the last record of a task says. Answers how it ended. */
+/* The last record of a task. Returns how the task ended. */
 static TfyTaskState write_end(TfyTask *task, TfyBuffer *out)
 {
     tfy__put_begin(out);
@@ -156,7 +156,7 @@ static bool record_end(TaskRest *rest, TfyTaskState *state)
     return tfy__record_append(rest, type, rest->log.step, 0, out) > 0;
 }
 
-/* The run's last task has ended. */
+/* The run's last task has finished. */
 static void run_finish(TfyLoop *loop, Run *run)
 {
     TaskRest *root = run->root;
@@ -202,7 +202,7 @@ void tfy__task_finish(TfyTask *task)
     TfyLoop *loop = task->loop;
     TfyTaskState state;
     if (!tfy__locks_release(rest) || !record_end(rest, &state)) {
-        if (!task->error) tfy__drop_value(task, rest->workflow->result, tfy_take(task)); /* nobody will have it */
+        if (!task->error) tfy__drop_value(task, rest->workflow->result, tfy_take(task)); /* nothing will use it */
         tfy__sched_halt(task);
         return;
     }

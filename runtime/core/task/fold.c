@@ -1,21 +1,20 @@
-/* fold.c: a task of which little is left is kept as a small record (folded.h), and made again when somebody
- * needs it.
+/* fold.c: a task with little state is kept as a small record (folded.h), and rebuilt when it is needed.
  *
- * Most of a million tasks sleep, and most of a long run's tasks have ended. What a step, a stack and a place in all
- * the queues need is then given back; what cannot be had from elsewhere is kept in 80 bytes, in chunks that begin on
- * a border of their size, so that a timer that has nothing but a record finds its loop. What is rarely there (more
- * than one live slot, counters that have moved) is allocated apart.
+ * Most of a million tasks sleep, and most of a long run's tasks have finished. The memory of a step, a stack and
+ * the links in all the queues is then released. State that cannot be found elsewhere is kept in 80 bytes, in
+ * chunks aligned to their size, so that a timer that has nothing but a record finds its loop. Rare state (more
+ * than one live slot, counters that have moved) is allocated separately.
  *
- * To fold and unfold again costs about as much as a short sleep: only sleeps that last, of a process with many tasks,
- * are folded. Worlds of tests have it done whenever it may be. */
+ * Folding and unfolding together cost about as much as a short sleep: only sleeps that last, in a process with
+ * many tasks, are folded. Worlds of tests fold whenever possible. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/loop/state.h"
 
-#define FOLD_FROM_MS    1000  /* it sleeps at least as long */
-#define FOLD_FROM_TASKS 1024u /* so many are alive */
+#define FOLD_FROM_MS    1000  /* the shortest sleep that is folded */
+#define FOLD_FROM_TASKS 1024u /* folds only if so many tasks are alive */
 
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define CHUNK_HEAD  16
@@ -29,7 +28,7 @@ struct FoldedChunk {
 };
 _Static_assert(sizeof(FoldedChunk) <= CHUNK_BYTES && offsetof(FoldedChunk, items) == CHUNK_HEAD, "it fills its bytes");
 
-/* What most that sleep do not have. */
+/* State that most sleeping tasks do not have. */
 struct FoldedExtra {
     uint64_t randoms;
     uint32_t scopes, scope, spawned; /* of the task, of its frame, of the task */
@@ -62,7 +61,7 @@ static bool add_chunk(TfyLoop *loop)
     if (!GROW(tasks->chunks, tasks->chunk_cap, tasks->chunk_count + 1, 8)) return false;
     FoldedChunk *chunk = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
     if (!chunk) return false;
-    if (tasks->chunk_count) madvise(chunk, CHUNK_BYTES, MADV_HUGEPAGE); /* for the first one it would be waste */
+    if (tasks->chunk_count) madvise(chunk, CHUNK_BYTES, MADV_HUGEPAGE); /* wasted on the first one */
     chunk->loop = loop;
     chunk->first = tasks->chunk_count * PER_CHUNK;
     tasks->chunks[tasks->chunk_count++] = chunk;
@@ -72,7 +71,8 @@ static bool add_chunk(TfyLoop *loop)
 
 static uint32_t *bucket_of(FoldedTasks *tasks, int64_t tid)
 {
-    return &tasks->by_tid[(uint32_t)tid & (tasks->by_tid_cap - 1)]; /* numbers are given in turn: neighbours stay so */
+    /* numbers are assigned in sequence, so neighbours stay together */
+    return &tasks->by_tid[(uint32_t)tid & (tasks->by_tid_cap - 1)];
 }
 
 static void enter(FoldedTasks *tasks, Folded *folded)
@@ -98,7 +98,7 @@ static bool reserve_bucket(FoldedTasks *tasks)
     return true;
 }
 
-/* A record that is in the table; NULL: no memory. */
+/* A record, entered in the table; NULL: no memory. */
 static Folded *take(TfyLoop *loop, FoldedKind kind, int64_t tid)
 {
     FoldedTasks *tasks = &loop->folded;
@@ -232,7 +232,7 @@ Siblings *tfy__siblings(TfyLoop *loop, uint32_t child)
 
 /* ---- folding ---- */
 
-/* Another reference stands for a child now. */
+/* Another reference now represents a child. */
 static void replace_child(TfyLoop *loop, Siblings siblings, const TaskRest *parent, uint32_t parent_frame, uint32_t now)
 {
     if (siblings.prev)
@@ -264,7 +264,7 @@ static void keep_log(Folded *folded, const TfyLogTask *log)
     folded->step = (uint32_t)log->step;
 }
 
-/* A sleep and nothing else: no timeout that ends it, and it stands in no queue. */
+/* A plain sleep: no timeout that ends it, and in no queue. */
 static bool step_may_fold(const Step *step)
 {
     const uint8_t family = step->call.tool->family;
@@ -303,7 +303,7 @@ static bool needs_rest(const TaskRest *rest, const TfyFrame *frame, const TfyPoi
            rest->priority || frame->flags;
 }
 
-/* The live slots change their owner. False: no memory. */
+/* The record takes ownership of the live slots. False: no memory. */
 static bool keep_frame(Folded *folded, const TaskRest *rest, const TfyFrame *frame)
 {
     const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
@@ -325,7 +325,7 @@ static bool keep_frame(Folded *folded, const TaskRest *rest, const TfyFrame *fra
     return true;
 }
 
-/* False: its path is too long for one that is nobody's child. */
+/* False: the path is too long for a task without a parent. */
 static bool keep_kin(Folded *folded, TaskRest *rest)
 {
     if (folded->kind == FOLDED_LOOSE) {
@@ -404,7 +404,7 @@ static void unlink_ended(FoldedTasks *tasks, const Folded *folded)
     if (folded->ended_next) folded_at(tasks, folded->ended_next)->ended_prev = folded->ended_prev;
 }
 
-/* Nobody can ask for it. */
+/* Nothing can refer to it any more. */
 static void forget(TfyLoop *loop, TaskRest *rest)
 {
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
@@ -447,7 +447,7 @@ static void restore_log(TfyLogTask *log, const Folded *folded)
     log->step = folded->step;
 }
 
-/* The live slots get their owner back. False: no memory. */
+/* The frame takes the ownership of the live slots back. False: no memory. */
 static bool restore_frame(TfyLoop *loop, TaskRest *rest, Folded *folded)
 {
     TfyTask *task = rest->task;
@@ -511,7 +511,7 @@ TaskRest *tfy__unfold(TfyLoop *loop, Folded *folded)
     path_of(loop, folded, path, sizeof path);
     Run *run = run_of(loop, folded);
     TaskRest *rest = tfy__task_new(loop, run, place_of(loop, folded)->workflow, folded->tid, path);
-    if (rest) run->live--; /* one that sleeps was counted all the time */
+    if (rest) run->live--; /* a sleeping task was counted all the time */
     if (rest && folded->kind == FOLDED_ENDED) {
         restore_ended(rest, folded);
         unlink_ended(&loop->folded, folded);

@@ -1,10 +1,10 @@
 /* group.c: parallel and race: tasks that are bodies of one statement, and the steps of their parent that wait for
  * them.
  *
- * A group knows how many of its bodies are alive, which ended first and which failed first, in the order of the log;
- * so the end of a body costs the same however many there are, and a replay, which ends them in the recorded order,
- * decides alike. The values of the bodies stand in their own TaskExit records; the step's JoinResult says only what
- * was decided. */
+ * A group knows how many of its bodies are alive, which finished first and which failed first, in the order of the
+ * log. So the end of a body costs the same for any number of bodies, and a replay, which ends them in the recorded
+ * order, decides the same. The values of the bodies are in their own TaskExit records; the step's JoinResult says
+ * only what was decided. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,12 +47,12 @@ void tfy__groups_free(Run *run)
     }
 }
 
-/* Everything that can fail comes before the body is made: a task that the log knows is not taken back. */
+/* Everything that can fail comes before the body is made: a task that the log knows cannot be undone. */
 bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, const TfyValue *args,
                 TfyObj **handles)
 {
     if (task->state & T_HALTED) return false;
-    uint32_t mark = tfy_mark(task); /* what lies below may be the arguments */
+    uint32_t mark = tfy_mark(task); /* entries below may be the arguments */
     if (!*handles) {
         TfyObj *list = tfy_list_of(task, &tfy_type_handles, 0, NULL);
         if (!list) return false;
@@ -70,19 +70,20 @@ bool tfy_branch(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflo
     }
     place->i = tfy__task_handle(body);
     body->group = group;
-    body->joined = true; /* its failure is the group's */
+    body->joined = true; /* the group handles its failure */
     group->alive++;
     return true;
 }
 
-/* ---- what a step comes to ---- */
+/* ---- the outcome of a step ---- */
 
-/* What is known about a step's bodies: enough to answer it, or not yet. */
+/* What is known about a step's bodies: whether it is enough to answer the step. */
 typedef struct Verdict {
     bool known;
-    const TaskRest *body; /* whose failure is raised, or who won; NULL: nobody in particular */
-    bool failed;          /* the answer is the body's failure */
-    bool room;            /* room: the answer */
+    /* the body whose failure is raised, or which won; NULL: none in particular */
+    const TaskRest *body;
+    bool failed; /* the answer is the body's failure */
+    bool room;   /* room: the answer */
 } Verdict;
 
 static Verdict judge(const Step *step)
@@ -156,7 +157,7 @@ static bool winner(TfyCall *call, const TaskRest *body, TfyValue *out)
     return out->o != NULL;
 }
 
-/* A body's failure is raised as it is. One that somebody cancelled has no error of its own. */
+/* A body's failure is raised as it is. A body that was cancelled has no error of its own. */
 static void raise_failure(Step *step, const TaskRest *body)
 {
     TfyTask *task = step->call.task;
@@ -187,9 +188,9 @@ static void abandon(TfyTask *task, const TfyObj *handles)
         tfy__cancel_request(body_at(task, handles, i), ABANDONED, NULL, false);
 }
 
-/* Nothing that the other bodies do can matter any more. They are cancelled before they do another thing, so that what
- * one of them was handed in the same turn goes back; the parent, which abandons them when it goes on, would come too
- * late for that. */
+/* The other bodies can no longer matter. They are cancelled before they do anything else, so that what one of them
+ * was handed in the same turn is returned; the parent, which abandons them when it continues, would be too late
+ * for that. */
 static bool decides(const Step *step, const Verdict *verdict)
 {
     uint8_t family = step->call.tool->family;
@@ -205,7 +206,7 @@ static void settle(Step *step, const Verdict *verdict)
     TfyBuffer out = {0};
     if (ok || verdict->failed) {
         write_verdict(&out, step, verdict);
-    } else { /* no memory for the value: the log has to say that it was so */
+    } else { /* no memory for the value: the log must record that */
         tfy__put_begin(&out);
         tfy__put_text(&out, TFY_P_GROUP, step->call.tool->name);
         tfy__put_error(&out, step->call.task->error);

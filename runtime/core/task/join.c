@@ -21,7 +21,7 @@ static void join_live(Step *step)
     tfy__wait_enter(&target->joiners, step);
 }
 
-/* The joined task has ended, is the joiner itself, or is unknown: record which, and answer. */
+/* The joined task has finished, is the joiner itself, or is unknown: records which, and answers. */
 void tfy__step_join_ended(Step *step)
 {
     TfyCall *call = &step->call;

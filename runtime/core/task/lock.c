@@ -1,7 +1,7 @@
 /* lock.c: locks and semaphores of a run: first come first served, not re-entrant.
  *
- * A grant is recorded in the chain of the one who gets it, a release in the chain of the one who held it. A holder
- * holds on through a crash and a resume. Whoever ends, however it ends, gives back what it holds. */
+ * A grant is recorded in the chain of the task that receives it, a release in the chain of the holder. A holder
+ * keeps its permits through a crash and a resume. A task that ends, however it ends, releases what it holds. */
 #include "core/step/step.h"
 
 #include <stdlib.h>
@@ -49,9 +49,9 @@ static Hold **hold_of(TaskRest *rest, const Lock *lock)
     return link;
 }
 
-/* ---- asking ---- */
+/* ---- requesting ---- */
 
-/* A use that can never be granted panics. False: it did. */
+/* A request that can never be granted panics. False: it did. */
 static bool may_have(Step *step, const Lock *lock)
 {
     const TfyCall *call = &step->call;
@@ -79,7 +79,7 @@ static void write_grant(TfyBuffer *out, const Step *step)
     tfy__put_end(out);
 }
 
-/* It is in the log: the permit is the task's. */
+/* The grant is in the log: the task holds the permit. */
 static void grant(Step *step, Lock *lock)
 {
     TaskRest *rest = step->rest;
@@ -114,7 +114,7 @@ static void serve(TfyLoop *loop, Lock *lock)
     }
 }
 
-/* False: no memory. *lock NULL: there cannot be such a one. */
+/* False: no memory. *lock NULL: there cannot be such a lock. */
 static bool find_asked(const Step *step, Lock **lock)
 {
     const TfyCall *call = &step->call;
@@ -154,9 +154,9 @@ static void lock_take(Step *step, const TfyLogRecord *record)
         step->stage = STAGE_SETTLE;
 }
 
-/* ---- giving back ---- */
+/* ---- releasing ---- */
 
-/* Recorded first: another task may have it at once. */
+/* Recorded first: another task may receive the permit at once. */
 static bool release(TaskRest *rest, Hold **link, uint32_t point)
 {
     Hold *hold = *link;

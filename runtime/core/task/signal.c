@@ -1,8 +1,8 @@
-/* signal.c: signals: named values that somebody outside sends to a run.
+/* signal.c: signals: named values that are sent to a run from outside.
  *
- * A signal is recorded in the root's chain when it comes (Signal), and durable before the sender hears of it. It
- * stays with the run until a task takes it: Woke in that task's chain consumes it. One whose taker was cancelled
- * before it went on is there again for the next. */
+ * A signal is recorded in the root's chain when it arrives (Signal), and is durable before the sender receives an
+ * answer. The run keeps it until a task takes it: Woke in that task's chain consumes it. If that task is cancelled
+ * before it continues, the signal is available again. */
 #include "core/step/step.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ bool tfy__signal_remember(Run *run, const char *id)
     return true;
 }
 
-/* ---- taking one ---- */
+/* ---- taking a signal ---- */
 
 static void write_woke(TfyBuffer *out, const SignalName *name)
 {
@@ -85,7 +85,7 @@ static void write_woke(TfyBuffer *out, const SignalName *name)
     tfy__put_end(out);
 }
 
-/* The value as the type that the site wants, or BadValue. */
+/* The value as the site's type, or BadValue. */
 static bool read_value(Step *step, const Signal *signal, TfyValue *out)
 {
     const TfyCall *call = &step->call;
@@ -101,8 +101,8 @@ static bool read_value(Step *step, const Signal *signal, TfyValue *out)
     return false;
 }
 
-/* Woke is in the log: the first signal of the name is the step's. True: *value is the answer (borrowed); else
- * task->error is. */
+/* Woke is in the log: the first signal of the name belongs to the step. True: *value is the answer (borrowed);
+ * else task->error is set. */
 static bool take_first(Step *step, SignalName *name, Signal **taken, TfyValue *value)
 {
     *taken = LIST_TAKE(&name->kept, next);
@@ -184,9 +184,9 @@ void tfy__signal_return(TaskRest *rest)
     serve(rest->run->loop, signal->name);
 }
 
-/* ---- one comes ---- */
+/* ---- arrival ---- */
 
-/* It is in the log. value: JSON, taken over; NULL: no memory for it. */
+/* It is in the log. value: JSON; the run takes ownership; NULL: no memory for it. */
 static void arrived(Run *run, const char *text, size_t len, char *value, const char *id)
 {
     SignalName *name = tfy__signal_name_of(run, text, len);
@@ -213,7 +213,7 @@ void tfy__signal_recorded(Run *run, const TfyLogRecord *record)
     tfy__payload_close(&payload);
 }
 
-/* The value's canonical text, appended. False: it is not JSON, or cannot be recorded. */
+/* Appends the value's canonical text. False: it is not JSON, or cannot be recorded. */
 static bool write_value(TfyBuffer *out, const char *value_json)
 {
     json_t *value = json_loads(value_json ? value_json : "null", JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
@@ -258,8 +258,8 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has already ended", run->uuid);
         return TFY_E_STATE;
     }
-    /* It came before, perhaps while the disk was full, or to a process that was killed: its record need not be
-     * durable yet. */
+    /* It has arrived before, perhaps while the disk was full, or at a process that was killed: its record need not
+     * be durable yet. */
     if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
     if (loop->options.max_queue && kept_signals(run) >= loop->options.max_queue) {
         snprintf(error_text, TFY_ERROR_TEXT,

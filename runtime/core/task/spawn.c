@@ -7,8 +7,8 @@
 #define PRIORITY_MAX 1000
 #define PAYLOAD_KEPT 65536 /* bytes */
 
-/* For the payload of a spawn or an end: a buffer of its own, since what came from outside is taken up while it is
- * being written. */
+/* The payload of a spawn or an end: a separate buffer, since input from outside is handled while it is being
+ * written. */
 TfyBuffer *tfy__family_payload(TfyLoop *loop)
 {
     if (loop->family_payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->family_payload);
@@ -66,7 +66,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
     free(run);
 }
 
-/* Puts the first frame under a task, its arguments kept. */
+/* Pushes the first frame of a task, which keeps its arguments. */
 static bool start_frame(TaskRest *rest, const TfyValue *args)
 {
     TfyTask *task = rest->task;
@@ -103,7 +103,7 @@ static void link_child(TaskRest *child, TaskRest *parent)
     frame->flags |= FRAME_SPAWNED;
 }
 
-/* What stands behind `with` of a spawn. */
+/* The `with` clause of a spawn. */
 typedef struct With {
     int64_t priority;
     const TfyValue *after; /* handles */
@@ -113,7 +113,7 @@ typedef struct With {
 static TaskRest *awaited_task(const Run *run, TfyValue handle)
 {
     TaskRest *rest = tfy__task_of_handle(run, handle.i);
-    return rest && !rest->end_state ? rest : NULL; /* one that only the log knows has ended */
+    return rest && !rest->end_state ? rest : NULL; /* a task that only the log knows has finished */
 }
 
 /* False: no memory. */
@@ -143,7 +143,7 @@ static void write_with(TfyBuffer *out, Run *run, const With *with)
     tfy__buffer_char(out, ']');
 }
 
-/* A child that is to be made, and what becomes of it. */
+/* A child to be made, and the result of making it. */
 typedef struct Birth {
     const TfyWorkflow *workflow;
     const TfyValue *args; /* borrowed */
@@ -151,9 +151,10 @@ typedef struct Birth {
     const With *with;
     char path[512];
     int64_t tid;  /* or a negative code; TFY_E_FULL: refused */
-    int64_t born; /* lsn of its TaskSpawn; refused: how many tasks there were */
-    bool
-        recorded; /* the history has it; the record is not taken yet: the last one of a history ends it, and the child still has to be found there */
+    int64_t born; /* lsn of its TaskSpawn; refused: the number of tasks at that time */
+    /* the history has it; the record is not taken yet: taking the last record ends a history, and the child must
+     * still be found in it */
+    bool recorded;
 } Birth;
 
 /* "PARENT.N". False: too long. */
@@ -172,7 +173,7 @@ static bool write_path(Birth *birth, const char *parent, uint32_t number)
     return true;
 }
 
-/* What the program decides: the rest of the payload, the same in every replay. */
+/* What the program determines: the rest of the payload, the same in every replay. */
 static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
 {
     tfy__put_text(out, TFY_P_WORKFLOW, birth->workflow->name);
@@ -198,8 +199,8 @@ static void take_spawn(TaskRest *rest, Birth *birth, const TfyLogRecord *record,
     birth->recorded = true;
 }
 
-/* Writes the spawn into the parent's chain, or finds it there. The payload begins with the number that the child is
- * given if it is new. */
+/* Writes the spawn into the parent's chain, or finds it there. The payload starts with the number that a new child
+ * would be given. */
 static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
 {
     TfyLoop *loop = rest->task->loop;
@@ -214,7 +215,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
         tfy__put_int(out, TFY_P_TID, tid);
         tfy__put_text(out, TFY_P_PATH, birth->path);
     }
-    const size_t request = out->len + 1; /* behind the comma */
+    const size_t request = out->len + 1; /* after the comma */
     write_request(out, rest->run, birth);
     birth->tid = TFY_E_NOMEM;
     if (out->depth > TFY_JSON_DEPTH) {
@@ -230,7 +231,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
     }
 }
 
-/* No child: the task panics, or stops for good. */
+/* No child: the task panics, or is halted. */
 static TaskRest *spawn_failed(TfyTask *task, const TfyPoint *point, const TfyWorkflow *workflow, int64_t code)
 {
     if (code == TFY_E_NOMEM)
@@ -262,7 +263,8 @@ static TaskRest *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *
     }
     rest->log.step++;
     record_spawn(rest, point, &birth);
-    if (birth.tid == TFY_E_FULL) { /* the log says so: a replay with another limit comes to the same */
+    /* the log says so: a replay with another limit reaches the same result */
+    if (birth.tid == TFY_E_FULL) {
         if (birth.recorded) tfy__history_take(rest);
         tfy_panic(task, point->line, "there are %lld tasks already: the limit of this process", (long long)birth.born);
         return NULL;
@@ -275,8 +277,8 @@ static TaskRest *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *
         if (bond != BOND_NONE) link_child(child, rest);
         child->priority = (int32_t)with->priority;
     }
-    if (!child || !begin_after(child, with) ||
-        !start_frame(child, args)) { /* the log knows the child: a panic here could not be replayed */
+    /* the log knows the child: a panic here could not be replayed */
+    if (!child || !begin_after(child, with) || !start_frame(child, args)) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for task %s", birth.path);
         tfy__sched_halt(task);
         return NULL;

@@ -1,23 +1,25 @@
-/* task.c: where tasks and their frames live.
+/* task.c: the memory of tasks and their frames.
  *
- * The hot part of a task lies in a stretch of memory that is reserved once, so that a task is named by a 32-bit slot
- * number and never moves. Frames lie on the task's own small stack, which grows by doubling and may move: offsets,
- * not pointers. The first bytes of it are in the same two cache lines as the hot part: most tasks have one small
- * frame. Taking and giving back memory of tasks and frames happens in this file only. */
+ * The hot part of a task is stored in a stretch of memory that is reserved once, so that a 32-bit slot number
+ * identifies a task and the task never moves. Frames are on the task's own small stack, which grows by doubling
+ * and may move: hence offsets, not pointers. The first bytes of the stack are in the same two cache lines as the
+ * hot part: most tasks have one small frame. Only this file acquires and releases memory of tasks and frames. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/loop/state.h"
 
-#define CELLS_BYTES  ((size_t)TASK_MAX * sizeof(TaskCell))
-#define HUGE_FROM    (1u << 16) /* tasks */
-#define SECOND_STACK 256u /* bytes of a stack that has outgrown the task's cell: small workflows can call small ones */
-#define RESTS_KEPT   16384u /* free TaskRests that are kept: what a slice that spawns without end needs */
+#define CELLS_BYTES ((size_t)TASK_MAX * sizeof(TaskCell))
+#define HUGE_FROM   (1u << 16) /* tasks */
+/* bytes of a stack that has outgrown the task's cell: enough for small workflows that call small ones */
+#define SECOND_STACK 256u
+/* free TaskRests that are kept: enough for a slice that spawns in an endless loop */
+#define RESTS_KEPT 16384u
 
 int tfy__tasks_init(TfyLoop *loop)
 {
-    /* Address space; memory comes with the first touch. */
+    /* Address space only; a page takes memory when it is first used. */
     void *cells = mmap(NULL, CELLS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) return TFY_E_NOMEM;
     madvise(cells, CELLS_BYTES, MADV_DONTDUMP);
@@ -78,8 +80,8 @@ void tfy__ready_push(TfyLoop *loop, TfyTask *task)
 
 TaskRest *tfy__task_by_tid(TfyLoop *loop, int64_t tid)
 {
-    TaskRest *rest = TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), TaskRest,
-                                by_tid); /* no two mix to the same */
+    /* no two numbers have the same mix */
+    TaskRest *rest = TABLE_ITEM(tfy__table_find(&loop->by_tid, tfy__mix((uint64_t)tid)), TaskRest, by_tid);
     if (rest) return rest;
     Folded *folded = tfy__folded_by_tid(loop, tid);
     return folded ? tfy__unfold(loop, folded) : NULL;
@@ -105,9 +107,10 @@ static TfyTask *slot_take(TfyLoop *loop)
 {
     if (loop->free_count) return task_at(loop, loop->free_slots[--loop->free_count]);
     if (loop->task_count == TASK_MAX) return NULL;
-    /* giving a slot back must not need memory */
+    /* releasing a slot must not need memory */
     if (!GROW(loop->free_slots, loop->free_cap, loop->task_count + 1, 1024)) return NULL;
-    /* With many tasks the tables of small pages cost more than the tasks; with few, a huge page would be waste. */
+    /* With many tasks the page tables of small pages cost more than the tasks; with few, a huge page would be
+     * wasted. */
     if (loop->task_count == HUGE_FROM) madvise(loop->cells, CELLS_BYTES, MADV_HUGEPAGE);
     return task_at(loop, loop->task_count++);
 }
@@ -125,8 +128,8 @@ static char *first_stack(TfyTask *task)
     return ((TaskCell *)task)->stack;
 }
 
-/* A call that stays within task->room needs no look at what is rare: the stack is large enough, and the frames on it
- * are fewer than DEPTH_MAX, since none is smaller than its head. */
+/* A call that stays within task->room needs no check of rare conditions: the stack is large enough, and it has
+ * fewer than DEPTH_MAX frames, since no frame is smaller than its head. */
 static void set_room(TfyTask *task)
 {
     const TaskRest *rest = rest_of(task);
@@ -254,7 +257,7 @@ void tfy__rest_retire(TfyLoop *loop, TaskRest *rest)
 
 void tfy__rest_free(TfyLoop *loop, TaskRest *rest)
 {
-    rest->granted_from = NULL; /* there is nobody to give it back to */
+    rest->granted_from = NULL; /* it has no task to return to */
     rest->granted_lock = NULL;
     if (rest->granted_signal) tfy__signal_taken(rest);
     if (rest->task) tfy__task_give_back(rest);
@@ -321,7 +324,8 @@ void tfy__task_pop(TfyTask *task)
     leave_frame(task, frame, frame->prev);
 }
 
-/* What a frame that will not run again still holds: its parameters before it began, else what is live at its point. */
+/* Releases the values of a frame that will not run again: its parameters before it started, else the live slots at
+ * its point. */
 void tfy__frame_release(TfyTask *task, TfyFrame *frame)
 {
     TfyValue *slots = (TfyValue *)(frame + 1);
@@ -336,7 +340,7 @@ void tfy__frame_release(TfyTask *task, TfyFrame *frame)
         if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
 }
 
-/* An answer that nobody has taken. */
+/* Drops an unused answer. */
 void tfy__answer_drop(TfyTask *task)
 {
     TaskRest *rest = rest_of(task);
@@ -366,7 +370,7 @@ void tfy__task_release_frames(TfyTask *task)
     task->error = NULL;
 }
 
-/* May the task call one more workflow? Who cleans up has some spare depth. */
+/* May the task call one more workflow? During cleanup it has some spare depth. */
 static bool may_call(TfyTask *task)
 {
     TaskRest *rest = rest_of(task);
@@ -398,7 +402,7 @@ static __attribute__((noinline)) TfyValue *push_carefully(TfyTask *task, const T
 
 #define FEW_SLOTS 4 /* zeroed together, whether the frame has them or not */
 
-/* The slots of a small frame that fits the stack as it is, above this one; NULL: it takes more. */
+/* The slots of a small frame that fits on the stack, above this one; NULL: it needs more than that. */
 static inline TfyValue *push_small(TfyTask *task, const TfyFrame *caller, const TfyWorkflow *workflow)
 {
     const uint32_t small = sizeof(TfyFrame) + FEW_SLOTS * sizeof(TfyValue);

@@ -1,9 +1,9 @@
-/* undo.c: what steps left behind to undo them.
+/* undo.c: the entries that undo steps.
  *
- * Each entry belongs to a frame; frames nest, so those of the running frame are the last ones of the task's list.
- * What becomes of an entry follows from recorded facts only (how the attempts of its step ended, whether StepStart is
- * in the log), so that a replay keeps and runs the same ones. Steps tell the newest entry of their frame about their
- * attempts: when it is not their own, nobody asks it again. */
+ * Each entry belongs to a frame; frames nest, so the entries of the running frame are the last ones of the task's
+ * list. Only recorded facts decide about an entry (how the attempts of its step ended, whether StepStart is in the
+ * log), so that a replay keeps and runs the same ones. Steps report their attempts to the newest entry of their
+ * frame; if that entry belongs to another step, it is never used again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void drop_newest(TfyTask *task)
     drop_args(task, &rest->undos[--rest->undo_count]);
 }
 
-/* ---- what generated code says ---- */
+/* ---- called by generated code ---- */
 
 bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *block, const TfyValue *args)
 {
@@ -79,7 +79,7 @@ int64_t tfy_undo_height(const TfyTask *task)
     return undo ? undo->height : 0;
 }
 
-/* ---- what steps say ---- */
+/* ---- called by steps ---- */
 
 void tfy__undo_attempt(TfyTask *task, bool once)
 {
@@ -234,8 +234,8 @@ void tfy__undo_drop_all(TfyTask *task)
     }
 }
 
-/* By the end of the bodies, each one's in their own order. The parent waits in the frame that made the body; should
- * it be deeper, the entries still go where they belong. */
+/* In the order in which the bodies ended, the entries of each in their own order. The parent waits in the frame
+ * that made the body; even if it is in a deeper frame now, the entries go to that frame. */
 void tfy__undo_hand_over(TaskRest *body)
 {
     TaskRest *parent = body->parent;

@@ -10,7 +10,7 @@
 static int open_epoll(void **poller)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
-    *poller = fd < 0 ? NULL : (void *)(intptr_t)(fd + 1); /* descriptor 0 is no NULL */
+    *poller = fd < 0 ? NULL : (void *)(intptr_t)(fd + 1); /* descriptor 0 must not look like NULL */
     return fd < 0 ? TFY_E_IO : 0;
 }
 

@@ -1,7 +1,7 @@
 /* poll_poll.c: the same as poll_epoll.c with poll(2), for systems and tests without epoll. It reports levels, not
- * edges: a watcher that reads until EAGAIN works with both. A descriptor that is added with TFY_FD_ONCE gets edges
- * all the same: what was reported is left out until it is armed again. Adding, arming and taking out cost the same
- * however many there are; waiting does not. */
+ * edges: a watcher that reads until EAGAIN works with both. A descriptor that is added with TFY_FD_ONCE still gets
+ * edges: a reported event is omitted until it is armed again. Adding, arming and removing cost the same for any
+ * number of descriptors; waiting does not. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -11,13 +11,15 @@
 #include "core/world.h"
 
 typedef struct PollSet {
-    struct pollfd *fds; /* fd -1 - n: descriptor n wants to hear nothing now, not even of its end */
-    uint64_t *tags;     /* beside fds */
-    bool *once;         /* beside fds */
+    /* fd -1 - n: nothing is reported for descriptor n now, not even its end */
+    struct pollfd *fds;
+    uint64_t *tags; /* parallel to fds */
+    bool *once;     /* parallel to fds */
     int count, cap;
     int *places; /* by descriptor: its place in fds, or -1 */
     int place_cap;
-    int next; /* where the next report begins, so that no descriptor starves another */
+    /* where the next report starts, so that no descriptor starves another */
+    int next;
 } PollSet;
 
 static int open_poll(void **poller)
@@ -57,7 +59,7 @@ static short wanted_of(uint32_t events)
     return (short)((events & TFY_FD_READ ? POLLIN | POLLRDHUP : 0) | (events & TFY_FD_WRITE ? POLLOUT : 0));
 }
 
-/* -1: it is not there. */
+/* -1: it is absent. */
 static int place_of(const PollSet *set, int fd)
 {
     return fd >= 0 && fd < set->place_cap ? set->places[fd] : -1;
@@ -109,7 +111,7 @@ static uint32_t translate(short events)
     return result;
 }
 
-/* What was reported is not waited for any more; an end of the connection tells everybody. */
+/* A reported event is not waited for any more; the end of a connection disarms all. */
 static void disarm(struct pollfd *at)
 {
     bool ended = at->revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL);

@@ -1,8 +1,8 @@
-/* timer.c: deadlines in a hierarchical wheel (timers.h draws it), with handles so that a timer can be taken back.
- * Setting and cancelling take constant time; a timer moves at most once per level before it fires.
+/* timer.c: deadlines in a hierarchical wheel (timers.h describes it), with handles for cancelling a timer. Setting
+ * and cancelling take constant time; a timer moves at most once per level before it fires.
  *
- * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is that
- * of a radix heap. */
+ * After Varghese and Lauck's hierarchical timing wheels; the lazy turning, by the highest digit that differs, is
+ * that of a radix heap. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define TICK_NS    1000000
 #define HUGE_PAGE  ((size_t)2 << 20)
-#define LOOK_AT    16u /* timers of a slot among which the earliest is looked for */
+#define LOOK_AT    16u /* timers of a slot that a search for the earliest inspects */
 #define FIRST_ROOM 64u
 
 static uint64_t tick_of(int64_t ns)
@@ -26,8 +26,8 @@ static Timer *node_at(const Timers *timers, uint32_t node)
 
 /* ---- nodes and lists ---- */
 
-/* Like realloc for what is used of it; what is large begins on a border of huge pages and asks for them: timers are
- * visited in any order, and with small pages every visit would first miss the processor's table of them. */
+/* Like realloc for the used part. Large blocks are aligned to huge pages and request them: timers are visited in
+ * any order, and with small pages every visit would first miss in the processor's TLB. */
 static void *enlarge(void *old, size_t used, size_t size)
 {
     if (size < HUGE_PAGE) return tfy__sys_realloc(old, size);
@@ -56,7 +56,7 @@ static bool grow(Timers *timers)
     return true;
 }
 
-/* Its node is 0: no memory. */
+/* Node 0: no memory. */
 static SpareTimer take_node(Timers *timers)
 {
     if (timers->spare_count) return timers->spare[--timers->spare_count];
@@ -104,14 +104,14 @@ static uint64_t *bitmap_word(Timers *timers, uint32_t place)
     return &timers->full[place / WHEEL_SLOTS][place % WHEEL_SLOTS / 64];
 }
 
-/* Where a timer lies whose tick is not yet come. */
+/* The place of a timer whose tick has not come yet. */
 static inline uint32_t place_of(const Timers *timers, uint64_t tick)
 {
     const uint32_t level = (63u - (uint32_t)__builtin_clzll(tick ^ timers->tick)) / WHEEL_BITS;
     return level * WHEEL_SLOTS + (uint32_t)(tick >> level * WHEEL_BITS) % WHEEL_SLOTS;
 }
 
-/* Makes a node the last of its slot; answers the one before it. */
+/* Makes a node the last of its slot; returns the one before it. */
 static inline uint32_t put_last(Timers *timers, uint32_t place, uint32_t node)
 {
     TimerList *slot = &timers->slots[place];
@@ -133,7 +133,7 @@ static void take_from_wheel(Timers *timers, const Timer *timer)
     if (!slot->first) *bitmap_word(timers, timer->place) &= ~((uint64_t)1 << timer->place % 64);
 }
 
-/* The place of the earliest slot that is not empty; TIMER_DUE: all are. */
+/* The place of the earliest slot that is not empty; TIMER_DUE: all are empty. */
 static uint32_t first_slot(const Timers *timers)
 {
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++)
@@ -151,7 +151,7 @@ static uint64_t slot_tick(const Timers *timers, uint32_t place)
     return (above << WHEEL_BITS | place % WHEEL_SLOTS) << shift;
 }
 
-/* Merges two lists that are in order, linked by next; of equals, those of the first come first. */
+/* Merges two ordered lists, linked by next; of equal timers, those of the first list come first. */
 static uint32_t merge(Timers *timers, uint32_t a, uint32_t b)
 {
     uint32_t first = 0, *link = &first;
@@ -165,7 +165,7 @@ static uint32_t merge(Timers *timers, uint32_t a, uint32_t b)
     return first;
 }
 
-/* Sorts by merging, without memory: run i has 2^i timers, older than those of the runs below it. */
+/* Merge sort without memory: run i has 2^i timers, older than those of the runs below it. */
 static void sort_due(Timers *timers)
 {
     uint32_t runs[32] = {0}, rest = timers->due.first, sorted = 0, last = 0;
@@ -188,8 +188,8 @@ static void sort_due(Timers *timers)
     timers->due = (TimerList){sorted, last};
 }
 
-/* Turns the wheel to the begin of its earliest slot: what comes up with that very tick is due in this tick, the
- * others go down. */
+/* Turns the wheel to the start of its earliest slot: timers of exactly that tick become due, the others move to
+ * lower levels. */
 static void turn_to(Timers *timers, uint32_t place)
 {
     uint32_t node = timers->slots[place].first, next;
@@ -218,7 +218,7 @@ static void turn_to(Timers *timers, uint32_t place)
     if (!in_order) sort_due(timers);
 }
 
-/* ---- those that were set for a tick that has come ---- */
+/* ---- timers set for a tick that has come ---- */
 
 static bool before(const LateTimer *a, const LateTimer *b)
 {
@@ -278,7 +278,7 @@ static void take_late(Timers *timers, uint32_t at)
 
 /* ---- setting and cancelling ---- */
 
-/* A loop knows only a few handlers: a node keeps the number of its own. TIMER_HANDLERS: there are too many. */
+/* A loop has only a few handlers: a node stores the number of its handler. TIMER_HANDLERS: there are too many. */
 static uint8_t handler_number(Timers *timers, TfyTimerHandler fire)
 {
     uint8_t i = 0;
@@ -331,8 +331,8 @@ static void take_from_end(Timers *timers, Timer *timer)
 
 static inline void take_out(Timers *timers, Timer *timer)
 {
-    if (timer->next &&
-        timer->prev) { /* in the middle of a list: most are, and then nothing but its neighbours is touched */
+    /* in the middle of a list: most are, and then only the neighbours are touched */
+    if (timer->next && timer->prev) {
         node_at(timers, timer->next)->prev = timer->prev;
         node_at(timers, timer->prev)->next = timer->next;
     } else {
@@ -370,7 +370,7 @@ uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fir
 
 /* ---- firing ---- */
 
-/* Of those whose tick has come: the earliest; of equals, one that came up with the wheel is older. */
+/* The earliest timer whose tick has come; of equal ones, a timer that the wheel has reached is older. */
 static Timer *earliest_come(const Timers *timers)
 {
     Timer *due = timers->due.first ? node_at(timers, timers->due.first) : NULL;
@@ -378,7 +378,7 @@ static Timer *earliest_come(const Timers *timers)
     return node_at(timers, timers->late[0].node);
 }
 
-/* The earliest of a slot, or the slot's begin when it has many. */
+/* The earliest timer of a slot, or the slot's start if it has many. */
 static int64_t slot_next(const Timers *timers, uint32_t place)
 {
     int64_t least_ns = INT64_MAX;
