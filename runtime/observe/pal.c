@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_PLACES 64u
+
 bool tfy__pal_init(TfyPal *pal, uint32_t events, size_t bytes)
 {
     CHECK(events > 0 && events <= 1u << 31);
-    uint32_t places = 1;
-    while (places < events) places *= 2;
-    *pal = (TfyPal){.mask = places - 1, .first = 1, .next = 1, .max = bytes};
+    uint32_t most = 1;
+    while (most < events) most *= 2;
+    const uint32_t places = most < FIRST_PLACES ? most : FIRST_PLACES;
+    *pal = (TfyPal){.mask = places - 1, .places_max = most, .first = 1, .next = 1, .max = bytes};
     pal->ring = calloc(places, sizeof *pal->ring);
     return pal->ring != NULL;
 }
@@ -38,6 +41,18 @@ void tfy__pal_deinit(TfyPal *pal)
     pal->ring = NULL;
 }
 
+/* Without memory the ring stays as it is, and the oldest event goes earlier. */
+static void grow(TfyPal *pal)
+{
+    const uint32_t mask = pal->mask * 2 + 1;
+    TfyPalEvent *ring = calloc((size_t)mask + 1, sizeof *ring);
+    if (!ring) return;
+    for (uint64_t i = pal->first; i < pal->next; i++) ring[i & mask] = pal->ring[i & pal->mask];
+    free(pal->ring);
+    pal->ring = ring;
+    pal->mask = mask;
+}
+
 void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
 {
     CHECK(seq >= pal->next);
@@ -46,6 +61,7 @@ void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
         drop_all(pal);
         pal->first = pal->next = seq;
     }
+    if (pal->next - pal->first > pal->mask && pal->mask < pal->places_max - 1) grow(pal);
     while (pal->first != pal->next && (pal->next - pal->first > pal->mask || pal->bytes + event->len > pal->max))
         drop_oldest(pal);
     CHECK(pal->next - pal->first <= pal->mask);

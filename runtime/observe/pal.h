@@ -25,7 +25,8 @@ typedef struct TfyPalEvent {
 
 typedef struct TfyPal {
     TfyPalEvent *ring;
-    uint32_t mask;        /* places - 1; places are a power of two */
+    uint32_t mask;        /* places - 1; places are a power of two, and grow as events come … */
+    uint32_t places_max;  /* … to this many */
     uint64_t first, next; /* the oldest that is kept, and the next to come; equal: none is kept */
     size_t bytes, max;    /* of all texts now, and at most */
     uint64_t lost;        /* events that subscribers were told they missed */

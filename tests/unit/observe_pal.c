@@ -53,6 +53,34 @@ static void numbers_ascend_and_the_oldest_go(void **state)
     tfy__pal_deinit(&pal);
 }
 
+static void the_ring_grows_as_events_come(void **state)
+{
+    (void)state;
+    TfyPal pal;
+    TfyPalCursor cursor = {301, ""};
+    const TfyPalEvent *event;
+    uint64_t from;
+    assert_true(tfy__pal_init(&pal, 1000, 1 << 20));
+    assert_int_equal(pal.mask, 63);
+    for (uint64_t i = 301; i <= 600; i++) { /* the ring's beginning is not where event 0 would be */
+        char rest[32];
+        snprintf(rest, sizeof rest, "event %d", (int)i);
+        push(&pal, i, "r/1", rest);
+        assert_int_equal(pal.next - pal.first, i - 300);
+    }
+    assert_int_equal(pal.mask, 511);
+    for (int i = 301; i <= 600; i++) {
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "r/1|event %d", i);
+        assert_int_equal(tfy__pal_read(&pal, &cursor, &event, &from), TFY_PAL_EVENT);
+        assert_string_equal(event->text, wanted);
+    }
+    for (uint64_t i = 601; i <= 3000; i++) push(&pal, i, "r/1", "x");
+    assert_int_equal(pal.mask, 1023);
+    assert_int_equal(pal.next - pal.first, 1024);
+    tfy__pal_deinit(&pal);
+}
+
 static void bytes_are_bounded_too(void **state)
 {
     (void)state;
@@ -131,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_ascend_and_the_oldest_go),
+        cmocka_unit_test(the_ring_grows_as_events_come),
         cmocka_unit_test(bytes_are_bounded_too),
         cmocka_unit_test(a_number_left_out_is_a_gap),
         cmocka_unit_test(filters_take_a_task_and_all_below),

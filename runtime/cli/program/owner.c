@@ -45,7 +45,7 @@ typedef struct Client {
     bool watching;   /* events follow */
     bool closing;    /* nothing follows */
     TfyPalCursor cursor;
-    char filter[TFY_PAL_FILTER];
+    char *filter; /* TFY_PAL_FILTER bytes, owned; NULL: it does not watch */
 } Client;
 
 struct TfyOwner {
@@ -186,6 +186,7 @@ static void close_client(Client *client)
     close(client->fd);
     free(client->line);
     tfy__buffer_free(&client->out);
+    free(client->filter);
     if (client->watching) tfy__pal(client->owner->loop)->subscribers--;
     *client = (Client){.owner = client->owner, .fd = -1};
     listen_again(client->owner);
@@ -286,6 +287,10 @@ static int begin_watching(Client *client, const json_t *request, char *error)
         snprintf(error, TFY_ERROR_TEXT, "%s",
                  pal ? "too many watch this process already" : "this process keeps no events");
         return TFY_E_STATE;
+    }
+    if (!client->filter && !(client->filter = malloc(TFY_PAL_FILTER))) {
+        snprintf(error, TFY_ERROR_TEXT, "this process has no memory for another one that watches");
+        return TFY_E_NOMEM;
     }
     int code = tfy__pal_subscribe(loop, text_member(request, "run"), text_member(request, "task"), client->filter,
                                   &snapshot, &client->out_lsn, error);
