@@ -22,16 +22,19 @@ END
 offers() { bash offers.bash "$@"; }
 
 offers tfy '' >commands
-for command in $(tfy --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
-    check "bash: the command $command" grep -qx -- "$command" commands
-    words=$command
-    [ "$command" != wal ] || words="wal export"
-    # shellcheck disable=SC2086 # two words
-    offers tfy $words - >options
+offers tfy wal '' >seconds
+check "tfy --help lists two commands of two words" [ "$(tfy --help | grep -c '^  wal ')" = 2 ]
+tfy --help | sed -n 's/^  \(wal [a-z]*\|[a-z]*\) .*/\1/p' >names
+while read -r first second; do
+    check "bash: the command $first" grep -qx -- "$first" commands
+    [ -z "$second" ] || check "bash: the command $first $second" grep -qx -- "$second" seconds
+    # shellcheck disable=SC2086 # one word or two
+    offers tfy $first $second - >options
     # shellcheck disable=SC2086
-    tfy $words --help | sed -n 's/^  \(--*[a-zA-Z-]*\).*/\1/p' >told
-    check "bash: the options of $command" sh -c 'test -s told && ! grep -vxFf options told'
-done
+    tfy $first $second --help | sed -n 's/^  \(--*[a-zA-Z-]*\).*/\1/p' >told
+    check "bash: the options of $first $second" sh -c 'test -s told && sort -u told >want && sort -u options | cmp - want'
+done <names
+check "bash: a command is offered once" sh -c '! sort commands | uniq -d | grep .'
 tfyc --help | sed -n 's/^ *\(-[oI],*\).*/\1/p; s/^.* \(--[a-z-]*\)[ =].*/\1/p' | tr -d , | grep -v '^--$' | sort -u >told
 offers tfyc - >options
 check "bash: the options of tfyc" sh -c '! grep -vxFf options told'
@@ -42,8 +45,11 @@ check "bash: programs and directories" sh -c 'test "$1" = "$(printf "a program.t
 check "bash: the words of an option" test "$(offers tfy graph --format d)" = dot
 check "bash: a directory" test "$(offers tfy run -I '')" = folder
 check "bash: a run" test "$(offers tfy inspect l)" = last
-check "bash: the second word" test "$(offers tfy wal e)" = export
+check "bash: the second word" sh -c 'test "$1 $2" = "export import"' sh "$(offers tfy wal e)" "$(offers tfy wal i)"
 check "bash: nothing is known of a number" test -z "$(offers tfy kill --task 1)"
+for shell in zsh fish; do
+    check "$shell: both commands of two words" sh -c 'grep -q "wal.*export" "$1" && grep -q "wal.*import" "$1"' sh completions.$shell
+done
 if command -v fish >/dev/null 2>&1; then
     check "fish: the words of an option" sh -c "fish -c 'source completions.fish; complete -C\"tfy graph --format d\"' | grep -q dot"
 fi

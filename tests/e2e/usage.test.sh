@@ -7,6 +7,20 @@ check "no command: usage, 64" ended 64 "usage: tfy COMMAND"
 run tfy --help
 check "--help goes to stdout, 0" ended 0
 check "--help names the commands" printed "resume"
+run tfy help
+check "help without a command is --help" printed "usage: tfy COMMAND"
+for command in run kill "wal import"; do
+    # shellcheck disable=SC2086
+    run tfy $command --help
+    mv out want
+    # shellcheck disable=SC2086
+    run tfy help $command
+    check "help $command" sh -c '[ "$1" = 0 ] && cmp out want' sh "$status"
+done
+run tfy help resmue
+check "help for an unknown command: 64" ended 64 "did you mean 'resume'?"
+run tfy help wal
+check "help for half of a command: 64" ended 64 "'export' or 'import'"
 run tfy --version
 check "--version" printed "tfy "
 run tfy resmue

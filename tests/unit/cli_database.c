@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 #include <sys/wait.h>
 
+#include "unit/cli_commands.h"
 #include "cli/look/db.c"
 #include "cli/look/inspect.c"
 #include "cli/look/output.c"
@@ -113,14 +114,16 @@ static char *read_file(const char *name)
 }
 
 /* What a command prints on stdout; it must end with `status`. */
-static char *run_command(int (*command)(int argc, char **argv), int status, int argc, char **argv)
+static char *run_command(int (*run)(const TfyArgs *args), int status, int argc, char **argv)
 {
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
         if (!freopen("out", "w", stdout) || !freopen("err", "w", stderr)) _exit(99);
         unsetenv("TFY_DB");
-        const int ended = command(argc, argv);
+        TfyCommand command = *command_named(argv[0]);
+        command.run = run;
+        const int ended = tfy__command_run(&command, argc, argv);
         fflush(NULL);
         _exit(ended);
     }

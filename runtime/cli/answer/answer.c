@@ -1,6 +1,6 @@
 /* answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
  * where there is one, else into its log. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/answer/request.h"
 
 #include <stdio.h>
@@ -23,6 +23,14 @@ static int deliver(const TfyArgs *args, const json_t *request, const char *done)
     return EXIT_DONE;
 }
 
+/* The same for a request that is complete if `made`; then it is released. Else what is wrong with it was said. */
+static int deliver_made(const TfyArgs *args, json_t *request, bool made, const char *done)
+{
+    const int status = made ? deliver(args, request, done) : EXIT_USAGE;
+    json_decref(request);
+    return status;
+}
+
 /* A step's number; false after a message. */
 static bool set_step(json_t *request, const char *text)
 {
@@ -39,47 +47,32 @@ static bool set_step(json_t *request, const char *text)
 /* word NULL: yes, if that is an answer to what is asked. */
 static int answer(const TfyArgs *args, const char *word)
 {
-    int status = EXIT_USAGE;
     char done[128];
     json_t *request = tfy__request_new(args, "approve");
     const char *step = args->option[OPT_STEP];
-    if (request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step))) {
-        snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
-        status = deliver(args, request, done);
-    }
-    json_decref(request);
-    return status;
+    const bool made = request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step));
+    snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
+    return deliver_made(args, request, made, done);
 }
 
-int tfy__cmd_approve(int argc, char **argv)
+int tfy__cmd_approve(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        const char *text = args.word_count > 1 ? args.words[1] : NULL;
-        const char *words[] = {args.option[OPT_YES] ? "yes" : NULL, args.option[OPT_NO] ? "no" : NULL,
-                               args.option[OPT_ANSWER], text};
-        const char *word = NULL;
-        int answers = 0;
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-            if (!words[i]) continue;
-            word = words[i];
-            answers++;
-        }
-        status =
-            answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no, --answer and a text") : answer(&args, word);
+    const char *text = args->word_count > 1 ? args->words[1] : NULL;
+    const char *words[] = {args->option[OPT_YES] ? "yes" : NULL, args->option[OPT_NO] ? "no" : NULL,
+                           args->option[OPT_ANSWER], text};
+    const char *word = NULL;
+    int answers = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!words[i]) continue;
+        word = words[i];
+        answers++;
     }
-    tfy__args_free(&args);
-    return status;
+    return answers > 1 ? tfy__fail(EXIT_USAGE, "give one of --yes, --no, --answer and a text") : answer(args, word);
 }
 
-int tfy__cmd_deny(int argc, char **argv)
+int tfy__cmd_deny(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = answer(&args, "no");
-    tfy__args_free(&args);
-    return status;
+    return answer(args, "no");
 }
 
 /* The value as it was typed. False after a message. */
@@ -95,35 +88,20 @@ static bool set_value(json_t *request, const char *text)
     return true;
 }
 
-int tfy__cmd_signal(int argc, char **argv)
+int tfy__cmd_signal(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        json_t *request = tfy__request_new(&args, "signal");
-        status = EXIT_USAGE;
-        if (request && tfy__request_text(request, "name", args.words[1]) &&
-            tfy__request_text(request, "id", args.option[OPT_ID]) &&
-            (args.word_count < 3 || set_value(request, args.words[2])))
-            status = deliver(&args, request, "sent");
-        json_decref(request);
-    }
-    tfy__args_free(&args);
-    return status;
+    json_t *request = tfy__request_new(args, "signal");
+    const bool made = request && tfy__request_text(request, "name", args->words[1]) &&
+                      tfy__request_text(request, "id", args->option[OPT_ID]) &&
+                      (args->word_count < 3 || set_value(request, args->words[2]));
+    return deliver_made(args, request, made, "sent");
 }
 
-int tfy__cmd_kill(int argc, char **argv)
+int tfy__cmd_kill(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        json_t *request = tfy__request_new(&args, "kill");
-        json_object_set_new(request, "force", json_boolean(args.option[OPT_FORCE] != NULL));
-        status = request ? deliver(&args, request, "killed") : EXIT_USAGE;
-        json_decref(request);
-    }
-    tfy__args_free(&args);
-    return status;
+    json_t *request = tfy__request_new(args, "kill");
+    json_object_set_new(request, "force", json_boolean(args->option[OPT_FORCE] != NULL));
+    return deliver_made(args, request, request != NULL, "killed");
 }
 
 /* --done JSON, --retry or --fail: exactly one. False after a message. */
@@ -146,17 +124,9 @@ static bool set_outcome(json_t *request, const TfyArgs *args)
     return true;
 }
 
-int tfy__cmd_resolve(int argc, char **argv)
+int tfy__cmd_resolve(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        json_t *request = tfy__request_new(&args, "resolve");
-        status = EXIT_USAGE;
-        if (request && set_step(request, args.words[1]) && set_outcome(request, &args))
-            status = deliver(&args, request, "resolved");
-        json_decref(request);
-    }
-    tfy__args_free(&args);
-    return status;
+    json_t *request = tfy__request_new(args, "resolve");
+    const bool made = request && set_step(request, args->words[1]) && set_outcome(request, args);
+    return deliver_made(args, request, made, "resolved");
 }

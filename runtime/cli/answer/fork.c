@@ -1,5 +1,6 @@
 /* fork.c: tfy fork: a new run that begins with what another one had done up to a step. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 #include "cli/answer/request.h"
 #include "wal/rows/payload.h"
@@ -83,10 +84,7 @@ static int report(const TfyArgs *args, const char *run, bool live)
     json_t *doubts = list_doubts(history);
     if (args->option[OPT_JSON]) {
         json_t *json = json_pack("{s:s,s:O}", "run", run, "doubts", doubts);
-        char *text = json_dumps(json, JSON_COMPACT);
-        puts(text ? text : "{}");
-        free(text);
-        json_decref(json);
+        tfy__report_line(json);
     } else {
         puts(run);
         say_doubts(doubts, command, run);
@@ -109,11 +107,7 @@ static int fork_run(const TfyArgs *args)
                           : tfy__fail(tfy__exit_status(code), "%s", delivery.text);
 }
 
-int tfy__cmd_fork(int argc, char **argv)
+int tfy__cmd_fork(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = fork_run(&args);
-    tfy__args_free(&args);
-    return status;
+    return fork_run(args);
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 #include "cli/crash/crash.h"
 
@@ -27,8 +27,6 @@ static const char *const kinds[KINDS] = {"before", "after", "checkpoint", "point
 
 typedef struct CrashTest {
     const TfyArgs *args;
-    char **argv; /* as typed */
-    int argc;
     char scratch[PATH_MAX];
     char *program, *tfy, *copy, *answers, *name;
     char *varying;          /* files that no two runs leave alike */
@@ -328,8 +326,8 @@ static void print_command(const CrashTest *test, const Place *place)
 {
     printf("    to see it again: tfy");
     bool skip = false, files = true;
-    for (int i = 0; i < test->argc; i++) {
-        const char *word = test->argv[i];
+    for (int i = 0; i < test->args->argc; i++) {
+        const char *word = test->args->argv[i];
         const bool own = files && (strcmp(word, "--at") == 0 || strcmp(word, "--jobs") == 0);
         files = files && strcmp(word, "--") != 0;
         if (!files && strcmp(word, "--") == 0) printf(" --at %s:%d", kinds[place->kind], place->count);
@@ -489,18 +487,11 @@ static int compile_and_test(CrashTest *test)
     return status;
 }
 
-int tfy__cmd_crashtest(int argc, char **argv)
+int tfy__cmd_crashtest(const TfyArgs *args)
 {
-    TfyArgs args;
-    CrashTest test = {.args = &args, .argc = argc, .argv = calloc((size_t)argc + 1, sizeof(char *))};
-    if (!test.argv) return tfy__fail(EXIT_BUG, "memory ran out");
-    for (int i = 0; i < argc; i++) test.argv[i] = crash_text("%s", argv[i]); /* reading them takes some apart */
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = read_arguments(&test) ? compile_and_test(&test) : EXIT_USAGE;
-    for (int i = 0; i < argc; i++) free(test.argv[i]);
+    CrashTest test = {.args = args};
+    const int status = read_arguments(&test) ? compile_and_test(&test) : EXIT_USAGE;
     for (int i = 0; i < test.word_count; i++) free(test.words[i]);
-    free(test.argv);
     free(test.copy);
-    tfy__args_free(&args);
     return status;
 }

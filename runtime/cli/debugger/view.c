@@ -1,22 +1,12 @@
 /* view.c: a stop as text. Values are compact JSON, cut where nobody asked for all of them; control
  * characters are not passed on. */
 #include "cli/debugger/debugger.h"
+#include "cli/frame/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "observe/screen.h"
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
-static long long number_of(const json_t *object, const char *name)
-{
-    return (long long)json_integer_value(json_object_get(object, name));
-}
 
 /* cut 0: whole. */
 static void add_value(TfyBuffer *out, const json_t *value, size_t cut)
@@ -37,26 +27,26 @@ static void add_value(TfyBuffer *out, const json_t *value, size_t cut)
 
 static void add_place(TfyBuffer *out, const json_t *place)
 {
-    tfy__screen_clean(out, text_of(place, "workflow"));
+    tfy__screen_clean(out, tfy__json_text(place, "workflow"));
     tfy__buffer_text(out, ", ");
     if (json_object_get(place, "file")) {
-        tfy__screen_clean(out, text_of(place, "file"));
+        tfy__screen_clean(out, tfy__json_text(place, "file"));
         tfy__buffer_char(out, ' ');
     }
-    tfy__buffer_printf(out, "line %lld", number_of(place, "line"));
+    tfy__buffer_printf(out, "line %lld", tfy__json_number(place, "line"));
 }
 
 void tfy__view_head(const json_t *stop, TfyBuffer *out)
 {
-    const long long record = number_of(stop, "record"), of = number_of(stop, "of");
+    const long long record = tfy__json_number(stop, "record"), of = tfy__json_number(stop, "of");
     if (json_object_get(stop, "difference"))
         tfy__buffer_printf(out, "record %lld of %lld: the program differs here\n", record, of);
     else if (record > of)
         tfy__buffer_printf(out, "the end of the log, behind %lld records\n", of);
     else
         tfy__buffer_printf(out, "record %lld of %lld: %s  task %s, step %lld  %s  lsn %lld\n", record, of,
-                           text_of(stop, "type"), text_of(stop, "task"), number_of(stop, "step"), text_of(stop, "time"),
-                           number_of(stop, "lsn"));
+                           tfy__json_text(stop, "type"), tfy__json_text(stop, "task"), tfy__json_number(stop, "step"),
+                           tfy__json_text(stop, "time"), tfy__json_number(stop, "lsn"));
 }
 
 /* fetch(url: "…", depth: 3) */
@@ -64,7 +54,7 @@ static void add_request(TfyBuffer *out, const json_t *asked)
 {
     const char *name, *comma = "";
     json_t *value;
-    tfy__screen_clean(out, text_of(asked, "tool"));
+    tfy__screen_clean(out, tfy__json_text(asked, "tool"));
     tfy__buffer_char(out, '(');
     json_object_foreach(json_object_get(asked, "args"), name, value)
     {
@@ -79,9 +69,9 @@ static void add_request(TfyBuffer *out, const json_t *asked)
 
 static void add_error(TfyBuffer *out, const json_t *error)
 {
-    tfy__screen_clean(out, text_of(error, "error"));
+    tfy__screen_clean(out, tfy__json_text(error, "error"));
     tfy__buffer_text(out, ": ");
-    tfy__screen_clean(out, text_of(error, "message"));
+    tfy__screen_clean(out, tfy__json_text(error, "message"));
 }
 
 /* What the record says, beside what was asked for and is compared with it. */
@@ -106,13 +96,14 @@ void tfy__view_record(const json_t *stop, TfyBuffer *out)
 {
     const json_t *asked = json_object_get(stop, "asked"), *payload = json_object_get(stop, "payload");
     if (json_object_get(stop, "difference")) {
-        tfy__screen_clean(out, text_of(stop, "difference"));
+        tfy__screen_clean(out, tfy__json_text(stop, "difference"));
         tfy__buffer_char(out, '\n');
     }
     if (asked) {
         tfy__buffer_text(out, "asked ");
         add_request(out, asked);
-        if (number_of(asked, "attempt") > 1) tfy__buffer_printf(out, ", attempt %lld", number_of(asked, "attempt"));
+        if (tfy__json_number(asked, "attempt") > 1)
+            tfy__buffer_printf(out, ", attempt %lld", tfy__json_number(asked, "attempt"));
         tfy__buffer_char(out, '\n');
     }
     if (json_object_size(payload)) {
@@ -129,9 +120,9 @@ void tfy__view_record(const json_t *stop, TfyBuffer *out)
 static void add_local(TfyBuffer *out, const json_t *local, size_t cut)
 {
     tfy__buffer_text(out, "  ");
-    tfy__screen_clean(out, text_of(local, "name"));
+    tfy__screen_clean(out, tfy__json_text(local, "name"));
     tfy__buffer_text(out, ": ");
-    tfy__screen_clean(out, text_of(local, "type"));
+    tfy__screen_clean(out, tfy__json_text(local, "type"));
     tfy__buffer_text(out, " = ");
     add_value(out, json_object_get(local, "value"), cut);
     tfy__buffer_char(out, '\n');
@@ -147,7 +138,7 @@ void tfy__view_frames(const json_t *stop, TfyBuffer *out)
         tfy__buffer_text(out, i ? "called from " : "in ");
         add_place(out, frame);
         tfy__buffer_text(out, ": ");
-        tfy__screen_clean(out, text_of(frame, "source"));
+        tfy__screen_clean(out, tfy__json_text(frame, "source"));
         tfy__buffer_char(out, '\n');
         if (!locals) tfy__buffer_text(out, "  (its variables are not known here)\n");
         json_array_foreach(locals, n, local) add_local(out, local, TFY_VALUE_CUT);
@@ -160,15 +151,15 @@ void tfy__view_tasks(const json_t *stop, TfyBuffer *out)
     size_t i;
     json_array_foreach(json_object_get(stop, "tasks"), i, task)
     {
-        tfy__screen_column(out, text_of(task, "task"), 8);
+        tfy__screen_column(out, tfy__json_text(task, "task"), 8);
         tfy__buffer_char(out, ' ');
-        tfy__screen_column(out, text_of(task, "state"), 18);
+        tfy__screen_column(out, tfy__json_text(task, "state"), 18);
         tfy__buffer_char(out, ' ');
         if (json_object_get(task, "line"))
             add_place(out, task);
         else
-            tfy__screen_clean(out, text_of(task, "workflow"));
-        if (json_object_get(task, "waits")) tfy__buffer_printf(out, ": %s", text_of(task, "waits"));
+            tfy__screen_clean(out, tfy__json_text(task, "workflow"));
+        if (json_object_get(task, "waits")) tfy__buffer_printf(out, ": %s", tfy__json_text(task, "waits"));
         tfy__buffer_char(out, '\n');
     }
 }
@@ -178,7 +169,7 @@ void tfy__view_stop(const json_t *stop, TfyBuffer *out)
     tfy__view_head(stop, out);
     tfy__view_record(stop, out);
     tfy__view_frames(stop, out);
-    if (number_of(stop, "record") > number_of(stop, "of") && !json_object_get(stop, "difference"))
+    if (tfy__json_number(stop, "record") > tfy__json_number(stop, "of") && !json_object_get(stop, "difference"))
         tfy__view_tasks(stop, out);
 }
 
@@ -190,7 +181,7 @@ bool tfy__view_local(const json_t *stop, const char *name, TfyBuffer *out)
     {
         json_array_foreach(json_object_get(frame, "locals"), n, local)
         {
-            if (strcmp(text_of(local, "name"), name) != 0) continue;
+            if (strcmp(tfy__json_text(local, "name"), name) != 0) continue;
             add_local(out, local, 0);
             return true;
         }
@@ -225,7 +216,7 @@ void tfy__view_source(const json_t *stop, const TfyProgram *program, int count, 
     const json_t *frame = json_array_get(json_object_get(stop, "frames"), 0);
     size_t len;
     const char *at = file_text(program, json_string_value(json_object_get(frame, "file")), &len), *end = at + len;
-    const long long here = number_of(frame, "line"), first = here > count / 2 ? here - count / 2 : 1;
+    const long long here = tfy__json_number(frame, "line"), first = here > count / 2 ? here - count / 2 : 1;
     if (!here) return;
     for (long long line = 1; at < end && line < first + count; line++) {
         const char *stops = memchr(at, '\n', (size_t)(end - at));

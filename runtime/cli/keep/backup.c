@@ -4,18 +4,11 @@
 
 #include <jansson.h>
 
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/frame/progress.h"
 #include "tfy.h"
 #include "wal/keep/backup.h"
-
-static int print_json(json_t *report)
-{
-    json_dumpf(report, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(report);
-    return tfy__flush_stdout(EXIT_DONE);
-}
 
 static int backup(const TfyArgs *args)
 {
@@ -27,11 +20,13 @@ static int backup(const TfyArgs *args)
     tfy__progress_end(&progress);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
     if (args->option[OPT_JSON])
-        return print_json(json_pack("{s:s,s:s,s:I,s:I,s:I}", "db", db, "copy", to, "last", copy.last, "records",
-                                    copy.records, "runs", copy.runs));
-    tfy__say("%s is a copy of %s up to record %" PRId64 ", checked: %" PRId64 " run%s", to, db, copy.last, copy.runs,
-             copy.runs == 1 ? "" : "s");
-    return EXIT_DONE;
+        tfy__report_print(json_pack("{s:s,s:s,s:I,s:I,s:I}", "db", db, "copy", to, "last", copy.last, "records",
+                                    copy.records, "runs", copy.runs),
+                          JSON_INDENT(2));
+    else
+        tfy__say("%s is a copy of %s up to record %" PRId64 ", checked: %" PRId64 " run%s", to, db, copy.last,
+                 copy.runs, copy.runs == 1 ? "" : "s");
+    return tfy__flush_stdout(EXIT_DONE);
 }
 
 static int adopt(const TfyArgs *args)
@@ -41,9 +36,12 @@ static int adopt(const TfyArgs *args)
     const char *db = tfy__db_path(args);
     const int code = tfy__adopt(db, tfy_version(), args->option[OPT_FORCE] != NULL, &adopted, error);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
-    if (args->option[OPT_JSON])
-        return print_json(json_pack("{s:s,s:b,s:I,s:I,s:I}", "db", db, "adopted", !adopted.own, "epoch", adopted.epoch,
-                                    "unfinished", adopted.runs, "in_doubt", adopted.doubts));
+    if (args->option[OPT_JSON]) {
+        tfy__report_print(json_pack("{s:s,s:b,s:I,s:I,s:I}", "db", db, "adopted", !adopted.own, "epoch", adopted.epoch,
+                                    "unfinished", adopted.runs, "in_doubt", adopted.doubts),
+                          JSON_INDENT(2));
+        return tfy__flush_stdout(EXIT_DONE);
+    }
     if (adopted.own) {
         tfy__say("%s is no copy and opens as it is; nothing was changed (--force adopts it all the same)", db);
         return EXIT_DONE;
@@ -54,20 +52,12 @@ static int adopt(const TfyArgs *args)
     return EXIT_DONE;
 }
 
-int tfy__cmd_backup(int argc, char **argv)
+int tfy__cmd_backup(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = backup(&args);
-    tfy__args_free(&args);
-    return status;
+    return backup(args);
 }
 
-int tfy__cmd_adopt(int argc, char **argv)
+int tfy__cmd_adopt(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = adopt(&args);
-    tfy__args_free(&args);
-    return status;
+    return adopt(args);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 #include "cli/look/inspect.h"
 #include "base/buffer.h"
@@ -130,12 +132,6 @@ static int report_runs(Doctor *doctor, TfyLog *log)
 
 /* ---- for people ---- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
 static void print_files(const Doctor *doctor)
 {
     const TfyHealth *health = &doctor->health;
@@ -155,15 +151,16 @@ static void print_files(const Doctor *doctor)
 static void print_run(const json_t *run)
 {
     const json_t *item, *next = json_object_get(run, "next");
-    const bool stopped = strcmp(text_of(run, "state"), "stopped") == 0;
+    const bool stopped = strcmp(tfy__json_text(run, "state"), "stopped") == 0;
     size_t i;
-    printf("run        %s %s, %s since %s\n", text_of(run, "run"), text_of(run, "workflow"), text_of(run, "state"),
-           text_of(run, "started"));
+    printf("run        %s %s, %s since %s\n", tfy__json_text(run, "run"), tfy__json_text(run, "workflow"),
+           tfy__json_text(run, "state"), tfy__json_text(run, "started"));
     json_array_foreach(json_object_get(run, "tasks"), i, item)
     {
-        if (strcmp(text_of(item, "state"), "unfinished") != 0 && strcmp(text_of(item, "state"), "ending") != 0)
+        if (strcmp(tfy__json_text(item, "state"), "unfinished") != 0 &&
+            strcmp(tfy__json_text(item, "state"), "ending") != 0)
             continue;
-        printf("  %s %s", text_of(item, "task"), text_of(item, "workflow"));
+        printf("  %s %s", tfy__json_text(item, "task"), tfy__json_text(item, "workflow"));
         if (json_object_get(item, "line"))
             printf(", line %lld", (long long)json_integer_value(json_object_get(item, "line")));
         putchar('\n');
@@ -208,11 +205,7 @@ static int examine(const TfyArgs *args)
     return tfy__flush_stdout(status);
 }
 
-int tfy__cmd_doctor(int argc, char **argv)
+int tfy__cmd_doctor(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = examine(&args);
-    tfy__args_free(&args);
-    return status;
+    return examine(args);
 }

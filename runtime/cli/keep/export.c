@@ -11,6 +11,7 @@
  *
  * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
+#include "cli/frame/commands.h"
 #include "cli/look/db.h"
 
 #include <errno.h>
@@ -288,15 +289,13 @@ static int export_run(const TfyHistory *history, int64_t epoch, const char *dire
 /* The run, and how often its database was opened: streams are known by that. */
 static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
 {
-    char error[TFY_ERROR_TEXT] = "";
     TfyLog *log;
-    *history = NULL;
-    const int status = tfy__db_open(args, &log);
+    int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    const int code = tfy__history_read_whole(log, args->words[0], history, error);
+    status = tfy__db_read(log, tfy__history_read_whole, args->words[0], history);
     *epoch = tfy__log_epoch(log);
     tfy__log_close(log, false);
-    return code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
+    return status;
 }
 
 static int export(const TfyArgs *args)
@@ -314,11 +313,7 @@ static int export(const TfyArgs *args)
     return tfy__flush_stdout(status);
 }
 
-int tfy__cmd_wal_export(int argc, char **argv)
+int tfy__cmd_wal_export(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = export(&args);
-    tfy__args_free(&args);
-    return status;
+    return export(args);
 }

@@ -9,7 +9,8 @@
 
 #include <jansson.h>
 
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/make/compile.h"
 #include "cli/look/db.h"
 #include "cli/frame/progress.h"
@@ -144,9 +145,7 @@ static void print_json(const TfyGcOptions *options, const TfyGcResult *result)
                   "programs", (json_int_t)result->programs, "bytes_before", (json_int_t)result->bytes_before,
                   "bytes_after", (json_int_t)result->bytes_after, "runs", runs);
     if (options->compact) json_object_set_new(report, "compacted", compacted_json(result));
-    json_dumpf(report, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(report);
+    tfy__report_print(report, JSON_INDENT(2));
 }
 
 /* What each run that stays lost, or why it lost nothing. */
@@ -218,11 +217,7 @@ static int collect(const TfyArgs *args)
     return tfy__flush_stdout(EXIT_DONE);
 }
 
-int tfy__cmd_gc(int argc, char **argv)
+int tfy__cmd_gc(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = collect(&args);
-    tfy__args_free(&args);
-    return status;
+    return collect(args);
 }

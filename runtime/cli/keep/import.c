@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/keep/exported.h"
 #include "wal/keep/import.h"
 #include "wal/log/saved.h"
@@ -86,11 +86,7 @@ static int import(const TfyArgs *args)
     return status;
 }
 
-int tfy__cmd_wal_import(int argc, char **argv)
+int tfy__cmd_wal_import(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = import(&args);
-    tfy__args_free(&args);
-    return status;
+    return import(args);
 }

@@ -5,7 +5,8 @@
 
 #include <jansson.h>
 
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "tfy.h"
 #include "wal/keep/salvage.h"
 
@@ -21,9 +22,7 @@ static void print_json(const TfySalvaged *salvaged)
     json_t *report = json_pack("{s:I,s:I,s:I,s:I,s:o}", "records", (json_int_t)salvaged->records, "unreadable",
                                (json_int_t)salvaged->unreadable, "orphans", (json_int_t)salvaged->orphans, "in_doubt",
                                (json_int_t)salvaged->doubts, "runs", runs);
-    json_dumpf(report, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(report);
+    tfy__report_print(report, JSON_INDENT(2));
 }
 
 static void print_text(const TfySalvaged *salvaged, const char *to)
@@ -49,20 +48,14 @@ static void print_text(const TfySalvaged *salvaged, const char *to)
              salvaged->doubts);
 }
 
-int tfy__cmd_salvage(int argc, char **argv)
+int tfy__cmd_salvage(const TfyArgs *args)
 {
-    TfyArgs args;
     char error[TFY_ERROR_TEXT] = "";
     TfySalvaged salvaged = {0};
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        const int code = tfy__salvage(args.words[0], args.words[1], tfy_version(), &salvaged, error);
-        status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
-        if (!code && args.option[OPT_JSON]) print_json(&salvaged);
-        if (!code && !args.option[OPT_JSON]) print_text(&salvaged, args.words[1]);
-        status = tfy__flush_stdout(status);
-    }
+    const int code = tfy__salvage(args->words[0], args->words[1], tfy_version(), &salvaged, error);
+    const int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
+    if (!code && args->option[OPT_JSON]) print_json(&salvaged);
+    if (!code && !args->option[OPT_JSON]) print_text(&salvaged, args->words[1]);
     tfy__salvaged_free(&salvaged);
-    tfy__args_free(&args);
-    return status;
+    return tfy__flush_stdout(status);
 }

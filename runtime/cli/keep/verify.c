@@ -4,7 +4,8 @@
 
 #include <jansson.h>
 
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/frame/progress.h"
 #include "tfy.h"
 #include "wal/store/store.h"
@@ -21,9 +22,7 @@ static void print_json(const char *db, const TfyVerified *found, int code, const
                                "records", found->records, "last", found->last, "deleted", found->base + found->gone,
                                "runs", found->runs, "tasks", found->tasks, "programs", found->programs);
     json_object_update_new(report, counts);
-    json_dumpf(report, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(report);
+    tfy__report_print(report, JSON_INDENT(2));
 }
 
 static const char *plural(int64_t count)
@@ -58,11 +57,7 @@ static int verify(const TfyArgs *args)
     return tfy__flush_stdout(tfy__exit_status(code));
 }
 
-int tfy__cmd_verify(int argc, char **argv)
+int tfy__cmd_verify(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = verify(&args);
-    tfy__args_free(&args);
-    return status;
+    return verify(args);
 }

@@ -1,4 +1,4 @@
-/* db.c: opening databases for reading, and finding places in the source of their programs. */
+/* db.c: reading runs, and finding places in the source of their programs. */
 #include "cli/look/db.h"
 
 #include <limits.h>
@@ -10,24 +10,26 @@
 #include "wal/store/lock.h"
 #include "wal/history/history.h"
 
-int tfy__db_open(const TfyArgs *args, TfyLog **log)
-{
-    char error[TFY_ERROR_TEXT] = "";
-    const TfyLogOptions options = {.path = tfy__db_path(args), .read_only = true, .existing = true};
-    const int code = tfy__log_open(log, &options, error);
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
-}
-
 int tfy__db_history(const TfyArgs *args, TfyHistory **history)
 {
-    char error[TFY_ERROR_TEXT] = "";
     TfyLog *log;
     *history = NULL;
-    const int status = tfy__db_open(args, &log);
+    int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    const int code = tfy__history_read(log, args->word_count ? args->words[0] : "last", history, error);
+    status = tfy__db_read(log, tfy__history_read, args->word_count ? args->words[0] : "last", history);
     tfy__log_close(log, false);
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+    return status;
+}
+
+int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show)
+{
+    TfyHistory *history;
+    const bool held = tfy__db_held(tfy__db_path(args));
+    int status = tfy__db_history(args, &history);
+    if (status != EXIT_DONE) return status;
+    status = tfy__flush_stdout(show(args, history, held));
+    tfy__history_free(history);
+    return status;
 }
 
 void tfy__db_say_base(const TfyHistory *history)

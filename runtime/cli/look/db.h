@@ -1,4 +1,4 @@
-/* db.h: what the commands that only read a database share: opening it, reading a run, and where a point lies in the
+/* db.h: what the commands that only read a database share: reading a run, and where a point lies in the
  * source. */
 #ifndef CLI_LOOK_DB_H
 #define CLI_LOOK_DB_H
@@ -7,12 +7,16 @@
 #include <stdint.h>
 
 #include "cli/frame/cli.h"
+#include "cli/program/reading.h"
 #include "wal/history/history.h"
 
-/* Opens the database of the arguments for reading. Answers EXIT_DONE, or the status after a message. */
-int tfy__db_open(const TfyArgs *args, TfyLog **log);
-/* The run named by the first word, or the newest. */
+/* The run named by the first word, or the newest. Answers EXIT_DONE, or the status after a message. */
 int tfy__db_history(const TfyArgs *args, TfyHistory **history);
+
+/* Shows a run on stdout. held: a process had the database before the run was read. */
+typedef int TfyHistoryShow(const TfyArgs *args, const TfyHistory *history, bool held);
+/* Reads the run, shows it and releases it. */
+int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show);
 
 /* On stderr: of a compacted run only what came since is there. Nothing of others. */
 void tfy__db_say_base(const TfyHistory *history);

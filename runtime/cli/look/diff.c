@@ -1,4 +1,6 @@
 /* diff.c: tfy diff: two runs compared step by step, for people and as JSON. */
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/diff.h"
 
 #include <stdio.h>
@@ -87,9 +89,7 @@ static void print_json(const TfyDiff *diff)
     if (is_partial(diff))
         json_object_set_new(json, "not_compared",
                             json_pack("{s:i, s:i}", "a", (int)diff->a.left_out, "b", (int)diff->b.left_out));
-    json_dumpf(json, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(json);
+    tfy__report_print(json, JSON_INDENT(2));
 }
 
 /* ---- for people ---- */
@@ -230,13 +230,10 @@ static void print_text(const TfyDiff *diff)
 
 static int read_runs(const TfyArgs *args, TfyHistory *histories[2])
 {
-    char error[TFY_ERROR_TEXT] = "";
-    TfyLog *log = NULL;
+    TfyLog *log;
     int status = tfy__db_open(args, &log);
-    for (int i = 0; i < 2 && status == EXIT_DONE; i++) {
-        const int code = tfy__history_read(log, args->words[i], &histories[i], error);
-        if (code != TFY_OK) status = tfy__fail(tfy__exit_status(code), "%s", error);
-    }
+    for (int i = 0; i < 2 && status == EXIT_DONE; i++)
+        status = tfy__db_read(log, tfy__history_read, args->words[i], &histories[i]);
     if (log) tfy__log_close(log, false);
     return status;
 }
@@ -258,17 +255,12 @@ static int compare(const TfyArgs *args, TfyHistory *const histories[2])
     return tfy__flush_stdout(status);
 }
 
-int tfy__cmd_diff(int argc, char **argv)
+int tfy__cmd_diff(const TfyArgs *args)
 {
-    TfyArgs args;
     TfyHistory *histories[2] = {NULL, NULL};
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        status = read_runs(&args, histories);
-        if (status == EXIT_DONE) status = compare(&args, histories);
-    }
+    int status = read_runs(args, histories);
+    if (status == EXIT_DONE) status = compare(args, histories);
     tfy__history_free(histories[0]);
     tfy__history_free(histories[1]);
-    tfy__args_free(&args);
     return status;
 }

@@ -3,6 +3,8 @@
  * First the report is made as JSON (what --json prints), then people get the same as text: the plan, the last
  * confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
  * for; and the commands to type next. */
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 
 #include <stdio.h>
@@ -438,17 +440,6 @@ static void make_report(Inspection *inspection)
 
 /* ---- for people ---- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
-static long long number_of(const json_t *object, const char *name)
-{
-    return (long long)json_integer_value(json_object_get(object, name));
-}
-
 static void print_json(const json_t *value)
 {
     char *text =
@@ -466,33 +457,35 @@ static void print_json(const json_t *value)
 
 static void print_line(const json_t *place)
 {
-    printf("line %lld", number_of(place, "line"));
-    if (json_object_get(place, "file")) printf(" of %s", text_of(place, "file"));
+    printf("line %lld", tfy__json_number(place, "line"));
+    if (json_object_get(place, "file")) printf(" of %s", tfy__json_text(place, "file"));
 }
 
 static void print_head(const json_t *report)
 {
     const json_t *part;
-    printf("run        %s\nworkflow   %s\nstate      %s, %lld records\nstarted    %s\n", text_of(report, "run"),
-           text_of(report, "workflow"), text_of(report, "state"), number_of(report, "records"),
-           text_of(report, "started"));
+    printf("run        %s\nworkflow   %s\nstate      %s, %lld records\nstarted    %s\n", tfy__json_text(report, "run"),
+           tfy__json_text(report, "workflow"), tfy__json_text(report, "state"), tfy__json_number(report, "records"),
+           tfy__json_text(report, "started"));
     if (json_object_get(report, "origin"))
-        printf("fork of    %s, at record %lld\n", text_of(report, "origin"), number_of(report, "origin_lsn"));
+        printf("fork of    %s, at record %lld\n", tfy__json_text(report, "origin"),
+               tfy__json_number(report, "origin_lsn"));
     if (json_object_get(report, "moved"))
-        printf("program    %.12s, since record %lld\n", text_of(report, "program"), number_of(report, "moved"));
+        printf("program    %.12s, since record %lld\n", tfy__json_text(report, "program"),
+               tfy__json_number(report, "moved"));
     if (json_object_get(report, "base"))
-        printf("compacted  behind the snapshot that is record %lld\n", number_of(report, "base"));
-    if (json_object_get(report, "ended")) printf("ended      %s\n", text_of(report, "ended"));
+        printf("compacted  behind the snapshot that is record %lld\n", tfy__json_number(report, "base"));
+    if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
     if (json_object_get(report, "deadlock"))
-        printf("deadlock   nothing could move it any more:\n%s", text_of(report, "deadlock"));
+        printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
     if ((part = json_object_get(report, "plan"))) {
         printf("plan       ");
         print_json(json_object_get(part, "answer"));
     }
     if ((part = json_object_get(report, "confirmed"))) {
-        const char *what = *text_of(part, "tool") ? text_of(part, "tool") : text_of(part, "type");
-        printf("confirmed  task %s, step %lld: %s", text_of(part, "task"), number_of(part, "step"), what);
-        if (number_of(part, "line")) {
+        const char *what = *tfy__json_text(part, "tool") ? tfy__json_text(part, "tool") : tfy__json_text(part, "type");
+        printf("confirmed  task %s, step %lld: %s", tfy__json_text(part, "task"), tfy__json_number(part, "step"), what);
+        if (tfy__json_number(part, "line")) {
             printf(" (");
             print_line(part);
             putchar(')');
@@ -500,9 +493,9 @@ static void print_head(const json_t *report)
         putchar('\n');
     }
     if ((part = json_object_get(report, "commit")))
-        printf("commit     %s %s\n", text_of(part, "sha"), text_of(part, "message"));
+        printf("commit     %s %s\n", tfy__json_text(part, "sha"), tfy__json_text(part, "message"));
     if ((part = json_object_get(report, "patch"))) {
-        printf("patch      %s\n           ", text_of(part, "path"));
+        printf("patch      %s\n           ", tfy__json_text(part, "path"));
         print_json(json_object_get(part, "diff"));
     }
 }
@@ -510,27 +503,27 @@ static void print_head(const json_t *report)
 void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
 {
     FILE *file = to;
-    const char *waits = text_of(task, "waits_for");
+    const char *waits = tfy__json_text(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
-        fprintf(file, "    waits for an answer: %s\n", text_of(task, "question"));
+        fprintf(file, "    waits for an answer: %s\n", tfy__json_text(task, "question"));
     else if (strcmp(waits, "signal") == 0)
-        fprintf(file, "    waits for signal %s%s\n", text_of(task, "signal"),
+        fprintf(file, "    waits for signal %s%s\n", tfy__json_text(task, "signal"),
                 json_object_get(task, "has_come") ? ", which has come" : "");
     else if (strcmp(waits, "resolve") == 0)
-        fprintf(file, "    in doubt: %s may or may not have happened (key %s)\n", text_of(task, "tool"),
-                text_of(task, "key"));
+        fprintf(file, "    in doubt: %s may or may not have happened (key %s)\n", tfy__json_text(task, "tool"),
+                tfy__json_text(task, "key"));
     else if (strcmp(waits, "result") == 0)
         fprintf(file,
                 stopped ? "    had begun %s; resuming finds out what became of it\n"
                         : "    waits for the result of %s\n",
-                text_of(task, "tool"));
+                tfy__json_text(task, "tool"));
     else if (strcmp(waits, "time") == 0)
-        fprintf(file, "    waits until %s\n", text_of(task, "due"));
+        fprintf(file, "    waits until %s\n", tfy__json_text(task, "due"));
     else if (strcmp(waits, "backoff") == 0)
-        fprintf(file, "    tries again at %s\n", text_of(task, "due"));
+        fprintf(file, "    tries again at %s\n", tfy__json_text(task, "due"));
     if (json_object_get(task, "error"))
-        fprintf(file, "    %s: %s\n", text_of(json_object_get(task, "error"), "error"),
-                text_of(json_object_get(task, "error"), "message"));
+        fprintf(file, "    %s: %s\n", tfy__json_text(json_object_get(task, "error"), "error"),
+                tfy__json_text(json_object_get(task, "error"), "message"));
 }
 
 static void print_text(const json_t *report)
@@ -541,15 +534,16 @@ static void print_text(const json_t *report)
     printf("tasks\n");
     json_array_foreach(json_object_get(report, "tasks"), i, item)
     {
-        printf("  %s %s: %s", text_of(item, "task"), text_of(item, "workflow"), text_of(item, "state"));
-        if (json_object_get(item, "step")) printf(", step %lld", number_of(item, "step"));
+        printf("  %s %s: %s", tfy__json_text(item, "task"), tfy__json_text(item, "workflow"),
+               tfy__json_text(item, "state"));
+        if (json_object_get(item, "step")) printf(", step %lld", tfy__json_number(item, "step"));
         putchar('\n');
-        if (number_of(item, "line")) {
+        if (tfy__json_number(item, "line")) {
             printf("    ");
             print_line(item);
-            printf(": %s\n", text_of(item, "source"));
+            printf(": %s\n", tfy__json_text(item, "source"));
         }
-        tfy__inspect_waits(stdout, item, strcmp(text_of(report, "state"), "stopped") == 0);
+        tfy__inspect_waits(stdout, item, strcmp(tfy__json_text(report, "state"), "stopped") == 0);
     }
     if (json_array_size(next)) printf("next\n");
     json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
@@ -567,33 +561,21 @@ json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool
 
 static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
 {
+    if (args->option[OPT_OUTPUT]) {
+        tfy__output_print(history, args->option[OPT_JSON]);
+        return EXIT_DONE;
+    }
     json_t *report = tfy__inspect_report(history, tfy__db_path(args), held);
     if (args->option[OPT_JSON]) {
-        json_dumpf(report, stdout, JSON_INDENT(2));
-        putchar('\n');
+        tfy__report_print(report, JSON_INDENT(2));
     } else {
         print_text(report);
+        json_decref(report);
     }
-    json_decref(report);
-    return tfy__flush_stdout(EXIT_DONE);
+    return EXIT_DONE;
 }
 
-int tfy__cmd_inspect(int argc, char **argv)
+int tfy__cmd_inspect(const TfyArgs *args)
 {
-    TfyArgs args;
-    TfyHistory *history = NULL;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        const bool held = tfy__db_held(tfy__db_path(&args));
-        status = tfy__db_history(&args, &history);
-        if (status == EXIT_DONE && args.option[OPT_OUTPUT]) {
-            tfy__output_print(history, args.option[OPT_JSON]);
-            status = tfy__flush_stdout(EXIT_DONE);
-        } else if (status == EXIT_DONE) {
-            status = inspect(&args, history, held);
-        }
-    }
-    tfy__history_free(history);
-    tfy__args_free(&args);
-    return status;
+    return tfy__db_with_history(args, inspect);
 }

@@ -1,5 +1,6 @@
 /* output.c: tfy output: everything a run ever printed, in the order of the log: what it printed on stdout, what it
  * logged on stderr, as it was then. With --json one line per record, activity (`emit`) included. */
+#include "cli/frame/commands.h"
 #include "cli/look/db.h"
 #include "cli/look/output.h"
 
@@ -67,20 +68,15 @@ void tfy__output_print(const TfyHistory *history, bool json)
     }
 }
 
-int tfy__cmd_output(int argc, char **argv)
+static int output(const TfyArgs *args, const TfyHistory *history, bool held)
 {
-    TfyArgs args;
-    TfyHistory *history = NULL;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        status = tfy__db_history(&args, &history);
-        if (status == EXIT_DONE) {
-            tfy__db_say_base(history);
-            tfy__output_print(history, args.option[OPT_JSON]);
-            status = tfy__flush_stdout(EXIT_DONE);
-        }
-    }
-    tfy__history_free(history);
-    tfy__args_free(&args);
-    return status;
+    (void)held;
+    tfy__db_say_base(history);
+    tfy__output_print(history, args->option[OPT_JSON]);
+    return EXIT_DONE;
+}
+
+int tfy__cmd_output(const TfyArgs *args)
+{
+    return tfy__db_with_history(args, output);
 }

@@ -1,4 +1,5 @@
 /* ps.c: tfy ps: the runs of a database, newest first. */
+#include "cli/frame/commands.h"
 #include "cli/look/db.h"
 
 #include <stdio.h>
@@ -96,11 +97,7 @@ static int list(const TfyArgs *args)
     return tfy__flush_stdout(EXIT_DONE);
 }
 
-int tfy__cmd_ps(int argc, char **argv)
+int tfy__cmd_ps(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = list(&args);
-    tfy__args_free(&args);
-    return status;
+    return list(args);
 }

@@ -3,6 +3,8 @@
  * What a live process counted it is asked for; everything else is read from the log. There, an attempt of a tool
  * lasts from the record before it in its task (its StepStart, if it has one; after a Retry, the time when it was due)
  * to its result. */
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 #include "cli/program/owner.h"
 #include "observe/metrics.h"
@@ -227,9 +229,7 @@ static void print_json(const TfyMetrics *metrics)
                   (json_int_t)metrics->tasks_ended[TFY_ENDED_CANCELLED], "questions", (json_int_t)metrics->questions,
                   "prompt_tokens", (json_int_t)metrics->tokens[0], "completion_tokens", (json_int_t)metrics->tokens[1],
                   "tools", tools_json(metrics));
-    json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(report);
+    tfy__report_print(report, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 }
 
 static void print_tools(const TfyMetrics *metrics)
@@ -306,11 +306,7 @@ static int stats(const TfyArgs *args)
     return status;
 }
 
-int tfy__cmd_stats(int argc, char **argv)
+int tfy__cmd_stats(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = tfy__flush_stdout(stats(&args));
-    tfy__args_free(&args);
-    return status;
+    return tfy__flush_stdout(stats(args));
 }

@@ -1,6 +1,8 @@
 /* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and
  * cancellations went. */
 #include "base/grow.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
@@ -171,9 +173,7 @@ static void print_json(const Graph *graph)
                                                EDGE_KINDS[edge->kind], "label", edge->label));
     }
     json_t *report = json_pack("{s:o,s:o}", "tasks", tasks, "edges", edges);
-    json_dumpf(report, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(report);
+    tfy__report_print(report, JSON_INDENT(1));
 }
 
 static int print(const TfyArgs *args, Graph *graph)
@@ -196,31 +196,24 @@ static int print(const TfyArgs *args, Graph *graph)
     return EXIT_DONE;
 }
 
-static int draw(const TfyArgs *args)
+static int draw(const TfyArgs *args, const TfyHistory *history, bool held)
 {
-    const char *format = args->option[OPT_FORMAT];
-    TfyHistory *history = NULL;
-    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "dot") != 0)
-        return tfy__fail(EXIT_USAGE, "tasks are drawn with --format mermaid or dot, not '%s'", format);
-    int status = tfy__db_history(args, &history);
-    if (status != EXIT_DONE) return status;
+    (void)held;
     tfy__db_say_base(history);
     Graph graph = {.history = history, .paths = json_object(), .seen = json_object()};
-    status = print(args, &graph);
+    const int status = print(args, &graph);
     free(graph.states);
     free(graph.errors);
     free(graph.edges);
     json_decref(graph.paths);
     json_decref(graph.seen);
-    tfy__history_free(history);
     return status;
 }
 
-int tfy__cmd_tasks(int argc, char **argv)
+int tfy__cmd_tasks(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = tfy__flush_stdout(draw(&args));
-    tfy__args_free(&args);
-    return status;
+    const char *format = args->option[OPT_FORMAT];
+    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "dot") != 0)
+        return tfy__fail(EXIT_USAGE, "tasks are drawn with --format mermaid or dot, not '%s'", format);
+    return tfy__db_with_history(args, draw);
 }

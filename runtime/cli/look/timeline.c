@@ -3,6 +3,8 @@
  * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool,
  * the end of a sleep or of a wait, an answer; and running, when it is none of these. */
 #include "base/grow.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/look/db.h"
 
 #include <stdio.h>
@@ -341,9 +343,7 @@ static void print_json(const Timeline *timeline)
                              workflow, "kind", KINDS[span->kind], "what", span->label, "step", (json_int_t)span->step,
                              "from", time_json(span->from_ms), "to", time_json(span->to_ms), "failed", span->failed));
     }
-    json_dumpf(spans, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(spans);
+    tfy__report_print(spans, JSON_INDENT(1));
 }
 
 static int print(const TfyArgs *args, const Timeline *timeline)
@@ -359,30 +359,23 @@ static int print(const TfyArgs *args, const Timeline *timeline)
     return EXIT_DONE;
 }
 
-static int draw(const TfyArgs *args)
+static int draw(const TfyArgs *args, const TfyHistory *history, bool held)
 {
-    const char *format = args->option[OPT_FORMAT];
-    TfyHistory *history = NULL;
+    (void)held;
     Timeline timeline = {0};
-    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "svg") != 0)
-        return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format mermaid or svg, not '%s'", format);
-    int status = tfy__db_history(args, &history);
-    if (status != EXIT_DONE) return status;
     tfy__db_say_base(history);
     read_history(&timeline, history);
-    status = print(args, &timeline);
+    const int status = print(args, &timeline);
     tfy__source_map_free(&timeline.map);
     free(timeline.readings);
     free(timeline.spans);
-    tfy__history_free(history);
     return status;
 }
 
-int tfy__cmd_timeline(int argc, char **argv)
+int tfy__cmd_timeline(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = tfy__flush_stdout(draw(&args));
-    tfy__args_free(&args);
-    return status;
+    const char *format = args->option[OPT_FORMAT];
+    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "svg") != 0)
+        return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format mermaid or svg, not '%s'", format);
+    return tfy__db_with_history(args, draw);
 }

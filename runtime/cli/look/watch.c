@@ -4,6 +4,7 @@
  * It reads the owner's socket and no more: it cannot make the process wait, and the process does not know it but by
  * its socket. */
 #include "base/terminal.h"
+#include "cli/frame/commands.h"
 #include "cli/look/db.h"
 #include "cli/program/owner.h"
 #include "observe/screen.h"
@@ -262,21 +263,16 @@ static int watch(Watching *watching)
     return EXIT_DONE;
 }
 
-int tfy__cmd_watch(int argc, char **argv)
+int tfy__cmd_watch(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        Watching watching = {.args = &args,
-                             .db_path = tfy__db_path(&args),
-                             .run = args.word_count ? args.words[0] : NULL,
-                             .fd = -1,
-                             .status = -1};
-        status = tfy__flush_stdout(watch(&watching));
-        if (watching.fd >= 0) close(watching.fd);
-        tfy__screen_free(watching.screen);
-        tfy__buffer_free(&watching.in);
-    }
-    tfy__args_free(&args);
+    Watching watching = {.args = args,
+                         .db_path = tfy__db_path(args),
+                         .run = args->word_count ? args->words[0] : NULL,
+                         .fd = -1,
+                         .status = -1};
+    const int status = tfy__flush_stdout(watch(&watching));
+    if (watching.fd >= 0) close(watching.fd);
+    tfy__screen_free(watching.screen);
+    tfy__buffer_free(&watching.in);
     return status;
 }

@@ -1,6 +1,7 @@
 /* compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many
  * stand at each. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/make/compile.h"
 #include "cli/look/db.h"
 #include "tfy.h"
@@ -176,10 +177,7 @@ static void print_json(const Question *question, uint32_t stuck)
     if (question->log) json_object_set_new(json, "runs", json_integer(question->runs));
     if (question->log) json_object_set_new(json, "stuck", json_integer(stuck));
     if (question->log) json_object_set(json, "refused_runs", question->stuck);
-    char *text = json_dumps(json, JSON_COMPACT);
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(json);
+    tfy__report_line(json);
 }
 
 static void print_text(const Question *question, const uint32_t counts[3])
@@ -235,11 +233,7 @@ static int compare(const TfyArgs *args)
     return status;
 }
 
-int tfy__cmd_compat(int argc, char **argv)
+int tfy__cmd_compat(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = compare(&args);
-    tfy__args_free(&args);
-    return status;
+    return compare(args);
 }

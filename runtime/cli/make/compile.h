@@ -32,7 +32,7 @@ typedef struct TfyCompile {
  * or library. */
 int tfy__compile(const TfyCompile *what, char **program);
 
-/* The program of a run, from the source that its database holds (cmd_history.c). */
+/* The program of a run, from the source that its database holds. */
 struct TfyHistory;
 int tfy__compile_recorded(const struct TfyHistory *history, const char *const *extras, int extra_count, bool debug,
                           char **program);

@@ -1,13 +1,14 @@
 /* completions.c: what shells need to complete the command lines of tfy and tfyc.
  *
- * Nothing is listed here: tfy's commands and options come from the tables in options.c, tfyc's from tfyc itself. What
- * stands for an option's value in those tables says what is offered for it: files, directories, or the words between
- * '|'. */
+ * Nothing is listed here: tfy's commands and options come from its table (frame/commands.h), tfyc's options from tfyc
+ * itself. One walk goes over them and calls the writer of a shell for each command and each option; a writer collects
+ * the parts of its script and prints it at the end. The word for an option's value in the table says what is offered
+ * for it: files, directories, or the words between '|'. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/frame/cli.h"
+#include "base/buffer.h"
+#include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
 /* One option of one of the two programs. */
@@ -18,22 +19,33 @@ typedef struct Flag {
     const char *meaning;
 } Flag;
 
-/* A command with what it takes; a program without commands is one. */
+/* One command; of a program without commands, the program itself. */
 typedef struct Command {
-    const char *name;
+    const char *name; /* NULL: of a program without commands */
     const char *operands;
     const char *summary;
-    const Flag *flags;
-    int flag_count;
+    int first;           /* bytes of its name's first word */
+    const char *second;  /* its name's second word; NULL: none */
+    const char *seconds; /* of the first command of those with this first word: "export|import"; NULL: another */
 } Command;
 
-typedef struct Program {
-    const char *name;
-    const Command *commands;
-    int command_count; /* 0: the program is commands[0] itself */
-} Program;
+/* A script under way. */
+typedef struct Script {
+    const char *program;
+    bool has_commands;
+    TfyBuffer names, seconds, values, cases; /* its parts; a shell without one leaves it empty */
+    TfyBuffer seen;                          /* options whose values are there */
+} Script;
 
-enum { FLAG_MAX = 64, COMMAND_MAX = 40 };
+/* The writer of one shell. */
+typedef struct Shell {
+    const char *name;
+    const char *head, *foot; /* of the whole output */
+    void (*begin)(Script *script, const Command *command);
+    void (*flag)(Script *script, const Command *command, const Flag *flag);
+    void (*end)(Script *script, const Command *command);
+    void (*print)(const Script *script);
+} Shell;
 
 /* What can stand somewhere. */
 typedef enum Kind { KIND_NOTHING, KIND_VALUE, KIND_WORDS, KIND_FILE, KIND_PROGRAM, KIND_DIR, KIND_RUN } Kind;
@@ -50,120 +62,98 @@ static Kind kind_of(const char *text)
 }
 
 /* The words of "a|b|c" with blanks between them. */
-static void put_words(const char *text)
+static void put_words(TfyBuffer *out, const char *text)
 {
-    for (; *text; text++) putchar(*text == '|' ? ' ' : *text);
+    for (; *text; text++) tfy__buffer_char(out, *text == '|' ? ' ' : *text);
 }
 
 /* Text between single quotes; `escaped` are characters that get a backslash. In fish a quote is escaped, the other
  * shells end and begin the quotes again. */
-static void put_quoted(const char *text, const char *escaped, bool fish)
+static void put_quoted(TfyBuffer *out, const char *text, const char *escaped, bool fish)
 {
-    putchar('\'');
+    tfy__buffer_char(out, '\'');
     for (; *text; text++) {
         if (*text == '\'')
-            fputs(fish ? "\\'" : "'\\''", stdout);
+            tfy__buffer_text(out, fish ? "\\'" : "'\\''");
         else if (strchr(escaped, *text))
-            printf("\\%c", *text);
+            tfy__buffer_printf(out, "\\%c", *text);
         else
-            putchar(*text);
+            tfy__buffer_char(out, *text);
     }
-    putchar('\'');
+    tfy__buffer_char(out, '\'');
+}
+
+static const char *text_of(const TfyBuffer *part)
+{
+    return part->data ? part->data : "";
 }
 
 /* ---- bash ---- */
 
-static void put_flags(const Command *command)
+static void bash_begin(Script *script, const Command *command)
 {
-    const char *blank = "";
-    for (int i = 0; i < command->flag_count; i++) {
-        const Flag *flag = &command->flags[i];
-        if (flag->letter) printf("%s-%c", blank, flag->letter);
-        if (flag->letter) blank = " ";
-        if (*flag->name) printf("%s--%s", blank, flag->name);
-        if (*flag->name) blank = " ";
+    const Kind kind = kind_of(command->operands);
+    TfyBuffer *out = &script->cases;
+    if (command->seconds || !command->second)
+        tfy__buffer_printf(&script->names, " %.*s", command->first, command->name ? command->name : "");
+    if (command->seconds) {
+        tfy__buffer_printf(&script->seconds, "        %.*s) words='", command->first, command->name);
+        put_words(&script->seconds, command->seconds);
+        tfy__buffer_text(&script->seconds, "' ;;\n");
     }
+    if (command->name) tfy__buffer_printf(out, "    '%s '*)", command->name);
+    if (kind == KIND_PROGRAM) tfy__buffer_text(out, " files='!*.tfy'");
+    if (kind == KIND_RUN) tfy__buffer_text(out, " operands=last");
+    if (kind == KIND_WORDS) {
+        tfy__buffer_text(out, " operands='");
+        put_words(out, command->operands);
+        tfy__buffer_char(out, '\'');
+    }
+    tfy__buffer_text(out, " options='");
 }
 
-static void bash_value(const Program *program, const Flag *flag)
+static void bash_value(Script *script, const Flag *flag)
 {
-    Kind kind = kind_of(flag->argument);
+    const Kind kind = kind_of(flag->argument);
+    TfyBuffer *out = &script->values;
     if (kind == KIND_NOTHING) return;
-    fputs("    ", stdout);
-    if (flag->letter) printf("-%c%s", flag->letter, *flag->name ? " | " : "");
-    if (*flag->name) printf("--%s", flag->name);
-    fputs(") ", stdout);
+    tfy__buffer_text(out, "    ");
+    if (flag->letter) tfy__buffer_printf(out, "-%c%s", flag->letter, *flag->name ? " | " : "");
+    if (*flag->name) tfy__buffer_printf(out, "--%s", flag->name);
+    tfy__buffer_text(out, ") ");
     if (kind == KIND_WORDS) {
-        fputs("words='", stdout);
-        put_words(flag->argument);
-        fputs("' ;;\n", stdout);
+        tfy__buffer_text(out, "words='");
+        put_words(out, flag->argument);
+        tfy__buffer_text(out, "' ;;\n");
     } else if (kind == KIND_VALUE) {
-        fputs("return ;;\n", stdout);
+        tfy__buffer_text(out, "return ;;\n");
     } else {
         const char *filter = kind == KIND_PROGRAM ? "!*.tfy" : kind == KIND_DIR ? "*" : "";
-        printf("_%s_files '%s'; return ;;\n", program->name, filter);
+        tfy__buffer_printf(out, "_%s_files '%s'; return ;;\n", script->program, filter);
     }
 }
 
-/* An option means the same wherever it stands, so each is listed once. */
-static void bash_values(const Program *program)
+/* An option means the same wherever it stands, so its values are listed once. */
+static void bash_flag(Script *script, const Command *command, const Flag *flag)
 {
-    int count = program->command_count ? program->command_count : 1;
-    for (int i = 0; i < count; i++) {
-        for (int n = 0; n < program->commands[i].flag_count; n++) {
-            const Flag *flag = &program->commands[i].flags[n];
-            bool seen = false;
-            for (int k = 0; k < i && !seen; k++) {
-                for (int m = 0; m < program->commands[k].flag_count; m++) {
-                    const Flag *other = &program->commands[k].flags[m];
-                    seen |= other->letter == flag->letter && strcmp(other->name, flag->name) == 0;
-                }
-            }
-            if (!seen) bash_value(program, flag);
-        }
-    }
+    char key[64];
+    (void)command;
+    if (flag->letter) tfy__buffer_printf(&script->cases, "-%c ", flag->letter);
+    if (*flag->name) tfy__buffer_printf(&script->cases, "--%s ", flag->name);
+    snprintf(key, sizeof key, " %c%s ", flag->letter ? flag->letter : '-', flag->name);
+    if (strstr(text_of(&script->seen), key)) return;
+    tfy__buffer_text(&script->seen, key);
+    bash_value(script, flag);
 }
 
-static void bash_operands(const Command *command)
+static void bash_end(Script *script, const Command *command)
 {
-    Kind kind = kind_of(command->operands);
-    fputs("options='", stdout);
-    put_flags(command);
-    fputs("'", stdout);
-    if (kind == KIND_PROGRAM) fputs(" files='!*.tfy'", stdout);
-    if (kind == KIND_RUN) fputs(" operands=last", stdout);
-    if (kind != KIND_WORDS) return;
-    fputs(" operands='", stdout);
-    put_words(command->operands);
-    fputs("'", stdout);
+    tfy__buffer_text(&script->cases, command->name ? "' ;;\n" : "'\n");
 }
 
-/* The first word of a command's name; "wal export" is completed as far as its first one here. */
-static int first_word(const char *name)
+static void bash_print(const Script *script)
 {
-    return (int)strcspn(name, " ");
-}
-
-static void bash_commands(const Program *program)
-{
-    fputs("    if [[ $COMP_CWORD == 1 ]]; then\n        words='--help --version", stdout);
-    for (int i = 0; i < program->command_count; i++)
-        printf(" %.*s", first_word(program->commands[i].name), program->commands[i].name);
-    fputs("'\n    fi\n    case ${COMP_WORDS[1]} in\n", stdout);
-    for (int i = 0; i < program->command_count; i++) {
-        const Command *command = &program->commands[i];
-        int len = first_word(command->name);
-        printf("    %.*s) ", len, command->name);
-        bash_operands(command);
-        if (command->name[len]) printf("; [[ $COMP_CWORD != 2 ]] || words='%s'", command->name + len + 1);
-        fputs(" ;;\n", stdout);
-    }
-    fputs("    esac\n", stdout);
-}
-
-static void bash_program(const Program *program)
-{
-    const char *name = program->name;
+    const char *name = script->program;
     printf(
         "_%s_files()\n{\n"
         "    compopt -o filenames 2>/dev/null\n"
@@ -173,17 +163,15 @@ static void bash_program(const Program *program)
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
            "    local words= options= operands= files=\n"
            "    COMPREPLY=()\n"
-           "    case $prev in\n",
-           name);
-    bash_values(program);
-    fputs("    esac\n", stdout);
-    if (program->command_count) {
-        bash_commands(program);
-    } else {
-        fputs("    ", stdout);
-        bash_operands(&program->commands[0]);
-        fputs("\n", stdout);
-    }
+           "    case $prev in\n%s    esac\n",
+           name, text_of(&script->values));
+    if (script->has_commands)
+        printf("    if [[ $COMP_CWORD == 1 ]]; then\n        words='--help --version%s'\n"
+               "    elif [[ $COMP_CWORD == 2 ]]; then\n        case ${COMP_WORDS[1]} in\n%s        esac\n    fi\n"
+               "    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]} \" in\n%s    esac\n",
+               text_of(&script->names), text_of(&script->seconds), text_of(&script->cases));
+    else
+        printf("   %s", text_of(&script->cases));
     printf("    if [[ ! $words && $cur == -* ]]; then\n"
            "        words=$options\n"
            "    elif [[ ! $words && $files ]]; then\n"
@@ -198,168 +186,218 @@ static void bash_program(const Program *program)
 
 /* ---- zsh ---- */
 
-static void zsh_action(const char *text)
+static void zsh_action(TfyBuffer *out, const char *text)
 {
     switch (kind_of(text)) {
     case KIND_WORDS:
-        fputs("(", stdout);
-        put_words(text);
-        fputs(")", stdout);
+        tfy__buffer_char(out, '(');
+        put_words(out, text);
+        tfy__buffer_char(out, ')');
         break;
-    case KIND_PROGRAM: fputs("_files -g \"*.(tfy|c)\"", stdout); break;
-    case KIND_FILE: fputs("_files", stdout); break;
-    case KIND_DIR: fputs("_files -/", stdout); break;
-    case KIND_RUN: fputs("(last)", stdout); break;
+    case KIND_PROGRAM: tfy__buffer_text(out, "_files -g \"*.(tfy|c)\""); break;
+    case KIND_FILE: tfy__buffer_text(out, "_files"); break;
+    case KIND_DIR: tfy__buffer_text(out, "_files -/"); break;
+    case KIND_RUN: tfy__buffer_text(out, "(last)"); break;
     default: break;
     }
 }
 
-static void zsh_flag(const char *dashes, const char *name, const Flag *flag)
+static void zsh_begin(Script *script, const Command *command)
 {
-    printf(" \\\n        '*%s%s['", dashes, name);
-    put_quoted(flag->meaning, "[]\\:", false);
-    fputs("']", stdout);
-    if (*flag->argument) fputs(":value:", stdout);
-    if (*flag->argument) zsh_action(flag->argument);
-    fputs("'", stdout);
+    if (command->seconds || (command->name && !command->second)) {
+        tfy__buffer_printf(&script->names, "        '%.*s:'", command->first, command->name);
+        put_quoted(&script->names, command->seconds ? command->seconds : command->summary, "\\", false);
+        tfy__buffer_char(&script->names, '\n');
+    }
+    if (command->seconds) {
+        tfy__buffer_printf(&script->seconds, "        %.*s) compadd ", command->first, command->name);
+        put_words(&script->seconds, command->seconds);
+        tfy__buffer_text(&script->seconds, "; return ;;\n");
+    }
+    if (command->name) tfy__buffer_printf(&script->cases, "    '%s '*)\n        ", command->name);
+    if (command->second) tfy__buffer_text(&script->cases, "shift words\n        (( CURRENT-- ))\n        ");
+    tfy__buffer_text(&script->cases, "_arguments");
 }
 
-static void zsh_arguments(const Command *command)
+static void zsh_spelling(TfyBuffer *out, const char *dashes, const char *name, const Flag *flag)
 {
-    fputs("_arguments", stdout);
-    for (int i = 0; i < command->flag_count; i++) {
-        const Flag *flag = &command->flags[i];
-        char letter[2] = {flag->letter, '\0'};
-        if (flag->letter) zsh_flag("-", letter, flag);
-        if (*flag->name) zsh_flag("--", flag->name, flag);
-    }
+    tfy__buffer_printf(out, " \\\n        '*%s%s['", dashes, name);
+    put_quoted(out, flag->meaning, "[]\\:", false);
+    tfy__buffer_text(out, "']");
+    if (*flag->argument) tfy__buffer_text(out, ":value:");
+    if (*flag->argument) zsh_action(out, flag->argument);
+    tfy__buffer_char(out, '\'');
+}
+
+static void zsh_flag(Script *script, const Command *command, const Flag *flag)
+{
+    const char letter[2] = {flag->letter, '\0'};
+    (void)command;
+    if (flag->letter) zsh_spelling(&script->cases, "-", letter, flag);
+    if (*flag->name) zsh_spelling(&script->cases, "--", flag->name, flag);
+}
+
+static void zsh_end(Script *script, const Command *command)
+{
     if (*command->operands) {
-        fputs(" \\\n        '*:operand:", stdout);
-        zsh_action(command->operands);
-        fputs("'", stdout);
+        tfy__buffer_text(&script->cases, " \\\n        '*:operand:");
+        zsh_action(&script->cases, command->operands);
+        tfy__buffer_char(&script->cases, '\'');
     }
-    fputs("\n", stdout);
+    tfy__buffer_text(&script->cases, command->name ? "\n        ;;\n" : "\n");
 }
 
-static void zsh_commands(const Program *program)
+static void zsh_print(const Script *script)
 {
-    fputs("    local -a commands=(\n", stdout);
-    for (int i = 0; i < program->command_count; i++) {
-        const Command *command = &program->commands[i];
-        printf("        '%.*s:'", first_word(command->name), command->name);
-        put_quoted(command->summary, "\\", false);
-        fputs("\n", stdout);
-    }
-    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
-          "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n",
-          stdout);
-    for (int i = 0; i < program->command_count; i++) {
-        const Command *command = &program->commands[i];
-        int len = first_word(command->name);
-        printf("    %.*s)\n        ", len, command->name);
-        if (command->name[len])
-            printf("if (( CURRENT == 2 )); then\n            compadd %s\n            return\n        fi\n        ",
-                   command->name + len + 1);
-        zsh_arguments(command);
-        fputs("        ;;\n", stdout);
-    }
-    fputs("    esac\n", stdout);
-}
-
-static void zsh_program(const Program *program)
-{
-    printf("_%s()\n{\n", program->name);
-    if (program->command_count) {
-        zsh_commands(program);
-    } else {
-        fputs("    ", stdout);
-        zsh_arguments(&program->commands[0]);
-    }
-    fputs("}\n\n", stdout);
+    printf("_%s()\n{\n", script->program);
+    if (script->has_commands)
+        printf("    local -a commands=(\n%s    )\n"
+               "    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n"
+               "    elif (( CURRENT == 3 )); then\n        case $words[2] in\n%s        esac\n    fi\n"
+               "    shift words\n    (( CURRENT-- ))\n    case \"$words[1] $words[2] \" in\n%s    esac\n",
+               text_of(&script->names), text_of(&script->seconds), text_of(&script->cases));
+    else
+        printf("    %s", text_of(&script->cases));
+    printf("}\n\n");
 }
 
 /* ---- fish ---- */
 
-static void fish_offer(const char *text, bool option)
+static void fish_offer(TfyBuffer *out, const char *text, bool option)
 {
     switch (kind_of(text)) {
     case KIND_NOTHING: return;
     case KIND_WORDS:
-        fputs(option ? " -x -a '" : " -a '", stdout);
-        put_words(text);
-        fputs("'", stdout);
+        tfy__buffer_text(out, option ? " -x -a '" : " -a '");
+        put_words(out, text);
+        tfy__buffer_char(out, '\'');
         return;
     case KIND_PROGRAM:
-    case KIND_FILE: fputs(option ? " -r -F" : " -F", stdout); return;
-    case KIND_DIR: fputs(" -x -a '(__fish_complete_directories)'", stdout); return;
-    case KIND_RUN: fputs(" -a last", stdout); return;
-    case KIND_VALUE: fputs(option ? " -x" : "", stdout); return;
+    case KIND_FILE: tfy__buffer_text(out, option ? " -r -F" : " -F"); return;
+    case KIND_DIR: tfy__buffer_text(out, " -x -a '(__fish_complete_directories)'"); return;
+    case KIND_RUN: tfy__buffer_text(out, " -a last"); return;
+    case KIND_VALUE: tfy__buffer_text(out, option ? " -x" : ""); return;
     }
 }
 
-static void fish_command(const Program *program, const Command *command)
+/* A line for a command whose words are there. */
+static void fish_line(Script *script, const Command *command)
 {
-    char when[96] = "";
-    int len = first_word(command->name);
-    if (program->command_count)
-        snprintf(when, sizeof when, " -n '__fish_seen_subcommand_from %.*s'", len, command->name);
-    if (program->command_count) {
-        printf("complete -c %s -n __fish_use_subcommand -a %.*s -d ", program->name, len, command->name);
-        put_quoted(command->summary, "\\", true);
-        fputs("\n", stdout);
+    TfyBuffer *out = &script->cases;
+    tfy__buffer_printf(out, "complete -c %s", script->program);
+    if (command->name) tfy__buffer_printf(out, " -n '__fish_seen_subcommand_from %.*s", command->first, command->name);
+    if (command->second) tfy__buffer_printf(out, "; and __fish_seen_subcommand_from %s", command->second);
+    if (command->name) tfy__buffer_char(out, '\'');
+}
+
+static void fish_begin(Script *script, const Command *command)
+{
+    TfyBuffer *out = &script->cases;
+    if (command->seconds || (command->name && !command->second)) {
+        tfy__buffer_printf(out, "complete -c %s -n __fish_use_subcommand -a %.*s -d ", script->program, command->first,
+                           command->name);
+        put_quoted(out, command->seconds ? command->seconds : command->summary, "\\", true);
+        tfy__buffer_char(out, '\n');
     }
-    if (program->command_count && command->name[len])
-        printf("complete -c %s%s -a %s\n", program->name, when, command->name + len + 1);
-    if (kind_of(command->operands) != KIND_NOTHING) {
-        printf("complete -c %s%s", program->name, when);
-        fish_offer(command->operands, false);
-        fputs("\n", stdout);
+    if (command->second) {
+        tfy__buffer_printf(out, "complete -c %s -n '__fish_seen_subcommand_from %.*s' -a %s -d ", script->program,
+                           command->first, command->name, command->second);
+        put_quoted(out, command->summary, "\\", true);
+        tfy__buffer_char(out, '\n');
     }
-    for (int i = 0; i < command->flag_count; i++) {
-        const Flag *flag = &command->flags[i];
-        printf("complete -c %s%s", program->name, when);
-        if (flag->letter) printf(" -s %c", flag->letter);
-        if (*flag->name) printf(" -l %s", flag->name);
-        fish_offer(flag->argument, true);
-        fputs(" -d ", stdout);
-        put_quoted(flag->meaning, "\\", true);
-        fputs("\n", stdout);
+    if (kind_of(command->operands) == KIND_NOTHING) return;
+    fish_line(script, command);
+    fish_offer(out, command->operands, false);
+    tfy__buffer_char(out, '\n');
+}
+
+static void fish_flag(Script *script, const Command *command, const Flag *flag)
+{
+    TfyBuffer *out = &script->cases;
+    fish_line(script, command);
+    if (flag->letter) tfy__buffer_printf(out, " -s %c", flag->letter);
+    if (*flag->name) tfy__buffer_printf(out, " -l %s", flag->name);
+    fish_offer(out, flag->argument, true);
+    tfy__buffer_text(out, " -d ");
+    put_quoted(out, flag->meaning, "\\", true);
+    tfy__buffer_char(out, '\n');
+}
+
+static void fish_end(Script *script, const Command *command)
+{
+    (void)script;
+    (void)command;
+}
+
+static void fish_print(const Script *script)
+{
+    printf("complete -c %s -f\n%s", script->program, text_of(&script->cases));
+}
+
+/* ---- the walk ---- */
+
+static const Shell SHELLS[] = {
+    {"bash", "", "", bash_begin, bash_flag, bash_end, bash_print},
+    {"zsh", "#compdef tfy tfyc\n\n",
+     "compdef _tfy tfy\ncompdef _tfyc tfyc\n\n"
+     "# Found by the completion system under its name, this file is the function itself.\n"
+     "if [[ $funcstack[1] == _tfy ]]; then _$service; fi\n",
+     zsh_begin, zsh_flag, zsh_end, zsh_print},
+    {"fish", "", "", fish_begin, fish_flag, fish_end, fish_print},
+};
+
+/* Second words of the commands that share this one's first word, if it is the first of them. */
+static void list_seconds(const TfyCommand *command, int first, TfyBuffer *out)
+{
+    if (command > tfy__commands && strncmp(command[-1].name, command->name, (size_t)first + 1) == 0) return;
+    for (; command->name; command++) {
+        if (command->name[first] != ' ') return;
+        tfy__buffer_printf(out, "%s%s", out->len ? "|" : "", command->name + first + 1);
     }
 }
 
-static void fish_program(const Program *program)
+static void walk_command(const Shell *shell, Script *script, const TfyCommand *info)
 {
-    int count = program->command_count ? program->command_count : 1;
-    printf("complete -c %s -f\n", program->name);
-    for (int i = 0; i < count; i++) fish_command(program, &program->commands[i]);
-}
-
-/* ---- where the tables come from ---- */
-
-static int collect_flags(const TfyCommandInfo *info, Flag *flags)
-{
-    int count = 0;
+    const int first = (int)strcspn(info->name, " ");
+    TfyBuffer seconds = {0};
+    if (info->name[first]) list_seconds(info, first, &seconds);
+    const Command command = {.name = info->name,
+                             .operands = info->operands,
+                             .summary = info->summary,
+                             .first = first,
+                             .second = info->name[first] ? info->name + first + 1 : NULL,
+                             .seconds = seconds.data};
+    shell->begin(script, &command);
     for (int i = 0; i < OPT_COUNT; i++) {
         const TfyOptionInfo *option = tfy__option_at(i);
+        const bool letter = !option->name[1];
         if (!tfy__command_takes(info, i)) continue;
-        bool letter = !option->name[1];
-        flags[count++] = (Flag){letter ? option->name[0] : '\0', letter ? "" : option->name,
-                                option->argument ? option->argument : "", option->meaning};
+        shell->flag(script, &command,
+                    &(Flag){letter ? option->name[0] : '\0', letter ? "" : option->name,
+                            option->argument ? option->argument : "", option->meaning});
     }
-    return count;
+    shell->end(script, &command);
+    tfy__buffer_free(&seconds);
 }
 
-static void write_tfy(void (*write)(const Program *))
+static int finish(const Shell *shell, Script *script)
 {
-    static Flag flags[COMMAND_MAX][OPT_COUNT];
-    Command commands[COMMAND_MAX];
-    Program program = {"tfy", commands, 0};
-    for (int i = 0; tfy__command_at(i) && i < COMMAND_MAX; i++) {
-        const TfyCommandInfo *info = tfy__command_at(i);
-        int count = collect_flags(info, flags[i]);
-        commands[program.command_count++] = (Command){info->name, info->operands, info->summary, flags[i], count};
-    }
-    write(&program);
+    const bool failed = script->names.failed || script->seconds.failed || script->values.failed ||
+                        script->cases.failed || script->seen.failed;
+    if (!failed) shell->print(script);
+    tfy__buffer_free(&script->names);
+    tfy__buffer_free(&script->seconds);
+    tfy__buffer_free(&script->values);
+    tfy__buffer_free(&script->cases);
+    tfy__buffer_free(&script->seen);
+    return failed ? tfy__fail(EXIT_BUG, "memory ran out") : EXIT_DONE;
+}
+
+static int write_tfy(const Shell *shell)
+{
+    Script script = {.program = "tfy", .has_commands = true};
+    for (const TfyCommand *command = tfy__commands; command->name; command++) walk_command(shell, &script, command);
+    return finish(shell, &script);
 }
 
 /* One line of `tfyc --options`: letter, name, argument, meaning, with tabs between them. */
@@ -374,56 +412,35 @@ static bool read_flag(char *line, Flag *flag)
     return true;
 }
 
-static int write_tfyc(void (*write)(const Program *))
+static int write_tfyc(const Shell *shell)
 {
-    char lines[FLAG_MAX][256];
-    Flag flags[FLAG_MAX];
+    const Command command = {.operands = "FILE.tfy", .summary = ""};
+    Script script = {.program = "tfyc"};
+    char line[256];
+    Flag flag;
     FILE *table = NULL;
-    int count = 0, status = tfy__read_tfyc("--options", &table);
+    const int status = tfy__read_tfyc("--options", &table);
     if (status != EXIT_DONE) return status;
-    while (count < FLAG_MAX && fgets(lines[count], sizeof lines[count], table)) {
-        if (read_flag(lines[count], &flags[count])) count++;
+    shell->begin(&script, &command);
+    while (fgets(line, sizeof line, table)) {
+        if (read_flag(line, &flag)) shell->flag(&script, &command, &flag);
     }
+    shell->end(&script, &command);
     fclose(table);
-    Command command = {"", "FILE.tfy", "", flags, count};
-    Program program = {"tfyc", &command, 0};
-    write(&program);
-    return EXIT_DONE;
+    return finish(shell, &script);
 }
 
-static int write_both(void (*write)(const Program *))
+int tfy__cmd_completions(const TfyArgs *args)
 {
-    write_tfy(write);
-    return write_tfyc(write);
-}
-
-static int write_zsh(void)
-{
-    fputs("#compdef tfy tfyc\n\n", stdout);
-    int status = write_both(zsh_program);
-    fputs("compdef _tfy tfy\ncompdef _tfyc tfyc\n\n"
-          "# Found by the completion system under its name, this file is the function itself.\n"
-          "if [[ $funcstack[1] == _tfy ]]; then _$service; fi\n",
-          stdout);
-    return status;
-}
-
-int tfy__cmd_completions(int argc, char **argv)
-{
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        const char *shell = args.words[0];
-        if (strcmp(shell, "bash") == 0)
-            status = write_both(bash_program);
-        else if (strcmp(shell, "zsh") == 0)
-            status = write_zsh();
-        else if (strcmp(shell, "fish") == 0)
-            status = write_both(fish_program);
-        else
-            status = tfy__fail(EXIT_USAGE, "there are completions for bash, zsh and fish, not for '%s'", shell);
-        status = tfy__flush_stdout(status);
+    const char *name = args->words[0];
+    for (size_t i = 0; i < sizeof SHELLS / sizeof *SHELLS; i++) {
+        const Shell *shell = &SHELLS[i];
+        if (strcmp(name, shell->name) != 0) continue;
+        fputs(shell->head, stdout);
+        int status = write_tfy(shell);
+        if (status == EXIT_DONE) status = write_tfyc(shell);
+        fputs(shell->foot, stdout);
+        return tfy__flush_stdout(status);
     }
-    tfy__args_free(&args);
-    return status;
+    return tfy__fail(EXIT_USAGE, "there are completions for bash, zsh and fish, not for '%s'", name);
 }

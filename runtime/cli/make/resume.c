@@ -1,7 +1,7 @@
 /* resume.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
  * source, so a run can be taken up or looked at with exactly the code it began with, whatever became of the file. */
 #include "base/grow.h"
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 #include "cli/look/db.h"
 #include "cli/program/where.h"
@@ -26,22 +26,6 @@ static const char *run_of(const TfyArgs *args)
 static int first_extra(const TfyArgs *args)
 {
     return args->word_count && run_of(args) == args->words[0] ? 1 : 0;
-}
-
-static int open_log(const TfyArgs *args, TfyLog **log)
-{
-    char error[TFY_ERROR_TEXT] = "";
-    TfyLogOptions options = {.path = tfy__db_path(args), .read_only = true, .existing = true};
-    int code = tfy__log_open(log, &options, error);
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
-}
-
-/* tail: from its newest snapshot on is enough. */
-static int read_run(TfyLog *log, const char *run, bool tail, TfyHistory **history)
-{
-    char error[TFY_ERROR_TEXT] = "";
-    int code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
 /* Is the run to be looked at, not only compared? */
@@ -170,7 +154,7 @@ static int resume_all(const TfyArgs *args)
     TfyLog *log = NULL;
     int64_t *ids = NULL;
     uint32_t count = 0;
-    int status = open_log(args, &log);
+    int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
     const int code = find_unfinished(log, &ids, &count);
     if (code)
@@ -179,7 +163,7 @@ static int resume_all(const TfyArgs *args)
     for (uint32_t i = 0; histories && i < count && status == EXIT_DONE; i++) {
         char id[24];
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        status = read_run(log, id, true, &histories[i]);
+        status = tfy__db_read(log, tfy__history_read_tail, id, &histories[i]);
     }
     tfy__log_close(log, false);
     const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
@@ -207,13 +191,14 @@ static int continue_as(const TfyArgs *args, const char *command)
     TfyLog *log = NULL;
     TfyHistory *history = NULL;
     char run[37], *program = NULL;
-    int status = open_log(args, &log);
+    int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    status = read_run(log, run_of(args), strcmp(command, "resume") == 0, &history);
+    const bool resumes = strcmp(command, "resume") == 0; /* from its newest snapshot on is enough */
+    status = tfy__db_read(log, resumes ? tfy__history_read_tail : tfy__history_read, run_of(args), &history);
     tfy__log_close(log, false);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
-    if (strcmp(command, "resume") == 0 && history->run.state >= TFY_TASK_COMPLETED) { /* needs no program any more */
+    if (resumes && history->run.state >= TFY_TASK_COMPLETED) { /* needs no program any more */
         status = tfy__result_again(history);
         tfy__history_free(history);
         return status;
@@ -238,22 +223,14 @@ static int continue_as(const TfyArgs *args, const char *command)
     return status;
 }
 
-int tfy__cmd_resume(int argc, char **argv)
+int tfy__cmd_resume(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0 && args.option[OPT_ALL] && args.option[OPT_WITH])
-        status = tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
-    if (status < 0) status = args.option[OPT_ALL] ? resume_all(&args) : continue_as(&args, "resume");
-    tfy__args_free(&args);
-    return status;
+    if (args->option[OPT_ALL] && args->option[OPT_WITH])
+        return tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
+    return args->option[OPT_ALL] ? resume_all(args) : continue_as(args, "resume");
 }
 
-int tfy__cmd_replay(int argc, char **argv)
+int tfy__cmd_replay(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = continue_as(&args, "replay");
-    tfy__args_free(&args);
-    return status;
+    return continue_as(args, "replay");
 }

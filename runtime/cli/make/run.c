@@ -1,5 +1,5 @@
 /* run.c: tfy run, build and check: what begins with a .tfy file. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
 #include <stdio.h>
@@ -14,9 +14,8 @@ static bool ends_with(const char *text, const char *end)
 
 /* The first word that is no option, in argv[1..]; argc when there is none, -1 after a message. What stands before it
  * can only be tfy's own. */
-static int find_file(int argc, char **argv)
+static int find_file(const TfyCommand *command, int argc, char **argv)
 {
-    const TfyCommandInfo *command = tfy__command_find(argv[0]);
     int i = 1;
     while (i < argc && argv[i][0] == '-' && argv[i][1]) {
         int words = tfy__option_words(command, argv[i]);
@@ -63,14 +62,14 @@ static int take_dirs(int argc, char **argv, const char **dirs, int *count)
 }
 
 /* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: all but the files is the program's to read. */
-static int run_file(int argc, char **argv, const char *const *dirs, int dir_count)
+static int run_file(const TfyCommand *command, int argc, char **argv, const char *const *dirs, int dir_count)
 {
-    int file = find_file(argc, argv);
+    int file = find_file(command, argc, argv);
     if (file < 0) return EXIT_USAGE;
     if (file == argc) {
         bool help = asks_help(argc, argv);
         if (!help) tfy__say("run needs FILE.tfy");
-        tfy__command_usage(tfy__command_find("run"), help ? stdout : stderr);
+        tfy__command_usage(command, help ? stdout : stderr);
         return help ? tfy__flush_stdout(EXIT_DONE) : EXIT_USAGE;
     }
     int rest = file + 1;
@@ -94,38 +93,31 @@ static int run_file(int argc, char **argv, const char *const *dirs, int dir_coun
     return status;
 }
 
-int tfy__cmd_run(int argc, char **argv)
+int tfy__cmd_run(const TfyArgs *args)
 {
     int dir_count = 0;
-    const char **dirs = calloc((size_t)argc + 1, sizeof *dirs);
+    const char **dirs = calloc((size_t)args->argc + 1, sizeof *dirs);
     if (!dirs) return tfy__fail(EXIT_BUG, "memory ran out");
-    int left = take_dirs(argc, argv, dirs, &dir_count);
-    int status = left < 0 ? EXIT_USAGE : run_file(left, argv, dirs, dir_count);
+    int left = take_dirs(args->argc, args->argv, dirs, &dir_count);
+    int status = left < 0 ? EXIT_USAGE : run_file(args->command, left, args->argv, dirs, dir_count);
     free(dirs);
     return status;
 }
 
-int tfy__cmd_build(int argc, char **argv)
+int tfy__cmd_build(const TfyArgs *args)
 {
-    TfyArgs args;
     char *program = NULL;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status >= 0) goto done;
-    if (!args.option[OPT_OUT]) {
-        status = tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, where the executable is to be written");
-        goto done;
-    }
-    TfyCompile what = {.name = args.words[0],
-                       .path = args.words[0],
-                       .dirs = args.dirs,
-                       .dir_count = args.dir_count,
-                       .extras = args.words + 1,
-                       .extra_count = args.word_count - 1,
-                       .output = args.option[OPT_OUT],
-                       .debug = args.option[OPT_DEBUG]};
-    status = tfy__compile(&what, &program);
+    if (!args->option[OPT_OUT])
+        return tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, where the executable is to be written");
+    TfyCompile what = {.name = args->words[0],
+                       .path = args->words[0],
+                       .dirs = args->dirs,
+                       .dir_count = args->dir_count,
+                       .extras = args->words + 1,
+                       .extra_count = args->word_count - 1,
+                       .output = args->option[OPT_OUT],
+                       .debug = args->option[OPT_DEBUG]};
+    int status = tfy__compile(&what, &program);
     free(program);
-done:
-    tfy__args_free(&args);
     return status;
 }

@@ -1,6 +1,7 @@
 /* test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of
  * the tests: to people, as TAP, or as JSON lines. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/make/compile.h"
 #include "base/buffer.h"
 
@@ -98,12 +99,6 @@ static void print_source(const char *file, long long number, const char *message
 
 /* ---- people ---- */
 
-static const char *text_of(const json_t *json, const char *name)
-{
-    const char *text = json_string_value(json_object_get(json, name));
-    return text ? text : "";
-}
-
 static void print_list(const json_t *list, const char *title)
 {
     size_t i;
@@ -122,21 +117,22 @@ static void print_details(const json_t *end)
 static void print_failure(const Tester *t, const json_t *end)
 {
     long long line = json_integer_value(json_object_get(end, "line"));
-    const char *message = text_of(end, "message"), *file = *text_of(end, "in") ? text_of(end, "in") : t->file;
+    const char *message = tfy__json_text(end, "message"),
+               *file = *tfy__json_text(end, "in") ? tfy__json_text(end, "in") : t->file;
     int first = (int)strcspn(message, "\n"); /* an assert may go over many lines */
     printf("    %s:", file);
     if (line) printf("%lld:", line);
     printf(" %.*s%s\n", first, message, message[first] ? " …" : "");
     print_source(file, line, message, "    ");
-    if (json_object_get(end, "missing")) printf("      write: %s\n", text_of(end, "missing"));
+    if (json_object_get(end, "missing")) printf("      write: %s\n", tfy__json_text(end, "missing"));
     if (json_object_get(end, "left"))
-        printf("      left:  %s\n      right: %s\n", text_of(end, "left"), text_of(end, "right"));
+        printf("      left:  %s\n      right: %s\n", tfy__json_text(end, "left"), tfy__json_text(end, "right"));
     print_details(end);
 }
 
 static void print_people(const Tester *t, const json_t *end, bool ok)
 {
-    printf("  %s  %s\n", ok ? "ok    " : "FAILED", text_of(end, "end"));
+    printf("  %s  %s\n", ok ? "ok    " : "FAILED", tfy__json_text(end, "end"));
     if (!ok)
         print_failure(t, end);
     else if (t->args->option[OPT_VERBOSE])
@@ -167,7 +163,7 @@ static void print_tap(const Tester *t, const json_t *end, bool ok)
     printf("%s %d - ", ok ? "ok" : "not ok", t->tests);
     print_tap_name(t->file);
     printf(": ");
-    print_tap_name(text_of(end, "end"));
+    print_tap_name(tfy__json_text(end, "end"));
     putchar('\n');
     if (ok) return;
     printf("  ---\n");
@@ -183,10 +179,7 @@ static void print_json(const Tester *t, const json_t *end)
     json_t *line = json_pack("{s:s,s:O}", "file", t->file, "test", json_object_get(end, "end"));
     json_object_update_missing(line, (json_t *)end);
     json_object_del(line, "end");
-    char *text = json_dumps(line, JSON_COMPACT);
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(line);
+    tfy__report_line(line);
 }
 
 /* ---- one file ---- */
@@ -309,23 +302,16 @@ static int finish(Tester *t)
     return tfy__flush_stdout(t->status ? t->status : t->failed ? EXIT_RUN_FAILED : EXIT_DONE);
 }
 
-int tfy__cmd_test(int argc, char **argv)
+int tfy__cmd_test(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) {
-        Tester t = {.args = &args};
-        t.style = args.option[OPT_JSON] ? STYLE_JSON : args.option[OPT_TAP] ? STYLE_TAP : STYLE_PEOPLE;
-        if (!args.word_count) {
-            tfy__say("test needs FILE.tfy");
-            tfy__command_usage(args.command, stderr);
-            tfy__args_free(&args);
-            return EXIT_USAGE;
-        }
-        if (t.style == STYLE_TAP) printf("TAP version 14\n");
-        for (int i = 0; i < args.word_count; i++) test_file(&t, args.words[i]);
-        status = finish(&t);
+    Tester t = {.args = args};
+    t.style = args->option[OPT_JSON] ? STYLE_JSON : args->option[OPT_TAP] ? STYLE_TAP : STYLE_PEOPLE;
+    if (!args->word_count) {
+        tfy__say("test needs FILE.tfy");
+        tfy__command_usage(args->command, stderr);
+        return EXIT_USAGE;
     }
-    tfy__args_free(&args);
-    return status;
+    if (t.style == STYLE_TAP) printf("TAP version 14\n");
+    for (int i = 0; i < args->word_count; i++) test_file(&t, args->words[i]);
+    return finish(&t);
 }

@@ -1,5 +1,5 @@
 /* tools.c: the commands that the compiler does: each becomes tfyc with the option for it. */
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
 #include <stdio.h>
@@ -38,38 +38,25 @@ static int become_tfyc(const TfyArgs *args, const char *mode)
     return status;
 }
 
-static int do_with_tfyc(int argc, char **argv, const char *mode)
+int tfy__cmd_check(const TfyArgs *args)
 {
-    TfyArgs args;
-    int status = tfy__args_parse(argc, argv, &args);
-    if (status < 0) status = become_tfyc(&args, mode);
-    tfy__args_free(&args);
-    return status;
+    return become_tfyc(args, "--check");
 }
 
-int tfy__cmd_check(int argc, char **argv)
+int tfy__cmd_fmt(const TfyArgs *args)
 {
-    return do_with_tfyc(argc, argv, "--check");
-}
-
-int tfy__cmd_fmt(int argc, char **argv)
-{
-    return do_with_tfyc(argc, argv, "--format");
+    return become_tfyc(args, "--format");
 }
 
 /* The compiler is the server: it is what understands programs. */
-int tfy__cmd_lsp(int argc, char **argv)
+int tfy__cmd_lsp(const TfyArgs *args)
 {
-    return do_with_tfyc(argc, argv, "--lsp");
+    return become_tfyc(args, "--lsp");
 }
 
-int tfy__cmd_graph(int argc, char **argv)
+int tfy__cmd_graph(const TfyArgs *args)
 {
-    TfyArgs args;
     char mode[32] = "--graph=mermaid";
-    int status = tfy__args_parse(argc, argv, &args);
-    if (args.option[OPT_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args.option[OPT_FORMAT]);
-    if (status < 0) status = become_tfyc(&args, mode);
-    tfy__args_free(&args);
-    return status;
+    if (args->option[OPT_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_FORMAT]);
+    return become_tfyc(args, mode);
 }

@@ -3,10 +3,12 @@
  * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
  * so messages and usage name what was typed. */
 #include "cli/program/ask.h"
-#include "cli/frame/cli.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
 #include "cli/debugger/debugger.h"
 #include "cli/program/owner.h"
 #include "cli/program/params.h"
+#include "cli/program/reading.h"
 #include "cli/program/where.h"
 #include "cli/program/result.h"
 #include "cli/program/tests.h"
@@ -437,20 +439,15 @@ static int command_run(Session *session)
 
 /* ---- resume ---- */
 
-/* What a resume or replay must know of a run before its program begins. The log stays open when somebody takes it. */
-static int read_history(const char *db_path, const char *run, bool tail, TfyHistory **history, TfyLog **kept)
+/* The history of a run, or its tail from the newest snapshot on, when its log can be closed again. */
+static int read_history(const TfyArgs *args, const char *run, bool tail, TfyHistory **history)
 {
-    char error[TFY_ERROR_TEXT] = "";
-    TfyLog *log = NULL;
-    TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
-    int code = tfy__log_open(&log, &options, error);
-    if (code == TFY_OK) code = (tail ? tfy__history_read_tail : tfy__history_read)(log, run, history, error);
-    if (kept && code == TFY_OK) {
-        (*history)->log = *kept = log;
-    } else {
-        tfy__log_close(log, false);
-    }
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+    TfyLog *log;
+    int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = tfy__db_read(log, tail ? tfy__history_read_tail : tfy__history_read, run, history);
+    tfy__log_close(log, false);
+    return status;
 }
 
 /* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
@@ -463,7 +460,7 @@ static int explain_worktree(const Session *session, const TfyHistory *tail, cons
         return EXIT_DONE;
     }
     if (!tfy__touches_worktree(tail)) return EXIT_DONE;
-    const int status = read_history(session->db_path, run, false, &whole, NULL);
+    const int status = read_history(session->args, run, false, &whole);
     if (status == EXIT_DONE) tfy__explain_worktree(whole, root);
     tfy__history_free(whole);
     return status;
@@ -492,7 +489,7 @@ static int resume_one(Session *session, const char *name)
     TfyHistory *history = NULL;
     TfyWhere where = {0};
     char run[37];
-    int status = read_history(session->db_path, name, true, &history, NULL);
+    int status = read_history(session->args, name, true, &history);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
     int64_t root = history->run.root;
@@ -559,10 +556,7 @@ static void print_report_json(const char *run, int64_t from, const TfyReplayRepo
                              (json_int_t)report->divergences, "performed", (json_int_t)report->performed, "finished",
                              report->finished, "text", report->text);
     if (from) json_object_set_new(json, "from", json_integer(from));
-    char *text = json_dumps(json, JSON_COMPACT);
-    puts(text ? text : "{}");
-    free(text);
-    json_decref(json);
+    tfy__report_line(json);
 }
 
 static void print_report(const char *run, int64_t from, const TfyReplayReport *report)
@@ -601,37 +595,45 @@ static int command_replay(Session *session)
         return tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
     if (steps && args->option[OPT_FROM_SNAPSHOT])
         return tfy__fail(EXIT_USAGE, "--from-snapshot goes with a replay that does not stop");
-    int status = read_history(session->db_path, args->word_count ? args->words[0] : "last",
-                              args->option[OPT_FROM_SNAPSHOT] != NULL, &history, &log);
+    int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    status = steps ? tfy__debug_command(session->program, history, args) : replay_whole(session, history);
+    status = tfy__db_read(log, args->option[OPT_FROM_SNAPSHOT] ? tfy__history_read_tail : tfy__history_read,
+                          args->word_count ? args->words[0] : "last", &history);
+    if (status == EXIT_DONE) history->log = log; /* what is large is read when it is come to */
+    if (status == EXIT_DONE)
+        status = steps ? tfy__debug_command(session->program, history, args) : replay_whole(session, history);
     tfy__history_free(history);
     tfy__log_close(log, false);
     return status;
 }
 
-/* ---- the entry ---- */
+/* ---- test ---- */
 
-static const char *const OWN_COMMANDS[] = {"run", "resume", "replay", "test"};
-
-/* Without a command word a program runs. */
-static const char *command_of(int argc, char **argv)
+static int command_test(Session *session)
 {
-    for (size_t i = 0; argc > 1 && i < sizeof OWN_COMMANDS / sizeof *OWN_COMMANDS; i++) {
-        if (strcmp(argv[1], OWN_COMMANDS[i]) == 0) return OWN_COMMANDS[i];
-    }
-    return NULL;
+    return tfy__run_tests(session->program, session->args);
 }
 
-static int dispatch(Session *session)
+/* ---- the entry ---- */
+
+/* A command that every program has, and what does it here. */
+typedef struct OwnCommand {
+    TfyCommand command;
+    int (*run)(Session *session);
+} OwnCommand;
+
+#define OTHER(...)
+#define OWN(function, ...) {{.run = NULL, __VA_ARGS__}, command_##function},
+static const OwnCommand OWN_COMMANDS[] = {TFY_COMMANDS(OTHER, OWN)};
+#undef OTHER
+#undef OWN
+
+static const OwnCommand *find_command(const char *word)
 {
-    switch (session->args->command->name[2]) {
-    case 'n': return command_run(session);
-    case 's':
-        return session->args->command->name[0] == 't' ? tfy__run_tests(session->program, session->args)
-                                                      : command_resume(session);
-    default: return command_replay(session);
+    for (size_t i = 0; word && i < sizeof OWN_COMMANDS / sizeof *OWN_COMMANDS; i++) {
+        if (strcmp(word, OWN_COMMANDS[i].command.name) == 0) return &OWN_COMMANDS[i];
     }
+    return NULL;
 }
 
 int tfy_main(int argc, char **argv, const TfyProgram *program)
@@ -646,15 +648,11 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
     }
     const int files = tfy__enough_files();
     if (files) return files;
-    const char *command = command_of(argc, argv);
-    /* The arguments from the command's own word on; a program that simply runs lends its first word to it. */
-    int skip = command ? 1 : 0;
-    char **words = argv + skip;
-    char *first = argc ? words[0] : NULL;
-    char run_word[] = "run";
-    if (argc) words[0] = command ? first : run_word;
+    /* Without a command word a program runs: the word before the arguments is then its own name. */
+    const OwnCommand *named = find_command(argc > 1 ? argv[1] : NULL), *own = named ? named : find_command("run");
     TfyArgs args = {0};
-    int status = tfy__args_parse(argc - skip, words, &args);
+    int status = named ? tfy__args_parse(&own->command, argc - 1, argv + 1, &args)
+                       : tfy__args_parse(&own->command, argc, argv, &args);
     if (status < 0) {
         const char *db_path = tfy__db_path(&args);
         Session session = {.program = program,
@@ -663,7 +661,7 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
                            .root = args.option[OPT_ROOT],
                            .command = tfy__tfy_command(db_path),
                            .stdout_open = stdout_open};
-        status = dispatch(&session);
+        status = own->run(&session);
     }
     tfy__args_free(&args);
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "cli/frame/cli.h"
+#include "cli/frame/report.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
@@ -23,12 +24,6 @@ static json_t *read_end(const TfyHistory *history)
     return NULL;
 }
 
-static const char *text_of(const json_t *json, const char *name)
-{
-    const char *text = json_string_value(json_object_get(json, name));
-    return text ? text : "";
-}
-
 static const char *workflow_at(const TfyHistory *history, const char *path)
 {
     for (uint32_t i = 0; i < history->task_count; i++)
@@ -39,14 +34,14 @@ static const char *workflow_at(const TfyHistory *history, const char *path)
 /* The joined task that is the cause. False: the error tells of none. */
 static bool add_cause(TfyBuffer *out, const TfyHistory *history, const json_t *error)
 {
-    const char *kind = text_of(error, "kind"), *path = text_of(error, "task");
+    const char *kind = tfy__json_text(error, "kind"), *path = tfy__json_text(error, "task");
     const bool killed = strcmp(kind, "killed") == 0,
                failed = strcmp(kind, "failed") == 0 || strcmp(kind, "panicked") == 0;
-    if (strcmp(text_of(error, "error"), "TaskFailed") != 0 || !(killed || failed)) return false;
+    if (strcmp(tfy__json_text(error, "error"), "TaskFailed") != 0 || !(killed || failed)) return false;
     const char *workflow = workflow_at(history, path);
     tfy__buffer_printf(out, ": task %s%s%s%s %s", path, workflow ? " (" : "", workflow ? workflow : "",
                        workflow ? ")" : "", killed ? "was killed" : kind);
-    if (failed) tfy__buffer_printf(out, ": %s", text_of(error, "message"));
+    if (failed) tfy__buffer_printf(out, ": %s", tfy__json_text(error, "message"));
     return true;
 }
 
@@ -73,7 +68,7 @@ static int print_failure(const TfyHistory *history, const json_t *error)
 {
     TfyBuffer out = {0};
     json_t *layout = json_loads(history->program_layout, 0, NULL);
-    const char *name = text_of(error, "error"), *message = text_of(error, "message");
+    const char *name = tfy__json_text(error, "error"), *message = tfy__json_text(error, "message");
     tfy__buffer_text(&out, *name ? name : "no reason is known");
     const bool joined = add_cause(&out, history, error);
     if (!joined && *message) tfy__buffer_printf(&out, ": %s", message);

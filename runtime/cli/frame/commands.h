@@ -1,0 +1,105 @@
+/* commands.h: the one table of commands. The help, the reader of arguments, completions and the dispatch of `tfy` and
+ * of every compiled program are made of it. */
+#ifndef CLI_FRAME_COMMANDS_H
+#define CLI_FRAME_COMMANDS_H
+
+#include "cli/frame/cli.h"
+
+#define OPT(NAME) (UINT64_C(1) << OPT_##NAME)
+#define TFY__RUNNING                                                                                                   \
+    (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
+     OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(POLICY) | OPT(GRACE))
+#define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
+#define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
+
+/* ROW(function, members of TfyCommand from its name on), in the order of the help. OWN rows are those that a compiled
+ * program has too. */
+#define TFY_COMMANDS(ROW, OWN)                                                                                         \
+    OWN(run, "run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                                       \
+        "compile a program, unless that was done before, and run it", TFY__RUNNING | OPT(WORKFLOW) | OPT(DIR), 0, -1,  \
+        .takes_params = true, .reads_words = true)                                                                     \
+    ROW(build, "build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable",                      \
+        OPT(OUT) | OPT(DIR) | OPT(DEBUG), 1, -1)                                                                       \
+    ROW(check, "check", "FILE.tfy ...", "check programs without running them", OPT(DIR) | OPT(DIAGNOSTICS), 1, -1)     \
+    ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the ways between them",                   \
+        OPT(FORMAT) | OPT(DIR) | OPT(DIAGNOSTICS), 1, 1)                                                               \
+    ROW(fmt, "fmt", "FILE.tfy ...",                                                                                    \
+        "write programs in the canonical form; - formats standard input to standard output",                           \
+        OPT(CHECK) | OPT(DIFF) | OPT(DIAGNOSTICS), 1, -1)                                                              \
+    ROW(lsp, "lsp", "", "serve an editor: the Language Server Protocol on standard input and output", OPT(DIR), 0, 0)  \
+    OWN(test, "test", "FILE.tfy ...", "run the tests in programs",                                                     \
+        OPT(FILTER) | OPT(JSON) | OPT(TAP) | OPT(VERBOSE) | OPT(DIR), 0, -1)                                           \
+    ROW(crashtest, "crashtest", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                           \
+        "kill a program at every commit and stop, resume it, and compare with an undisturbed run",                     \
+        OPT(WORKFLOW) | OPT(DIR) | OPT(YES) | OPT(LLM) | OPT(SECRETS) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |             \
+            OPT(MAX_QUEUE) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),  \
+        1, -1, .takes_params = true)                                                                                   \
+    ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
+    ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(JSON), 0, 0)                                            \
+    ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
+        OPT(DB) | OPT(JSON) | OPT(OUTPUT), 0, 1)                                                                       \
+    OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
+        TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DIR), 0, -1)                                                         \
+    OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
+        OPT(DB) | OPT(PROGRAM) | OPT(JSON) | OPT(DIR) | OPT(STEPPING) | OPT(UNTIL) | OPT(EVENTS) | OPT(PRINT_LOCALS) | \
+            OPT(FROM_SNAPSHOT),                                                                                        \
+        0, -1)                                                                                                         \
+    ROW(diff, "diff", "RUN RUN", "compare two runs step by step; exits with 1 if they differ", OPT(DB) | OPT(JSON), 2, \
+        2)                                                                                                             \
+    ROW(watch, "watch", "[RUN]", "show what the process of a run does now",                                            \
+        OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1)                                                            \
+    ROW(stats, "stats", "[RUN]", "print figures of a run, of all runs, or of the process that runs them",              \
+        OPT(DB) | OPT(TOOLS) | OPT(PROMETHEUS) | OPT(FORMAT) | OPT(JSON), 0, 1)                                        \
+    ROW(timeline, "timeline", "RUN", "draw what each task of a run did, and when", OPT(DB) | OPT(FORMAT) | OPT(JSON),  \
+        0, 1)                                                                                                          \
+    ROW(tasks, "tasks", "RUN", "draw the tasks of a run: which task joined which, and where failures went",            \
+        OPT(DB) | OPT(FORMAT) | OPT(JSON), 0, 1)                                                                       \
+    ROW(output, "output", "RUN", "print everything that a run ever printed", OPT(DB) | OPT(JSON), 0, 1)                \
+    ROW(result, "result", "RUN", "print the result of a run, or what it waits for", OPT(DB), 0, 1)                     \
+    ROW(approve, "approve", "RUN [TEXT]", "answer a question that a run asks; yes unless told otherwise",              \
+        TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
+    ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING, 1, 1)                        \
+    ROW(signal, "signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null",                         \
+        TFY__REQUESTING | OPT(ID), 2, 3)                                                                               \
+    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__REQUESTING | OPT(TASK) | OPT(FORCE), 1, 1)        \
+    ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
+        TFY__REQUESTING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                        \
+    ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
+        TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
+    ROW(compat, "compat", "OLD NEW",                                                                                   \
+        "check whether runs of one program can continue with another; both FILE.tfy, RUN, or a program's hash",        \
+        OPT(DB) | OPT(DIR) | OPT(JSON), 2, 2)                                                                          \
+    ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
+        1, 1)                                                                                                          \
+    ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1)   \
+    ROW(backup, "backup", "FILE", "copy a database while it is in use, and check the copy", OPT(DB) | OPT(JSON), 1, 1) \
+    ROW(adopt, "adopt", "", "make a copy a database of its own; steps under way in it are then in doubt",              \
+        OPT(DB) | OPT(FORCE) | OPT(JSON), 0, 0)                                                                        \
+    ROW(doctor, "doctor", "", "explain why each unfinished run waits, what to type, and how the files are",            \
+        OPT(DB) | OPT(JSON), 0, 0)                                                                                     \
+    ROW(gc, "gc", "[FILE.c ...]",                                                                                      \
+        "remove runs that have ended, by age, number or size, and the beginnings of long ones",                        \
+        OPT(DB) | OPT(OLDER_THAN) | OPT(KEEP) | OPT(MAX_SIZE) | OPT(ARCHIVE) | OPT(COMPACT) | OPT(DRY_RUN) |           \
+            OPT(JSON),                                                                                                 \
+        0, -1)                                                                                                         \
+    ROW(salvage, "salvage", "FROM TO", "copy what can be read of a damaged database into a new one", OPT(JSON), 2, 2)  \
+    ROW(verify, "verify", "", "check a whole database: pages, records, marks, rows", OPT(DB) | OPT(JSON), 0, 0)
+
+/* The commands of tfy, for TfyCommand.run: tfy__cmd_ps and its like. */
+#define TFY_COMMAND_PROTOTYPE(function, ...) int tfy__cmd_##function(const TfyArgs *args);
+TFY_COMMANDS(TFY_COMMAND_PROTOTYPE, TFY_COMMAND_PROTOTYPE)
+#undef TFY_COMMAND_PROTOTYPE
+
+/* The table of tfy; a row without a name ends it. */
+extern const TfyCommand tfy__commands[];
+
+/* The general help. */
+void tfy__commands_usage(void *file); /* a FILE * */
+/* Runs the command that argv[0], or argv[0] and argv[1], name. Answers the status to exit with. */
+int tfy__commands_dispatch(int argc, char **argv);
+/* The help of the command that the words name. */
+int tfy__commands_help(int argc, char **argv);
+/* How many of the words name a command; 0: they name none. */
+int tfy__commands_words(int argc, char **argv);
+
+#endif

@@ -1,0 +1,90 @@
+/* options.h: every option of every command: how it is called, what it takes, what it means. */
+#ifndef CLI_FRAME_OPTIONS_H
+#define CLI_FRAME_OPTIONS_H
+
+/* O(NAME, "name", "ARGUMENT" or NULL for a flag, "meaning"): one letter as the name is written with one dash. The
+ * argument also tells completions what to offer: FILE, FILE.tfy, DIR, or words with '|' between them. Two options may
+ * share a name if no command takes both. */
+#define TFY_OPTIONS(O)                                                                                                 \
+    O(HELP, "help", NULL, "print this and exit")                                                                       \
+    O(DB, "db", "FILE", "the database (else $TFY_DB, else ./.tfy/runs.db)")                                            \
+    O(JSON, "json", NULL, "print JSON")                                                                                \
+    O(WORKFLOW, "workflow", "NAME", "the workflow to run (else main, or the only one)")                                \
+    O(YES, "yes", NULL, "answer yes (run, resume: to every approval)")                                                 \
+    O(NO, "no", NULL, "answer no")                                                                                     \
+    O(ANSWER, "answer", "CASE", "answer with this case of the enum that was asked for")                                \
+    O(TASK, "task", "PATH", "the task, such as 1.2 (else the only one it can mean)")                                   \
+    O(STEP, "step", "N", "the step (else the only one it can mean)")                                                   \
+    O(FORCE, "force", NULL, "kill: end the task without running its cleanup; adopt: even if it is no copy")            \
+    O(DONE, "done", "JSON", "the step was done, with this result")                                                     \
+    O(RETRY, "retry", NULL, "the step was not done: do it")                                                            \
+    O(FAIL, "fail", NULL, "let the step fail")                                                                         \
+    O(EVENTS, "events", NULL,                                                                                          \
+      "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
+    O(LLM, "llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one")           \
+    O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)")   \
+    O(ROOT, "root", "DIR", "the working root of files, commits and tools (else the current directory)")                \
+    O(WAIT, "wait", NULL, "stay until people have answered, instead of exiting with 75")                               \
+    O(GRACE, "grace", "DURATION",                                                                                      \
+      "how long running tools may take to finish after a signal (else 10s; 0s: not at all)")                           \
+    O(POLICY, "policy", "fifo|priority|deps", "which of the ready tasks runs next")                                    \
+    O(MAX_TASKS, "max-tasks", "N", "tasks alive at once in this process; a further one fails")                         \
+    O(MAX_MEMORY, "max-memory", "SIZE", "memory of one task, such as 64M; one that needs more fails")                  \
+    O(MAX_QUEUE, "max-queue", "N", "room of a channel, and signals kept until they are taken")                         \
+    O(ALL, "all", NULL, "every unfinished run (a built program: its own)")                                             \
+    O(PROGRAM, "program", "FILE.tfy", "replay against this program instead of the recorded one")                       \
+    O(OUTPUT, "output", NULL, "everything the run ever printed")                                                       \
+    O(ID, "id", "ID", "your own name for this signal; a second one under the same name changes nothing")               \
+    O(OUT, "o", "FILE", "where to write")                                                                              \
+    O(DIR, "I", "DIR", "search DIR for imported files too; may be given several times")                                \
+    O(FILTER, "filter", "TEXT", "only tests with this text in their names")                                            \
+    O(TAP, "tap", NULL, "print TAP version 14")                                                                        \
+    O(VERBOSE, "v", NULL, "show what was answered and printed in every test")                                          \
+    O(CHECK, "check", NULL, "list the files that are not formatted and exit with 1 if there are any; change nothing")  \
+    O(DIFF, "diff", NULL, "show what would change; change nothing")                                                    \
+    O(DIAGNOSTICS, "diagnostics", "json|text", "print errors for people, or one JSON object per line")                 \
+    O(FORMAT, "format", "mermaid|dot|svg",                                                                             \
+      "for Mermaid (the default), for Graphviz (graph, tasks), or a picture (timeline)")                               \
+    O(SINCE, "since", "SEQ", "start at this event, as far as events are kept")                                         \
+    O(LOG_FORMAT, "log-format", "json|text", "log lines as JSON objects, or as text (the default)")                    \
+    O(LOG_LEVEL, "log-level", "LEVEL",                                                                                 \
+      "error, warn, info, debug, trace; or a list: warn,effect=debug (else $TFY_LOG)")                                 \
+    O(TOOLS, "tools", NULL, "calls, failures, retries and time of each tool")                                          \
+    O(AT, "at", "STEP", "the last step that the new run keeps; 0: none, it starts afresh with the same arguments")     \
+    O(SET_RESULT, "set-result", "JSON", "let that step have this result")                                              \
+    O(WITH, "with", "FILE.tfy", "move the run to this program, and continue with it")                                  \
+    O(PROMETHEUS, "prometheus", NULL, "print all figures in Prometheus' text format")                                  \
+    O(STEPPING, "step", NULL,                                                                                          \
+      "go through the run record by record, forward and back; commands come from standard input")                      \
+    O(DEBUG, "debug", NULL, "keep every variable to the end of its scope, for gdb and for stepping")                   \
+    O(UNTIL, "until", "PLACE",                                                                                         \
+      "stop there: 12 (a record), 1.2/7 (task 1.2, step 7), lsn:57, line:40, failure, end, a point")                   \
+    O(PRINT_LOCALS, "print-locals", NULL, "print the variables there, or at every record")                             \
+    O(KILL_AT, "at", "every|N|PLACE",                                                                                  \
+      "kill at every place (the default), at each N-th, or at one place only, such as after:12")                       \
+    O(REAL, "real", NULL, "let the tools do their work in every trial, instead of answering from the first run")       \
+    O(COPY, "copy", "DIR", "every trial works in its own copy of this directory (else in an empty one)")               \
+    O(JOBS, "jobs", "N", "how many trials run at a time (else one per processor)")                                     \
+    O(LOOSE, "loose", NULL, "its tasks race: compare results and effects, not histories and what was printed")         \
+    O(OLDER_THAN, "older-than", "TIME", "runs that ended longer ago than this, such as 30d or 12h")                    \
+    O(KEEP, "keep", "N", "all runs that have ended but the newest N")                                                  \
+    O(MAX_SIZE, "max-size", "SIZE", "oldest first, until the database needs no more than this, such as 1G")            \
+    O(ARCHIVE, "archive", "FILE", "copy the runs into this database before they are removed")                          \
+    O(COMPACT, "compact", NULL, "remove what the remaining runs have before their newest snapshot")                    \
+    O(FROM_SNAPSHOT, "from-snapshot", NULL, "start at the newest snapshot, as a resume does")                          \
+    O(DRY_RUN, "dry-run", NULL, "show what would be removed; change nothing")                                          \
+    O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")
+
+#define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
+typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;
+#undef TFY_OPTION_ENUM
+
+typedef struct TfyOptionInfo {
+    const char *name;     /* without the dashes */
+    const char *argument; /* NULL: a flag */
+    const char *meaning;
+} TfyOptionInfo;
+
+const TfyOptionInfo *tfy__option_at(int option);
+
+#endif
