@@ -27,8 +27,7 @@ static bool time_bounds(const TaskRest *rest)
 
 static bool step_stuck(const Step *step)
 {
-    if (step->stage != STAGE_RUN || !step->queue || step->timer || step->deferred || step->in_sync || step->in_work)
-        return false;
+    if (step->stage != STAGE_RUN || !step->queue || step->timer || step->queued) return false;
     const WaitKind *inner = tfy__step_wait_kind(step);
     return inner && inner != &tfy__wait_signal;
 }

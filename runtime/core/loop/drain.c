@@ -60,7 +60,7 @@ bool tfy__drain_lets_start(const Step *step)
 
 static bool holds_up(const Step *step)
 {
-    if (step->in_call) return !step->unanswered && !tfy__step_only_takes(step->call.tool);
+    if (step->in_call) return step->in_call != CALL_UNANSWERED && !tfy__step_only_takes(step->call.tool);
     return tfy__drain_lets_start(step);
 }
 

@@ -764,7 +764,8 @@ static void close_modules(TfyLoop *loop)
 static void free_steps(TfyLoop *loop)
 {
     for (Step *step; (step = LIST_TAKE(&loop->sync, sync_next));) {
-        if (!step->deferred && !step->in_work) free(step);
+        step->queued &= (uint8_t)~IN_SYNC;
+        if (!step->queued) free(step);
     }
     while (loop->free_steps) {
         Step *step = loop->free_steps;
@@ -777,8 +778,8 @@ static void free_runs(TfyLoop *loop)
 {
     for (Run *run; (run = LIST_TAKE(&loop->runs, next));) {
         for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
-            step->deferred = false;
-            if (!step->in_sync) free(step);
+            step->queued &= (uint8_t)~IN_DEFERRED;
+            if (!step->queued) free(step);
         }
         tfy__run_release(loop, run);
         free(run);

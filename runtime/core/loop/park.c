@@ -31,7 +31,7 @@ static const int64_t after_max_ms = (int64_t)1 << 42;
 /* When it has to be back for this step; 0: the step does not let it go. */
 static int64_t step_due(const Step *step)
 {
-    const bool outside = step->in_call || step->in_sync || step->in_work || step->deferred;
+    const bool outside = step->in_call || step->queued;
     if (outside) return 0;
     if (step->asking && step->call.loop->on_question) return 0; /* somebody in this process was asked */
     if (step->stage == STAGE_BACKOFF) return tfy__step_due(step);

@@ -405,7 +405,7 @@ bool tfy__test_answers(Step *step)
     if (runs_here(tool)) return false;
     const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
     step->stage = STAGE_RUN;
-    step->in_call = true;
+    step->in_call = CALL_BEGUN;
     loop->in_flight++;
     bool done = answer && !answer->fails;
     TfyValue value = done ? value_for(call->task, answer, call->result) : tfy_of_int(0);

@@ -325,7 +325,7 @@ bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
 bool tfy__rehearse_call(Step *step)
 {
     TfyCall *call = &step->call;
-    if (step->probing) { /* the tool itself is not there, so its probe knows nothing */
+    if (step->doubt == DOUBT_PROBED) { /* the tool itself is not there, so its probe knows nothing */
         if (tfy__rehearse_answers(call->loop))
             tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
         return tfy__rehearse_answers(call->loop);
@@ -348,7 +348,7 @@ bool tfy__rehearse_stuck(TfyLoop *loop)
     for (const Run *run = loop->runs.first; run; run = run->next)
         for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
             const Step *step = rest->end_state ? NULL : rest->step;
-            if (!step || !step->unanswered) continue;
+            if (!step || step->in_call != CALL_UNANSWERED) continue;
             const TfyPoint *point = step->call.site->point;
             tfy__loop_fail(loop, TFY_E_DIVERGED,
                            "task %s waits for %s (line %u), and nothing like that was answered in the first run: its "

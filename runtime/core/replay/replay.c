@@ -60,7 +60,7 @@ static void release_parked(Run *run)
 static void release_held(Run *run)
 {
     for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
-        step->deferred = false;
+        step->queued &= (uint8_t)~IN_DEFERRED;
         tfy__step_queue(step); /* also recycles the dead ones */
     }
 }
@@ -68,7 +68,7 @@ static void release_held(Run *run)
 void tfy__history_forget_deferred(Run *run)
 {
     for (Step *step; (step = LIST_TAKE(&run->deferred, deferred_next));) {
-        step->deferred = false;
+        step->queued &= (uint8_t)~IN_DEFERRED;
         tfy__step_dequeued(step);
     }
 }
@@ -109,10 +109,10 @@ void tfy__history_take(TaskRest *rest)
 void tfy__history_defer(Step *step)
 {
     Run *run = step->rest->run;
-    if (step->deferred) return;
+    if (step->queued & IN_DEFERRED) return;
     CHECK(run->history);
-    CHECK(!step->dead);
-    step->deferred = true;
+    CHECK(step->stage != STAGE_DEAD);
+    step->queued |= IN_DEFERRED;
     LIST_APPEND(&run->deferred, step, deferred_next);
 }
 

@@ -347,11 +347,10 @@ static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
     const bool by_clock = step->call.tool && step->call.tool->family == TFY_F_SLEEP_UNTIL;
     step->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
     step->counted = flags & STEP_COUNTED;
-    step->started = step->from_history = flags & STEP_STARTED;
-    step->timeout_begun = flags & STEP_TIMEOUT_BEGUN;
-    step->bounded = flags & STEP_BOUNDED;
-    step->doubt_recorded = flags & STEP_DOUBT_RECORDED;
-    step->lined_up = flags & STEP_LINED_UP;
+    step->started = flags & STEP_STARTED && !step->backoff_only ? START_FOUND : START_NONE;
+    step->due_kind = !(flags & STEP_TIMEOUT_BEGUN) ? DUE_NONE : flags & STEP_BOUNDED ? DUE_TIMEOUT : DUE_SLEEP;
+    step->doubt = flags & STEP_DOUBT_RECORDED ? DOUBT_RECORDED : DOUBT_NONE;
+    step->admission = flags & STEP_LINED_UP ? ADMISSION_ASKED : ADMISSION_NONE;
     step->unknown = flags & STEP_UNKNOWN;
 }
 
@@ -379,6 +378,8 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     const json_t *failure = json_object_get(json, "failure");
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
     if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
+    if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step says, whatever the log does */
+    if (step->stage == STAGE_OUTCOME) step->counted = true;
     if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {
         step->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
         step->noted = true;

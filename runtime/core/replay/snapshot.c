@@ -273,16 +273,16 @@ static const char *stage_name(const Step *step)
     case STAGE_SETTLE: return "settle";
     case STAGE_BACKOFF: return "backoff";
     case STAGE_DOUBT: return "doubt";
-    default: return step->probing || step->doubt_recorded ? "doubt" : "outcome";
+    default: return step->doubt ? "doubt" : "outcome";
     }
 }
 
 static unsigned step_flags(const Step *step)
 {
     return (step->counted ? STEP_COUNTED : 0) | (step->started ? STEP_STARTED : 0) |
-           (step->timeout_begun ? STEP_TIMEOUT_BEGUN : 0) | (step->bounded ? STEP_BOUNDED : 0) |
-           (step->backoff_only ? STEP_BACKOFF_ONLY : 0) | (step->doubt_recorded ? STEP_DOUBT_RECORDED : 0) |
-           (step->lined_up ? STEP_LINED_UP : 0) | (step->unknown ? STEP_UNKNOWN : 0);
+           (step->due_kind ? STEP_TIMEOUT_BEGUN : 0) | (step->due_kind == DUE_TIMEOUT ? STEP_BOUNDED : 0) |
+           (step->backoff_only ? STEP_BACKOFF_ONLY : 0) | (step->doubt == DOUBT_RECORDED ? STEP_DOUBT_RECORDED : 0) |
+           (step->admission ? STEP_LINED_UP : 0) | (step->unknown ? STEP_UNKNOWN : 0);
 }
 
 static void write_step(Writer *w, const Step *step)

@@ -92,7 +92,7 @@ static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
     if (record) {
         const bool by_clock = step->call.site->tool->family == TFY_F_SLEEP_UNTIL;
         step->due_ms = by_clock ? tfy__record_int(record, TFY_P_DUE) : tfy__step_recorded_due(step->call.loop, record);
-        step->bounded = !tfy__record_is(record, TFY_P_WHY, "sleep");
+        step->due_kind = tfy__record_is(record, TFY_P_WHY, "sleep") ? DUE_SLEEP : DUE_TIMEOUT;
         tfy__history_take(step->rest);
     } else {
         if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
@@ -102,9 +102,8 @@ static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
         tfy__buffer_free(&out);
         if (lsn < 0) return false;
         step->due_ms = due_ms;
-        step->bounded = bounded;
+        step->due_kind = bounded ? DUE_TIMEOUT : DUE_SLEEP;
     }
-    step->timeout_begun = true;
     return true;
 }
 
@@ -121,14 +120,13 @@ static bool begin_start(Step *step)
         tfy__history_diverge(step->rest, record, "it starts %s", out.data);
         ok = false;
     } else if (record && ok) {
-        step->from_history = true;
-        if (step->admitted) tfy__limit_note(step, record);
+        if (step->admission == ADMISSION_GRANTED) tfy__limit_note(step, record);
         tfy__history_take(step->rest);
     } else {
         ok = tfy__step_append(step, type, &out) > 0;
     }
     tfy__buffer_free(&out);
-    step->started = ok;
+    step->started = !ok ? START_NONE : record ? START_FOUND : START_MADE;
     if (ok) tfy__undo_started(step->call.task);
     return ok;
 }
@@ -156,8 +154,8 @@ static bool begin_timer(Step *step)
 bool tfy__step_begin(Step *step)
 {
     bool deadline = tfy__step_is_sleep(step) || step->timeout_ms != TFY_NEVER;
-    if (deadline && !step->timeout_begun) return begin_timer(step);
-    if (!step->admitted && tfy__limit_bounds(step)) return tfy__limit_admit(step);
+    if (deadline && !step->due_kind) return begin_timer(step);
+    if (step->admission != ADMISSION_GRANTED && tfy__limit_bounds(step)) return tfy__limit_admit(step);
     if (leaves_start(step) && !step->started) return begin_start(step);
     if (!step->counted) step->call.task->passages++;
     step->counted = true;
@@ -171,7 +169,9 @@ void tfy__step_begin_again(Step *step)
     step->stage = STAGE_BEGIN;
     tfy__limit_leave(step);
     tfy__undo_again(step->call.task);
-    step->started = step->timeout_begun = step->from_history = step->doubt_recorded = step->probing = false;
+    step->started = START_NONE;
+    step->due_kind = DUE_NONE;
+    step->doubt = DOUBT_NONE;
     step->counted = step->asking = step->noted = false;
     tfy__step_drop_failure(step);
     step->call.attempt++;

@@ -45,7 +45,7 @@ static TfyBuffer *result_payload(Step *step, const TfyValue *value)
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
     Step *step = pending_of(call);
-    if (step->probing) {
+    if (step->doubt == DOUBT_PROBED) {
         leave_call(step);
         tfy__probe_done(step, result);
         return;
@@ -164,7 +164,7 @@ static void probe_failed(Step *step)
     tfy_drop(call->task, tfy_take_error(call->task));
     cut_temps(call->task);
     tfy__step_drop_key(step);
-    step->probing = false;
+    step->doubt = DOUBT_NONE;
     call->tool = call->site->tool;
     call->result = call->site->result;
     tfy__step_doubt_stays(step);
@@ -174,7 +174,7 @@ static void call_failed(Step *step)
 {
     const TfyCall *call = &step->call;
     leave_call(step);
-    if (step->probing) {
+    if (step->doubt == DOUBT_PROBED) {
         probe_failed(step);
         return;
     }

@@ -228,7 +228,7 @@ static void take(Step *step, Limiter *limiter)
     note_start(limiter, step->rest->run->log.id, limiter->loop->now_ns);
     CHECK(!step->limiter && !step->queue);
     step->limiter = limiter;
-    step->admitted = true;
+    step->admission = ADMISSION_GRANTED;
 }
 
 static void window_moved(void *arg);
@@ -276,7 +276,7 @@ static void line_up(Step *step, Limiter *limiter)
 static bool admit_recorded(Step *step, const TfyLogRecord *record)
 {
     if (record->type != TFY_R_TIMER_FIRED || step->call.site->tool->repeat != TFY_ONCE) {
-        step->admitted = true;
+        step->admission = ADMISSION_GRANTED;
         return true;
     }
     if (!tfy__history_at_cursor(step->rest)) return false;
@@ -289,12 +289,16 @@ bool tfy__limit_admit(Step *step)
 {
     TfyLoop *loop = step->call.loop;
     if (step->queue) return false;
-    if (!step->lined_up) step->call.task->passages++; /* waiting here is a suspension of its own */
-    step->lined_up = true;
+    CHECK(step->admission != ADMISSION_GRANTED);
+    if (!step->admission) step->call.task->passages++; /* waiting here is a suspension of its own */
+    step->admission = ADMISSION_ASKED;
     const TfyLogRecord *record = tfy__history_peek(step->rest);
     if (record) return admit_recorded(step, record);
     if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
-    if (loop->test) return step->admitted = true; /* a test's answer uses nothing */
+    if (loop->test) {
+        step->admission = ADMISSION_GRANTED; /* a test's answer uses nothing */
+        return true;
+    }
     Limiter *limiter = limiter_of(loop, step->call.site->tool);
     if (!limiter) return false;
     if (anybody_waits(limiter) || !has_room(limiter))
@@ -302,13 +306,13 @@ bool tfy__limit_admit(Step *step)
     else
         take(step, limiter);
     if (step->queue) tfy__activity(step->call.task, "Idle", "%s waits for its turn", step->call.tool->name);
-    return step->admitted && !step->in_work;
+    return step->admission == ADMISSION_GRANTED && !(step->queued & IN_WORK);
 }
 
 void tfy__limit_leave(Step *step)
 {
     Limiter *limiter = step->limiter;
-    step->admitted = step->lined_up = false;
+    step->admission = ADMISSION_NONE;
     step->limiter = NULL;
     if (!limiter) return;
     CHECK(limiter->in_use > 0);

@@ -16,10 +16,10 @@ void tfy__step_wait_sync(Step *step)
     TfyLoop *loop = step->call.loop;
     step->stage = STAGE_SYNC;
     step->sync_lsn = tfy__log_last(loop->log);
-    CHECK(!step->in_sync);
+    CHECK(!(step->queued & IN_SYNC));
     CHECK(step->sync_lsn >= tfy__log_durable(loop->log));
     CHECK(!loop->sync.last || loop->sync.last->sync_lsn <= step->sync_lsn);
-    step->in_sync = true;
+    step->queued |= IN_SYNC;
     LIST_APPEND(&loop->sync, step, sync_next);
 }
 
@@ -44,7 +44,7 @@ void tfy__step_timer_fired(void *arg)
     if (lsn < 0) return;
     if (worked) tfy__count_call(step, true, true);
     if (worked) tfy__activity(step->call.task, "ToolExecutionComplete", "%s ran out of time", step->call.tool->name);
-    if (!step->bounded) {
+    if (step->due_kind != DUE_TIMEOUT) {
         tfy__step_answer(step, tfy_of_int(0));
         return;
     }
@@ -176,11 +176,11 @@ static void start_call(Step *step)
     TfyLoop *loop = call->loop;
     step->stage = STAGE_RUN;
     CHECK(!step->in_call);
-    CHECK(!step->dead && step->rest->step == step);
-    step->in_call = true;
+    CHECK(step->rest->step == step);
+    step->in_call = CALL_BEGUN;
     loop->in_flight++;
     step->begun_ns = loop->now_ns;
-    if (!step->probing) tfy__step_arm(step);
+    if (step->doubt != DOUBT_PROBED) tfy__step_arm(step);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     if (loop->rehearsal && tfy__rehearse_call(step)) return;
     tfy__step_start_work(step);
@@ -197,8 +197,8 @@ void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
         Step *step = LIST_TAKE(&loop->sync, sync_next);
-        CHECK(step->in_sync);
-        step->in_sync = false;
+        CHECK(step->queued & IN_SYNC);
+        step->queued &= (uint8_t)~IN_SYNC;
         if (!tfy__step_dequeued(step)) continue;
         if (loop->draining && !tfy__drain_lets_start(step)) continue;
         if (is_question(step->call.tool))
@@ -284,7 +284,7 @@ void tfy__step_go_live(Step *step)
         if (rest->step == step) tell_idle(step);
     } else if (tfy__step_only_takes(tool)) {
         start_call(step);
-    } else if (step->from_history && !is_question(tool)) {
+    } else if (step->started == START_FOUND && !is_question(tool)) {
         step->stage = STAGE_DOUBT;
         tfy__step_advance(step);
     } else {
@@ -298,11 +298,13 @@ void tfy__step_go_live(Step *step)
 void tfy__step_doubt_live(Step *step)
 {
     const TfyTool *probe = step->call.site->tool->probe;
-    if (step->doubt_recorded) {
+    CHECK(step->doubt != DOUBT_PROBED);
+    if (step->doubt == DOUBT_RECORDED) {
         tfy__person_in_doubt(step);
     } else if (probe) {
-        step->probing = true;
-        if (tfy__probe_start(step)) start_call(step);
+        if (!tfy__probe_start(step)) return;
+        step->doubt = DOUBT_PROBED;
+        start_call(step);
     } else {
         tfy__step_doubt_stays(step);
     }

@@ -132,7 +132,7 @@ bool tfy__probe_start(Step *step)
 static void probe_leave(Step *step)
 {
     tfy__step_drop_key(step);
-    step->probing = false;
+    step->doubt = DOUBT_NONE;
     step->call.tool = step->call.site->tool;
     step->call.result = step->call.site->result;
 }
@@ -183,7 +183,7 @@ void tfy__person_in_doubt(Step *step)
     TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
     step->stage = STAGE_DOUBT;
-    if (!step->doubt_recorded) {
+    if (step->doubt != DOUBT_RECORDED) {
         TfyBuffer out = {0};
         char why[160];
         snprintf(why, sizeof why,
@@ -198,7 +198,7 @@ void tfy__person_in_doubt(Step *step)
         int64_t lsn = tfy__step_append(step, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
         if (lsn < 0) return;
-        step->doubt_recorded = true;
+        step->doubt = DOUBT_RECORDED;
     }
     set_state(call->task, TFY_TASK_WAITING_APPROVAL);
     step->asking = true;

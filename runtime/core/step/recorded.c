@@ -147,13 +147,14 @@ bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *
 
 static void take_timer(Step *step, const TfyLogRecord *record)
 {
-    if (!step->bounded && !tfy__step_is_sleep(step)) {
+    if (step->due_kind != DUE_TIMEOUT && !tfy__step_is_sleep(step)) {
         tfy__step_diverge(step, record);
         return;
     }
     tfy__history_take(step->rest);
-    if (step->bounded) tfy__step_ghost_ends(step, " ran out of time");
-    if (step->bounded)
+    const bool out_of_time = step->due_kind == DUE_TIMEOUT;
+    if (out_of_time) tfy__step_ghost_ends(step, " ran out of time");
+    if (out_of_time)
         tfy__step_raise_timeout(step);
     else
         tfy__step_answer(step, tfy_of_int(0));
@@ -193,7 +194,7 @@ static void refuse_resolution(Step *step, const char *why)
 {
     TfyCall *call = &step->call;
     step->stage = STAGE_DOUBT;
-    step->doubt_recorded = false;
+    step->doubt = DOUBT_NONE;
     if (!call->loop->replay_only)
         tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
                          call->tool->name, call->result->name, why);
@@ -211,7 +212,7 @@ static void take_doubt(Step *step, const TfyLogRecord *record)
     tfy__payload_close(&payload);
     tfy__history_take(step->rest);
     step->stage = STAGE_DOUBT;
-    step->doubt_recorded = true;
+    step->doubt = DOUBT_RECORDED;
 }
 
 static void take_resolved(Step *step, const TfyLogRecord *record)
@@ -253,7 +254,7 @@ bool tfy__step_take_recorded(Step *step)
         inner->take(step, record);
         return rest->step == step;
     }
-    if (step->admitted && !step->started && !step->noted) tfy__limit_note(step, record);
+    if (step->admission == ADMISSION_GRANTED && !step->started && !step->noted) tfy__limit_note(step, record);
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_IO_READY:

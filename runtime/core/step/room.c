@@ -47,7 +47,9 @@ void tfy__call_no_room(TfyCall *call, int error)
         return;
     }
     tfy__room_tell(step, error);
-    step->waits_room = step->waited_room = true;
+    CHECK(step->in_call == CALL_BEGUN);
+    step->in_call = CALL_NO_ROOM;
+    step->waited_room = true;
     step->room_next = NULL;
     *(loop->room_last ? &loop->room_last->room_next : &loop->room_first) = step;
     loop->room_last = step;
@@ -58,10 +60,12 @@ void tfy__room_leave(Step *step)
 {
     TfyLoop *loop = step->call.loop;
     Step **link = &loop->room_first, *before = NULL;
-    for (; *link != step; link = &(*link)->room_next) before = *link;
+    for (; *link != step; link = &(*link)->room_next) {
+        before = *link;
+        CHECK(before);
+    }
     *link = step->room_next;
     if (loop->room_last == step) loop->room_last = before;
-    step->waits_room = false;
 }
 
 /* All waiting steps, in their order. A step that finds no room again goes behind the others, and is not tried
@@ -74,7 +78,9 @@ static void try_again(void *arg)
     for (const Step *step = loop->room_first; step; step = step->room_next) count++;
     while (count-- && loop->room_first) {
         Step *step = loop->room_first;
+        CHECK(step->in_call == CALL_NO_ROOM);
         tfy__room_leave(step);
+        step->in_call = CALL_BEGUN;
         tfy__step_start_work(step);
     }
     if (loop->room_first && !loop->room_timer) try_in(loop, ROOM_PAUSE_NS);

@@ -28,7 +28,7 @@ Step *tfy__step_new(TfyTask *task, const TfySite *site)
     TaskRest *rest = rest_of(task);
     Step *step = loop->free_steps;
     CHECK(!rest->step);
-    CHECK(!step || step->dead);
+    CHECK(!step || step->stage == STAGE_DEAD);
     if (step)
         loop->free_steps = step->queue_next;
     else if (!(step = malloc(sizeof *step)))
@@ -49,7 +49,7 @@ Step *tfy__step_new(TfyTask *task, const TfySite *site)
 void tfy__step_drop_key(Step *step)
 {
     TfyCall *call = &step->call;
-    if (!step->probing || !call->args || call->tool == call->site->tool) return;
+    if (step->doubt != DOUBT_PROBED || !call->args || call->tool == call->site->tool) return;
     uint32_t at = call->site->tool->param_count;
     tfy_drop(call->task, call->args[at].o);
     call->args[at].o = NULL;
@@ -68,8 +68,8 @@ static void drop_args(Step *step)
 
 static void recycle(TfyLoop *loop, Step *step)
 {
-    CHECK(step->dead);
-    CHECK(!step->in_sync && !step->in_work && !step->deferred);
+    CHECK(step->stage == STAGE_DEAD);
+    CHECK(!step->queued);
     CHECK(!step->timer && !step->queue && !step->limiter);
     CHECK(!step->fd_wait);
     step->queue_next = loop->free_steps;
@@ -85,7 +85,8 @@ void tfy__step_drop_failure(Step *step)
 /* Detaches the step; its memory is released once no queue holds it. */
 void tfy__step_free(Step *step)
 {
-    CHECK(!step->dead);
+    CHECK(step->stage != STAGE_DEAD);
+    CHECK(!step->in_call);
     TfyLoop *loop = step->call.loop;
     tfy__timers_del(&loop->timers, step->timer);
     step->timer = 0;
@@ -95,23 +96,23 @@ void tfy__step_free(Step *step)
     tfy__buffer_free(&step->call.extra);
     tfy__step_drop_failure(step);
     if (step->rest->step == step) step->rest->step = NULL;
-    step->dead = true;
-    if (!step->in_sync && !step->in_work && !step->deferred) recycle(loop, step);
+    step->stage = STAGE_DEAD;
+    if (!step->queued) recycle(loop, step);
 }
 
 /* A queue releases a step. True: the step is still needed. */
 bool tfy__step_dequeued(Step *step)
 {
-    if (!step->dead) return true;
-    if (!step->in_sync && !step->in_work && !step->deferred) recycle(step->call.loop, step);
+    if (step->stage != STAGE_DEAD) return true;
+    if (!step->queued) recycle(step->call.loop, step);
     return false;
 }
 
 void tfy__step_queue(Step *step)
 {
     TfyLoop *loop = step->call.loop;
-    if (step->in_work) return;
-    step->in_work = true;
+    if (step->queued & IN_WORK) return;
+    step->queued |= IN_WORK;
     LIST_APPEND(&loop->work, step, work_next);
 }
 
@@ -119,8 +120,8 @@ bool tfy__step_work(TfyLoop *loop)
 {
     Step *step = LIST_TAKE(&loop->work, work_next);
     if (!step) return false;
-    CHECK(step->in_work);
-    step->in_work = false;
+    CHECK(step->queued & IN_WORK);
+    step->queued &= (uint8_t)~IN_WORK;
     if (!tfy__step_dequeued(step)) return true;
     const TaskRest *rest = step->rest;
     tfy__step_advance(step);
@@ -146,25 +147,28 @@ void tfy__wait_leave(Step *step)
 
 void tfy__step_unanswered(Step *step)
 {
-    step->unanswered = true;
+    CHECK(step->in_call == CALL_BEGUN);
+    CHECK(step->call.loop->in_flight > 0);
+    step->in_call = CALL_UNANSWERED;
     step->call.loop->in_flight--;
 }
 
 void tfy__step_left_call(Step *step)
 {
     CHECK(step->in_call);
-    CHECK(step->unanswered || step->call.loop->in_flight > 0);
-    step->in_call = false;
-    if (!step->unanswered) step->call.loop->in_flight--;
-    step->unanswered = false;
+    const bool in_flight = step->in_call != CALL_UNANSWERED;
+    CHECK(!in_flight || step->call.loop->in_flight > 0);
+    step->in_call = CALL_NONE;
+    if (in_flight) step->call.loop->in_flight--;
 }
 
 void tfy__step_stop_call(Step *step)
 {
     if (!step->in_call) return;
     TfyCall *call = &step->call;
+    const bool waits_room = step->in_call == CALL_NO_ROOM;
     tfy__step_left_call(step);
-    if (step->waits_room) {
+    if (waits_room) {
         tfy__room_leave(step);
         if (!call->loop->room_first) call->loop->room_told = false;
         return;
@@ -408,20 +412,21 @@ static bool backoff(Step *step)
 static void check_step(const Step *step)
 {
     const Stage stage = step->stage;
-    const bool doubt = stage == STAGE_DOUBT;
-    CHECK(!step->dead);
+    CHECK(stage != STAGE_DEAD);
     CHECK(step->rest->step == step);
     CHECK(step->rest->task == step->call.task);
-    CHECK(!step->in_call || stage == STAGE_RUN || doubt);
-    CHECK(!step->in_sync || stage == STAGE_SYNC || doubt);
-    CHECK(stage != STAGE_SYNC || step->in_sync);
-    CHECK(!step->probing || doubt);
+    CHECK(!step->in_call || stage == STAGE_RUN);
+    CHECK((stage == STAGE_SYNC) == !!(step->queued & IN_SYNC));
+    CHECK(step->doubt != DOUBT_PROBED || (stage == STAGE_RUN && step->in_call));
+    CHECK(step->doubt != DOUBT_RECORDED || stage >= STAGE_SETTLE);
     CHECK(!step->queue || stage == STAGE_RUN || stage == STAGE_BEGIN);
     CHECK(!step->queue || !step->in_call);
-    CHECK(!step->unanswered || step->in_call);
     CHECK(!step->fd_wait || step->in_call);
-    CHECK(!step->limiter || step->admitted);
-    CHECK(!step->deferred || step->rest->run->history);
+    CHECK(!step->limiter || step->admission == ADMISSION_GRANTED);
+    CHECK(!(step->queued & IN_DEFERRED) || step->rest->run->history);
+    CHECK(!step->asking || stage == STAGE_RUN || stage >= STAGE_SETTLE);
+    CHECK(step->counted || stage == STAGE_BEGIN || stage >= STAGE_SETTLE);
+    CHECK(!step->in_call || step->begun_ns <= step->call.loop->now_ns);
     CHECK(!step->backoff_only || (!step->in_call && !step->started && !step->limiter));
 }
 
@@ -436,7 +441,7 @@ void tfy__step_advance(Step *step)
         uint32_t next = rest->next_record;
         if (task->state & T_REPLAYING) tfy__history_async(task);
         if (rest->step != step || (task->state & T_REPLAYING && tfy__history_arrives_later(task))) return;
-        if (rest->next_record != next) step->doubt_recorded = false;
+        if (rest->next_record != next) step->doubt = DOUBT_NONE;
         switch (step->stage) {
         case STAGE_BEGIN:
             if (!tfy__step_begin(step)) return;
@@ -463,7 +468,8 @@ void tfy__step_advance(Step *step)
             if (!backoff(step)) return;
             break;
         case STAGE_SYNC:
-        case STAGE_RUN: return;
+        case STAGE_RUN:
+        case STAGE_DEAD: return;
         }
     }
 }
@@ -577,7 +583,8 @@ Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number, int64
     }
     step->stage = STAGE_RUN;
     step->due_ms = due_ms;
-    step->counted = step->timeout_begun = step->told_idle = true;
+    step->due_kind = DUE_SLEEP;
+    step->counted = step->told_idle = true;
     return step;
 }
 

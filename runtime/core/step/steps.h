@@ -60,56 +60,91 @@ typedef enum Stage {
     STAGE_SETTLE,  /* the attempt failed (task->error): try again or give up */
     STAGE_BACKOFF, /* waits before the next attempt */
     STAGE_DOUBT,   /* a once step may have happened: waits for its probe or a person */
+    STAGE_DEAD,    /* nobody's any more: freed once it has left the loop's queues */
 } Stage;
 
 enum { FEW_ARGS = 4 };
 
-/* Which flags a step may have in which stage; step.c checks it each time the step is advanced.
+/* The loop's queues that hold a step, in Step.queued. Each has a link of its own. A freed step stays in them: it is
+ * STAGE_DEAD until the last of them releases it. */
+enum {
+    IN_SYNC = 1,     /* loop->sync */
+    IN_WORK = 2,     /* loop->work */
+    IN_DEFERRED = 4, /* its run's deferred steps: only in a run that replays */
+};
+
+/* Whether a performer has the step. */
+typedef enum CallState {
+    CALL_NONE,
+    CALL_BEGUN,
+    CALL_NO_ROOM,    /* there was no room to start: it is in the loop's queue for room */
+    CALL_UNANSWERED, /* nobody will ever answer, so it is not in flight (rehearse.h) */
+} CallState;
+
+/* Whether the attempt has a StepStart in the log. */
+typedef enum StartState {
+    START_NONE,
+    START_MADE,  /* by this process */
+    START_FOUND, /* it was there when the process started: a crash fell in between */
+} StartState;
+
+/* What due_ms is the end of, once the attempt has a TaskYield in the log. In a backoff it is the end of that. */
+typedef enum DueKind {
+    DUE_NONE, /* the attempt has none */
+    DUE_SLEEP,
+    DUE_TIMEOUT,
+} DueKind;
+
+/* How the doubt about a once step is resolved. */
+typedef enum DoubtState {
+    DOUBT_NONE,     /* it is not in doubt, or nobody has been asked yet */
+    DOUBT_PROBED,   /* the performer has its probe */
+    DOUBT_RECORDED, /* InDoubt is in the log: a person decides */
+} DoubtState;
+
+/* How far a step of a tool with a limit or rate has come with its limiter. */
+typedef enum Admission {
+    ADMISSION_NONE,
+    ADMISSION_ASKED,
+    ADMISSION_GRANTED,
+} Admission;
+
+/* What a step may be in which stage; step.c checks it each time the step is advanced.
  *
- *             in_call  in_sync  probing  queue
- *   BEGIN        -        -        -      may: in the line of a tool with a limit
- *   OUTCOME      -        -        -      -
- *   SYNC         -        yes      -      -
- *   RUN         may       -        -      may: an inner wait, which has no performer
- *   SETTLE       -        -        -      -
- *   BACKOFF      -        -        -      -
- *   DOUBT       may      may      may     -
+ *             in_call  IN_SYNC  doubt           start  queue
+ *   BEGIN        -        -     -                may   may: in the line of a tool with a limit
+ *   OUTCOME      -        -     -                may   -
+ *   SYNC         -       yes    -                may   -
+ *   RUN         may       -     PROBED            may   may: an inner wait, which has no performer
+ *   SETTLE       -        -     RECORDED          may   -
+ *   BACKOFF      -        -     RECORDED          may   -
+ *   DOUBT        -        -     RECORDED          yes   -
+ *   DEAD         -       may    -                 -     -
  *
- * A step that a queue still holds when it is freed is `dead` until the queue releases it; it has no task then.
- * Only a step of a run that replays is `deferred`. `admitted` follows `lined_up`, and `limiter` is set only for an
- * admitted step. */
+ * A step that a drain keeps from starting is in SYNC but no longer in the queue; it is never advanced again. Behind BEGIN
+ * a step is counted. In BEGIN it is counted only if a snapshot had it further and it must be admitted anew. A step whose
+ * time ran out in line comes to SETTLE uncounted. `limiter` is set only for an admitted step. */
 struct Step {
     TfyCall call; /* what the performer sees; call.args are kept */
     TaskRest *rest;
     Stage stage;
-    int64_t retry, backoff_ms, timeout_ms;
-    int64_t asks;        /* prompts: attempts left */
-    int64_t due_ms;      /* wall clock: of the timeout, the backoff or the sleep; 0: none */
-    bool counted;        /* this suspension was counted in passages */
-    bool started;        /* StepStart is in the log for this attempt */
-    bool from_history;   /* … and was there when the process started: a crash fell in between */
-    bool timeout_begun;  /* TaskYield is in the log for this attempt */
-    bool bounded;        /* due_ms is the timeout's, not the end of a sleep */
-    bool in_call;        /* the performer has it */
-    bool unanswered;     /* … but will never answer: it is not in flight (rehearse.h) */
-    bool probing;        /* the performer has its probe */
-    bool doubt_recorded; /* InDoubt is in the log */
-    /* in_call, but there was no room to start: it is in the loop's queue for room … */
-    bool waits_room;
-    bool waited_room;  /* … or was, in this call */
+    CallState in_call;
+    StartState started;
+    DueKind due_kind;
+    DoubtState doubt;
+    Admission admission;
+    uint8_t queued;    /* IN_… */
+    bool counted;      /* this suspension was counted in passages */
+    bool noted;        /* the snapshot that it was restored from has its start */
+    bool waited_room;  /* there was no room for its call, now or before */
     bool unknown;      /* an earlier attempt of this once step may have done it */
     bool backoff_only; /* tfy_backoff: not an effect */
-    bool deferred;     /* is in run->deferred */
-    bool in_sync;      /* is in the loop's sync queue */
-    bool in_work;      /* is in the loop's work queue */
-    int64_t begun_ns;  /* in_call: when the performer received it */
     bool told_idle;    /* a live event reported that it waits */
-    bool asking;       /* approve, ask: the question was shown */
-    bool lined_up;     /* a tool with a limit: it has asked for admission … */
-    bool admitted;     /* … and was admitted */
-    /* … before the snapshot that it was restored from, which has its start */
-    bool noted;
-    bool dead;        /* freed as soon as it has left the queues above */
+    bool asking;       /* approve, ask, in doubt: the question was shown */
+    int64_t retry, backoff_ms, timeout_ms;
+    int64_t asks;     /* prompts: attempts left */
+    int64_t due_ms;   /* wall clock: of the timeout, the backoff or the sleep; 0: none */
+    int64_t begun_ns; /* in_call: when the performer received it */
     int64_t sync_lsn; /* STAGE_SYNC: what must be durable */
     uint64_t timer;
     TaskRest *target; /* join: the task; NULL: unknown */

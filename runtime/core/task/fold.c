@@ -268,9 +268,9 @@ static void keep_log(Folded *folded, const TfyLogTask *log)
 static bool step_may_fold(const Step *step)
 {
     const uint8_t family = step->call.tool->family;
-    return (family == TFY_F_SLEEP || family == TFY_F_SLEEP_UNTIL) && !step->backoff_only && !step->bounded &&
-           step->stage == STAGE_RUN && step->timer && !step->queue && !step->in_sync && !step->in_work &&
-           !step->deferred && step->timeout_ms == TFY_NEVER && step->call.attempt == 1 && !step->retry &&
+    return (family == TFY_F_SLEEP || family == TFY_F_SLEEP_UNTIL) && !step->backoff_only &&
+           step->due_kind == DUE_SLEEP && step->stage == STAGE_RUN && step->timer && !step->queue && !step->queued &&
+           step->timeout_ms == TFY_NEVER && step->call.attempt == 1 && !step->retry &&
            step->call.step == step->rest->log.step;
 }
 
