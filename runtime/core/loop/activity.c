@@ -1,9 +1,10 @@
-/* activity.c: live events and log lines: what the loop tells of runs, tasks, steps and effects while they happen.
+/* activity.c: live events and log lines: what the loop reports about runs, tasks, steps and effects while they
+ * happen.
  *
- * Both leave through the queue of output.c, when everything appended so far is synced. Nothing is told while a run
- * takes up its history: it was told when it happened. A replay that performs nothing tells it again, if somebody
- * wants to hear it, and marks each event as a ghost; its time is then that of the record it goes with, or of the one
- * before. */
+ * Both leave through the queue of output.c, once everything appended so far is synced. While a run replays its
+ * history before it goes live, nothing is reported: it was reported when it happened. A replay that performs
+ * nothing reports it again, if there is a listener, and marks each event as a ghost, with the time of its own
+ * record, or of the one before. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,12 @@
 
 #define PAL_EVENTS   4096u
 #define PAL_BYTES    ((size_t)4 << 20)
-#define SNAPSHOT_MAX 1000 /* live tasks that a new subscriber is told of */
+#define SNAPSHOT_MAX 1000 /* the most live tasks whose state a new subscriber receives */
 
-#define RUN_ENDS "RunCompleted" /* in log lines; its live event is one more Completed of the root task */
+/* in log lines; its live event is a second Completed of the root task */
+#define RUN_ENDS "RunCompleted"
 
-/* ---- what is told, and how loud ---- */
+/* ---- what is reported, and at which level ---- */
 
 typedef struct Loudness {
     const char *stage;
@@ -75,10 +77,10 @@ static void push_line(TfyLoop *loop, const TfyLine *line)
     tfy__buffer_free(&out);
 }
 
-/* Where a task stands: the workflow on top, and the line of a point. */
+/* The place of a task: the workflow on top, and the line of a point. */
 static void set_place(TfyLine *line, const TaskRest *rest, const TfyPoint *point)
 {
-    const TfyTask *task = rest->task; /* NULL: it has ended */
+    const TfyTask *task = rest->task; /* NULL: it has finished */
     line->run = rest->run->uuid;
     line->task = rest->log.path;
     bool ended = !task || task->top == TFY_NO_FRAME;
@@ -111,7 +113,7 @@ void tfy__line_report(TfyLoop *loop, const char *text, size_t len)
     push_line(loop, &line);
 }
 
-/* The line that goes with an event. */
+/* The line that accompanies an event. */
 static void tell_line(const TaskRest *rest, const TfyPoint *point, const char *stage, const TfyBuffer *message)
 {
     TfyLoop *loop = rest->run->loop;
@@ -199,7 +201,7 @@ void tfy__activity_say(TfyTask *task, const TfyPoint *point, const char *stage, 
     tfy__buffer_add(&message, text, len);
     if (!level)
         tell(rest, point, stage, &message);
-    else if (loop->options.on_event || loop->pal) /* its line is there already */
+    else if (loop->options.on_event || loop->pal) /* its line was written before */
         tell_event(rest, point, stage, &message, "level", level);
     tfy__buffer_free(&message);
 }
@@ -297,7 +299,7 @@ static void snapshot_task(TfyLoop *loop, const TaskRest *rest, TfyBuffer *out)
     tfy__buffer_text(out, "\"}\n");
 }
 
-/* So that there are as many as are told of, and no more however often somebody comes. False: the loop has failed. */
+/* Unfolds as many tasks as are shown, and no more however often a subscriber comes. False: the loop has failed. */
 static bool unfold_enough(Run *run)
 {
     uint32_t at_hand = 0;
@@ -319,7 +321,7 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     int told = 0;
     for (Run *each = loop->runs.first; each; each = each->next) {
         if (each->ended || (run && each != run)) continue;
-        if (task) tfy__task_by_path(each, task); /* unfolds it: those that are looked at are few */
+        if (task) tfy__task_by_path(each, task); /* unfolds it: only a few tasks are requested */
         if (!unfold_enough(each)) return TFY_E_NOMEM;
         for (const TaskRest *rest = each->tasks; rest && told < SNAPSHOT_MAX; rest = rest->next_in_run) {
             char id[TFY_PAL_FILTER];
@@ -334,7 +336,7 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     return snapshot->failed ? TFY_E_NOMEM : 0;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 void tfy__count_call(const Step *step, bool failed, bool timeout)
 {
@@ -375,7 +377,7 @@ static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
 
 void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn)
 {
-    TfyMetrics now = loop->metrics; /* the rows of tools stay the loop's */
+    TfyMetrics now = loop->metrics; /* the loop keeps the rows of tools */
     now.runs_started = now.records[TFY_R_INSTRUCTION_START];
     now.tasks_started = now.runs_started + now.records[TFY_R_TASK_SPAWN];
     read_gauges(loop, &now);

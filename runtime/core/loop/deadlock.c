@@ -1,17 +1,17 @@
-/* deadlock.c: nothing can ever run again: who says so, and the graph of who waits for whom.
+/* deadlock.c: detects that no task can ever run again, and shows the graph of which task waits for which.
  *
- * A task is stuck when only another task of its run could move it: it waits for an end, a message, a lock or its
- * children, and no time bounds that, neither its step's nor that of a call or block around it. A run is stuck when
- * all its live tasks are; since tasks of different runs share nothing, only somebody outside could help it then.
- * Whatever is not known to be stuck counts as able to move, so a wait for people, for signals or for anything new is
- * never called a deadlock. Nothing here costs anything before the loop is idle. */
+ * A task is stuck if only another task of its run could wake it: it waits for an end, a message, a lock or its
+ * children, and no deadline bounds that, neither its step's nor that of a call or block around it. A run is stuck
+ * if all its live tasks are; since tasks of different runs share nothing, only input from outside could help it
+ * then. A task that is not known to be stuck counts as able to continue, so a wait for people, for signals or for
+ * any new kind of event is never called a deadlock. Nothing here costs anything before the loop is idle. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/step/step.h"
 
 #define TASKS_SHOWN 20u /* of a run */
-#define PATHS_SHOWN 8u  /* of those that one task waits for */
+#define PATHS_SHOWN 8u  /* of the tasks that one task waits for */
 
 /* ---- stuck or not ---- */
 
@@ -43,7 +43,7 @@ static bool task_stuck(const TaskRest *rest)
 static bool run_stuck(const Run *run)
 {
     uint32_t at = 0;
-    if (tfy__folded_next(run->loop, run, &at)) return false; /* it sleeps */
+    if (tfy__folded_next(run->loop, run, &at)) return false; /* a folded task sleeps */
     for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
         if (!rest->end_state && !task_stuck(rest)) return false;
     return !run->ended;
@@ -63,7 +63,7 @@ typedef struct Holder {
     const TaskRest *rest;
 } Holder;
 
-/* A run's live tasks and who of them holds what. */
+/* A run's live tasks and which of them holds what. */
 typedef struct Graph {
     const TaskRest **tasks; /* by number */
     uint32_t count;
@@ -116,7 +116,7 @@ static uint32_t graph_find(const Graph *graph, const TaskRest *rest)
     return found ? (uint32_t)(found - graph->tasks) : NO_INDEX;
 }
 
-/* Those that one task waits for; the count goes on behind the last that is kept. */
+/* The tasks that one task waits for; count also counts those that are not kept. */
 typedef struct Awaited {
     const TaskRest *tasks[PATHS_SHOWN];
     uint32_t count;
@@ -132,9 +132,10 @@ static void await(Awaited *awaited, const TaskRest *rest)
 static void await_children(Awaited *awaited, const TaskRest *rest)
 {
     TfyLoop *loop = rest->task->loop;
+    /* a sleeping task is not in a deadlock */
     for (uint32_t child = frame_at(rest->task, rest->task->top)->children; child;
          child = tfy__siblings(loop, child)->next)
-        if (!(child & FOLDED_REF)) await(awaited, rest_of(task_at(loop, child - 1))); /* who sleeps is in no deadlock */
+        if (!(child & FOLDED_REF)) await(awaited, rest_of(task_at(loop, child - 1)));
 }
 
 static void await_bodies(Awaited *awaited, const Step *step)
@@ -164,7 +165,7 @@ static void await_holders(Awaited *awaited, const Graph *graph, const Lock *lock
         await(awaited, graph->holders[low].rest);
 }
 
-/* Those it begins after. */
+/* The tasks that it starts after. */
 static void await_former(Awaited *awaited, const Graph *graph, const TaskRest *rest)
 {
     for (uint32_t i = 0; i < graph->count; i++)
@@ -172,7 +173,7 @@ static void await_former(Awaited *awaited, const Graph *graph, const TaskRest *r
             if (follower->child == rest) await(awaited, graph->tasks[i]);
 }
 
-/* Empty for a task that waits for a message: anybody could send or take one. */
+/* Empty for a task that waits for a message: any task could send or receive one. */
 static Awaited awaited_by(const Graph *graph, const TaskRest *rest)
 {
     Awaited awaited = {0};
@@ -194,11 +195,11 @@ static Awaited awaited_by(const Graph *graph, const TaskRest *rest)
     return awaited;
 }
 
-/* ---- a circle in it ---- */
+/* ---- a cycle in the graph ---- */
 
 enum { UNSEEN, ON_THE_WAY, SEEN };
 
-/* Walks from one task to those it waits for. True: it met itself; way[from .. length) is the circle. */
+/* Walks from one task to those that it waits for. True: the walk met itself; way[from .. length) is the cycle. */
 static bool walk(const Graph *graph, uint32_t start, uint8_t *colour, uint32_t *way, uint8_t *tried, uint32_t *from,
                  uint32_t *length)
 {
@@ -336,9 +337,9 @@ const char *tfy_deadlock(TfyLoop *loop)
     return out.data;
 }
 
-/* ---- for those who look later ---- */
+/* ---- recording it ---- */
 
-/* It stands in the root's chain and is nobody's step. */
+/* The record is in the root's chain and belongs to no step. */
 static int record_run(TfyLoop *loop, Run *run)
 {
     TfyBuffer graph = {0}, out = {0};

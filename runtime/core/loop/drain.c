@@ -1,9 +1,9 @@
-/* drain.c: how a process that is asked to stop comes to its end. Nothing starts any more: no task runs, no step is
- * advanced, no timer of a task fires. Calls that performers have may finish within a grace period, and their results
- * are recorded; what people send is recorded as ever. Then loop.c writes the ShutdownMarker.
+/* drain.c: how a process ends when it is requested to stop. Nothing starts any more: no task runs, no step is
+ * advanced, no timer of a task fires. Calls under way in performers may finish within a grace period, and their
+ * results are recorded; input from people is recorded as usual. Then loop.c writes the ShutdownMarker.
  *
- * A drain needs no records of its own: at each of its moments the log is one that a kill could have left. It only
- * makes it less likely that a `once` step is cut off in the middle and in doubt. */
+ * A drain needs no records of its own: at every moment the log is one that a kill could have left. It only makes
+ * it less likely that a `once` step is cut off in the middle and in doubt. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -13,9 +13,9 @@
 
 #define NAMES_SHOWN 3
 
-/* ---- being asked ---- */
+/* ---- the request ---- */
 
-/* Runs in signal handlers: it only leaves word, and wakes a loop that sleeps or is about to. */
+/* Runs in signal handlers: it only sets variables, and wakes a loop that sleeps or is about to. */
 void tfy_drain(TfyLoop *loop, int64_t grace_ms)
 {
     const int reason = errno;
@@ -34,7 +34,7 @@ static void on_wake(void *arg, uint32_t events)
     tfy__out_look(loop);
 }
 
-/* Made when the loop blocks for the first time: most loops of tests and benches never do. */
+/* Opened when the loop blocks for the first time: most loops of tests and benches never do. */
 bool tfy__wake_open(TfyLoop *loop)
 {
     if (loop->wake_fd >= 0 || loop->options.world) return loop->wake_fd >= 0;
@@ -50,7 +50,7 @@ bool tfy__wake_open(TfyLoop *loop)
 
 /* ---- what is waited for ---- */
 
-/* Its StepStart is in the log, so whoever takes the run up has to take it for done: it is let start rather than left
+/* Its StepStart is in the log, so a resume must assume that it was done: it is allowed to start rather than left
  * in doubt. */
 bool tfy__drain_lets_start(const Step *step)
 {
@@ -64,7 +64,7 @@ static bool holds_up(const Step *step)
     return tfy__drain_lets_start(step);
 }
 
-/* Adds to out, if it is given, the first few of those that are waited for. */
+/* Adds the first few calls that are waited for to out, if it is given. */
 static uint32_t count_held(const TfyLoop *loop, TfyBuffer *out)
 {
     uint32_t count = 0;

@@ -1,8 +1,9 @@
-/* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services performers use.
+/* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services that performers
+ * use.
  *
- * A turn: what has become durable and finished effects; descriptors (with them people's arrivals); due timers, ties
- * by creation; ready tasks, FIFO; then what was appended is handed to the writer. When nothing is ready the loop
- * blocks in the poller until the next deadline. */
+ * A turn: what has become durable and finished effects; descriptors (including people's arrivals); due timers,
+ * ties by creation; ready tasks, FIFO; then what was appended is handed to the writer. If nothing is ready, the
+ * loop blocks in the poller until the next deadline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,10 +17,13 @@
 
 #define TIMERS_PER_TURN 1024
 #define EVENTS_PER_TURN 64
-#define WALL_STEP_NS    100000    /* the wall clock is told in milliseconds: a tenth of one does not matter */
-#define FULL_PAUSE_NS   100000000 /* between two tries while the disk is full */
-#define FORMER_MS       10000     /* how long what a former owner left running may take to end */
-#define LOOK_NS         750000000 /* between two looks at the names of the log's files: a loss is noticed within a second */
+/* the wall clock counts milliseconds: a tenth of one does not matter */
+#define WALL_STEP_NS  100000
+#define FULL_PAUSE_NS 100000000 /* between two tries while the disk is full */
+/* how long processes that a former owner left running may take to exit */
+#define FORMER_MS 10000
+/* between two checks of the names of the log's files: a loss is noticed within a second */
+#define LOOK_NS 750000000
 
 const char *tfy_version(void)
 {
@@ -34,8 +38,9 @@ void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(loop->failure_text, sizeof loop->failure_text, format, args);
     va_end(args);
-    /* A stop for want of memory may come between two records that belong together: none of this turn is written, as
-     * after a kill. Nor is anything that a timer or a task made of a step whose tool nobody watches any more. */
+    /* A stop for lack of memory may come between two records that belong together: nothing of this turn is
+     * written, as after a kill. The same holds for everything that a timer or a task did to a step whose tool is
+     * no longer supervised. */
     if ((code == TFY_E_NOMEM || code == TFY_E_LOST) && loop->log)
         tfy__log_give_up(loop->log, code == TFY_E_NOMEM ? "memory ran out" : loop->failure_text);
 }
@@ -212,7 +217,7 @@ const char *tfy__failure(TfyLoop *loop)
 
 /* ---- opening ---- */
 
-/* When records are written: as the turn began, or what the late clock says when that is later. */
+/* When records are written: at the time when the turn started, or that of the late clock if it is later. */
 static int64_t log_clock(void *state)
 {
     const TfyLoop *loop = state;
@@ -231,10 +236,11 @@ static void on_log_event(void *arg, uint32_t events)
 {
     TfyLoop *loop = arg;
     (void)events;
-    tfy__log_event_clear(loop->log); /* the turn looks at the durable lsn itself */
+    tfy__log_event_clear(loop->log); /* the turn checks the durable lsn itself */
 }
 
-/* What a former owner of the database left running is ended before any run goes on. False: it takes too long. */
+/* Ends the processes that a former owner of the database left running, before any run continues. False: it takes
+ * too long. */
 static bool end_former(TfyLoop *loop)
 {
     bool ended = true;
@@ -274,7 +280,7 @@ static int open_log(TfyLoop *loop, char *error_text)
     return 0;
 }
 
-/* The first record of this opening; whatever leaves the process comes behind it. */
+/* The first record of this opening; everything that leaves the process comes after it. */
 static int record_opened(TfyLoop *loop, char *error_text)
 {
     TfyBuffer out = {0};
@@ -342,7 +348,7 @@ int tfy__explained(int code, char *error_text)
     return code;
 }
 
-/* For a check that fails: the task that runs, or the run when there is only one. */
+/* For a check that fails: the running task, or the run if there is only one. */
 static void tell_place(const void *arg, char *text, size_t size)
 {
     const TfyLoop *loop = arg;
@@ -458,7 +464,8 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
     TaskRest *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
-    if (!root) { /* the log has the run's row already: only another opening can make something of it */
+    /* the log has the run's row already: only another opening can continue it */
+    if (!root) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
         return TFY_E_NOMEM;
     }
@@ -532,7 +539,7 @@ static bool all_durable(const TfyLoop *loop)
     return tfy__log_durable(loop->log) >= tfy__log_last(loop->log);
 }
 
-/* The log in a file. A simulated world's files are nobody else's. */
+/* The log is in a file. A simulated world's files belong to no other process. */
 static bool has_files(const TfyLoop *loop)
 {
     return !loop->options.world && tfy__log_path(loop->log);
@@ -547,8 +554,8 @@ static void look_at_files(TfyLoop *loop)
 
 static int64_t poll_timeout(TfyLoop *loop, bool block)
 {
-    /* With a full disk nobody runs, ready or not: looking without a pause would only burn time. Nor does anybody in a
-     * drain. */
+    /* With a full disk no task runs, ready or not: polling without a pause would only waste time. The same holds
+     * for a drain. */
     const bool busy = (ready(loop) && !tfy__log_full(loop->log)) || loop->work.first;
     if (!block || (busy && !loop->draining)) return 0;
     int64_t next_ns = tfy__timers_next(&loop->timers);
@@ -561,9 +568,9 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
     return wait_ns;
 }
 
-/* A task that has to do without a value leaves the way that a replay could follow: where there is memory, nothing
- * happens at that place. So the process ends as if it had been killed at its last commit. (A task that wants more
- * than a task may have is another matter: that is recorded, see memory.c.) */
+/* A task that lacks memory for a value leaves the path that a replay could follow: with memory, nothing happens at
+ * that place. So the process ends as if it had been killed at its last commit. (A task that wants more than a task
+ * may have is another case: that is recorded, see memory.c.) */
 bool tfy__loop_starved(TfyLoop *loop)
 {
     if (loop->heap.ran_out || tfy__sys_starved())
@@ -577,18 +584,18 @@ static int poll_events(TfyLoop *loop, bool block)
     TfyFdEvent events[EVENTS_PER_TURN];
     int64_t timeout_ns = poll_timeout(loop, block);
     if (timeout_ns) tfy__wake_open(loop);
-    if (loop->interrupted && !loop->draining) timeout_ns = 0; /* asked before there was anything to wake it with */
+    if (loop->interrupted && !loop->draining) timeout_ns = 0; /* requested before there was a descriptor to wake it */
     if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
     for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
-        Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have taken a later one's watch away */
+        Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have removed a later event's watch */
         if (watch) watch->handler(watch->arg, events[i].events);
     }
     return count > 0 ? count : 0;
 }
 
-/* One turn; the number of things that happened. */
+/* One turn; returns the number of things that happened. */
 static int turn(TfyLoop *loop, bool block)
 {
     int happened = 0;
@@ -598,8 +605,8 @@ static int turn(TfyLoop *loop, bool block)
     wake_durable(loop);
     while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
     if (tfy__loop_starved(loop)) return happened;
-    /* What was appended so far has to be on its way before anybody waits for it. One look only: a second one could
-     * wait for an event that the first has consumed; and none at all when the disk was faster. */
+    /* Everything appended so far must be on its way before the loop blocks. Polls once only: a second poll could
+     * wait for an event that the first has consumed; and it does not block if the disk was faster. */
     if (block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
     happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
     for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
@@ -619,7 +626,7 @@ static int turn(TfyLoop *loop, bool block)
     return happened + (tfy__log_durable(loop->log) != durable);
 }
 
-/* Nothing is left that could move without people. */
+/* No work is left that could continue without people. */
 static bool idle(const TfyLoop *loop)
 {
     return !ready(loop) && !loop->work.first && !loop->in_flight && !loop->out.first && !loop->sync.first &&
@@ -638,7 +645,8 @@ static int write_shutdown(TfyLoop *loop)
     return code;
 }
 
-/* With a virtual clock nothing is waited for: where nothing happens it is moved to what comes next, or to the end. */
+/* With a virtual clock nothing is waited for: if nothing happens, the clock jumps to the next deadline, or to the
+ * end of the drain. */
 static int drain_by_jumps(TfyLoop *loop)
 {
     const int happened = turn(loop, false);
@@ -648,7 +656,7 @@ static int drain_by_jumps(TfyLoop *loop)
     return happened;
 }
 
-/* One turn of a drain, or its end: TFY_E_STATE, or what went wrong. */
+/* One turn of a drain, or its end: TFY_E_STATE, or the error. */
 static int drain(TfyLoop *loop, bool block)
 {
     if (tfy__drain_goes_on(loop)) return block && loop->world.jump ? drain_by_jumps(loop) : turn(loop, block);
@@ -712,7 +720,7 @@ void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), 
     loop->notice_state = state;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 static const TaskRest *reach_task(TfyLoop *loop, int64_t tid)
 {
@@ -723,7 +731,7 @@ static const TaskRest *reach_task(TfyLoop *loop, int64_t tid)
 
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid)
 {
-    const Folded *folded = tfy__folded_by_tid(loop, tid); /* asked often, of many: it stays folded */
+    const Folded *folded = tfy__folded_by_tid(loop, tid); /* often requested, for many tasks: it stays folded */
     if (folded) return folded->kind == FOLDED_ENDED ? TFY_TASK_COMPLETED : TFY_TASK_SLEEPING;
     const TaskRest *rest = reach_task(loop, tid);
     if (!rest) return TFY_TASK_UNKNOWN;
@@ -810,7 +818,7 @@ int tfy_close(TfyLoop *loop)
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
     }
-    tfy__rehearse_free(loop); /* the log has asked it for the time */
+    tfy__rehearse_free(loop); /* the log has used its clock */
     tfy__policy_close(loop);
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);

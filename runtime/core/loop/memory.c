@@ -1,13 +1,13 @@
-/* memory.c: the memory of one task is bounded, so that one that grows without end fails alone.
+/* memory.c: limits the memory of one task, so that a task that grows without end fails alone.
  *
- * A task's memory is its stack, all that its live frames refer to and the messages in channels it made; what tasks
- * share counts for each. Nothing is counted on the way. While all values together fit into one task's limit, nobody
- * can be over it; beyond that the tasks are measured, between two turns, whenever the whole has grown by another
- * eighth. Who is over the limit gets a cancellation that is recorded like a kill, so a replay needs no limit;
- * delivered, it is a panic: `finally` and `undo` run, `catch` does not see it.
+ * A task's memory is its stack, all values that its live frames refer to and the messages in channels it made; a
+ * shared value counts for each task. Allocations are not counted per task. While all values together fit into one
+ * task's limit, no task can exceed it; beyond that the tasks are measured, between two turns, whenever the total
+ * has grown by another eighth. A task over the limit gets a cancellation that is recorded like a kill, so a replay
+ * needs no limit; once delivered, it is a panic: `finally` and `undo` run, `catch` does not see it.
  *
- * Within one slice a task could still ask for a block of any size. So no single block may be larger than the limit;
- * that limit is recorded with the run, and a replay keeps it. */
+ * Within one slice a task could still request a block of any size. So no single block may be larger than the
+ * limit; that limit is recorded with the run, and a replay keeps it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +17,13 @@
 
 /* ---- measuring ---- */
 
-/* What is still to be looked at, and shared objects that were seen. */
+/* The values still to be measured, and the shared objects that were counted. */
 typedef struct Measure {
-    uint64_t bytes, enough; /* no need to go on beyond that */
+    uint64_t bytes, enough; /* enough: stop at this size */
     const TfyObj **grey;
     size_t grey_len, grey_cap;
     TfyNumbers seen;
-    bool failed; /* no memory: the answer is that all is well */
+    bool failed; /* no memory: the task counts as within its limit */
 } Measure;
 
 /* An object with several owners counts once. True: it was counted. */
@@ -121,7 +121,7 @@ static bool folded_is_over(const TfyLoop *loop, const Folded *folded, uint64_t l
     return !m.failed && m.bytes > limit;
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
 /* They are live: their run does not replay. */
 static void look_at_folded(TfyLoop *loop, uint64_t limit)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define PARTS    64         /* texts in one write */
-#define NUDGE_NS (10000000) /* between two signals that are to end a write */
+#define NUDGE_NS (10000000) /* between two signals that interrupt a write */
 
 typedef struct Text {
     struct Text *next;
@@ -26,31 +26,32 @@ typedef struct Text {
 struct TfyOutlet {
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t more; /* there is something to write, or it is over */
-    pthread_cond_t over; /* the thread has ended */
+    pthread_cond_t more; /* there is something to write, or the thread must stop */
+    pthread_cond_t over; /* the thread has exited */
     bool stopping, ended;
     Text *first, *last; /* the loop appends, the thread removes */
     Text *reserve;      /* of TFY_OUTLET_RESERVE bytes, for when there is no memory */
     bool reserve_used;
     atomic_size_t held;
-    int64_t wanted; /* wake the loop when at most so many bytes are left; -1: it does not wait */
+    /* wake the loop when at most so many bytes are left; -1: it does not wait */
+    int64_t wanted;
     int wake_fd;
     atomic_int error[3]; /* by descriptor */
 };
 
 /* ---- ending a write that is stuck ---- */
 
-static int nudge; /* a signal that does nothing but end a system call; 0: none is free */
+static int nudge; /* a signal that only interrupts a system call; 0: none is free */
 
 static void do_nothing(int number)
 {
     (void)number;
 }
 
-/* Whoever embeds the runtime may have real-time signals of his own: the highest that nobody has. */
+/* The embedding program may use real-time signals itself: takes the highest unused one. */
 static void choose_nudge(void)
 {
-    const struct sigaction action = {.sa_handler = do_nothing}; /* no SA_RESTART: it has to end a write */
+    const struct sigaction action = {.sa_handler = do_nothing}; /* no SA_RESTART: it must interrupt a write */
     struct sigaction old;
     for (int number = SIGRTMAX; number >= SIGRTMIN && !nudge; number--) {
         const bool is_free = sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL;
@@ -65,7 +66,8 @@ static bool have_nudge(void)
     return nudge != 0;
 }
 
-/* A signal that comes just before the write would be lost on it, so there are more until the thread has ended. */
+/* A signal that comes just before the write would have no effect on it, so more are sent until the thread has
+ * exited. */
 static void stop(TfyOutlet *outlet)
 {
     pthread_mutex_lock(&outlet->mutex);
@@ -100,13 +102,13 @@ static int gather(const TfyOutlet *outlet, struct iovec parts[PARTS])
     return count;
 }
 
-/* Blocks for as long as nobody reads, or until it is nudged. Bytes, or a negative errno. */
+/* Blocks for as long as nobody reads, or until a signal interrupts it. Returns bytes, or a negative errno. */
 static ssize_t write_some(int fd, const struct iovec *parts, int count)
 {
     const ssize_t n = writev(fd, parts, count);
     if (n >= 0) return n;
     const int reason = errno;
-    if (reason == EAGAIN) { /* somebody else made the open file nonblocking */
+    if (reason == EAGAIN) { /* another process made the open file nonblocking */
         struct pollfd ready = {.fd = fd, .events = POLLOUT};
         poll(&ready, 1, -1);
     }
@@ -135,7 +137,7 @@ static void take(TfyOutlet *outlet, size_t count)
     }
 }
 
-/* A descriptor that failed once gets nothing more. True: the loop has to hear of it. */
+/* A descriptor that failed once gets nothing more. True: the loop must be told. */
 static bool settle(TfyOutlet *outlet, ssize_t n)
 {
     const Text *text = outlet->first;
@@ -195,7 +197,7 @@ static void release(TfyOutlet *outlet)
     free(outlet);
 }
 
-/* Signals are the loop's, but for the one that ends a write. */
+/* The loop handles all signals except the one that interrupts a write. */
 static bool start_thread(TfyOutlet *outlet)
 {
     sigset_t others, before;
@@ -220,7 +222,7 @@ TfyOutlet *tfy__outlet_open(int wake_fd)
     return NULL;
 }
 
-/* Here the mutex is held. */
+/* The mutex must be held. */
 static Text *take_reserve(TfyOutlet *outlet, size_t len)
 {
     if (outlet->reserve_used || len > TFY_OUTLET_RESERVE) return NULL;

@@ -1,7 +1,7 @@
 /* output.c: effects that do not suspend, and everything that leaves the process.
  *
- * Output commit: text, events and reports stand in one queue, each with the lsn that must be durable before it goes
- * out. */
+ * Output commit: text, events and reports are in one queue, each with the lsn that must be durable before it
+ * leaves. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "core/loop/outlet.h"
 #include "core/replay/rehearse.h"
 
-#define LAST_READ_MS 1000 /* how long a reader may pause once a signal has come */
+#define LAST_READ_MS 1000 /* how long a reader may pause after a signal has come */
 
 /* ---- the queue ---- */
 
@@ -46,7 +46,7 @@ void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const Tf
     loop->out.last->event = *event;
 }
 
-/* Somebody else may have made our output non-blocking; a line that does not fit now is no line that is lost. */
+/* Another process may have made our output nonblocking; a line that does not fit now is not lost. */
 static bool is_passing(int fd)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -54,7 +54,7 @@ static bool is_passing(int fd)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* A reader that went away ends the output, not the run: it is all in the log. A disk that is full is worth a word. */
+/* A closed reader ends the output, not the run: everything is in the log. A full disk is reported. */
 static void output_ends(TfyLoop *loop)
 {
     const char *reason = strerror(errno);
@@ -87,7 +87,7 @@ static bool same_file(int a, int b)
     return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/* Regular files take what they get; worlds of tests have no threads. */
+/* Regular files never block; worlds of tests have no threads. */
 static bool never_blocks(const TfyLoop *loop, int fd)
 {
     struct stat st;
@@ -105,7 +105,7 @@ static TfyOutlet *outlet_of(TfyLoop *loop, int fd)
     return loop->outlets[fd];
 }
 
-/* Waits until the outlet is empty. patient: for ever; else for as long as it is read. */
+/* Waits until the outlet is empty. patient: without end; otherwise only while it is being read. */
 static bool await_empty(TfyLoop *loop, TfyOutlet *outlet, bool patient)
 {
     size_t before = SIZE_MAX;
@@ -121,12 +121,13 @@ static bool await_empty(TfyLoop *loop, TfyOutlet *outlet, bool patient)
     return true;
 }
 
-/* There is no memory to queue it. Behind what is queued already it can be written at once, if somebody reads that;
- * else the process has to end, for it can neither wait nor lose the text. */
+/* There is no memory to queue the text. It can be written at once after the text that is queued, if that is being
+ * read; otherwise the process must end, since it can neither wait nor lose the text. */
 static void write_unqueued(TfyLoop *loop, TfyOutlet *outlet, int fd, const char *text, size_t len)
 {
     const bool is_empty = await_empty(loop, outlet, false);
-    (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t)); /* the loop looks at what the wait has seen */
+    /* the loop handles the events that the wait has consumed */
+    (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
     if (is_empty)
         write_all(loop, fd, text, len);
     else
@@ -148,7 +149,7 @@ static bool is_terminal(TfyLoop *loop, int fd)
     return loop->terminal[fd] > 0;
 }
 
-/* A terminal shows what it is not to obey; all others get the bytes. */
+/* For a terminal, control sequences are made visible; everything else receives the bytes. */
 static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
 {
     TfyBuffer shown = {0};
@@ -191,7 +192,7 @@ static bool set_aside(TfyLoop *loop, TfyTask *task)
     return true;
 }
 
-/* A kill lets it run: it has its cleanup to do, and nobody need read the rest for that. */
+/* A kill lets it run: it must clean up, and that does not depend on a reader. */
 bool tfy__out_holds(TfyTask *task)
 {
     TfyLoop *loop = task->loop;
@@ -249,7 +250,7 @@ int tfy__out_finish(TfyLoop *loop)
     return tfy__out_await(loop);
 }
 
-/* Whoever listens in the process hears it first; then it is kept for subscribers. */
+/* A listener in the process receives the event first; then it is kept for subscribers. */
 static void publish(TfyLoop *loop, Outgoing *out)
 {
     if (loop->options.on_event) loop->options.on_event(loop->options.state, out->text, out->len);
@@ -259,7 +260,7 @@ static void publish(TfyLoop *loop, Outgoing *out)
     out->text = NULL;
 }
 
-/* Tells whoever gives out descriptors that one is not needed any more. */
+/* Tells the performers that a descriptor is not needed any more. */
 static void let_go(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable)
 {
     for (int family = 0; family < TFY_F_COUNT; family++) {
@@ -357,7 +358,7 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
 
 /* ---- print, log, emit ---- */
 
-/* What an Output record says, and where its text goes. */
+/* The content of an Output record, and where its text goes. */
 typedef struct Saying {
     const char *to;
     const TfyString *text, *level, *stage;
@@ -385,7 +386,7 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         tfy__out_charge(task, STDERR_FILENO);
         tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
     } else {
-        if (loop->options.quiet && !loop->options.on_output) return; /* nobody hears it */
+        if (loop->options.quiet && !loop->options.on_output) return; /* there is no listener */
         TfyBuffer line = {0};
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');
@@ -412,8 +413,8 @@ static bool say(TfyTask *task, const TfyPoint *point, const Saying *saying)
         ok = false;
     } else if (record) {
         tfy__history_take(rest);
-        if (task->loop->replay_only)
-            saying_out(task, point, saying); /* shown again; a resumed run has said it already */
+        /* shown again; a resumed run has printed it already */
+        if (task->loop->replay_only) saying_out(task, point, saying);
     } else {
         ok = tfy__record_append(rest, TFY_R_OUTPUT, rest->log.step, point->number, &out) > 0;
         if (ok && task->loop->test)
@@ -474,8 +475,8 @@ bool tfy_self(TfyTask *task, TfyObj **out)
     return (*out = tfy_string_of(task, path, strlen(path))) != NULL;
 }
 
-/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay draws
- * the same. */
+/* The n-th number of a task follows from its run's seed, its path and n: nothing is recorded, and every replay
+ * draws the same. */
 static uint64_t draw(TfyTask *task)
 {
     TaskRest *rest = rest_of(task);

@@ -1,17 +1,19 @@
-/* park.c: runs that wait for long leave memory. What is left of one is its snapshot and a row that says when it has
- * to be woken, written in one commit; the timer, a signal, an answer or a kill brings it back, as a resume would. A
- * database with a million of them is opened without reading one.
+/* park.c: runs that wait for long leave memory. Only a snapshot and a row with the time to wake it are left of
+ * such a run, written in one commit; the timer, a signal, an answer or a kill brings it back, as a resume would.
+ * Opening a database with a million parked runs reads none of them.
  *
- *   - Looked at is a run some time after one of its tasks began to wait. It is parked when all of them do, for time
- *     that is far enough, for people, for signals or for each other, and nothing of it is under way outside.
- *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening finds
- *     it due.
- *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a while,
- *     runs whose steps count in the window of a rate: whoever opens the database then would not know of them.
- *   - A run in a deadlock stays too, and people are told: nobody would wake it.
- *   - Those that are due come back a bounded number in a turn.
- *   - They wait by the wall clock. One that was set back makes them wait anew, for as long as they had to; one that
- *     was set forward ends their waiting, as if the process had been away so long. */
+ *   - A run is checked some time after one of its tasks started to wait. It is parked if all of them wait, for a
+ *     time that is far enough away, for people, for signals or for each other, and no work of it is under way
+ *     outside.
+ *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening
+ *     finds it due.
+ *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a
+ *     while, runs whose steps count in the window of a rate: a process that opens the database then would not know
+ *     of them.
+ *   - A run in a deadlock stays too, and people are told: nothing would wake it.
+ *   - A bounded number of due runs come back per turn.
+ *   - They wait by the wall clock. A clock that was set back makes them wait anew, for their whole time; a clock
+ *     that was set forward ends their wait, as if the process had been away for that long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,17 +25,17 @@
 #define WAKES_PER_TURN 256u
 #define AGAIN_AT_ONCE  4096
 
-/* 139 years: in nanoseconds, and added to any time, it still is a number. */
+/* 139 years: in nanoseconds, and added to any time, it still fits. */
 static const int64_t after_max_ms = (int64_t)1 << 42;
 
 /* ---- may it leave? ---- */
 
-/* When it has to be back for this step; 0: the step does not let it go. */
+/* When the run must be back for this step; 0: it cannot leave now. */
 static int64_t step_due(const Step *step)
 {
     const bool outside = step->in_call || step->queued;
     if (outside) return 0;
-    if (step->asking && step->call.loop->on_question) return 0; /* somebody in this process was asked */
+    if (step->asking && step->call.loop->on_question) return 0; /* this process has shown the question */
     if (step->stage == STAGE_BACKOFF) return tfy__step_due(step);
     if (step->stage == STAGE_DOUBT) return step->asking ? INT64_MAX : 0;
     const bool waits = tfy__step_is_sleep(step) || step->asking || tfy__step_wait_kind(step);
@@ -66,7 +68,7 @@ static int64_t task_due(const TaskRest *rest)
     return due_ms;
 }
 
-/* When the run has to be back; 0: it cannot leave now. */
+/* When the run must be back; 0: it cannot leave now. */
 static int64_t run_due(Run *run)
 {
     const TfyLoop *loop = run->loop;
@@ -104,7 +106,7 @@ static void park(Run *run, int64_t due_ms)
     tfy__run_discard(loop, run);
 }
 
-/* Who asks to be looked at late delays those who come behind it, which harms nobody. */
+/* A run that is to be checked late delays the runs after it in the list, which does no harm. */
 static void look_later(Run *run, int64_t least_ms)
 {
     TfyLoop *loop = run->loop;
@@ -128,7 +130,7 @@ void tfy__park_look(TfyLoop *loop)
             continue;
         }
         if (counts) look_later(run, LOOK_AGAIN_MS);
-        tfy__fold_run(run); /* its tasks were unfolded to be looked at */
+        tfy__fold_run(run); /* its tasks were unfolded for the check */
     }
 }
 
@@ -164,7 +166,7 @@ void tfy__park_arm(TfyLoop *loop)
     if (!loop->wake_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
-/* Its row says again that it is in memory; that rides with whatever it does next. */
+/* Its row says again that it is in memory; the update is part of its next commit. */
 static bool bring_back(TfyLoop *loop, const TfyLogRun *parked)
 {
     char which[24], text[TFY_ERROR_TEXT];
@@ -192,8 +194,8 @@ static int64_t program_id(TfyLoop *loop)
     return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
 }
 
-/* What is queued is not seen by a reading, so it is committed first: those that came back a moment ago must not come
- * again. Then the clock may have been set back. */
+/* A reader does not see what is queued, so it is committed first: runs that came back a moment ago must not come
+ * again. The clock may also have been set back. */
 static int catch_up(TfyLoop *loop, int64_t program)
 {
     int code = tfy__log_sync(loop->log), again;
@@ -214,11 +216,11 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     if (code >= 0)
         code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){loop->now_ms, tfy__root_elsewhere, loop}, due,
                                    WAKES_PER_TURN, &count, &loop->park_next_ms);
-    if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: again when there is room */
+    if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: tries again when there is room */
         loop->wake_due = true;
         return 0;
     }
-    /* Nobody would look again. Of a log that failed the loop hears by itself. */
+    /* Nothing would try again. A failure of the log reaches the loop by itself. */
     if (code < 0 && !tfy__log_error(loop->log)) tfy__loop_fail(loop, code, "the parked runs cannot be read");
     if (code < 0) return 0;
     for (uint32_t i = 0; i < count && !loop->failure; i++) bring_back(loop, &due[i]);
@@ -226,7 +228,7 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     return count;
 }
 
-/* As far as a step can come at once, so that who wants to answer it finds it waiting. */
+/* As far as a step can proceed at once, so that an answer finds it waiting. */
 static void settle(TfyLoop *loop)
 {
     while (!loop->failure && tfy__step_work(loop)) continue;
@@ -294,8 +296,9 @@ int tfy__park_open(TfyLoop *loop)
     if (program < 0) return (int)program;
     int code = catch_up(loop, program);
     if (code < 0) return code;
+    /* or more */
     code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1,
-                               &loop->parked, &next_ms); /* or more */
+                               &loop->parked, &next_ms);
     loop->park_next_ms = first.parked_ms;
     if (code >= 0) tfy__park_arm(loop);
     return code;

@@ -1,12 +1,12 @@
-/* policy.c: who of the ready tasks runs next, when it is not simply the one that has been ready for longest.
+/* policy.c: which ready task runs next, if it is not simply the task that has been ready longest.
  *
- * fifo is the ring itself and knows nothing of this file. With any other policy the ring is only where ready tasks
- * arrive: before each slice they are handed to the policy's own queue, and the one that it answers runs. A policy
- * decides the order of live tasks only; in a replay, and while a run is taken up again, the records do, so a history
- * is the same under every policy.
+ * fifo is the ring itself and does not use this file. With any other policy the ring is only where ready tasks
+ * arrive: before each slice they are moved to the policy's own queue, and the task that the policy returns runs. A
+ * policy decides only the order of live tasks; in a replay, including that of a resume, the records decide it, so
+ * a history is the same under every policy.
  *
- * Nobody starves: a task's place is the number of its turn minus a bonus, so one that waits is overtaken only by
- * those who became ready at most so many turns later. */
+ * No task starves: a task's place is the number of its turn minus a bonus, so only tasks that become ready at most
+ * so many turns later can overtake it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +15,10 @@
 #define LEVEL       64   /* turns that one level of priority is worth */
 #define AWAITED_MAX 1000 /* deps: more dependents make no difference */
 
-/* ---- a queue by places ---- */
+/* ---- a queue ordered by places ---- */
 
 typedef struct Place {
-    int64_t key; /* lowest first; each is unique, for seq is in it */
+    int64_t key; /* lowest first; each is unique, since it contains seq */
     uint64_t seq;
     uint32_t slot;
 } Place;
@@ -69,14 +69,14 @@ static uint32_t places_pop(void *queue)
     return slot;
 }
 
-/* ---- the policies that are there ---- */
+/* ---- the built-in policies ---- */
 
 static bool push_by_priority(void *queue, const TfyReadyTask *ready)
 {
     return places_push(queue, (Place){(int64_t)ready->seq - (int64_t)ready->priority * LEVEL, ready->seq, ready->slot});
 }
 
-/* Who holds up most goes first; the priority counts too. */
+/* The task that most others wait for goes first; the priority counts too. */
 static bool push_by_dependents(void *queue, const TfyReadyTask *ready)
 {
     int64_t awaited = ready->awaited < AWAITED_MAX ? ready->awaited : AWAITED_MAX;
@@ -98,7 +98,7 @@ int tfy__policy_init(TfyLoop *loop, const char *name, char *error_text)
     return TFY_E_INVALID;
 }
 
-/* ---- handing over ---- */
+/* ---- moving tasks ---- */
 
 static uint32_t awaited_by(const TaskRest *rest)
 {
@@ -167,7 +167,7 @@ int tfy_register_policy(TfyLoop *loop, const TfyScheduling *policy)
 {
     void *queue = policy ? policy->open() : NULL;
     if (policy && !queue) return TFY_E_NOMEM;
-    while (loop->policy_count) { /* those that are ready go over, in the order of the policy before */
+    while (loop->policy_count) { /* ready tasks move over, in the order of the previous policy */
         loop->ring[loop->ring_tail++ & loop->ring_mask] = loop->policy->pop(loop->policy_queue);
         loop->policy_count--;
     }

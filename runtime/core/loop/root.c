@@ -1,8 +1,8 @@
 /* root.c: the process's working root, and which runs work there (wal/log/root.h).
  *
- * A process has one root. It takes up the runs that work in it and leaves the others: by name they are refused with
- * both paths, unless the embedding program asked for the move; of those that nobody named it takes none. Runs of
- * older versions do not say where they work, and go on wherever the process is. */
+ * A process has one root. It resumes the runs that work in it and leaves the others: a run requested by name is
+ * refused with both paths, unless the embedding program requested the move; without a name such runs are skipped.
+ * Runs of older versions do not record where they work, and continue in the process's root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -54,7 +54,7 @@ uint32_t tfy__left_elsewhere(const TfyLoop *loop)
 
 /* ---- parked runs ---- */
 
-/* Where the run stands in the list, or would stand. */
+/* The run's index in the list, or where it would be inserted. */
 static size_t place_of(const TfyLoop *loop, int64_t run)
 {
     size_t low = 0, high = loop->elsewhere.count;

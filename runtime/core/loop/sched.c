@@ -1,4 +1,4 @@
-/* sched.c: running one task until it stops: the trampoline over its frames. */
+/* sched.c: runs one task until it stops: the trampoline over its frames. */
 #include <string.h>
 
 #include "core/loop/state.h"
@@ -11,20 +11,21 @@ void tfy__sched_halt(TfyTask *task)
 
 void tfy__sched_wake(TfyTask *task)
 {
-    if (state_of(task) != TFY_TASK_RUNNING)
-        tfy__ready_push(task->loop, task); /* inside tfy_perform the frame simply goes on */
+    /* inside tfy_perform the frame simply continues */
+    if (state_of(task) != TFY_TASK_RUNNING) tfy__ready_push(task->loop, task);
 }
 
-/* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout the caller can
- * catch. */
+/* A call that ran out of time unwinds with a cancellation; at its boundary that becomes a Timeout, which the
+ * caller can catch. */
 static void timeout_at_boundary(TfyTask *task, const TfyFrame *frame)
 {
     if (!(frame->flags & FRAME_TIMED_OUT) || !task->error || task->error->type != &tfy_type_cancelled) return;
     tfy__scope_raise_timeout(task, frame->workflow->line, "the call ran out of time");
 }
 
-/* A frame that had children is done. Even when none is left this counts as a suspension: whether the last one ends
- * just before or just after may differ between a run and its replay. False: the task has ended or was halted. */
+/* A frame that had children has finished. Even if none is left this counts as a suspension: whether the last one
+ * finishes just before or just after may differ between a run and its replay. False: the task has finished or was
+ * halted. */
 static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
 {
     task->state |= T_RETURNING | T_ANSWERED;
@@ -38,7 +39,7 @@ static bool begin_waiting(TfyTask *task, const TfyFrame *frame)
     return true;
 }
 
-/* The top frame has said TFY_RETURN: children first, then the caller. True: there is a frame to go on with. */
+/* The top frame has returned TFY_RETURN: children first, then the caller. True: there is a frame to continue with. */
 static bool frame_finish(TfyTask *task)
 {
     TfyFrame *frame = frame_at(task, task->top);
@@ -66,14 +67,14 @@ static bool frame_finish(TfyTask *task)
     return false;
 }
 
-/* In a replay, what others did comes first: before a task that has just taken what came from outside goes on, and
- * before one whose step was answered at once, which may have waited the first time. */
+/* In a replay other tasks must run first: before a task that has just taken input from outside continues, and
+ * before a task whose step was answered at once, which may have waited the first time. */
 static bool others_first(const TfyTask *task)
 {
     return task->state & T_FOLLOWING && !tfy__history_at_cursor(rest_of(task));
 }
 
-/* Before a frame runs again: what came from outside meanwhile. False: do not run. */
+/* Before a frame runs again: handles input from outside that has arrived meanwhile. False: the task must not run. */
 static bool prepare(TfyTask *task)
 {
     if (task->state & T_HALTED) return false;
@@ -88,14 +89,15 @@ static bool prepare(TfyTask *task)
     if (tfy__cancel_ready(task)) {
         if (!tfy__cancel_deliver(task)) return false;
         if (task->state & T_RETURNING) tfy__children_cancel(task, frame, "its parent was cancelled");
-        if (frame->pc == 0) { /* a task that never began has nothing to clean up, and must not begin now */
+        /* a task that never started has nothing to clean up, and must not start now */
+        if (frame->pc == 0) {
             tfy__frame_release(task, frame);
             return frame_finish(task);
         }
     }
     if (task->state & T_RETURNING) return frame_finish(task);
     TaskRest *rest = rest_of(task);
-    rest->answer_type = NULL; /* the frame takes it now */
+    rest->answer_type = NULL; /* the frame uses it now */
     rest->granted_from = NULL;
     rest->granted_lock = NULL;
     if (rest->granted_signal) tfy__signal_taken(rest);
@@ -105,13 +107,13 @@ static bool prepare(TfyTask *task)
 
 #define T_SLOW (T_CANCEL | T_MUFFLED | T_RETURNING | T_REPLAYING | T_HALTED | T_ANSWERED)
 
-/* A task that gets every answer at once would never let others run: after so many it queues again. */
+/* A task that gets every answer at once would never let others run: after so many answers it queues again. */
 #define ANSWERS_AT_ONCE 64
 
-#define MANY_TASKS 16384u /* they do not fit the cache any more */
-#define EARLY      24u    /* how many tasks ahead to fetch then */
+#define MANY_TASKS 16384u /* more do not fit in the cache */
+#define EARLY      24u    /* how many tasks ahead to prefetch then */
 
-#define PLAIN ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and nothing came from outside */
+#define PLAIN ((uint32_t)T_QUEUED | TFY_TASK_READY) /* in the ring, and no input from outside has arrived */
 
 static inline TfyStatus run_top(TfyTask *task)
 {
@@ -121,16 +123,16 @@ static inline TfyStatus run_top(TfyTask *task)
     return status;
 }
 
-/* Has a frame that has said TFY_RETURN ended, without anything else that hangs on it or on its task? */
+/* Has a frame that returned TFY_RETURN finished, with nothing else attached to it or its task? */
 static inline bool returns_plainly(const TfyTask *task, const TfyFrame *frame)
 {
     return __builtin_expect(task->room != 0, 1) && frame_is_bare(frame);
 }
 
-/* The top frame has said TFY_CALL. The common case, a workflow that calls others which return at once: runs callee
- * and caller in turn until one of them says anything else, and answers that. Where the caller's frame lies is kept
- * here and not read back from the callee's: so a call need not wait until all that the last one wrote has been read
- * again. */
+/* The top frame has returned TFY_CALL. The common case, a workflow that calls others which return at once: runs
+ * callee and caller in turn until one of them returns anything else, and returns that. The address of the caller's
+ * frame is kept here and not read back from the callee's: so a call need not wait until everything that the last
+ * one wrote has been read again. */
 static __attribute__((noinline, aligned(64))) TfyStatus run_calls(TfyTask *task, uint32_t caller)
 {
     TfyStatus status;
@@ -147,7 +149,7 @@ static __attribute__((noinline, aligned(64))) TfyStatus run_calls(TfyTask *task,
     return status;
 }
 
-/* What a frame said decides what comes next, until the task stops. */
+/* A frame's status decides what comes next, until the task stops. */
 static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
 {
     for (int answers = 0;; status = run_top(task)) {
@@ -160,7 +162,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             task->passages++;
             tfy__ready_push(loop, task);
             return;
-        case TFY_CALL: break; /* seen above */
+        case TFY_CALL: break; /* handled above */
         case TFY_RETURN: {
             TfyFrame *frame = frame_at(task, task->top);
             if (frame->prev != TFY_NO_FRAME && returns_plainly(task, frame))
@@ -181,7 +183,7 @@ static void go_on(TfyLoop *loop, TfyTask *task, TfyStatus status)
             if (loop->park_after_ms >= 0) tfy__park_consider(rest_of(task)->run);
             if (state_of(task) == TFY_TASK_SLEEPING) tfy__fold_asleep(task);
             return;
-        case TFY_STOP: /* the frame was on its way out and has released its slots */
+        case TFY_STOP: /* the frame is being left and has released its slots */
             tfy__sched_halt(task);
             task->state |= T_RETURNING;
             return;
@@ -197,7 +199,7 @@ void tfy__sched_run_task(TfyLoop *loop, TfyTask *task)
     go_on(loop, task, run_top(task));
 }
 
-/* Reads from the ring what stands from `at` on, and writes it there. */
+/* ring_read, ring_write: copy `count` entries out of or into the ring, from `at` on. */
 static void ring_read(const TfyLoop *loop, uint32_t at, uint32_t *to, uint32_t count)
 {
     uint32_t from = at & loop->ring_mask, straight = loop->ring_mask + 1 - from;
@@ -214,8 +216,8 @@ static void ring_write(TfyLoop *loop, uint32_t at, const uint32_t *from, uint32_
     memcpy(loop->ring, from + straight, (count - straight) * sizeof *from);
 }
 
-/* Those that have yielded since the ring's end stood at `tail` go there: behind them come the tasks that the last one
- * has made ready. */
+/* Inserts the tasks that have yielded at `tail`, where the ring ended before they ran: the tasks that the last one
+ * made ready come after them. */
 static void requeue(TfyLoop *loop, const uint32_t *from, const uint32_t *to, uint32_t tail)
 {
     const uint32_t count = (uint32_t)(to - from), mask = loop->ring_mask;
@@ -225,7 +227,7 @@ static void requeue(TfyLoop *loop, const uint32_t *from, const uint32_t *to, uin
     loop->ring_tail += count;
 }
 
-/* What the processor should have at hand when the task of this slot comes. */
+/* Prefetches the memory of the task in this slot. */
 static inline void fetch_early(const TfyLoop *loop, uint32_t slot)
 {
     const TaskCell *cell = &loop->cells[slot];
@@ -236,9 +238,9 @@ static inline void fetch_early(const TfyLoop *loop, uint32_t slot)
 #define NOT_RUN ((TfyStatus)-1)
 
 /* The common case, tasks that go from one plain yield to the next: runs them until one does anything else, and
- * answers its place and what it said: TFY_YIELD when it made others ready, NOT_RUN when something came for it
- * meanwhile. Every instruction counts here. Such a task touches two cache lines, its hot part and its frame; it keeps
- * the state it has in the ring; and what came from outside (a kill by itself) is seen when it is its turn again. */
+ * returns its place and its status: TFY_YIELD if it made others ready, NOT_RUN if something arrived for it
+ * meanwhile. Every instruction counts here. Such a task touches two cache lines, its hot part and its frame; it
+ * keeps its state in the ring; and input from outside (a kill by itself) is seen at its next turn. */
 static inline __attribute__((always_inline)) const uint32_t *run_plain(TfyLoop *loop, const uint32_t *slot,
                                                                        const uint32_t *end, TfyStatus *said, bool many)
 {
@@ -274,14 +276,15 @@ static __attribute__((noinline)) const uint32_t *run_many(TfyLoop *loop, const u
     return run_plain(loop, slot, end, said, true);
 }
 
-/* Those in [yielded, slot) have yielded and stand in the ring again only when something else happens. */
+/* The tasks in [yielded, slot) have yielded and are put back in the ring only when something else happens. */
 uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
 {
     uint32_t slots[SCHED_TASKS + EARLY];
     const uint32_t *yielded = slots, *const end = slots + count;
     ring_read(loop, loop->ring_head, slots, count);
     loop->ring_head += count;
-    uint32_t behind = loop->ring_tail - loop->ring_head; /* the first of the next go are fetched in this one */
+    /* the first tasks of the next call are prefetched in this one */
+    uint32_t behind = loop->ring_tail - loop->ring_head;
     if (behind > EARLY) behind = EARLY;
     ring_read(loop, loop->ring_head, slots + count, behind);
     for (uint32_t i = behind; i < EARLY; i++) slots[count + i] = 0;

@@ -1,8 +1,9 @@
-/* test.c: mocks, what was called, and the way of one test from its first to its last turn.
+/* test.c: mocks, counts of calls, and the course of one test from its first to its last turn.
  *
- * Mocks with an equal pattern form a queue: each answers once, the last one stays. Among patterns that fit a call the
- * one with the fewest `_` answers; among equals the one that was written first. A workflow with mocks is called
- * through a stand-in descriptor, so that calls, spawns and bodies of groups meet them without knowing of them. */
+ * Mocks with an equal pattern form a queue: each answers once, the last one stays. Among patterns that fit a call,
+ * the one with the fewest `_` answers; among equals, the one that was written first. A workflow with mocks is
+ * called through a stand-in descriptor, so that calls, spawns and bodies of groups reach the mocks without special
+ * code. */
 #include "core/loop/test.h"
 
 #include <stdlib.h>
@@ -11,11 +12,11 @@
 #include "core/step/step.h"
 
 #define TURN_MAX 100000 /* of one test */
-#define SPENT_TURNS                                                                                                    \
-    10 /* what a slice without a stop counts for: a loop without an end goes some 10^8 rounds, as in a fn */
-#define TRAIL_MAX 20 /* answers told */
-#define SAID_MAX  (1u << 20)
-#define SHOWN_MAX 400 /* bytes of a value in a sentence */
+/* a slice without a stop counts as so many turns: an endless loop is stopped after some 10^8 rounds, as in a fn */
+#define SPENT_TURNS 10
+#define TRAIL_MAX   20 /* answers shown */
+#define SAID_MAX    (1u << 20)
+#define SHOWN_MAX   400 /* bytes of a value in a sentence */
 
 typedef struct Answer {
     const TfyType *type; /* of value */
@@ -25,7 +26,7 @@ typedef struct Answer {
 } Answer;
 
 typedef struct Mock {
-    const TfyTool *tool; /* or: */
+    const TfyTool *tool; /* or workflow */
     const TfyWorkflow *workflow;
     const TfyField *params;
     uint32_t count; /* parameters */
@@ -33,21 +34,21 @@ typedef struct Mock {
     TfyValue *args; /* owned where '=' */
     uint32_t line;  /* of its first `mock` */
     Answer *first, *last;
-    Answer *now; /* the one that answers next, or again */
+    Answer *now; /* the answer that is given next, or again */
     bool used;   /* it has answered */
     struct Mock *next;
 } Mock;
 
-/* What was called, and how often. */
+/* A tool or workflow that was called, and how often. */
 typedef struct Counter {
     const void *what; /* TfyTool or TfyWorkflow */
     int64_t count;
     struct Counter *next;
 } Counter;
 
-/* Stands for a workflow that has mocks. */
+/* Replaces a workflow that has mocks. */
 typedef struct StandIn {
-    TfyWorkflow workflow; /* as the real one, but for run; first, so that a frame leads here */
+    TfyWorkflow workflow; /* the real one with another `run`; first, so that a frame leads here */
     const TfyWorkflow *real;
     TfyTest *test;
     struct StandIn *next;
@@ -59,9 +60,9 @@ struct TfyTest {
     LIST(Mock) mocks;
     Counter *counters;
     StandIn *stand_ins;
-    TfyBuffer printed; /* for output(): lines, newlines between them */
+    TfyBuffer printed; /* for output(): lines, with newlines between them */
     bool printed_any;
-    TfyBuffer said;         /* JSON texts, commas between them */
+    TfyBuffer said;         /* JSON texts, with commas between them */
     char *trail[TRAIL_MAX]; /* a ring */
     uint64_t trail_count;   /* ever */
     char *unanswered;       /* the first call that no mock fits, as a sentence */
@@ -71,7 +72,7 @@ struct TfyTest {
     char *left, *right;
 };
 
-/* ---- values as a program writes them ---- */
+/* ---- values in source form ---- */
 
 #define SOURCE_DEPTH 4
 
@@ -140,7 +141,7 @@ static bool write_source_map(TfyBuffer *out, const TfyType *type, const TfyObj *
     return true;
 }
 
-/* False: the language has no way to write it, or it is too much to be written by hand. */
+/* False: the language cannot express it, or it is too long to be written by hand. */
 static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, int depth)
 {
     if (depth > SOURCE_DEPTH || out->len > SHOWN_MAX) return false;
@@ -150,7 +151,7 @@ static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, in
     case TFY_FLOAT:
     case TFY_DURATION: return tfy__write_text(out, type, value);
     case TFY_STRING:
-        if (((const TfyString *)value.o)->secrets) return false; /* no literal is equal to it */
+        if (((const TfyString *)value.o)->secrets) return false; /* no literal equals it */
         write_source_string(out, (const TfyString *)value.o);
         return true;
     case TFY_OPTIONAL:
@@ -166,7 +167,7 @@ static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, in
     }
 }
 
-/* A value in a sentence: as source, or "_" where that is impossible or too long. */
+/* A value in a sentence: as source, or "_" if that is impossible or too long. */
 static void write_pattern(TfyBuffer *out, const TfyType *type, TfyValue value)
 {
     TfyBuffer text = {0};
@@ -175,7 +176,7 @@ static void write_pattern(TfyBuffer *out, const TfyType *type, TfyValue value)
     tfy__buffer_free(&text);
 }
 
-/* Any value, short. */
+/* Any value, shortened. */
 static void write_shown(TfyBuffer *out, const TfyType *type, TfyValue value)
 {
     TfyBuffer text = {0};
@@ -204,7 +205,7 @@ static void write_call(TfyBuffer *out, const char *name, const TfyField *params,
     tfy__buffer_char(out, ')');
 }
 
-/* The text of a buffer, which is empty afterwards; NULL: no memory. */
+/* Returns the text of a buffer and empties it; NULL: no memory. */
 static char *take_text(TfyBuffer *buffer)
 {
     char *text = buffer->failed ? NULL : strdup(buffer->data ? buffer->data : "");
@@ -214,7 +215,7 @@ static char *take_text(TfyBuffer *buffer)
 
 /* ---- counting ---- */
 
-/* The effect http is one to a test, whatever class its method gives it. */
+/* The effect http is one tool for a test, whatever class its method gives it. */
 static const TfyTool *one_tool(const TfyTool *tool)
 {
     return tool && tool->family == TFY_F_HTTP && !tool->argv ? &tfy_effect_http : tool;
@@ -251,7 +252,7 @@ bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkf
 
 /* ---- the trail ---- */
 
-/* One answer: "call → what came of it". */
+/* One answer: "call → result". */
 static void note_answer(TfyTest *test, TfyBuffer *call, const Answer *answer)
 {
     if (answer->fails) {
@@ -287,8 +288,8 @@ static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *wor
     return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
 }
 
-/* An answer of another type is none: one place may ask for a bool, another for a case of an enum. A T fits a T?, null
- * too, and where nothing is asked for (a signal as a statement of its own) everything does. */
+/* An answer of another type does not fit: one place may request a bool, another a case of an enum. A T fits a T?,
+ * null does too, and a place without a type (a signal as a statement of its own) takes any answer. */
 static bool type_fits(const TfyType *type, const TfyType *wanted)
 {
     if (type == wanted || wanted->kind == TFY_NOTHING) return true;
@@ -309,7 +310,7 @@ static const Answer *next_answer(Mock *mock)
     return mock->now;
 }
 
-/* *other: a mock that fits but for the type of its answer. */
+/* *other: a mock that fits except for the type of its answer. */
 static const Answer *find_answer(TfyTest *test, const TfyTool *tool, const TfyWorkflow *workflow, const TfyValue *args,
                                  const TfyType *wanted, const Mock **other)
 {
@@ -326,7 +327,7 @@ static const Answer *find_answer(TfyTest *test, const TfyTool *tool, const TfyWo
 
 /* ---- effects ---- */
 
-/* What needs nothing but the loop itself runs in a test as it does anywhere. */
+/* Effects that need nothing but the loop itself run in a test as they do anywhere. */
 static bool runs_here(const TfyTool *tool)
 {
     switch (tool->family) {
@@ -344,7 +345,7 @@ static bool runs_here(const TfyTool *tool)
     }
 }
 
-/* What to write on the right of `=>`. */
+/* An example for the right side of `=>`. */
 static void write_example(TfyBuffer *out, const TfyType *type)
 {
     switch (type->kind) {
@@ -365,7 +366,7 @@ static void write_example(TfyBuffer *out, const TfyType *type)
     }
 }
 
-/* The first call that nobody answers fails the test, whatever the program makes of it. */
+/* The first call without an answer fails the test, even if the program handles the error. */
 static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *other)
 {
     const TfyTool *tool = call->tool;
@@ -418,7 +419,7 @@ bool tfy__test_answers(Step *step)
         note_unanswered(test, call, other);
         tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
     }
-    call->outcome = TFY_NOT_DONE; /* a mock that fails says so; one that is missing ends the test */
+    call->outcome = TFY_NOT_DONE; /* a mock that fails reports this; a missing one ends the test */
     if (call->task->error)
         tfy__call_panicked(call);
     else
@@ -428,7 +429,7 @@ bool tfy__test_answers(Step *step)
 
 /* ---- workflows ---- */
 
-/* The first run of a frame whose workflow has mocks: an answer instead of it, or the workflow after all. */
+/* The first run of a frame whose workflow has mocks: an answer instead of it, or the real workflow. */
 static TfyStatus run_stand_in(TfyTask *task, void *place)
 {
     TfyFrame *frame = place;
@@ -600,7 +601,7 @@ bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, 
     return false;
 }
 
-/* ---- the way of a test ---- */
+/* ---- the course of a test ---- */
 
 static int open_test(TfyLoop **loop, TfyWorld **world, const TfyProgram *program)
 {
@@ -619,7 +620,7 @@ void tfy__test_spent(TfyTest *test)
     test->turns += SPENT_TURNS;
 }
 
-/* Until its run has ended, nothing can happen any more, or it takes too long. */
+/* Until its run has finished, nothing more can happen, or it takes too long. */
 static bool run_turns(TfyLoop *loop)
 {
     for (; loop->runs_live && loop->test->turns < TURN_MAX; loop->test->turns++) {
@@ -666,7 +667,7 @@ static uint32_t say_tasks(TfyBuffer *out, const TfyLoop *loop)
             tfy__buffer_text(out, count > 1 ? "; " : "");
             say_task(out, rest);
             const TfyPoint *point = point_of_task(rest);
-            if (point) line = point->line; /* of the oldest: tasks stand here newest first */
+            if (point) line = point->line; /* of the oldest: tasks are listed newest first */
         }
     }
     if (count > 5) tfy__buffer_printf(out, "; and %u more", count - 5);

@@ -94,8 +94,8 @@ const TfyPoller *tfy__poller_of_choice(void)
 
 typedef struct Virtual {
     TfyWorld world;
-    int64_t now_ns;  /* since the beginning */
-    int64_t wall_ms; /* at the beginning */
+    int64_t now_ns;  /* since the start */
+    int64_t wall_ms; /* at the start */
     uint64_t seed;
 } Virtual;
 
