@@ -110,3 +110,34 @@ check "... and each way of doing so would be named" [ "$(compiler_by_hand by_han
 
 cannot_be_planted() { (cd "$top" && for patch in tests/planted/*.patch; do git apply --check "$patch" 2>&1 || echo "$patch"; done); }
 check "every planted bug fits the code as it is" none cannot_be_planted
+
+# docs/architecture.md: every file that it names exists, and every function of its tables is defined in the file beside it.
+cat >named.awk <<'END'
+{
+    line = $0
+    while (match(line, /`[a-z]+\/[a-z_\/]+(\.[a-z]+)+`/)) {
+        print "file", substr(line, RSTART + 1, RLENGTH - 2)
+        line = substr(line, RSTART + RLENGTH)
+    }
+}
+/^\|.*\| `[a-z_]+` \| `|^\| `[a-z_]+` \| `/ {
+    split($0, cells, "`")
+    print "function", cells[2], cells[4]
+}
+END
+misnamed()
+{
+    awk -f named.awk "$1" >named
+    while read -r kind one two; do
+        case $kind in
+        file) # core/world.h is a file of a room
+            [ -e "$top/$one" ] || [ -e "$top/runtime/$one" ] || echo "$one does not exist" ;;
+        function) grep -qE "^[a-zA-Z].*[ *]$one\b" "$top/$two" || echo "$one is not defined in $two" ;;
+        esac
+    done <named
+}
+check "docs/architecture.md names files and functions that exist" none misnamed "$top/docs/architecture.md"
+check "... many of them" sh -c '[ "$(grep -c ^function named)" -ge 25 ] && [ "$(grep -c ^file named)" -ge 40 ]'
+printf '| x | `no_such_function` | `runtime/core/loop/sched.c` | y |\nin `runtime/core/no_such_file.c`\n' >wrong.md
+misnamed wrong.md >wrong
+check "... and others would be named" [ "$(wc -l <wrong)" = 2 ]
