@@ -1,4 +1,4 @@
-/* debug.c: stopping at records, and telling what is there. */
+/* debug.c: stops at records, and describes the run there. */
 #include "core/replay/debug.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 struct TfyStop {
     Run *run;
-    TaskRest *rest;             /* whose record it is; at the end and at a difference the root */
+    TaskRest *rest;             /* the record's owner; at the end and at a difference the root */
     const TfyLogRecord *record; /* NULL: the end, or a difference */
     uint32_t index;
     const char *difference;
@@ -25,7 +25,7 @@ const char *tfy__stop_difference(const TfyStop *stop)
 
 /* ---- stopping ---- */
 
-/* What was taken already (a task may be ahead of the others) is not come to any more. */
+/* Records that were taken already (a task may be ahead of the others) are not stopped at any more. */
 static void set_next(Run *run, uint32_t wanted)
 {
     TfyLoop *loop = run->loop;
@@ -63,10 +63,10 @@ void tfy__debug_end(Run *run)
     loop->stepping->stop(loop->stepping->state, &stop);
 }
 
-/* ---- where a task stands ---- */
+/* ---- the place of a task ---- */
 
-/* The point that a frame stands at. `top` is what is known of the innermost frame of a task that runs: its code is
- * under way. */
+/* The point that a frame is at. `top` is what is known of the innermost frame of a running task: its code is under
+ * way. */
 static const TfyPoint *point_of_frame(const TfyFrame *frame)
 {
     return frame->pc ? frame->workflow->resume[frame->pc - 1] : NULL;
@@ -74,11 +74,12 @@ static const TfyPoint *point_of_frame(const TfyFrame *frame)
 
 /* How much is known of a task's innermost frame. */
 typedef enum Standing {
-    STANDS,   /* at the point of its pc, or before its first statement */
-    AT_MARK,  /* its code runs and has come to a mark, whose variables the program may know */
+    STANDS, /* at the point of its pc, or before its first statement */
+    /* its code runs and is at a mark, whose variables the program may know */
+    AT_MARK,
     RUNS,     /* its code runs */
-    RETURNED, /* it is done and waits for its children */
-    ENTERED,  /* it is being called: its parameters are not there yet */
+    RETURNED, /* it has finished and waits for its children */
+    ENTERED,  /* it is being called: its parameters are not set yet */
 } Standing;
 
 static Standing standing_of(const TfyStop *stop, const TaskRest *rest)
@@ -97,13 +98,13 @@ static Standing standing_of(const TfyStop *stop, const TaskRest *rest)
 
 /* ---- frames ---- */
 
-/* A slot that an object has not come to yet, or has left, holds none. */
+/* A slot that no object has reached yet, or that its object has left, is empty. */
 static bool is_there(const TfyType *type, TfyValue value)
 {
     return type->scalar || value.o || type->kind == TFY_OPTIONAL || type->kind == TFY_NOTHING;
 }
 
-/* Readers of JSON would not get through what nests too deep. */
+/* Readers of JSON would fail on a value that nests too deep. */
 static void add_encoded(TfyBuffer *out, TfyBuffer *text)
 {
     if (text->failed || text->depth > TFY_JSON_DEPTH)
@@ -133,7 +134,7 @@ static void add_local(TfyBuffer *out, const char **comma, const char *name, cons
     *comma = ",";
 }
 
-/* point NULL: the frame has not begun, and holds its parameters. */
+/* point NULL: the frame has not started, and holds its parameters. */
 static void add_locals(TfyBuffer *out, const TfyFrame *frame, const TfyPoint *point)
 {
     const TfyValue *slots = (const TfyValue *)(frame + 1);
@@ -153,7 +154,7 @@ static void add_string(TfyBuffer *out, const char *name, const char *text)
     tfy__buffer_json_string(out, text, strlen(text));
 }
 
-/* Lines are counted over all files, and so they stand in the source. */
+/* Lines are counted over all files, and the source is stored in that order. */
 static void add_source(TfyBuffer *out, const char *at, uint32_t line)
 {
     while (at && --line) {
@@ -187,7 +188,7 @@ static void add_frame(TfyBuffer *out, const TfyLoop *loop, const TfyFrame *frame
 static void add_frames(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
 {
     const TfyLoop *loop = stop->run->loop;
-    const TfyTask *task = rest ? rest->task : NULL; /* NULL: it has ended */
+    const TfyTask *task = rest ? rest->task : NULL; /* NULL: it has finished */
     uint32_t at = task ? task->top : TFY_NO_FRAME;
     const char *comma = "";
     const Standing standing = at == TFY_NO_FRAME ? STANDS : standing_of(stop, rest);
@@ -242,7 +243,7 @@ static void add_task(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
     tfy__buffer_char(out, '}');
 }
 
-/* Tasks stand in their run newest first. */
+/* A run lists its tasks newest first. */
 static void add_tasks(TfyBuffer *out, const TfyStop *stop)
 {
     const Run *run = stop->run;

@@ -1,5 +1,5 @@
-/* ended.c: tasks that have ended and are not at hand. A run that was taken up from a snapshot knows only those that
- * it still needs; somebody may join, kill or await any other by its number, and then the log is asked. */
+/* ended.c: finished tasks that are not in memory. A run that was resumed from a snapshot knows only those that it
+ * still needs; when a task joins, kills or awaits any other by its number, the log is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static bool take_end(TaskRest *rest, const TfyLogEnd *end)
     return ok;
 }
 
-/* A replay writes no log, but one that begins at a snapshot reads the one that its history is from. */
+/* A replay writes no log, but a replay that starts at a snapshot reads the log of its history. */
 static int find_end(const Run *run, int64_t tid, TfyLogEnd *end)
 {
     TfyLog *log = run->loop->log ? run->loop->log : run->history ? run->history->log : NULL;
@@ -45,7 +45,7 @@ static TaskRest *from_log(Run *run, int64_t tid)
 {
     TfyLogEnd end;
     const int code = find_end(run, tid, &end);
-    if (code == TFY_E_NOMEM) run->loop->heap.ran_out = true; /* that it was not found says nothing */
+    if (code == TFY_E_NOMEM) run->loop->heap.ran_out = true; /* not finding it proves nothing then */
     if (code < 0 && code != TFY_E_NOMEM && code != TFY_E_ABSENT)
         tfy__loop_fail(run->loop, code, "the end of a task that is asked for cannot be read from the log");
     if (code < 0) return NULL;
@@ -56,7 +56,7 @@ static TaskRest *from_log(Run *run, int64_t tid)
         rest->log.born = end.born;
         rest->log.head = end.head;
         rest->log.chain = end.chain;
-        rest->joined = true; /* what it failed with was reported, or is about to be asked for */
+        rest->joined = true; /* its failure was reported, or is about to be used */
         if (!take_end(rest, &end)) tfy__loop_fail(run->loop, TFY_E_DATA, "the end of task %s cannot be read", end.path);
     }
     tfy__log_end_free(&end);

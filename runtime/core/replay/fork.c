@@ -1,6 +1,6 @@
-/* fork.c: what is different in a run that began as a copy of another one's records (wal/history/fork.h): random numbers go on
- * from a seed of its own where the copy ends, so that what uuid() names in the fork and in the other run are two
- * things. */
+/* fork.c: the differences of a run that started as a copy of another run's records (wal/history/fork.h): where the
+ * copy ends, random numbers continue from a seed of their own, so that uuid() in the fork and in the other run
+ * names two things. */
 #include <stdlib.h>
 
 #include "core/loop/state.h"
@@ -21,7 +21,7 @@ bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first)
     return true;
 }
 
-/* For a task the copy has ended when it has nothing of it left to do again. */
+/* For a task the copy has ended when it has no record left to repeat. */
 uint64_t tfy__fork_seed(const TaskRest *rest)
 {
     const Run *run = rest->run;

@@ -1,12 +1,12 @@
-/* move.c: a run goes on with another program than the one it has.
+/* move.c: moves a run to another program.
  *
- * First the history is replayed under the new program, in a loop of its own that writes nothing: every recorded step
- * must be asked for again, at the point of the same id, with the same arguments. Then every frame of every live task
- * must stand at a point that compat says can be taken over. Only then the move is recorded, and the run is resumed
- * like any other.
+ * First the history is replayed under the new program, in a separate loop that writes nothing: every recorded step
+ * must be requested again, at the point of the same id, with the same arguments. Then every frame of every live
+ * task must be at a point that compat allows to move. Only then the move is recorded, and the run is resumed like
+ * any other.
  *
- * A run that was compacted begins at its snapshot: that one is mapped to the new program, and what comes behind it is
- * replayed. What went before nobody can do again, so there the layouts alone decide. */
+ * A run that was compacted starts at its snapshot: the snapshot is mapped to the new program, and the records
+ * after it are replayed. Earlier records cannot be replayed, so for those the layouts alone decide. */
 #include "wal/history/move.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct Check {
     char *error_text;
 } Check;
 
-/* What the old program had at a point of the new one; NULL: nothing. */
+/* The old program's counterpart of a point of the new one; NULL: none. */
 static const TfyCompatPoint *old_point(const TfyCompat *compat, uint32_t new_number)
 {
     for (uint32_t i = 0; i < compat->count; i++)
@@ -58,7 +58,7 @@ static int check_stands(Run *run, void *state)
     return code;
 }
 
-/* A recorded step whose point the new program has not. */
+/* Refuses a recorded step whose point is missing in the new program. */
 static int check_points(const TfyHistory *history, const TfyCompat *compat, char *error_text)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
@@ -73,8 +73,7 @@ static int check_points(const TfyHistory *history, const TfyCompat *compat, char
     return 0;
 }
 
-/* Tasks that ended before the snapshot are looked up in the log when somebody asks for them, by the name of their
- * workflow. */
+/* Tasks that finished before the snapshot are looked up in the log on demand, by the name of their workflow. */
 static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
 {
     for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {
@@ -90,7 +89,7 @@ static int check_ended(const TfyHistory *history, const TfyCompat *compat, char 
     return 0;
 }
 
-/* Whether the run can go on with the loop's program. The history's points become those of that program. */
+/* Whether the run can continue with the loop's program. The history's points become those of that program. */
 static int check_move(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     TfyCompat *compat;

@@ -1,4 +1,4 @@
-/* rehearse.c: the calls of a watched run, and their answers from an earlier one. */
+/* rehearse.c: the calls of an observed run, and their answers from an earlier one. */
 #include "core/replay/rehearse.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "wal/store/store.h"
 
 typedef struct Answer {
-    json_t *line; /* as it stands in the file; owned */
+    json_t *line; /* the line of the file; owned */
     const char *path;
     json_int_t step;
     int type;           /* of its record */
-    const char *tool;   /* what was asked, NULL: no tool was … */
+    const char *tool;   /* what was requested, NULL: not a tool … */
     const char *digest; /* … and with which arguments */
 } Answer;
 
@@ -25,7 +25,7 @@ struct TfyRehearsal {
     int calls_fd;
     bool answering;
     Answer *answers; /* by path and step, attempts in order */
-    size_t *asked;   /* those with a digest, by that; equal ones in the order of answers */
+    size_t *asked;   /* those with a digest, by digest; equal ones in the order of answers */
     size_t count, room, asked_count;
     int64_t ahead_ns; /* how far time has jumped */
     uint64_t drawn;   /* random bytes */
@@ -36,7 +36,7 @@ bool tfy__rehearse_answers(const TfyLoop *loop)
     return loop->rehearsal && loop->rehearsal->answering;
 }
 
-/* ---- time: the real one, and what was jumped over ---- */
+/* ---- time: the real one, plus the jumps ---- */
 
 static int64_t mono_ns(void *state)
 {
@@ -54,7 +54,7 @@ static void jump(void *state, int64_t deadline_ns)
     if (left_ns > 0) ((TfyRehearsal *)state)->ahead_ns += left_ns;
 }
 
-/* The same numbers in every run, so that what a program draws is the same too. */
+/* The same numbers in every run, so that a program's random values are the same too. */
 static void draw(void *state, void *bytes, size_t len)
 {
     TfyRehearsal *rehearsal = state;
@@ -89,7 +89,7 @@ static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
     return ordered;
 }
 
-/* False: a line is not as it should be. */
+/* False: a line is malformed. */
 static bool read_answers(TfyRehearsal *rehearsal, FILE *file)
 {
     char *line = NULL;
@@ -160,7 +160,7 @@ void tfy__rehearse_free(TfyLoop *loop)
     loop->rehearsal = NULL;
 }
 
-/* One write, so that a line is there whole or not at all. A call that nobody knows of may not be made. */
+/* One write, so that a line is there whole or not at all. A call that cannot be noted must not be made. */
 static void write_line(Step *step, json_t *line)
 {
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -205,15 +205,15 @@ static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_in
     return from < rehearsal->count && compare(&rehearsal->answers[from], &wanted) == 0 ? from : rehearsal->count;
 }
 
-/* Whether it is the answer to this question. The end of a time limit and the clock are known by their place alone. */
+/* Whether it answers this request. The end of a time limit and the clock are identified by their place alone. */
 static bool answers_call(const Answer *answer, const TfyCall *call, const char *digest)
 {
     return !answer->digest ||
            (answer->tool && strcmp(answer->tool, call->tool->name) == 0 && strcmp(answer->digest, digest) == 0);
 }
 
-/* What one attempt of the step came to whose answers begin there; of more attempts than there were, what the last one
- * came to. NULL: nothing. */
+/* The outcome of one attempt of the step whose answers start there; if there were fewer attempts, that of the last
+ * one. NULL: none. */
 static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
 {
     const Answer *answer = NULL;
@@ -225,7 +225,7 @@ static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, co
     return answer;
 }
 
-/* Where tasks race, another step may have asked this: the first that did; count: none has. */
+/* If tasks race, another step may have requested this: the first that did; count: none has. */
 static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, const char *digest)
 {
     size_t from = 0, to = rehearsal->asked_count;
@@ -256,7 +256,7 @@ static const Answer *find_answer(const Step *step)
     return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
 
-/* Members of the record that its performer had added. */
+/* Members of the record that its performer added. */
 static void add_extra(TfyCall *call, json_t *payload)
 {
     const char *name;
@@ -272,7 +272,7 @@ static void add_extra(TfyCall *call, json_t *payload)
     }
 }
 
-/* A result without a plain value is read by whoever performs such effects. */
+/* The performer of such effects reads a result without a plain value. */
 static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
 {
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
@@ -325,7 +325,7 @@ bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
 bool tfy__rehearse_call(Step *step)
 {
     TfyCall *call = &step->call;
-    if (step->doubt == DOUBT_PROBED) { /* the tool itself is not there, so its probe knows nothing */
+    if (step->doubt == DOUBT_PROBED) { /* the tool itself is absent, so its probe knows nothing */
         if (tfy__rehearse_answers(call->loop))
             tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
         return tfy__rehearse_answers(call->loop);

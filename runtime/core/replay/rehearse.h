@@ -1,16 +1,17 @@
-/* rehearse.h: a run that is watched from outside, for `tfy crashtest`: what is called is written to a file that no
+/* rehearse.h: a run that is observed from outside, for `tfy crashtest`: its calls are written to a file that no
  * crash undoes, and answers can come from the records of an earlier run instead of from the world.
  *
  * Two files in one directory:
- *   calls    a JSON object a line, appended: {"start": key, "attempt", "once": bool, "tool"} before an attempt begins, {"done": key,
- *            "payload"} or {"failed": key, "payload"} when it has ended and before that is recorded
- *   answers  optional: {"path", "step", "type": of the record, "payload"} of each recorded outcome, ordered by path and step. An attempt
- *            gets the outcome that this attempt of this step had, if it asks the same; else, since tasks may race, what the first step
- *            got that asked the same. One that nothing like that answers gets none, and nobody waits for it: whatever else there is goes
- *            on, and when there is nothing the process ends and says so
+ *   calls    JSON lines, appended: {"start": key, "attempt", "once": bool, "tool"} before an attempt starts;
+ *            {"done": key, "payload"} or {"failed": key, "payload"} when it has finished, before that is recorded
+ *   answers  optional: {"path", "step", "type": of the record, "payload"} of each recorded outcome, ordered by path
+ *            and step. An attempt gets the outcome that this attempt of this step had, if it requests the same;
+ *            otherwise, since tasks may race, the outcome of the first step that requested the same. An attempt
+ *            without such an outcome never gets an answer, and nothing waits for it: everything else continues, and
+ *            when nothing else is left the process exits and says so.
  *
- * The clock is answered for like a tool, random numbers are the same in every run. Time jumps to the next deadline
- * whenever nothing else is under way: a sleep of a year takes none. */
+ * The clock is answered like a tool, and random numbers are the same in every run. Time jumps to the next deadline
+ * whenever nothing else is under way: a sleep of a year takes no time. */
 #ifndef CORE_REPLAY_REHEARSE_H
 #define CORE_REPLAY_REHEARSE_H
 
@@ -19,17 +20,18 @@
 
 struct Step;
 
-typedef struct TfyRehearsal TfyRehearsal; /* loop->rehearsal; NULL: nobody watches */
+typedef struct TfyRehearsal TfyRehearsal; /* loop->rehearsal; NULL: the run is not observed */
 
-/* Of a loop that has done nothing yet. 0, or a code with its sentence. */
+/* The loop must not have done anything yet. 0, or a code with its sentence. */
 int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text);
 void tfy__rehearse_free(TfyLoop *loop);
 
-bool tfy__rehearse_call(struct Step *step); /* an attempt begins; true: it has been answered, or never will be */
+/* an attempt starts; true: it has been answered, or never will be */
+bool tfy__rehearse_call(struct Step *step);
 void tfy__rehearse_ended(const struct Step *step, bool ok, const TfyBuffer *payload);
-bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* what the clock said then; false: nobody knows */
-bool tfy__rehearse_answers(const TfyLoop *loop);           /* no performer is ever asked */
-bool tfy__rehearse_stuck(
-    TfyLoop *loop); /* idle: a call without an answer is all that is left; the loop has failed with a sentence */
+bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* the clock's recorded time; false: it is unknown */
+bool tfy__rehearse_answers(const TfyLoop *loop);           /* no performer is ever called */
+/* idle: only calls without an answer are left; the loop has failed with a sentence */
+bool tfy__rehearse_stuck(TfyLoop *loop);
 
 #endif

@@ -1,11 +1,11 @@
 /* replay.c: a recorded run as the source of answers, for resume and for replay.
  *
- * Each task of the run owns the subsequence of records that stand in its chain, and takes them one after the other.
- * The cursor is the lowest record that nobody has taken, and only the task that owns it runs: what tasks do to each
- * other happens in the recorded order, whatever the scheduler's order was then. Tasks that are ready otherwise stand
- * in the run's queue of turns. When the cursor has passed the last record, these go to the ready ring in their
- * order, and the steps that were deferred because they had nothing recorded go on live. That moment lies between two
- * slices of tasks, never inside one: nobody holds a record or a step that it takes away. */
+ * Each task of the run owns the records in its chain, and takes them one after the other. The cursor is the lowest
+ * record that is not taken, and only the task that owns it runs: what tasks do to each other happens in the
+ * recorded order, whatever the scheduler's order was then. Other tasks that are ready wait in the run's queue of
+ * turns. When the cursor has passed the last record, these go to the ready ring in their order, and the steps that
+ * were deferred because they had nothing recorded go live. That moment is between two slices of tasks, never
+ * inside one: no code still holds a record or a step that it frees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void tfy__history_await_turn(TaskRest *rest)
     LIST2_APPEND(&run->turns, rest, turn_prev, turn_next);
 }
 
-/* From now on the ring decides who runs. */
+/* From now on the ring decides which task runs. */
 static void release_parked(Run *run)
 {
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
@@ -73,7 +73,7 @@ void tfy__history_forget_deferred(Run *run)
     }
 }
 
-/* Everything recorded has been taken up: the run goes on live. */
+/* Every record has been taken: the run goes live. */
 static void history_finished(Run *run)
 {
     tfy__history_drop(run->loop, run);
@@ -82,7 +82,7 @@ static void history_finished(Run *run)
         if (rest->cancel_again && rest->task)
             tfy__cancel_request(rest, rest->cancel_again, NULL, rest->cancel_again_force);
     release_held(run);
-    if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks began to wait in another process */
+    if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks started to wait in another process */
 }
 
 void tfy__history_take(TaskRest *rest)
@@ -101,8 +101,8 @@ void tfy__history_take(TaskRest *rest)
         if (rest->next_record == NO_INDEX) rest->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
-    if (run->loop->replay_only)
-        run->loop->now_ms = run->history->records[index].ts_ms; /* what is told now was told then */
+    /* events reported now carry the time of then */
+    if (run->loop->replay_only) run->loop->now_ms = run->history->records[index].ts_ms;
     while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
 }
 
@@ -140,7 +140,7 @@ static uint32_t find_task(const TfyHistory *history, int64_t (*key_of)(const Tfy
     return low < history->task_count && key_of(&history->tasks[low]) == key ? low : NO_INDEX;
 }
 
-/* The payload says which number the task had when it was born; an import may have given it another. */
+/* The payload has the number that the task was born with; an import may have given it another. */
 int64_t tfy__history_born(const Run *run, int64_t lsn)
 {
     uint32_t at = find_task(run->history, birth_of, lsn);
@@ -185,7 +185,7 @@ void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char
     char recorded[512], now[512];
     va_list args;
     if (rest->task) tfy__sched_halt(rest->task);
-    if (tfy__loop_starved(loop)) return; /* who has to do without a value goes another way */
+    if (tfy__loop_starved(loop)) return; /* a task that lacks memory for a value takes another path */
     va_start(args, now_format);
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
@@ -199,7 +199,7 @@ void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char
                    rest->run->uuid, recorded, where, now);
 }
 
-/* ---- what came from outside ---- */
+/* ---- input from outside ---- */
 
 const char *tfy__kill_reason(const char *why)
 {
@@ -211,7 +211,7 @@ const char *tfy__kill_reason(const char *why)
     return "killed";
 }
 
-/* What came from outside for a task: a kill, the time of one of its scopes being up, or, in the root's chain, a
+/* Input from outside for a task: a kill, the end of the time of one of its scopes, or, in the root's chain, a
  * signal for the run. */
 typedef struct Arrival {
     bool signal;
@@ -220,9 +220,9 @@ typedef struct Arrival {
     const char *why; /* static */
 } Arrival;
 
-/* Is the record an arrival that belongs where the task is now? in_slice: it runs, between two of its points; only its
- * own doing can have been recorded there. A kill that arrived while nobody ran the task counts no passages: it
- * belongs right behind what stands before it. */
+/* Is the record an arrival that was recorded at the task's present place? in_slice: it runs, between two of its
+ * points; only its own action can have been recorded there. A kill that arrived while no process ran the task
+ * counts no passages: it belongs right after the record before it. */
 static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_slice, Arrival *arrival)
 {
     if (!record || (record->type != TFY_R_SIGNAL && record->type != TFY_R_TIMER_FIRED)) return false;
@@ -241,7 +241,7 @@ static bool is_arrival(const TfyTask *task, const TfyLogRecord *record, bool in_
     return ours && here;
 }
 
-/* Between its points a task cannot wait for the cursor; everywhere else it takes what came when it came. */
+/* Between its points a task cannot wait for the cursor; everywhere else it takes input at the recorded moment. */
 static void take_arrivals(TfyTask *task, bool in_slice)
 {
     TaskRest *rest = rest_of(task);
@@ -272,15 +272,16 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
 {
     *record = NULL;
     if (tfy__history_live(rest)) return true;
-    if (rest->task)
-        take_arrivals(rest->task, true); /* a task that killed itself, or a kill after a crash in mid-slice */
+    /* a task that killed itself, or a kill after a crash in mid-slice */
+    if (rest->task) take_arrivals(rest->task, true);
     const TfyLogRecord *next = tfy__history_peek(rest);
     if (!next) {
         if (!rest->run->loop->replay_only || !rest->run->history) return true;
         if (rest->run->history->run.state >= TFY_TASK_COMPLETED)
             tfy__history_diverge(rest, NULL, "it goes on with %s", tfy__record_type_name(type));
+        /* an unfinished run is replayed as far as its log reaches */
         else if (rest->task)
-            tfy__sched_halt(rest->task); /* an unfinished run is replayed as far as its log reaches */
+            tfy__sched_halt(rest->task);
         return false;
     }
     if (next->type == type && (!point || next->point == point)) {
@@ -312,7 +313,7 @@ bool tfy__record_fact(TaskRest *rest, TfyRecordType type, uint32_t point, const 
     return ok;
 }
 
-/* ---- taking a run up again ---- */
+/* ---- resuming a run ---- */
 
 void tfy__history_drop(TfyLoop *loop, Run *run)
 {
@@ -326,7 +327,8 @@ void tfy__history_drop(TfyLoop *loop, Run *run)
     run->next_of_task = run->first_of_task = NULL;
 }
 
-/* No step of the task in whose chain it stands. What a compacted run has kept from before its snapshot is in that. */
+/* Belongs to no step of the task in whose chain it is. A compacted run's records from before its snapshot are
+ * contained in the snapshot. */
 static bool is_passed_over(const TfyHistory *history, const TfyLogRecord *record)
 {
     return tfy__record_is_nobodys(record) || (history->snapshot && record->lsn <= history->snapshot_lsn);
@@ -353,7 +355,7 @@ static bool index_history(Run *run, TfyHistory *history)
     return ok;
 }
 
-/* The first record of a run: which workflow with which arguments. */
+/* The first record of a run: its workflow and arguments. */
 static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char *error_text)
 {
     const TfyLogRecord *first = history->record_count ? &history->records[0] : NULL;
@@ -402,15 +404,15 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     return code;
 }
 
-/* Numbers of points are those of the program that runs now, whoever made it. */
+/* Converts the numbers of points to those of the program that runs now, whichever compiler made it. */
 static int adapt_points(const TfyLoop *loop, TfyHistory *history)
 {
     const char *layout = loop->program->layout;
     const int code = layout && history->program_layout ? tfy__history_adapt(history, layout) : 0;
-    return code == TFY_E_DATA ? 0 : code; /* what is no layout has no ids to go by */
+    return code == TFY_E_DATA ? 0 : code; /* without a layout there are no ids to convert by */
 }
 
-/* A snapshot has the numbers of the program that wrote it: for another one it is mapped by name. */
+/* A snapshot has the numbers of the program that wrote it: for another program it is mapped by name. */
 static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     const char *layout = loop->program->layout;
@@ -444,14 +446,14 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     if (!code)
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
                                  : begin_from_history(loop, run, history, error_text);
-    if (code < 0) { /* nobody waits for it */
+    if (code < 0) { /* nothing waits for it */
         run->ended = true;
         loop->runs_live--;
     }
     return code;
 }
 
-/* A signal for a run whose root has ended: others may wait for it. */
+/* A signal for a run whose root has finished: other tasks may wait for it. */
 static bool take_late_signal(TaskRest *root)
 {
     const TfyLogRecord *record = tfy__history_peek(root);
@@ -461,8 +463,8 @@ static bool take_late_signal(TaskRest *root)
     return true;
 }
 
-/* Lets the owner of the cursor's record go on: with its step, with its next slice, or with what came from outside
- * while it waits for its children. False: it does not come to that record. */
+/* Lets the owner of the cursor's record continue: with its step, with its next slice, or with input from outside
+ * while it waits for its children. False: it does not reach that record. */
 static bool advance_owner(Run *run)
 {
     const TfyHistory *history = run->history;
@@ -484,7 +486,7 @@ static bool advance_owner(Run *run)
     return run->cursor != before || owner->step != step;
 }
 
-/* Takes up the whole history, without the outside world. False: somebody does not come to its next record. */
+/* Replays the whole history, without the outside world. False: a task does not reach its next record. */
 static bool replay_turns(TfyLoop *loop, Run *run)
 {
     const size_t block_limit = loop->heap.block_limit;
@@ -514,13 +516,14 @@ static void say_stuck(Run *run)
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
-/* The source decides, not who compiled it: a newer tfyc may go on, for every recorded step is compared. */
+/* The source decides, not the compiler's version: a newer tfyc may continue, since every recorded step is
+ * compared. */
 static bool same_program(const TfyLoop *loop, const TfyHistory *history)
 {
     return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
 }
 
-/* Taken up twice, a run would do everything twice. */
+/* Resumed twice, a run would do everything twice. */
 static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
 {
     for (const Run *run = loop->runs.first; run; run = run->next)
@@ -528,7 +531,7 @@ static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
     return false;
 }
 
-/* Why a history cannot be taken up here: a sentence and a code. 0: it can. */
+/* Why a history cannot be resumed here: a sentence and a code. 0: it can. */
 static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *error_text)
 {
     char uuid[37];
@@ -550,8 +553,8 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
 
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
 
-/* Its snapshot could not be taken up: nothing was lost by that, the records in front of it are all there; unless the
- * run was compacted, which nobody does before its own program was seen to take the snapshot up. */
+/* Its snapshot could not be restored. Nothing is lost by that, since all records before it are there; unless the
+ * run was compacted, which happens only after its own program was seen to restore the snapshot. */
 static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
 {
     TfyHistory *history;
@@ -570,7 +573,7 @@ static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
     return code < 0 ? code : resume_history(loop, history, error_text);
 }
 
-/* Takes the history over in every case. */
+/* Takes ownership of the history in every case. */
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     Run *run = NULL;
@@ -597,15 +600,16 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     code = refuse_history(loop, history, error_text);
     if (code == 0) code = tfy__root_take(loop, history, error_text);
     if (code != 0) tfy__history_free(history);
+    /* including the move */
     if (code > 0)
-        code = tfy__history_read_tail(loop->log, which, &history, error_text); /* with the move */
+        code = tfy__history_read_tail(loop->log, which, &history, error_text);
     else if (code < 0)
         return tfy__explained(code, error_text);
     if (code == 0) code = resume_history(loop, history, error_text);
     return tfy__explained(code, error_text);
 }
 
-/* Runs of other programs are left to those, and runs that work elsewhere to processes there. */
+/* Leaves runs of other programs to those, and runs that work elsewhere to processes there. */
 static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     const bool ours = same_program(loop, history) && !lives_here(loop, history);
@@ -681,7 +685,7 @@ static int replay(const TfyProgram *program, TfyHistory *history, const TfyOptio
     if (run) tfy__debug_end(run);
     if (loop->failure) code = loop->failure;
     if (code >= 0 && check) code = check(run, state);
-    if (run) run->history = NULL; /* the caller's */
+    if (run) run->history = NULL; /* the caller owns it */
     tfy_close(loop);
     return code;
 }

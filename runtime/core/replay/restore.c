@@ -1,10 +1,10 @@
-/* restore.c: a run from its snapshot: the tasks, their frames and steps, and what they share, as a replay
- * would have left them.
+/* restore.c: rebuilds a run from its snapshot: the tasks, their frames and steps, and their shared state, as a
+ * replay would have left them.
  *
- * Values are read in the order in which they were written, for that numbers those that are shared. Tasks come first,
- * so that whatever names one finds it; then what hangs between them. A snapshot that says something impossible (a
- * routine, point or task that is not there) is refused as a whole: the caller replays the run from its beginning
- * instead. */
+ * Values are read in the order in which they were written, since that order numbers the shared ones. Tasks come
+ * first, so that references to them can be resolved; then the links between them. A snapshot with an impossible
+ * statement (a routine, point or task that does not exist) is refused as a whole: the caller replays the run from
+ * its start instead. */
 #include "core/replay/snapshot.h"
 #include "wal/history/history.h"
 
@@ -15,13 +15,14 @@
 typedef struct Reader {
     TfyLoop *loop;
     Run *run;
-    TfyTask scratch; /* whose heap the values are made in */
+    TfyTask scratch; /* its heap holds the values */
     TfyExact exact;
     TfyObj **objects; /* those that are referred to by number, kept */
     size_t object_count, object_cap;
     Group **groups;
     size_t group_count;
-    int64_t back_ms; /* how far the wall clock was set back since: what waits then waits no longer for that */
+    /* how far the wall clock was set back since: deadlines move back by as much */
+    int64_t back_ms;
     char *error_text;
 } Reader;
 
@@ -152,14 +153,14 @@ static const json_t *slot_in(const json_t *slots, const TfyLive *live)
     return json_object_get(slots, name);
 }
 
-/* What a finally block has to go on with when it is through is a value, an error, or nothing: the other slots hold
- * none. */
+/* What a finally block continues with afterwards is a value, an error, or nothing: the unused slots are empty. */
 static bool is_empty(const TfyType *type, const json_t *json)
 {
     return !type->scalar && type->kind != TFY_JSON && json_is_null(json_array_get(json, 0));
 }
 
-/* Slots are filled one by one, so those of a frame that fails are empty or whole: the frame is released as any other. */
+/* Slots are filled one by one, so those of a frame that fails are empty or whole: the frame is released like any
+ * other. */
 static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
 {
     TfyFrame *frame = frame_at(task, task->top);
@@ -188,7 +189,7 @@ static bool find_pc(Reader *r, TfyFrame *frame, const json_t *json)
     return true;
 }
 
-/* Frames that have returned hold nothing any more. */
+/* Frames that have returned are empty. */
 static bool read_frame(Reader *r, TaskRest *rest, const json_t *json, bool returned)
 {
     TfyTask *task = rest->task;
@@ -216,7 +217,7 @@ static bool read_frames(Reader *r, TaskRest *rest, const json_t *json)
     return true;
 }
 
-/* The offset of a frame by its place from the outermost. */
+/* The offset of a frame by its index from the outermost. */
 static uint32_t frame_offset(const TaskRest *rest, uint32_t index)
 {
     const TfyTask *task = rest->task;
@@ -225,7 +226,7 @@ static uint32_t frame_offset(const TaskRest *rest, uint32_t index)
     return at;
 }
 
-/* ---- what hangs on the frames ---- */
+/* ---- state attached to frames ---- */
 
 static bool read_deadlines(Reader *r, TaskRest *rest, const json_t *list)
 {
@@ -291,7 +292,7 @@ static bool read_unwinding(Reader *r, TaskRest *rest, const json_t *list)
 
 /* ---- the answer and the step ---- */
 
-/* What the frame at the top waits for; NULL: it is at no such point. */
+/* What the top frame waits for; NULL: it is not at such a point. */
 static const TfySite *site_of(const TfyTask *task)
 {
     const TfyFrame *frame = frame_at(task, task->top);
@@ -354,7 +355,7 @@ static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
     step->unknown = flags & STEP_UNKNOWN;
 }
 
-/* Whose arguments were read in part are given back as far as they were. */
+/* If its arguments were read only in part, that part is released. */
 static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
 {
     TfyTask *task = rest->task;
@@ -378,10 +379,10 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     const json_t *failure = json_object_get(json, "failure");
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
     if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
-    if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step says, whatever the log does */
+    if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step requires, whatever the log contains */
     if (step->stage == STAGE_OUTCOME) step->counted = true;
     if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {
-        step->stage = STAGE_BEGIN; /* begun anew, it has to be admitted anew */
+        step->stage = STAGE_BEGIN; /* started again, it must be admitted again */
         step->noted = true;
     }
     set_state(task, step->stage == STAGE_DOUBT ? TFY_TASK_WAITING_APPROVAL : tfy__step_wait_state(step));
@@ -397,7 +398,7 @@ static bool read_path(Reader *r, const json_t *json, const char **path, const Tf
     return (*path && *workflow) || refuse(r, "a task without a path");
 }
 
-/* Where its chain stood: the records behind are the tail's. */
+/* The head of its chain: later records belong to the tail. */
 static bool read_head(Reader *r, TaskRest *rest, const json_t *json)
 {
     const char *chain = text_in(json, "chain");
@@ -473,7 +474,7 @@ static bool read_live(Reader *r, const json_t *json)
     if (!read_head(r, rest, json) || !read_frames(r, rest, json)) return false;
     read_counters(rest, json);
     read_cancellation(rest, json);
-    take_care(rest->task); /* deadlines and undos come back behind the frames */
+    take_care(rest->task); /* deadlines and undo entries are restored after the frames */
     return read_deadlines(r, rest, json_object_get(json, "deadlines")) &&
            read_undos(r, rest, json_object_get(json, "undos")) &&
            read_unwinding(r, rest, json_object_get(json, "unwinding")) && read_answer(r, rest, json) &&
@@ -498,7 +499,7 @@ static bool read_ended(Reader *r, const json_t *json)
     return read_channels(r, rest, json_object_get(json, "channels"));
 }
 
-/* ---- between tasks ---- */
+/* ---- links between tasks ---- */
 
 /* The lists were written from their heads: linked from the end, they come out the same. */
 static bool link_children(Reader *r, TaskRest *parent, const json_t *json)
@@ -593,7 +594,7 @@ static bool link_granted(Reader *r, TaskRest *rest, const json_t *json)
     if (channel && !(rest->granted_from = channel_named(r->run, channel)))
         return refuse(r, "a channel that is not in it");
     rest->granted_seq = (uint64_t)number_in(json, "granted_seq");
-    if (rest->granted_from) { /* what a channel carries is known from its messages, and this was one */
+    if (rest->granted_from) { /* a channel's type is known from its messages, and this was one */
         if (!rest->granted_from->elem) rest->granted_from->elem = site_of(rest->task)->result->elem;
     }
     if (lock && !(rest->granted_lock = lock_named(r, lock))) return false;
@@ -615,7 +616,7 @@ static bool link_task(Reader *r, const json_t *json)
     return true;
 }
 
-/* ---- what tasks share ---- */
+/* ---- shared state ---- */
 
 static bool make_groups(Reader *r, const json_t *list)
 {
@@ -685,8 +686,8 @@ static void restore_performers(Reader *r, const json_t *json)
 
 /* ---- the whole ---- */
 
-/* The records of a task that lie behind the snapshot; steps that nothing there ends go live at the end of it, in the
- * order in which they stood in line. */
+/* The records of a task after the snapshot. Steps that none of these finishes go live at the end of the tail, in
+ * the order of their queues. */
 static bool attach(Reader *r, const json_t *json)
 {
     const json_t *order = json_object_get(json, "order");
@@ -733,7 +734,7 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 {
     const TfyProgram *program = loop->program;
     error_text[0] = '\0';
-    /* Where the clock was set back meanwhile, pauses begin anew: now, or when that was seen (parked.c). */
+    /* If the clock was set back meanwhile, pauses start anew: now, or when that was detected (parked.c). */
     const int64_t taken_ms = history->snapshot_ms, again_ms = run->log.parked_at_ms;
     const int64_t since_ms = again_ms && again_ms + TFY_AHEAD_MS <= taken_ms ? again_ms : loop->now_ms;
     Reader r = {.loop = loop,

@@ -1,7 +1,8 @@
-/* snapshot.c: writing a run's state into one record. docs/log-format.md has the format, restore.c reads it.
+/* snapshot.c: writes a run's state into one record. docs/log-format.md has the format, restore.c reads it.
  *
- * Every value stands as [value], as [value,1] when others refer to it too, or as the number of such a one, counted
- * from 0 in the order of the text: what several places share is written once, and shared again when it comes back. */
+ * Every value is written as [value], as [value,1] if others refer to it too, or as the number of such a value,
+ * counted from 0 in the order of the text: a value that several places share is written once, and shared again
+ * when it is restored. */
 #include "core/replay/snapshot.h"
 #include "base/table.h"
 
@@ -13,8 +14,8 @@ typedef struct Writer {
     TfyLoop *loop;
     Run *run;
     TfyNumbers objects, groups;
-    TfyNumbers ended; /* tasks that have ended and are written */
-    uint32_t *frames; /* of the task that is being written: offsets, the outermost first */
+    TfyNumbers ended; /* finished tasks that are written */
+    uint32_t *frames; /* of the task being written: offsets, the outermost first */
     size_t frame_cap;
     uint32_t frame_count;
 } Writer;
@@ -38,7 +39,7 @@ static void need_ended(Writer *w, const TaskRest *rest)
 
 /* ---- values ---- */
 
-/* A list of tasks: of the bodies of a group the parent takes the values, of others it asks by joining. */
+/* A list of tasks: the parent takes the values of a group's bodies, and those of other tasks by joining. */
 static void need_bodies(Writer *w, const TfyObj *handles)
 {
     for (int64_t i = 0; i < tfy_list_len(handles); i++) {
@@ -99,7 +100,7 @@ static void write_text(Writer *w, const char *text)
 
 /* ---- frames ---- */
 
-/* By the wall clock, which is what a later process has. */
+/* By the wall clock, which a later process also has. */
 static void write_due(Writer *w, uint64_t timer)
 {
     const TfyLoop *loop = w->loop;
@@ -108,7 +109,7 @@ static void write_due(Writer *w, uint64_t timer)
     write_number(w, "due", loop->now_ms + (due_ns - loop->now_ns) / 1000000);
 }
 
-/* What a name stands for may be a variable inside another of the same name. */
+/* A variable in an inner scope may have the same name. */
 static bool is_only(const TfyPoint *point, uint32_t at)
 {
     for (uint32_t i = 0; i < point->live_count; i++)
@@ -126,7 +127,7 @@ static void write_slot_name(Writer *w, const TfyPoint *point, uint32_t at)
         tfy__buffer_printf(&w->out, "\"%s#%u\":", live->name ? live->name : "", live->slot);
 }
 
-/* The parameters of a frame that has not begun, else what is live at its point. */
+/* The parameters of a frame that has not started, else the live slots at its point. */
 static void write_slots(Writer *w, const TfyFrame *frame)
 {
     const TfyValue *slots = (const TfyValue *)(frame + 1);
@@ -188,7 +189,7 @@ static bool list_frames(Writer *w, const TfyTask *task)
     return true;
 }
 
-/* How manieth a frame is, from the outermost. */
+/* The index of a frame, from the outermost. */
 static uint32_t frame_index(const Writer *w, uint32_t at)
 {
     uint32_t low = 0, high = w->frame_count;
@@ -213,7 +214,7 @@ static void write_frames(Writer *w, const TfyTask *task)
     tfy__buffer_char(&w->out, ']');
 }
 
-/* ---- what hangs on the frames ---- */
+/* ---- state attached to frames ---- */
 
 static void write_deadlines(Writer *w, const TaskRest *rest)
 {
@@ -265,7 +266,7 @@ static void write_unwinding(Writer *w, const TaskRest *rest)
 
 /* ---- the step ---- */
 
-/* As the tail of the log would find it: what is under way has an outcome that nobody knows yet. */
+/* As the tail of the log would find it: a step under way has no known outcome yet. */
 static const char *stage_name(const Step *step)
 {
     switch (step->stage) {
@@ -308,7 +309,7 @@ static void write_step(Writer *w, const Step *step)
     tfy__buffer_char(&w->out, '}');
 }
 
-/* ---- what a task holds of others ---- */
+/* ---- what a task holds ---- */
 
 static void write_string(Writer *w, const TfyObj *string)
 {
@@ -352,7 +353,7 @@ static void write_holds(Writer *w, const TaskRest *rest)
     tfy__buffer_char(&w->out, ']');
 }
 
-/* What the messages of a channel are, by a place that sends such: types have no other name that is theirs alone. */
+/* The type of a channel's messages, identified by a place that sends them: types have no other unique name. */
 static uint32_t sender_of(const TfyProgram *program, const TfyType *elem)
 {
     for (uint32_t i = 0; i < program->point_count; i++) {
@@ -391,7 +392,7 @@ static void write_channels(Writer *w, const TaskRest *maker)
 
 /* ---- tasks ---- */
 
-/* Those it begins after and that are still alive: they know it, it does not know them. */
+/* The tasks that start after this one: it has their list, while they only count the live tasks they wait for. */
 static void write_followers(Writer *w, const TaskRest *awaited)
 {
     if (!awaited->followers) return;
@@ -488,7 +489,7 @@ static void write_ended(Writer *w, const TaskRest *rest)
     tfy__buffer_char(&w->out, '}');
 }
 
-/* ---- what tasks share ---- */
+/* ---- shared state ---- */
 
 static void write_locks(Writer *w)
 {
@@ -549,7 +550,7 @@ static void write_groups(Writer *w)
     tfy__buffer_char(&w->out, ']');
 }
 
-/* The order in which steps take their places again: those that wait in a line keep theirs. */
+/* The order in which steps enter their queues again: those that wait in a queue keep their places. */
 static void write_order(Writer *w)
 {
     const char *comma = "";
@@ -568,7 +569,7 @@ static void write_order(Writer *w)
     tfy__buffer_char(&w->out, ']');
 }
 
-/* What performers keep for a run, such as the models' answers that were counted. */
+/* What performers keep for a run, such as the counts of the models' answers. */
 static void write_performers(Writer *w)
 {
     for (int i = 0; i < TFY_F_COUNT; i++) {
@@ -581,7 +582,7 @@ static void write_performers(Writer *w)
 
 /* ---- the whole ---- */
 
-/* Oldest first: they are made again in that order. */
+/* Oldest first: they are restored in that order. */
 static bool write_tasks(Writer *w)
 {
     size_t count = 0, cap = 0;
@@ -614,7 +615,8 @@ static bool write_run(Writer *w)
     const Run *run = w->run;
     tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V,
                        (unsigned long long)tfy__fork_seed(run->root));
-    if (run->rooted) { /* at the front: who asks only for this need not walk over all of it */
+    /* at the front: a reader that needs only this need not read all of it */
+    if (run->rooted) {
         tfy__put(&w->out, TFY_P_ROOT);
         tfy__root_write(&w->out, &run->loop->root);
     }
@@ -642,7 +644,7 @@ static void writer_free(Writer *w)
 
 /* ---- when ---- */
 
-/* False: not now, and perhaps never again. *folded: some of its tasks are. */
+/* False: not now, and perhaps never. *folded: some of its tasks are folded. */
 static bool can_have(const Run *run, bool *folded)
 {
     uint32_t at_hand = 0;
@@ -670,7 +672,8 @@ int tfy__snapshot_write(Run *run)
         loop->metrics.records[TFY_R_SNAPSHOT]++;
     }
     if (folded) tfy__fold_run(run);
-    run->snapshot_bytes = w.out.len; /* also of one that failed: the next try comes when it is worth while */
+    /* also of one that failed: it is tried again when it is worthwhile */
+    run->snapshot_bytes = w.out.len;
     writer_free(&w);
     return lsn < 0 ? (int)lsn : 0;
 }
