@@ -39,7 +39,7 @@ void tfy__check_failed(const char *fact, const char *file, int line)
     place_of = NULL; /* a check that fails while the place is asked for */
     if (ask) ask(place_arg, place, sizeof place);
     while (strncmp(file, "../", 3) == 0) file += 3;
-    tfy__stop(
-        "a bug of the runtime: not so: %s (%s:%d)%s%s; what is recorded is kept, and `tfy resume` goes on from there",
-        fact, file, line, *place ? ", " : "", place);
+    tfy__stop("a bug of the runtime: not so: %s (%s:%d)%s%s; every recorded step is kept, and `tfy resume` continues "
+              "from there",
+              fact, file, line, *place ? ", " : "", place);
 }

@@ -67,7 +67,7 @@ bool tfy__sys_starved(void)
 static void *watched_malloc(size_t size)
 {
     void *memory = noted(outer_malloc(size), size);
-    if (!memory && size && watches) tfy__stop("memory ran out; what is recorded is kept");
+    if (!memory && size && watches) tfy__stop("memory ran out; every recorded step is kept");
     return memory;
 }
 

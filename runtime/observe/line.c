@@ -40,7 +40,7 @@ static bool filter_part(TfyLineFilter *filter, const char *part, size_t len, cha
     TfyLevel level = tfy__line_level(name, name_len);
     int target = equals ? find(TARGETS, TFY_TARGET_COUNT, part, (size_t)(equals - part)) : 0;
     if (level == TFY_LEVEL_COUNT) {
-        snprintf(error_text, TFY_ERROR_TEXT, "'%.*s' is no level; levels are off, error, warn, info, debug, trace",
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.*s' is not a level; levels are off, error, warn, info, debug, trace",
                  name_len < 60 ? (int)name_len : 60, name);
         return false;
     }

@@ -94,7 +94,7 @@ static bool walk(TfyLevel level)
         /* a level whose last child is entered need not wait: long chains cost no stack */
         if (level.next < level.count && !tfy__stack_push(&stack, level))
             tfy__stop(
-                "memory ran out while two values were compared; what is recorded is kept"); /* a comparison cannot fail */
+                "memory ran out while two values were compared; every recorded step is kept"); /* a comparison cannot fail */
         level = inside;
     }
 done:

@@ -68,7 +68,7 @@ check "a program is named by its hash" python3 -c 'import json, sys; r = json.lo
 run tfy compat last slots.tfy
 check "what is refused where nobody stands is no harm: 0" ended 0
 run tfy compat nobody better.tfy
-check "no run and no program: 69" ended 69 "is no FILE.tfy, no run"
+check "no run and no program: 69" ended 69 "is not a FILE.tfy, a run"
 
 # What cannot be taken over leaves everything as it was.
 records=$(sql "select count(*) from wal where tid>0")

@@ -131,9 +131,9 @@ run tfy crashtest asks.tfy --yes --at after:2
 check "and is tested with it" ended 0
 
 run tfy crashtest counts.tfy --at never
-check "a place that is none" ended 64 "'never' is no place"
+check "a place that is none" ended 64 "'never' is not a place"
 run tfy crashtest counts.tfy --at point:0
-check "places count from one" ended 64 "'point:0' is no place"
+check "places count from one" ended 64 "'point:0' is not a place"
 run tfy crashtest counts.tfy --copy nowhere
 check "a directory that is not there" ended 64 "there is no directory 'nowhere'"
 run tfy crashtest counts.tfy --jobs 1000

@@ -77,7 +77,7 @@ check "where PATH: the frames of one" printed "in main, line 27: yield join(chil
 check "source: the lines around" printed '>   35          log("tick ${i}")'
 check "print: JSON" sh -c 'grep "^{" out | grep -q "\"frames\""'
 say 'goto 999' 'goto lsn:99999' 'goto 1.7/1' 'goto nowhere' frob 'quit now' 'locals nobody' 'task 7' 'where 9'
-for words in "the run has no record 999" "no record with 'lsn:99999'" "no step '1.7/1'" "'nowhere' is no place" \
+for words in "the run has no record 999" "no record with 'lsn:99999'" "no step '1.7/1'" "'nowhere' is not a place" \
     "no command 'frob'" "quit takes nothing" "no variable 'nobody'" "no task '7'" "no task '9' is alive"; do
     check "refused: $words" grep -qF "$words" err
 done

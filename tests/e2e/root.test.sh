@@ -69,9 +69,9 @@ check "... naming --root" ended 69 "--root DIR"
 check "nothing was done" files ""
 mkdir one
 in_dir two tfy resume last
-check "another directory of that name is refused" ended 65 "worked in $top/one, but another directory stands there now; this is $top/two"
+check "another directory of that name is refused" ended 65 "worked in $top/one, but another directory is there now; this is $top/two"
 in_dir one tfy resume last
-check "... also from there" ended 65 "another directory stands there"
+check "... also from there" ended 65 "another directory is there"
 check "nothing was done there" [ -z "$(ls one)" ]
 rmdir one
 in_dir two tfy resume last --root "$top/nowhere"

@@ -56,7 +56,7 @@ check "run without a file" ended 64 "run needs FILE.tfy"
 run tfy run missing.tfy
 check "run of a file that is not there" ended 69 "missing.tfy"
 run tfy run --colour x.tfy
-check "an unknown option before the file" ended 64 "'--colour' stands before FILE.tfy"
+check "an unknown option before the file" ended 64 "'--colour' is before FILE.tfy"
 mkdir folder.tfy
 run tfy run folder.tfy
 check "run of a directory" ended 69 "not a file"

@@ -42,7 +42,7 @@ go() { tfy signal last go '""' 2>/dev/null; }
 run tfy watch --db none.db
 check "nobody runs anything: 69" ended 69 "no process runs anything"
 run tfy watch last --since none
-check "an event that is none: 64" ended 64 "is no event"
+check "an event that is none: 64" ended 64 "is not an event"
 run tfy watch --task 1.2
 check "a task of no run: 64" ended 64 "needs the run"
 
@@ -193,6 +193,6 @@ go
 finish
 check "TFY_LOG=program=off: it says nothing" sh -c '! grep -q "^[a-z]*: begins" err'
 run ./busy run --log-level warm
-check "a level that is none: 64" ended 64 "is no level"
+check "a level that is none: 64" ended 64 "is not a level"
 run ./busy run --log-format xml
 check "a format that is none: 64" ended 64 "json or text"

@@ -127,7 +127,7 @@ static int answer_question(TfyLog *log, const Target *target, const char *answer
     if (missing)
         fail(error_text, code, "any text answers this question; write it behind the run%s%s", "", "");
     else if (!fits_question(type, answer, &choices))
-        fail(error_text, code, "'%.60s' is no answer to this question; it takes one of: %.400s", answer,
+        fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", answer,
              choices.data ? choices.data : "");
     else
         code = append_answer(log, target, &asked, answer, by);

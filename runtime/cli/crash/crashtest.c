@@ -49,7 +49,7 @@ typedef struct CrashTest {
 
 static bool refuse_at(const char *text)
 {
-    tfy__say("'%s' is no place; --at takes every, a number, or before:N, after:N, checkpoint:N or point:N", text);
+    tfy__say("'%s' is not a place; --at takes every, a number, or before:N, after:N, checkpoint:N or point:N", text);
     return false;
 }
 
@@ -81,7 +81,7 @@ static bool read_jobs(CrashTest *test, const char *text)
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     test->jobs = processors < 1 ? 1 : processors > JOBS_MAX ? JOBS_MAX : (int)processors;
     if (!text || (read_count(text, &test->jobs) && test->jobs <= JOBS_MAX)) return true;
-    tfy__say("'%s' is no number of trials; --jobs takes 1 to %d", text, JOBS_MAX);
+    tfy__say("'%s' is not a number of trials; --jobs takes 1 to %d", text, JOBS_MAX);
     return false;
 }
 

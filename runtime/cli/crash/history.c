@@ -222,7 +222,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         said_before(walk, type, step))
         return NULL;
     json_t *payload = payload_at(row, 4);
-    if (!payload) return crash_text("%s a payload that is no JSON: %s\n", path, text_at(row, 4));
+    if (!payload) return crash_text("%s a payload that is not JSON: %s\n", path, text_at(row, 4));
     const char *how = json_string_value(json_object_get(payload, "how"));
     if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
         walk->again = step;

@@ -181,7 +181,7 @@ static int64_t find_point(const TfyPlaces *places, const char *text, uint32_t fr
     const char *meant = tfy__nearest(text, point_candidate, program);
     snprintf(
         error_text, TFY_ERROR_TEXT,
-        "'%.100s' is no place: write a record's number, lsn:N, TASK/STEP, line:N, FILE:N, failure, start, end, or a "
+        "'%.100s' is not a place: write a record's number, lsn:N, TASK/STEP, line:N, FILE:N, failure, start, end, or a "
         "point%s%.100s%s",
         text, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     return -EXIT_USAGE;

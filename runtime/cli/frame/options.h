@@ -15,7 +15,7 @@
     O(ANSWER, "answer", "CASE", "answer with this case of the enum that was asked for")                                \
     O(TASK, "task", "PATH", "the task, such as 1.2 (else the only one it can mean)")                                   \
     O(STEP, "step", "N", "the step (else the only one it can mean)")                                                   \
-    O(FORCE, "force", NULL, "kill: end the task without running its cleanup; adopt: even if it is no copy")            \
+    O(FORCE, "force", NULL, "kill: end the task without running its cleanup; adopt: even if it is not a copy")         \
     O(DONE, "done", "JSON", "the step was done, with this result")                                                     \
     O(RETRY, "retry", NULL, "the step was not done: do it")                                                            \
     O(FAIL, "fail", NULL, "let the step fail")                                                                         \

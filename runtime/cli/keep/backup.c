@@ -43,7 +43,7 @@ static int adopt(const TfyArgs *args)
         return tfy__flush_stdout(EXIT_DONE);
     }
     if (adopted.own) {
-        tfy__say("%s is no copy and opens as it is; nothing was changed (--force adopts it all the same)", db);
+        tfy__say("%s is not a copy and opens as it is; nothing was changed (--force adopts it all the same)", db);
         return EXIT_DONE;
     }
     tfy__say("%s is a database of its own now; unfinished runs: %" PRId64 ", steps in doubt: %" PRId64, db,

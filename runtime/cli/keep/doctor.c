@@ -73,7 +73,7 @@ static void advise_files(Doctor *doctor)
     }
     if (health->network)
         advise(doctor,
-               "the database lies on a network file system, whose locks and syncs cannot be relied on; move it to "
+               "the database is on a network file system, whose locks and syncs cannot be relied on; move it to "
                "a local disk");
     if (health->open_to_others)
         advise(doctor,

@@ -154,7 +154,7 @@ static int read_head(TfyExported *exported)
     const char *format = text_in(exported->head, "format");
     if (!format || strcmp(format, "tfy run") != 0)
         return refuse(exported, exported->name,
-                      "this is no run that 'tfy wal export' wrote; give the file that ends in .run");
+                      "this is not a run that 'tfy wal export' wrote; give the file that ends in .run");
     if (number_in(exported->head, "v") != TFY_RECORD_V)
         return refuse(exported, exported->name, "this tfy does not know its version; use the tfy that wrote it");
     const json_t *tasks = json_object_get(exported->head, "tasks"), *entry;

@@ -240,7 +240,7 @@ static int watch(Watching *watching)
     const TfyArgs *args = watching->args;
     struct sigaction action = {.sa_handler = on_signal};
     if (args->option[OPT_SINCE] && !read_since(watching, args->option[OPT_SINCE]))
-        return tfy__fail(EXIT_USAGE, "'%s' is no event; --since takes its number, such as 120 or 3:120",
+        return tfy__fail(EXIT_USAGE, "'%s' is not an event; --since takes its number, such as 120 or 3:120",
                          args->option[OPT_SINCE]);
     if (args->option[OPT_TASK] && !watching->run)
         return tfy__fail(EXIT_USAGE, "--task needs the run: %s watch RUN --task %s",

@@ -63,7 +63,7 @@ static int stored_layout(const Question *question, const char *word, char **layo
         snprintf(error, sizeof error,
                  code == TFY_E_INVALID
                      ? "several programs of the database have a hash that begins with '%.40s'; write more of it"
-                     : "'%.60s' is no FILE.tfy, no run, and no program's hash; 'tfy ps' lists runs and their programs",
+                     : "'%.60s' is not a FILE.tfy, a run, or a program's hash; 'tfy ps' lists runs and their programs",
                  word);
     }
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);

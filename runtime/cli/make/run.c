@@ -20,7 +20,7 @@ static int find_file(const TfyCommand *command, int argc, char **argv)
     while (i < argc && argv[i][0] == '-' && argv[i][1]) {
         int words = tfy__option_words(command, argv[i]);
         if (!words) {
-            tfy__say("'%s' stands before FILE.tfy and is no option of %s; parameters of a workflow come after its file",
+            tfy__say("'%s' is before FILE.tfy and is not an option of %s; parameters of a workflow come after its file",
                      argv[i], argv[0]);
             return -1;
         }
@@ -107,8 +107,7 @@ int tfy__cmd_run(const TfyArgs *args)
 int tfy__cmd_build(const TfyArgs *args)
 {
     char *program = NULL;
-    if (!args->option[OPT_OUT])
-        return tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, where the executable is to be written");
+    if (!args->option[OPT_OUT]) return tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, the executable to write");
     TfyCompile what = {.name = args->words[0],
                        .path = args->words[0],
                        .dirs = args->dirs,

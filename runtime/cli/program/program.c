@@ -129,7 +129,7 @@ static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool
     int shift = letter ? (int)(letter - letters + 1) * 10 : 0;
     bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
     if (!whole || !number || number > max >> shift) {
-        tfy__say("'%s' is no value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
+        tfy__say("'%s' is not a value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
                  (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
         return false;
     }
@@ -417,8 +417,8 @@ static int command_run(Session *session)
         tfy__command_options(session->args->command, stdout);
         const char *name = tfy__program_name();
         if (strcmp(name, "tfy") != 0)
-            printf("'%s resume' and '%s replay' take up its runs and repeat them; 'tfy' has all other commands.\n",
-                   name, name);
+            printf("'%s resume' and '%s replay' resume and replay its runs; 'tfy' has all other commands.\n", name,
+                   name);
         return tfy__flush_stdout(EXIT_DONE);
     }
     if (session->args->word_count) {

@@ -33,8 +33,7 @@ int tfy__where_check(const TfyHistory *history)
 {
     TfyRoot now = {.path = history->root.path};
     if (!tfy__root_look_at(history->root.path, &now)) return refuse(history, EXIT_MISSING, strerror(errno));
-    if (!tfy__root_is(&now, &history->root))
-        return refuse(history, EXIT_DATA, "but another directory stands there now");
+    if (!tfy__root_is(&now, &history->root)) return refuse(history, EXIT_DATA, "but another directory is there now");
     return EXIT_DONE;
 }
 

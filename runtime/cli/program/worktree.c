@@ -173,7 +173,7 @@ static int compare_head(const Expected *expected, const char *root)
     int status = git(root, (const char *[]){"rev-parse", "HEAD", NULL}, NULL, &head);
     int different = 1;
     if (status != 0) {
-        tfy__say("note: %s is no git repository now, but the run committed %.12s there", root, expected->head);
+        tfy__say("note: %s is not a git repository now, but the run committed %.12s there", root, expected->head);
     } else if (strcmp(head.data, expected->head) == 0) {
         different = 0;
     } else if (git(root, (const char *[]){"merge-base", "--is-ancestor", expected->head, "HEAD", NULL}, NULL, NULL) ==

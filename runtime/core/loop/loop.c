@@ -575,7 +575,7 @@ bool tfy__loop_starved(TfyLoop *loop)
 {
     if (loop->heap.ran_out || tfy__sys_starved())
         tfy__loop_fail(loop, TFY_E_NOMEM,
-                       "memory ran out; what is recorded is kept, and `tfy resume` goes on from there");
+                       "memory ran out; every recorded step is kept, and `tfy resume` continues from there");
     return loop->failure;
 }
 
