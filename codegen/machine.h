@@ -402,6 +402,7 @@ void frame_assign(Machine *machine);
 /* What the output is called and how it is written. */
 typedef struct EmitOptions {
     bool main;               /* end with int main() */
+    bool steps;              /* carry what `tfy replay --step` needs; a program with debug always does */
     bool lines;              /* #line before every line */
     const char *source_name; /* for #line; its last part is the program's name */
 } EmitOptions;

@@ -25,6 +25,7 @@ enum {
     OPT_LAYOUT,
     OPT_TESTS,
     OPT_DEBUG,
+    OPT_STEPS,
     OPT_NO_MAIN,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
@@ -62,6 +63,7 @@ static const OptionInfo table[] = {
     {OPT_LSP, "lsp", NULL, "serve an editor on standard input and output"},
     {OPT_TESTS, "tests", NULL, "compile the tests too, for 'tfy test'"},
     {OPT_DEBUG, "debug", NULL, "keep every variable to the end of its scope, for 'tfy replay --step' and gdb"},
+    {OPT_STEPS, "steps", NULL, "carry the debugger of 'tfy replay --step', but keep no variables for it"},
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "print mistakes for people, or as one JSON object a line"},
@@ -153,6 +155,7 @@ static void read_option(Options *options, int option)
     case OPT_LIST_FILES: options->list_files = true; return;
     case OPT_TESTS: options->lower.tests = true; return;
     case OPT_DEBUG: options->lower.debug = true; return;
+    case OPT_STEPS: options->emit.steps = true; return;
     case OPT_BUNDLE: options->bundle = true; return;
     case OPT_LSP: options->lsp = true; return;
     case OPT_CHECK: options->check = true; return;

@@ -727,6 +727,10 @@ typedef struct TfyModule {
     uint32_t first_line; /* the number of its first line */
 } TfyModule;
 
+/* What `tfy replay --step` needs in a program. */
+typedef struct TfyDebugger TfyDebugger;
+extern const TfyDebugger tfy__debugger;
+
 struct TfyProgram {
     const char *name;   /* the main file's name */
     const char *source; /* text of all its modules, as stored in the log */
@@ -755,6 +759,7 @@ struct TfyProgram {
     const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: not needed */
     /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
     bool debug;
+    const TfyDebugger *debugger; /* compiled with --debug or --steps; NULL: it cannot be stepped through */
 };
 
 #endif

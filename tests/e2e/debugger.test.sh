@@ -107,6 +107,16 @@ check "--until a place that is none: 64, with places" ended 64 "did you mean 'ma
 run tfy approve last --step
 check "--step of other commands still takes a number" ended 64 "option '--step' needs a value: N"
 
+# A built program carries the debugger when it was built for that.
+tfy build shop.tfy -o plain >/dev/null
+run ./plain replay last --until 3
+check "a program built without --debug cannot be stepped through: 69, with what to type" ended 69 "type 'tfy replay RUN --step'"
+run ./plain replay last
+check "... but replays" printed " 0 divergences, 0 effects performed"
+tfy build --debug shop.tfy -o stepped >/dev/null
+run ./stepped replay last --until 3
+check "... and one built with it can" printed 'asked stamp(text: "apple x2")'
+
 # Another program: the first difference is a stop like the others, and one can go back from there.
 sed 's/x${count}/of ${count}/' shop.tfy >other.tfy
 printf 'goto end\nn\nb\nq\n' >commands

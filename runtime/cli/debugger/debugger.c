@@ -394,7 +394,7 @@ static int begin(Debugger *d, const TfyArgs *args)
     return EXIT_DONE;
 }
 
-int tfy__debug_command(const TfyProgram *program, const TfyHistory *history, const TfyArgs *args)
+static int debug_command(const TfyProgram *program, const TfyHistory *history, const TfyArgs *args)
 {
     TfyDebugScreen screen;
     Debugger d = {.program = program,
@@ -419,3 +419,5 @@ int tfy__debug_command(const TfyProgram *program, const TfyHistory *history, con
     free(d.line);
     return tfy__flush_stdout(status);
 }
+
+const TfyDebugger tfy__debugger = {debug_command};

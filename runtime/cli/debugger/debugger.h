@@ -18,8 +18,11 @@
 #include "base/buffer.h"
 #include "wal/history/history.h"
 
-/* tfy replay with --step, --until or --print-locals. Answers the exit status. */
-int tfy__debug_command(const TfyProgram *program, const TfyHistory *history, const TfyArgs *args);
+/* A program that was compiled to be stepped through names tfy__debugger (tfy_program.h); no other carries this. */
+struct TfyDebugger {
+    /* tfy replay with --step, --until or --print-locals. Answers the exit status. */
+    int (*command)(const TfyProgram *program, const TfyHistory *history, const TfyArgs *args);
+};
 
 /* ---- places ---- */
 

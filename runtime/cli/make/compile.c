@@ -365,6 +365,7 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
     hash_text(state, what->name);
     if (what->tests) hash_text(state, "--tests");
     if (what->debug) hash_text(state, "--debug");
+    if (what->steps) hash_text(state, "--steps");
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
     if (!what->path) {
         hash_text(state, what->source);
@@ -479,6 +480,7 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     add_word(&command, c_file);
     if (what->tests) add_word(&command, "--tests");
     if (what->debug) add_word(&command, "--debug");
+    if (what->steps) add_word(&command, "--steps");
     if (what->extra_count) { /* for `#include "NAME.h"` in the C files */
         add_word(&command, "--headers");
         add_word(&command, dir);

@@ -24,7 +24,8 @@ typedef struct TfyCompile {
     int extra_count;
     const char *output; /* NULL: into the cache; else the executable is put there */
     bool tests;         /* with its tests */
-    bool debug;         /* to be stepped through, or looked at with gdb */
+    bool debug;         /* with all variables, to be stepped through, or inspected with gdb */
+    bool steps;         /* to be stepped through */
 } TfyCompile;
 
 /* Compiles unless that was done before; *program (malloc'ed) is the executable's path. Answers EXIT_DONE, or the
@@ -34,7 +35,7 @@ int tfy__compile(const TfyCompile *what, char **program);
 
 /* The program of a run, from the source that its database holds. */
 struct TfyHistory;
-int tfy__compile_recorded(const struct TfyHistory *history, const char *const *extras, int extra_count, bool debug,
+int tfy__compile_recorded(const struct TfyHistory *history, const char *const *extras, int extra_count, bool steps,
                           char **program);
 
 /* What tfyc prints when it is given one option: a temporary file to be read and closed. The status it ended with;

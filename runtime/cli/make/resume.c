@@ -36,7 +36,7 @@ static bool steps(const TfyArgs *args)
 
 /* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins
  * at one is shown without them. */
-int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool debug,
+int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool steps,
                           char **program)
 {
     char name[256];
@@ -48,7 +48,8 @@ int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, 
     TfyCompile what = {.name = name,
                        .source = bundle ? bundle : history->program_source,
                        .bundle = bundle != NULL,
-                       .debug = debug && !history->snapshot,
+                       .steps = steps,
+                       .debug = steps && !history->snapshot,
                        .extras = extras,
                        .extra_count = extra_count};
     int status = tfy__compile(&what, program);
@@ -210,6 +211,7 @@ static int continue_as(const TfyArgs *args, const char *command)
                            .path = other,
                            .dirs = args->dirs,
                            .dir_count = args->dir_count,
+                           .steps = steps(args),
                            .debug = steps(args) && !history->snapshot,
                            .extras = args->words + from,
                            .extra_count = args->word_count - from};

@@ -595,13 +595,18 @@ static int command_replay(Session *session)
         return tfy__fail(EXIT_USAGE, "--events goes with a replay that does not stop");
     if (steps && args->option[OPT_FROM_SNAPSHOT])
         return tfy__fail(EXIT_USAGE, "--from-snapshot goes with a replay that does not stop");
+    if (steps && !session->program->debugger)
+        return tfy__fail(EXIT_MISSING,
+                         "%s was compiled without the debugger; type '%s replay RUN --step', or build it with --debug",
+                         session->program->name, session->command);
     int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
     status = tfy__db_read(log, args->option[OPT_FROM_SNAPSHOT] ? tfy__history_read_tail : tfy__history_read,
                           args->word_count ? args->words[0] : "last", &history);
     if (status == EXIT_DONE) history->log = log; /* what is large is read when it is come to */
     if (status == EXIT_DONE)
-        status = steps ? tfy__debug_command(session->program, history, args) : replay_whole(session, history);
+        status = steps ? session->program->debugger->command(session->program, history, args)
+                       : replay_whole(session, history);
     tfy__history_free(history);
     tfy__log_close(log, false);
     return status;
