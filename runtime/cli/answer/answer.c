@@ -75,25 +75,13 @@ int tfy__cmd_deny(const TfyArgs *args)
     return answer(args, "no");
 }
 
-/* The value as it was typed. False after a message. */
-static bool set_value(json_t *request, const char *text)
-{
-    json_error_t error;
-    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (!value) {
-        tfy__say("a signal's value is JSON: %s; text is written with its quotes, '\"text\"'", error.text);
-        return false;
-    }
-    json_object_set_new(request, "value", value);
-    return true;
-}
-
 int tfy__cmd_signal(const TfyArgs *args)
 {
     json_t *request = tfy__request_new(args, "signal");
-    const bool made = request && tfy__request_text(request, "name", args->words[1]) &&
-                      tfy__request_text(request, "id", args->option[OPT_ID]) &&
-                      (args->word_count < 3 || set_value(request, args->words[2]));
+    const bool made =
+        request && tfy__request_text(request, "name", args->words[1]) &&
+        tfy__request_text(request, "id", args->option[OPT_ID]) &&
+        tfy__request_json(request, "value", args->word_count > 2 ? args->words[2] : NULL, "a signal's value is JSON");
     return deliver_made(args, request, made, "sent");
 }
 
@@ -108,20 +96,12 @@ int tfy__cmd_kill(const TfyArgs *args)
 static bool set_outcome(json_t *request, const TfyArgs *args)
 {
     const char *done = args->option[OPT_DONE];
-    json_error_t error;
     if (!!done + !!args->option[OPT_RETRY] + !!args->option[OPT_FAIL] != 1) {
         tfy__say("say what became of the step: --done JSON with its result, --retry if it was not done, or --fail");
         return false;
     }
     json_object_set_new(request, "how", json_string(done ? "done" : args->option[OPT_RETRY] ? "retry" : "fail"));
-    if (!done) return true;
-    json_t *value = json_loads(done, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (!value) {
-        tfy__say("--done takes the step's result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
-        return false;
-    }
-    json_object_set_new(request, "value", value);
-    return true;
+    return tfy__request_json(request, "value", done, "--done takes the step's result as JSON");
 }
 
 int tfy__cmd_resolve(const TfyArgs *args)

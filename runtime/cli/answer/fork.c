@@ -14,8 +14,7 @@
 /* NULL after a message. */
 static json_t *read_request(const TfyArgs *args)
 {
-    const char *at = args->option[OPT_AT], *value = args->option[OPT_SET_RESULT];
-    json_error_t error;
+    const char *at = args->option[OPT_AT];
     char *end = NULL;
     errno = 0;
     const long long step = at && *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : -1;
@@ -26,14 +25,12 @@ static json_t *read_request(const TfyArgs *args)
             tfy__say("fork needs --at STEP, the last step that the new run takes over");
         return NULL;
     }
-    json_t *result = value ? json_loads(value, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error) : NULL;
-    if (value && !result) {
-        tfy__say("--set-result takes a result as JSON: %s; text is written with its quotes, '\"text\"'", error.text);
-        return NULL;
-    }
     json_t *request = tfy__request_new(args, "fork");
     json_object_set_new(request, "step", json_integer(step));
-    if (result) json_object_set_new(request, "value", result);
+    if (!tfy__request_json(request, "value", args->option[OPT_SET_RESULT], "--set-result takes a result as JSON")) {
+        json_decref(request);
+        return NULL;
+    }
     return request;
 }
 

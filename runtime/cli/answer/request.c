@@ -20,6 +20,18 @@ bool tfy__request_text(json_t *request, const char *name, const char *text)
     return false;
 }
 
+bool tfy__request_json(json_t *request, const char *name, const char *text, const char *what)
+{
+    json_error_t error;
+    json_t *value = text ? json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (text && !value) {
+        tfy__say("%s: %s; text is written with its quotes, '\"text\"'", what, error.text);
+        return false;
+    }
+    if (value) json_object_set_new(request, name, value);
+    return true;
+}
+
 json_t *tfy__request_new(const TfyArgs *args, const char *what)
 {
     json_t *request = json_pack("{s:s}", "do", what);

@@ -12,6 +12,9 @@ json_t *tfy__request_new(const TfyArgs *args, const char *what);
 /* Adds a text that was typed; NULL adds nothing. False after a message: JSON has no place for what is not UTF-8. */
 bool tfy__request_text(json_t *request, const char *name, const char *text);
 
+/* Adds a value that was typed as JSON; text NULL adds nothing. False after a message, which `what` begins. */
+bool tfy__request_json(json_t *request, const char *name, const char *text, const char *what);
+
 /* What became of a request. */
 typedef struct TfyDelivery {
     bool live;                 /* a live process took it */
