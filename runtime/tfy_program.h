@@ -731,6 +731,10 @@ typedef struct TfyModule {
 typedef struct TfyDebugger TfyDebugger;
 extern const TfyDebugger tfy__debugger;
 
+/* What `tfy test` needs in a program. */
+typedef struct TfyTester TfyTester;
+extern const TfyTester tfy__tester;
+
 struct TfyProgram {
     const char *name;   /* the main file's name */
     const char *source; /* text of all its modules, as stored in the log */
@@ -760,6 +764,7 @@ struct TfyProgram {
     /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
     bool debug;
     const TfyDebugger *debugger; /* compiled with --debug or --steps; NULL: it cannot be stepped through */
+    const TfyTester *tester;     /* compiled with --tests; NULL: it has no tests */
 };
 
 #endif

@@ -616,7 +616,8 @@ static int command_replay(Session *session)
 
 static int command_test(Session *session)
 {
-    return tfy__run_tests(session->program, session->args);
+    const TfyTester *tester = session->program->tester;
+    return tester ? tester->run(session->program, session->args) : EXIT_DONE;
 }
 
 /* ---- the entry ---- */

@@ -45,7 +45,7 @@ static bool say_end(const TfyWorkflow *test, const TfyTestReport *report)
     return write_line(&out);
 }
 
-int tfy__run_tests(const TfyProgram *program, const TfyArgs *args)
+static int run_tests(const TfyProgram *program, const TfyArgs *args)
 {
     const char *filter = args->option[OPT_FILTER];
     for (uint32_t i = 0; i < program->test_count; i++) {
@@ -61,3 +61,5 @@ int tfy__run_tests(const TfyProgram *program, const TfyArgs *args)
     }
     return EXIT_DONE;
 }
+
+const TfyTester tfy__tester = {run_tests};

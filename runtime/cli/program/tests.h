@@ -10,7 +10,10 @@
 #include "cli/frame/cli.h"
 #include "tfy.h"
 
-/* Those whose name has the --filter in it. EXIT_DONE, also when tests failed. */
-int tfy__run_tests(const TfyProgram *program, const TfyArgs *args);
+/* A program that was compiled with its tests names tfy__tester (tfy_program.h); no other carries this. */
+struct TfyTester {
+    /* Runs those whose name has the --filter in it. EXIT_DONE, also when tests failed. */
+    int (*run)(const TfyProgram *program, const TfyArgs *args);
+};
 
 #endif
