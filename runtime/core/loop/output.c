@@ -174,10 +174,19 @@ void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len)
         tfy__outlet_want(outlet, TFY_OUTLET_FULL / 2);
 }
 
-static bool is_full(const TfyLoop *loop, int fd)
+/* Text waits twice: in the loop's queue until its record is durable, then in the outlet until it is read. */
+static size_t waiting_text(const TfyLoop *loop, int fd)
 {
-    return loop->outlets[fd] && !tfy__outlet_error(loop->outlets[fd], fd) &&
-           loop->out_bytes + tfy__outlet_held(loop->outlets[fd]) > TFY_OUTLET_FULL;
+    return loop->out_bytes + (loop->outlets[fd] ? tfy__outlet_held(loop->outlets[fd]) : 0);
+}
+
+/* The outlet is opened here, too: a task that prints a lot is held back before its first line is durable. */
+static bool is_full(TfyLoop *loop, int fd)
+{
+    if (waiting_text(loop, fd) <= TFY_OUTLET_FULL || loop->options.quiet) return false;
+    if (fd == STDOUT_FILENO && (loop->options.on_output || loop->stdout_closed)) return false;
+    TfyOutlet *const outlet = outlet_of(loop, fd);
+    return outlet && !tfy__outlet_error(outlet, fd);
 }
 
 void tfy__out_charge(TfyTask *task, int fd)
@@ -192,6 +201,15 @@ static bool set_aside(TfyLoop *loop, TfyTask *task)
     return true;
 }
 
+/* Has the text shrunk to a half? If not, a later flush or the outlets tell when to ask again. */
+static bool has_room(TfyLoop *loop)
+{
+    bool is_there = loop->out_bytes <= TFY_OUTLET_FULL / 2;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (loop->outlets[fd] && !tfy__outlet_want(loop->outlets[fd], TFY_OUTLET_FULL / 2)) is_there = false;
+    return is_there;
+}
+
 /* A kill lets it run: it must clean up, and that does not depend on a reader. */
 bool tfy__out_holds(TfyTask *task)
 {
@@ -199,7 +217,7 @@ bool tfy__out_holds(TfyTask *task)
     const int fd = is_full(loop, STDOUT_FILENO) ? STDOUT_FILENO : STDERR_FILENO;
     const bool waits = !(task->state & (T_CANCEL | T_REPLAYING)) && is_full(loop, fd);
     task->state &= ~(uint32_t)T_MUFFLED;
-    if (!waits || tfy__outlet_want(loop->outlets[fd], TFY_OUTLET_FULL / 2) || !set_aside(loop, task)) return false;
+    if (!waits || has_room(loop) || !set_aside(loop, task)) return false;
     task->state |= T_QUEUED | T_MUFFLED;
     set_state(task, TFY_TASK_READY);
     return true;
@@ -302,6 +320,7 @@ void tfy__out_flush(TfyLoop *loop)
         free(out);
     }
     if (published && loop->published) loop->published(loop->published_state);
+    if (loop->muffled_count && has_room(loop)) tfy__out_release(loop);
 }
 
 void tfy__out_free(TfyLoop *loop)
