@@ -98,7 +98,9 @@ int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler hand
         loop->watch_free = old;
     }
     uint32_t index = loop->watch_free;
+    CHECK(index < loop->watch_cap && loop->watch_count < loop->watch_cap);
     Watch *watch = &loop->watches[index];
+    CHECK(!watch->handler && watch->fd < 0);
     uint32_t generation = (watch->generation + 1) & 0x7fffffff;
     int64_t tag = (int64_t)generation << 32 | index;
     if (loop->world.poller->add(loop->poller, fd, events, (uint64_t)tag) < 0) return TFY_E_IO;
@@ -126,6 +128,7 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
 {
     Watch *watch = watch_of(loop, handle);
     if (!watch) return;
+    CHECK(watch->fd >= 0);
     loop->world.poller->del(loop->poller, watch->fd);
     CHECK(loop->watch_count > 0);
     loop->watch_count--;

@@ -127,6 +127,7 @@ static void take(TfyOutlet *outlet, size_t count)
 {
     while (count) {
         Text *text = outlet->first;
+        CHECK(text && text->done <= text->len);
         const size_t left = text->len - text->done, n = left < count ? left : count;
         text->done += n;
         CHECK(outlet->held >= n);

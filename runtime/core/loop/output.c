@@ -33,6 +33,7 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     copy[len] = '\0';
     *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
     out->to = to;
+    CHECK(!loop->out.last || loop->out.last->lsn <= lsn);
     if (to == OUT_STDOUT || to == OUT_STDERR) loop->out_bytes += len;
     LIST_APPEND(&loop->out, out, next);
 }
@@ -229,6 +230,7 @@ void tfy__out_release(TfyLoop *loop)
     loop->muffled_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         TfyTask *task = task_at(loop, loop->muffled[i]);
+        CHECK(task->state & T_QUEUED || task->state & T_FREE);
         task->state &= ~(uint32_t)T_QUEUED;
         tfy__ready_push(loop, task);
     }
@@ -314,7 +316,10 @@ void tfy__out_flush(TfyLoop *loop)
     while (loop->out.first && loop->out.first->lsn <= durable) {
         Outgoing *out = LIST_TAKE(&loop->out, next);
         published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
-        if (out->to == OUT_STDOUT || out->to == OUT_STDERR) loop->out_bytes -= out->len;
+        if (out->to == OUT_STDOUT || out->to == OUT_STDERR) {
+            CHECK(loop->out_bytes >= out->len);
+            loop->out_bytes -= out->len;
+        }
         out_one(loop, out);
         free(out->text);
         free(out);

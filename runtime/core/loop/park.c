@@ -99,6 +99,7 @@ static void park(Run *run, int64_t due_ms)
     drop_from_due_list(loop, run);
     run->log.parked_ms = due_ms;
     run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
+    CHECK(!run->ended && run->live > 0);
     if (tfy__log_change_run(loop->log, &run->log) < 0) return;
     loop->parked++;
     if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
@@ -114,6 +115,8 @@ static void look_later(Run *run, int64_t least_ms)
     CHECK(!run->park_listed);
     run->park_listed = true;
     run->park_look_ns = loop->now_ns + after_ms * 1000000;
+    CHECK(!run->history);
+    CHECK(!loop->park_list.last || loop->park_list.last != run);
     LIST_APPEND(&loop->park_list, run, park_next);
 }
 

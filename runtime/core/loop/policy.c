@@ -58,6 +58,7 @@ static bool places_push(Places *places, Place place)
 static uint32_t places_pop(void *queue)
 {
     Places *places = queue;
+    CHECK(places->count > 0);
     uint32_t slot = places->heap[0].slot, at = 0;
     Place last = places->heap[--places->count];
     for (uint32_t child; (child = 2 * at + 1) < places->count; at = child) {
@@ -115,6 +116,7 @@ static bool hand_over(TfyLoop *loop, void *queue, const TfyScheduling *policy)
         CHECK(loop->ring_tail - loop->ring_head <= loop->ring_mask + 1);
         uint32_t slot = loop->ring[loop->ring_head & loop->ring_mask];
         const TaskRest *rest = rest_of(task_at(loop, slot));
+        CHECK(rest && rest->task->state & T_QUEUED);
         TfyReadyTask ready = {.slot = slot,
                               .priority = rest->priority,
                               .awaited = awaited_by(rest),

@@ -97,6 +97,8 @@ static bool prepare(TfyTask *task)
     }
     if (task->state & T_RETURNING) return frame_finish(task);
     TaskRest *rest = rest_of(task);
+    CHECK(!rest->step && !rest->after_left);
+    CHECK(task->top != TFY_NO_FRAME);
     rest->answer_type = NULL; /* the frame uses it now */
     rest->granted_from = NULL;
     rest->granted_lock = NULL;
@@ -281,6 +283,7 @@ uint32_t tfy__sched_run_ready(TfyLoop *loop, uint32_t count)
 {
     uint32_t slots[SCHED_TASKS + EARLY];
     const uint32_t *yielded = slots, *const end = slots + count;
+    CHECK(count <= SCHED_TASKS && count <= loop->ring_tail - loop->ring_head);
     ring_read(loop, loop->ring_head, slots, count);
     loop->ring_head += count;
     /* the first tasks of the next call are prefetched in this one */

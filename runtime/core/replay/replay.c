@@ -51,6 +51,7 @@ static void release_parked(Run *run)
         if (rest->task) rest->task->state &= ~(uint32_t)T_FOLLOWING;
     while (run->turns.first) {
         TaskRest *rest = run->turns.first;
+        CHECK(rest->task && rest->task->state & T_QUEUED);
         LIST2_REMOVE(&run->turns, rest, turn_prev, turn_next);
         rest->task->state &= ~(uint32_t)T_QUEUED;
         tfy__ready_push(run->loop, rest->task);
@@ -76,6 +77,7 @@ void tfy__history_forget_deferred(Run *run)
 /* Every record has been taken: the run goes live. */
 static void history_finished(Run *run)
 {
+    CHECK(run->history && run->cursor == run->history->record_count);
     tfy__history_drop(run->loop, run);
     release_parked(run);
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
@@ -104,6 +106,8 @@ void tfy__history_take(TaskRest *rest)
     /* events reported now carry the time of then */
     if (run->loop->replay_only) run->loop->now_ms = run->history->records[index].ts_ms;
     while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
+    CHECK(run->cursor <= run->history->record_count);
+    CHECK(rest->next_record == NO_INDEX || run->cursor <= rest->next_record);
 }
 
 void tfy__history_defer(Step *step)
@@ -157,6 +161,7 @@ bool tfy__history_attach(TaskRest *rest)
     rest->log.head = known->head;
     rest->log.chain = known->chain;
     rest->log.born = known->born;
+    CHECK(rest->next_record == NO_INDEX);
     rest->next_record = run->first_of_task[at];
     if (rest->next_record != NO_INDEX && rest->task) rest->task->state |= T_REPLAYING;
     return true;
@@ -342,9 +347,14 @@ static bool index_history(Run *run, TfyHistory *history)
     uint32_t *last = malloc((history->task_count + 1) * sizeof *last);
     run->first_of_task = last; /* walking backwards, the last one seen is the first */
     bool ok = run->taken && run->next_of_task && last;
-    for (uint32_t i = 0; ok && i < history->task_count; i++) last[i] = NO_INDEX;
+    for (uint32_t i = 0; ok && i < history->task_count; i++) {
+        CHECK(!i || history->tasks[i - 1].tid < history->tasks[i].tid);
+        last[i] = NO_INDEX;
+    }
     for (uint32_t i = count; ok && i-- > 0;) {
         uint32_t task = history->record_tasks[i];
+        CHECK(task < history->task_count);
+        CHECK(!i || history->records[i - 1].lsn < history->records[i].lsn);
         run->next_of_task[i] = NO_INDEX;
         run->taken[i] = is_passed_over(history, &history->records[i]);
         if (run->taken[i]) continue;

@@ -21,6 +21,7 @@ static Step *pending_of(TfyCall *call)
 
 static void leave_call(Step *step)
 {
+    CHECK(step->in_call != CALL_NO_ROOM);
     tfy__step_left_call(step);
     if (step->waited_room || step->call.loop->room_first) tfy__room_made(step);
     tfy__timers_del(&step->call.loop->timers, step->timer);
@@ -122,6 +123,7 @@ static void begin_doubt(Step *step)
         tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory for an error");
         return;
     }
+    CHECK(step->started && step->call.site->tool->repeat == TFY_ONCE);
     step->failure = out.data;
     tfy__limit_leave(step);
     tfy__activity(task, "ToolExecutionComplete", "%s failed, and may have been done", step->call.tool->name);

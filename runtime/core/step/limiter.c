@@ -224,6 +224,7 @@ static bool has_room(const Limiter *limiter)
 
 static void take(Step *step, Limiter *limiter)
 {
+    CHECK(!limiter->tool->limit || limiter->in_use < limiter->tool->limit);
     limiter->in_use++;
     note_start(limiter, step->rest->run->log.id, limiter->loop->now_ns);
     CHECK(!step->limiter && !step->queue);
@@ -242,6 +243,7 @@ static void serve(Limiter *limiter)
         if (!step) return;
         tfy__timers_del(&loop->timers, step->timer); /* set again when the work starts */
         step->timer = 0;
+        CHECK(step->stage == STAGE_BEGIN && step->admission == ADMISSION_ASKED);
         take(step, limiter);
         tfy__step_queue(step);
     }

@@ -77,6 +77,7 @@ void tfy__person_ask(Step *step)
     TfyCall *call = &step->call;
     TfyLoop *loop = call->loop;
     const char *question = ((TfyString *)call->args[0].o)->bytes;
+    CHECK(step->stage == STAGE_SYNC && !step->queued);
     step->stage = STAGE_RUN;
     step->asking = true;
     if (step->due_ms) tfy__step_arm(step);

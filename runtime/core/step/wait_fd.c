@@ -25,6 +25,8 @@ struct FdWait {
 
 static void release(FdWait *wait)
 {
+    CHECK(wait->step->fd_wait == wait || !wait->step->fd_wait);
+    CHECK(wait->step->in_call == CALL_BEGUN || !wait->step->in_call);
     TfyLoop *loop = wait->step->call.loop;
     tfy__timer_del(loop, wait->timer);
     if (wait->fd >= 0) tfy__watch_del(loop, wait->watch);

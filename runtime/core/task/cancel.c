@@ -103,6 +103,7 @@ void tfy__cancel_apply(TaskRest *rest, uint32_t scope, bool force, const char *w
         rest->kill = true;
         rest->kill_force |= force;
     }
+    CHECK(!rest->kill || rest->kill_why);
     task->state |= T_CANCEL;
     if (!tfy__cancel_ready(task)) return;
     if (rest->step) tfy__step_cancel(rest);
@@ -182,6 +183,8 @@ bool tfy__cancel_deliver(TfyTask *task)
 {
     TaskRest *rest = rest_of(task);
     uint32_t target = deliverable(task);
+    CHECK(target != NO_INDEX || rest->kill);
+    CHECK(task->state & T_CANCEL);
     bool whole = target == NO_INDEX, force = whole && rest->kill_force;
     const char *why = whole ? rest->kill_why : "timeout";
     if (rest->step) tfy__step_cancel(rest);

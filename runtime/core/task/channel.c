@@ -175,6 +175,8 @@ static bool write_send(TfyBuffer *out, Step *step, const Channel *channel)
 
 static void accept(Step *step, Channel *channel)
 {
+    CHECK(!channel->closed);
+    CHECK(channel->count <= channel->sent);
     channel->elem = step->call.tool->params[1].type;
     TfyValue value = tfy__keep_value(channel->elem, step->call.args[1]);
     put_last(channel, (Message){.seq = ++channel->sent, .value = value});
@@ -212,6 +214,8 @@ static void answer_recv(Step *step, Channel *channel, TfyValue answer)
     if (got) message = take_first(channel);
     tfy__step_answer(step, answer);
     if (!got) return;
+    CHECK(message.seq && message.seq <= channel->sent);
+    CHECK(!rest->granted_from && !rest->granted_lock && !rest->granted_signal);
     tfy__drop_value(task, elem, message.value); /* the answer holds it now */
     rest->granted_from = channel;
     rest->granted_seq = message.seq;
@@ -284,6 +288,8 @@ void tfy__channel_return(TaskRest *rest)
     Channel *channel = rest->granted_from;
     TfyLoop *loop = rest->run->loop;
     TfyObj *answer = rest->task->result.o;
+    CHECK(rest->answer_type && channel->elem);
+    CHECK(channel->count < channel->sent);
     rest->granted_from = NULL;
     if (!reserve_message(loop, channel)) return;
     TfyValue value = channel->elem->scalar ? tfy_unbox(answer) : tfy_of_obj(answer);

@@ -11,10 +11,9 @@ static void unlink_child(TaskRest *child)
     TfyLoop *loop = parent->task->loop;
     TfyFrame *frame = frame_at(parent->task, child->parent_frame);
     const Siblings siblings = child->siblings;
-    if (siblings.prev)
-        tfy__siblings(loop, siblings.prev)->next = siblings.next;
-    else
-        frame->children = siblings.next;
+    uint32_t *from_prev = siblings.prev ? &tfy__siblings(loop, siblings.prev)->next : &frame->children;
+    CHECK(*from_prev == slot_of(loop, child->task) + 1);
+    *from_prev = siblings.next;
     if (siblings.next) tfy__siblings(loop, siblings.next)->prev = siblings.prev;
     child->siblings = (Siblings){0, 0};
     bool waits = parent->task->state & T_RETURNING && parent->task->top == child->parent_frame;
@@ -161,6 +160,8 @@ static void run_finish(TfyLoop *loop, Run *run)
 {
     TaskRest *root = run->root;
     const TfyLogRecord *record;
+    CHECK(!run->ended && root->end_state);
+    CHECK(loop->runs_live > 0);
     if (!tfy__history_expect(root, TFY_R_TASK_COMPLETE, 0, &record)) return;
     TfyBuffer out = {0};
     bool ok = root->end_state == TFY_TASK_COMPLETED;
@@ -201,11 +202,15 @@ void tfy__task_finish(TfyTask *task)
     TaskRest *rest = rest_of(task);
     TfyLoop *loop = task->loop;
     TfyTaskState state;
+    CHECK(!rest->end_state);
+    CHECK(!rest->step && task->top == TFY_NO_FRAME);
+    CHECK(!rest->deadline_count && !rest->unwinding);
     if (!tfy__locks_release(rest) || !record_end(rest, &state)) {
         if (!task->error) tfy__drop_value(task, rest->workflow->result, tfy_take(task)); /* nothing will use it */
         tfy__sched_halt(task);
         return;
     }
+    CHECK(!rest->holds);
     rest->end_state = state;
     rest->log.state = state;
     if (state == TFY_TASK_COMPLETED) {
@@ -232,5 +237,6 @@ void tfy__task_finish(TfyTask *task)
     Run *run = rest->run;
     tfy__task_give_back(rest);
     tfy__fold_ended(rest);
+    CHECK(run->live > 0);
     if (--run->live == 0) run_finish(loop, run);
 }

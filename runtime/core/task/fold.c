@@ -126,7 +126,10 @@ static void give(FoldedTasks *tasks, Folded *folded)
     CHECK(tasks->count > 0);
     const uint32_t number = number_of(folded);
     uint32_t *link = bucket_of(tasks, folded->tid);
-    while (*link != number) link = &folded_at(tasks, *link)->next;
+    while (*link != number) {
+        CHECK(*link);
+        link = &folded_at(tasks, *link)->next;
+    }
     CHECK(folded->kind == FOLDED_ENDED || tasks->asleep > 0);
     *link = folded->next;
     tasks->count--;
@@ -167,6 +170,7 @@ static uint32_t place_number(FoldedTasks *tasks, const TfyWorkflow *workflow, co
 
 static const FoldedPlace *place_of(const TfyLoop *loop, const Folded *folded)
 {
+    CHECK(loop->folded.places[folded->place].workflow);
     return &loop->folded.places[folded->place];
 }
 
@@ -174,6 +178,7 @@ static const FoldedPlace *place_of(const TfyLoop *loop, const Folded *folded)
 
 static TaskRest *parent_of(const TfyLoop *loop, const Folded *folded)
 {
+    CHECK(folded->kind == FOLDED_CHILD);
     return rest_of(task_at(loop, folded->parent));
 }
 
@@ -233,13 +238,17 @@ Siblings *tfy__siblings(TfyLoop *loop, uint32_t child)
 /* ---- folding ---- */
 
 /* Another reference now represents a child. */
-static void replace_child(TfyLoop *loop, Siblings siblings, const TaskRest *parent, uint32_t parent_frame, uint32_t now)
+static void replace_child(TfyLoop *loop, Siblings siblings, const TaskRest *parent, uint32_t parent_frame, uint32_t was,
+                          uint32_t now)
 {
-    if (siblings.prev)
-        tfy__siblings(loop, siblings.prev)->next = now;
-    else
-        frame_at(parent->task, parent_frame)->children = now;
-    if (siblings.next) tfy__siblings(loop, siblings.next)->prev = now;
+    uint32_t *from_prev =
+        siblings.prev ? &tfy__siblings(loop, siblings.prev)->next : &frame_at(parent->task, parent_frame)->children;
+    CHECK(*from_prev == was);
+    *from_prev = now;
+    if (!siblings.next) return;
+    Siblings *next = tfy__siblings(loop, siblings.next);
+    CHECK(next->prev == was);
+    next->prev = now;
 }
 
 static bool log_fits(const TfyLogTask *log)
@@ -336,6 +345,7 @@ static bool keep_kin(Folded *folded, TaskRest *rest)
         return true;
     }
     TfyLoop *loop = rest->run->loop;
+    CHECK(rest->parent->task && rest->parent_frame <= rest->parent->task->top);
     folded->parent = slot_of(loop, rest->parent->task);
     folded->parent_frame = rest->parent_frame;
     folded->siblings = rest->siblings;
@@ -347,6 +357,8 @@ static void timer_fired(void *arg)
 {
     Folded *folded = arg;
     TfyLoop *loop = chunk_of(folded)->loop;
+    CHECK(folded->kind == FOLDED_CHILD || folded->kind == FOLDED_LOOSE);
+    CHECK(folded->timer);
     folded->timer = 0;
     TaskRest *rest = tfy__unfold(loop, folded);
     if (rest) tfy__step_timer_fired(rest->step);
@@ -372,6 +384,8 @@ void tfy__fold_asleep(TfyTask *task)
         give(&loop->folded, folded);
         return;
     }
+    CHECK(!rest->run->history);
+    CHECK(tfy__timers_has(&loop->timers, step->timer));
     tfy__log_forget_task(loop->log, &rest->log);
     keep_log(folded, &rest->log);
     folded->unheld = rest->unheld;
@@ -379,7 +393,8 @@ void tfy__fold_asleep(TfyTask *task)
     folded->timer = (uint32_t)step->timer;
     folded->due_ms = step->due_ms;
     if (folded->kind == FOLDED_CHILD)
-        replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, number_of(folded) | FOLDED_REF);
+        replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, slot_of(loop, task) + 1,
+                      number_of(folded) | FOLDED_REF);
     step->timer = 0;
     tfy__step_free(step);
     tfy__task_vacate(rest);
@@ -389,6 +404,7 @@ void tfy__fold_asleep(TfyTask *task)
 static void link_ended(FoldedTasks *tasks, Folded *folded)
 {
     Run *run = folded->run;
+    CHECK(folded->kind == FOLDED_ENDED);
     folded->ended_prev = 0;
     folded->ended_next = run->folded_ended;
     if (run->folded_ended) folded_at(tasks, run->folded_ended)->ended_prev = number_of(folded);
@@ -397,6 +413,8 @@ static void link_ended(FoldedTasks *tasks, Folded *folded)
 
 static void unlink_ended(FoldedTasks *tasks, const Folded *folded)
 {
+    CHECK(folded->kind == FOLDED_ENDED);
+    CHECK(folded->ended_prev || folded->run->folded_ended == number_of(folded));
     if (folded->ended_prev)
         folded_at(tasks, folded->ended_prev)->ended_next = folded->ended_next;
     else
@@ -454,6 +472,7 @@ static bool restore_frame(TfyLoop *loop, TaskRest *rest, Folded *folded)
     TfyFrame *frame = tfy__task_push(task, rest->workflow);
     if (!frame) return false;
     const FoldedPlace *place = place_of(loop, folded);
+    CHECK(place->pc && place->workflow == rest->workflow);
     const TfyPoint *point = rest->workflow->resume[place->pc - 1];
     const TfyValue *values = tfy__folded_values(folded);
     TfyValue *slots = (TfyValue *)(frame + 1);
@@ -476,7 +495,8 @@ static void restore_kin(TfyLoop *loop, TaskRest *rest, const Folded *folded)
     rest->parent = parent_of(loop, folded);
     rest->parent_frame = folded->parent_frame;
     rest->siblings = folded->siblings;
-    replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, slot_of(loop, rest->task) + 1);
+    replace_child(loop, rest->siblings, rest->parent, rest->parent_frame, number_of(folded) | FOLDED_REF,
+                  slot_of(loop, rest->task) + 1);
 }
 
 /* False: no memory; nothing was moved yet. */
@@ -511,6 +531,7 @@ TaskRest *tfy__unfold(TfyLoop *loop, Folded *folded)
     path_of(loop, folded, path, sizeof path);
     Run *run = run_of(loop, folded);
     TaskRest *rest = tfy__task_new(loop, run, place_of(loop, folded)->workflow, folded->tid, path);
+    CHECK(!rest || run->live > (folded->kind != FOLDED_ENDED));
     if (rest) run->live--; /* a sleeping task was counted all the time */
     if (rest && folded->kind == FOLDED_ENDED) {
         restore_ended(rest, folded);
@@ -569,6 +590,7 @@ void tfy__folded_drop(Run *run)
     TfyLoop *loop = run->loop;
     while (loop->folded.count && run->folded_ended) {
         Folded *folded = folded_at(&loop->folded, run->folded_ended);
+        CHECK(folded->kind == FOLDED_ENDED && folded->run == run);
         run->folded_ended = folded->ended_next;
         drop_values(loop, folded);
         give(&loop->folded, folded);

@@ -16,7 +16,9 @@
 
 static TaskRest *body_at(TfyTask *task, const TfyObj *handles, uint32_t index)
 {
-    return tfy__task_of_handle(rest_of(task)->run, tfy_list_item(handles, index).i);
+    TaskRest *body = tfy__task_of_handle(rest_of(task)->run, tfy_list_item(handles, index).i);
+    CHECK(body);
+    return body;
 }
 
 static uint32_t body_count(const TfyObj *handles)
@@ -112,7 +114,10 @@ static uint32_t index_of(const TfyCall *call, const TaskRest *body)
 {
     const TfyObj *handles = call->args[0].o;
     uint32_t index = 0;
-    while (tfy_list_item(handles, index).i != tfy__task_handle(body)) index++;
+    while (tfy_list_item(handles, index).i != tfy__task_handle(body)) {
+        index++;
+        CHECK(index < body_count(handles));
+    }
     return index;
 }
 
@@ -150,6 +155,7 @@ static bool collect(TfyCall *call, TfyValue *out)
 
 static bool winner(TfyCall *call, const TaskRest *body, TfyValue *out)
 {
+    CHECK(index_of(call, body) < call->result->case_count);
     const TfyCase *chosen = &call->result->cases[index_of(call, body)];
     out->o = chosen->bare
                  ? chosen->bare
@@ -219,6 +225,13 @@ static void settle(Step *step, const Verdict *verdict)
     tfy_drop(task, handles);
 }
 
+/* Only the parent waits, one step at a time. */
+static void wait_for(Group *group, Step *step)
+{
+    CHECK(group->alive > 0 && !group->waiter.first);
+    tfy__wait_enter(&group->waiter, step);
+}
+
 static void group_live(Step *step)
 {
     TfyCall *call = &step->call;
@@ -228,13 +241,15 @@ static void group_live(Step *step)
     if (verdict.known)
         settle(step, &verdict);
     else
-        tfy__wait_enter(&group_of(call->task, call->args[0].o)->waiter, step);
+        wait_for(group_of(call->task, call->args[0].o), step);
 }
 
 void tfy__group_body_ended(TaskRest *body)
 {
     Group *group = body->group;
+    CHECK(body->end_state);
     CHECK(group->alive > 0);
+    CHECK(!group->first_failed || group->first_ended);
     group->alive--;
     if (!group->first_ended) group->first_ended = body;
     if (!group->first_failed && body->end_state != TFY_TASK_COMPLETED) group->first_failed = body;

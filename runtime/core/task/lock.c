@@ -88,11 +88,13 @@ static void grant(Step *step, Lock *lock)
         tfy__loop_fail(step->call.loop, TFY_E_NOMEM, "no memory for a lock");
         return;
     }
+    CHECK(!*hold_of(rest, lock));
     *hold = (Hold){.lock = lock, .next = rest->holds};
     rest->holds = hold;
-    CHECK(lock->free > 0);
+    CHECK(lock->free > 0 && lock->free <= lock->permits);
     lock->free--;
     tfy__step_answer(step, tfy_of_int(0));
+    CHECK(!rest->granted_from && !rest->granted_lock && !rest->granted_signal);
     rest->granted_lock = lock;
 }
 
@@ -168,7 +170,7 @@ static bool release(TaskRest *rest, Hold **link, uint32_t point)
     bool ok = tfy__record_fact(rest, TFY_R_LOCK_RELEASED, point, &out);
     tfy__buffer_free(&out);
     if (!ok) return false;
-    CHECK(lock->free < lock->permits);
+    CHECK(lock->free >= 0 && lock->free < lock->permits);
     *link = hold->next;
     free(hold);
     lock->free++;
@@ -200,6 +202,7 @@ bool tfy__locks_release(TaskRest *rest)
 
 void tfy__lock_return(TaskRest *rest)
 {
+    CHECK(rest->granted_lock);
     Hold **link = hold_of(rest, rest->granted_lock);
     rest->granted_lock = NULL;
     if (*link) release(rest, link, 0);

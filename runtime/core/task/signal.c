@@ -79,6 +79,7 @@ bool tfy__signal_remember(Run *run, const char *id)
 
 static void write_woke(TfyBuffer *out, const SignalName *name)
 {
+    CHECK(name->kept.first);
     tfy__put_begin(out);
     tfy__put_string(out, TFY_P_NAME, name->text);
     tfy__put_int(out, TFY_P_SEQ, (int64_t)name->kept.first->seq);
@@ -106,6 +107,7 @@ static bool read_value(Step *step, const Signal *signal, TfyValue *out)
 static bool take_first(Step *step, SignalName *name, Signal **taken, TfyValue *value)
 {
     *taken = LIST_TAKE(&name->kept, next);
+    CHECK(*taken && (*taken)->name == name);
     bool ok = read_value(step, *taken, value);
     if (ok) return true;
     free_signal(*taken);
@@ -125,12 +127,14 @@ static void wake(Step *step, SignalName *name)
     if (lsn < 0) return;
     bool ok = take_first(step, name, &taken, &value);
     tfy__step_outcome(step, ok, value);
+    CHECK(!rest->granted_from && !rest->granted_lock && !rest->granted_signal);
     if (ok) rest->granted_signal = taken;
 }
 
 static void serve(TfyLoop *loop, SignalName *name)
 {
     while (!loop->failure && name->kept.first && name->waiters.first) wake(name->waiters.first, name);
+    CHECK(loop->failure || !name->kept.first || !name->waiters.first);
 }
 
 static SignalName *asked(const Step *step)
@@ -179,6 +183,7 @@ void tfy__signal_taken(TaskRest *rest)
 void tfy__signal_return(TaskRest *rest)
 {
     Signal *signal = rest->granted_signal;
+    CHECK(signal && signal->seq <= rest->run->signal_count);
     rest->granted_signal = NULL;
     LIST_PREPEND(&signal->name->kept, signal, next);
     serve(rest->run->loop, signal->name);
@@ -198,6 +203,7 @@ static void arrived(Run *run, const char *text, size_t len, char *value, const c
         return;
     }
     *signal = (Signal){.value = value, .seq = ++run->signal_count, .name = name};
+    CHECK(!name->kept.last || name->kept.last->seq < signal->seq);
     LIST_APPEND(&name->kept, signal, next);
     serve(run->loop, name);
 }

@@ -61,6 +61,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
         if (rest->step) tfy__step_cancel(rest);
     tfy__history_forget_deferred(run);
     LIST_REMOVE(&loop->runs, run, next);
+    CHECK(run->ended || loop->runs_live > 0);
     if (!run->ended) loop->runs_live--;
     tfy__run_release(loop, run);
     free(run);
@@ -94,9 +95,12 @@ static void link_child(TaskRest *child, TaskRest *parent)
     TfyTask *task = parent->task;
     TfyFrame *frame = frame_at(task, task->top);
     const uint32_t self = slot_of(task->loop, child->task) + 1;
+    CHECK(child->run == parent->run);
+    CHECK(!child->parent && !child->siblings.prev && !child->siblings.next);
     child->parent = parent;
     child->parent_frame = task->top;
     child->siblings.next = frame->children;
+    CHECK(!frame->children || !tfy__siblings(task->loop, frame->children)->prev);
     if (frame->children) tfy__siblings(task->loop, frame->children)->prev = self;
     CHECK(self != frame->children);
     frame->children = self;

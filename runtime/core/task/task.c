@@ -51,6 +51,7 @@ static bool ring_grow(TfyLoop *loop)
     if (!ring) return false;
     for (uint32_t i = loop->ring_head; i != loop->ring_head + count; i++)
         ring[i & (cap * 2 - 1)] = loop->ring[i & loop->ring_mask];
+    CHECK(count <= cap);
     free(loop->ring);
     loop->ring = ring;
     loop->ring_mask = cap * 2 - 1;
@@ -105,7 +106,11 @@ TaskRest *tfy__task_of_handle(const Run *run, int64_t handle)
 
 static TfyTask *slot_take(TfyLoop *loop)
 {
-    if (loop->free_count) return task_at(loop, loop->free_slots[--loop->free_count]);
+    if (loop->free_count) {
+        TfyTask *task = task_at(loop, loop->free_slots[--loop->free_count]);
+        CHECK(task->state == T_FREE);
+        return task;
+    }
     if (loop->task_count == TASK_MAX) return NULL;
     /* releasing a slot must not need memory */
     if (!GROW(loop->free_slots, loop->free_cap, loop->task_count + 1, 1024)) return NULL;
@@ -153,6 +158,7 @@ static TaskRest *cold_take(TfyLoop *loop)
 {
     TaskRest *rest = loop->free_rests;
     if (!rest) return malloc(sizeof *rest);
+    CHECK(loop->free_rest_count > 0);
     loop->free_rests = rest->next_in_run;
     loop->free_rest_count--;
     return rest;
@@ -242,7 +248,9 @@ void tfy__task_give_back(TaskRest *rest)
 void tfy__rest_retire(TfyLoop *loop, TaskRest *rest)
 {
     CHECK(!rest->task);
-    CHECK(rest->prev_in_run || rest->run->tasks == rest);
+    CHECK(!rest->step && !rest->joiners.first && !rest->followers);
+    CHECK(rest->prev_in_run ? rest->prev_in_run->next_in_run == rest : rest->run->tasks == rest);
+    CHECK(!rest->next_in_run || rest->next_in_run->prev_in_run == rest);
     tfy__table_remove(&loop->by_tid, &rest->by_tid);
     if (rest->prev_in_run)
         rest->prev_in_run->next_in_run = rest->next_in_run;
@@ -310,7 +318,9 @@ void *tfy__task_push(TfyTask *task, const TfyWorkflow *workflow)
 {
     if (task->loop->test) workflow = tfy__test_stand_in(task->loop->test, workflow);
     uint32_t at = task->top == TFY_NO_FRAME ? 0 : task->top + frame_at(task, task->top)->workflow->frame_size;
+    CHECK(workflow->frame_size >= sizeof(TfyFrame) && workflow->frame_size % sizeof(TfyValue) == 0);
     if (!stack_reserve(task, at + workflow->frame_size)) return NULL;
+    CHECK(task->top == TFY_NO_FRAME || task->top < at);
     TfyFrame *frame = place_frame(task, workflow, at, depth_of(task) + 1);
     memset(frame + 1, 0, workflow->frame_size - sizeof *frame);
     return frame;
@@ -320,6 +330,7 @@ void tfy__task_pop(TfyTask *task)
 {
     TaskRest *rest = rest_of(task);
     TfyFrame *frame = frame_at(task, task->top);
+    CHECK(frame->prev == TFY_NO_FRAME ? frame->depth == 1 : frame->prev < task->top);
     if (rest->deadline_count) tfy__deadlines_drop(task);
     leave_frame(task, frame, frame->prev);
 }
@@ -336,6 +347,7 @@ void tfy__frame_release(TfyTask *task, TfyFrame *frame)
         return;
     }
     const TfyPoint *point = workflow->resume[frame->pc - 1];
+    CHECK(point->live_count * sizeof *slots <= workflow->frame_size - sizeof *frame);
     for (uint32_t i = 0; i < point->live_count; i++)
         if (!point->live[i].type->scalar) tfy_drop(task, slots[point->live[i].slot].o);
 }

@@ -34,6 +34,7 @@ static void drop_newest(TfyTask *task)
     TaskRest *rest = rest_of(task);
     CHECK(rest->undo_count > 0);
     CHECK(rest->undos[rest->undo_count - 1].height > 0);
+    CHECK(rest->undos[rest->undo_count - 1].height <= rest->undo_count);
     drop_args(task, &rest->undos[--rest->undo_count]);
 }
 
@@ -52,6 +53,7 @@ bool tfy_undo_push(TfyTask *task, const TfyPoint *point, const TfyWorkflow *bloc
     uint32_t height = (uint32_t)tfy_undo_height(task) + 1;
     CHECK(height <= rest->undo_count + 1);
     CHECK(rest->undo_count < rest->undo_cap);
+    CHECK(!rest->undo_count || rest->undos[rest->undo_count - 1].frame <= task->top);
     rest->undos[rest->undo_count++] =
         (Undo){.frame = task->top, .height = height, .block = block, .point = point, .args = kept, .idle = true};
     take_care(task);
@@ -187,8 +189,10 @@ static void end_unwinding(TfyTask *task)
     TaskRest *rest = rest_of(task);
     Unwinding *unwinding = rest->unwinding;
     TfyFrame *frame = frame_at(task, task->top);
+    CHECK(unwinding && frame->flags & FRAME_UNDOING);
     frame->flags &= (uint16_t)~FRAME_UNDOING;
     CHECK(frame->mask > 0);
+    CHECK(!task->error);
     frame->mask--;
     task->error = unwinding->error;
     rest->unwinding = unwinding->below;

@@ -68,6 +68,8 @@ static void give_node(Timers *timers, uint32_t node)
 {
     Timer *timer = node_at(timers, node);
     CHECK(timers->count > 0);
+    CHECK(timers->spare_count < timers->used);
+    CHECK(timer->place != TIMER_FREE);
     timer->place = TIMER_FREE;
     timers->spare[timers->spare_count++] = (SpareTimer){node, timer->generation + 1};
     timers->count--;
@@ -87,6 +89,8 @@ static void append(Timers *timers, TimerList *list, uint32_t node)
 
 static void unlink_node(Timers *timers, TimerList *list, const Timer *timer)
 {
+    CHECK(timer->next || node_at(timers, list->last) == timer);
+    CHECK(timer->prev || node_at(timers, list->first) == timer);
     if (timer->next)
         node_at(timers, timer->next)->prev = timer->prev;
     else
@@ -107,6 +111,7 @@ static uint64_t *bitmap_word(Timers *timers, uint32_t place)
 /* The place of a timer whose tick has not come yet. */
 static inline uint32_t place_of(const Timers *timers, uint64_t tick)
 {
+    CHECK(tick > timers->tick);
     const uint32_t level = (63u - (uint32_t)__builtin_clzll(tick ^ timers->tick)) / WHEEL_BITS;
     return level * WHEEL_SLOTS + (uint32_t)(tick >> level * WHEEL_BITS) % WHEEL_SLOTS;
 }
@@ -129,6 +134,7 @@ static inline uint32_t put_last(Timers *timers, uint32_t place, uint32_t node)
 static void take_from_wheel(Timers *timers, const Timer *timer)
 {
     TimerList *slot = &timers->slots[timer->place];
+    CHECK(*bitmap_word(timers, timer->place) >> timer->place % 64 & 1);
     unlink_node(timers, slot, timer);
     if (!slot->first) *bitmap_word(timers, timer->place) &= ~((uint64_t)1 << timer->place % 64);
 }
@@ -195,6 +201,8 @@ static void turn_to(Timers *timers, uint32_t place)
     uint32_t node = timers->slots[place].first, next;
     int64_t last_ns = INT64_MIN;
     bool in_order = true;
+    CHECK(node && !timers->due.first && !timers->late_count);
+    CHECK(slot_tick(timers, place) > timers->tick);
     timers->tick = slot_tick(timers, place);
     timers->slots[place] = (TimerList){0, 0};
     *bitmap_word(timers, place) &= ~((uint64_t)1 << place % 64);
@@ -268,6 +276,7 @@ static bool put_late(Timers *timers, uint32_t node)
 static void take_late(Timers *timers, uint32_t at)
 {
     CHECK(at < timers->late_count);
+    CHECK(node_at(timers, timers->late[at].node)->prev == at);
     LateTimer last = timers->late[--timers->late_count];
     if (at == timers->late_count) return;
     if (at > 0 && before(&last, &timers->late[(at - 1) / 4]))
@@ -355,13 +364,16 @@ bool tfy__timers_has(const Timers *timers, uint64_t handle)
 
 int64_t tfy__timers_due(const Timers *timers, uint64_t handle)
 {
-    return of_handle(timers, handle)->due_ns;
+    const Timer *timer = of_handle(timers, handle);
+    CHECK(timer);
+    return timer->due_ns;
 }
 
 uint64_t tfy__timers_redirect(Timers *timers, uint32_t node, TfyTimerHandler fire, void *arg)
 {
     Timer *timer = node_at(timers, node);
     const uint8_t handler = handler_number(timers, fire);
+    CHECK(node < timers->used && timer->place != TIMER_FREE);
     if (handler == TIMER_HANDLERS) return 0;
     timer->handler = handler;
     timer->arg = arg;
@@ -417,6 +429,8 @@ bool tfy__timers_fire_one(Timers *timers, int64_t now_ns)
         tfy__timers_next(timers); /* until then, one comparison answers this */
         return false;
     }
+    CHECK(timer->handler < timers->handler_count);
+    CHECK(tick_of(timer->due_ns) <= timers->tick);
     TfyTimerHandler fire = timers->handlers[timer->handler];
     void *arg = timer->arg;
     take_out(timers, timer);
