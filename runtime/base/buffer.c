@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define FIRST_ROOM 64 /* bytes */
-#define FORMATTED  64 /* bytes that most formatted texts need at most */
+#define FORMATTED  64 /* bytes that suffice for most formatted texts */
 
 bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
 {
@@ -39,7 +39,7 @@ void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    /* Into the room there is: mostly it is enough. */
+    /* Format into the room there is: it is usually enough. */
     size_t room = tfy__buffer_reserve(buffer, FORMATTED) ? buffer->cap - buffer->len : 0;
     int len = vsnprintf(room ? buffer->data + buffer->len : NULL, room, format, args);
     if (len < 0) buffer->failed = true;
@@ -83,7 +83,7 @@ void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len)
 {
     const unsigned char *text = (const unsigned char *)bytes;
     tfy__buffer_char(buffer, '"');
-    size_t start = 0, at = 0; /* text[start..at) goes out as it is */
+    size_t start = 0, at = 0; /* text[start..at) needs no escape */
     while (at < len) {
         unsigned char c = text[at];
         int step = c < 0x80 ? 1 : tfy__utf8_step(text + at, len - at);

@@ -1,8 +1,8 @@
 /* buffer.h: a growing byte buffer, used wherever the runtime builds text (records, events, messages, requests).
  *
- * Failure is sticky: after memory ran out, or when the text would pass TFY_BUFFER_MAX, `failed` stays set and further
- * calls need not add anything. So a writer adds all its parts without looking and tests `failed` once. The price:
- * nobody learns which part failed. */
+ * Failure is sticky: once memory runs out, or the text would pass TFY_BUFFER_MAX, `failed` stays set and further
+ * calls may add nothing. So a writer adds all its parts unchecked and tests `failed` once. The price: nobody learns
+ * which part failed. */
 #ifndef TFY_BASE_BUFFER_H
 #define TFY_BASE_BUFFER_H
 
@@ -12,26 +12,26 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A value that shares its parts can encode to far more bytes than it occupies; this bound keeps such a text from
- * eating the machine. */
+/* A value that shares its parts can encode to far more bytes than it occupies. This bound keeps such a text from
+ * exhausting the machine's memory. */
 #define TFY_BUFFER_MAX ((size_t)1 << 30)
 
-/* All zero is an empty buffer. */
+/* A zeroed struct is an empty buffer. */
 typedef struct TfyBuffer {
-    char *data;     /* len bytes, then a NUL; NULL while nothing was ever added */
-    size_t len;     /* bytes, the NUL not counted */
-    size_t cap;     /* bytes allocated, the NUL's included */
-    bool failed;    /* something could not be added; what data holds is incomplete */
-    bool starved;   /* … for the system had no memory; else it would have been too long for anybody */
+    char *data;     /* len bytes, then a NUL; NULL until something is added */
+    size_t len;     /* bytes, without the NUL */
+    size_t cap;     /* bytes allocated, with the NUL */
+    bool failed;    /* an addition failed; data is incomplete */
+    bool starved;   /* … because the system had no memory; otherwise the text hit its limit */
     uint32_t depth; /* the deepest nesting of containers that tfy__encode wrote into it */
-    size_t max;     /* bytes it may hold; 0: TFY_BUFFER_MAX */
+    size_t max;     /* limit in bytes; 0: TFY_BUFFER_MAX */
     bool exact;     /* tfy__encode writes for tfy__decode_exact (json.h) */
 } TfyBuffer;
 
 /* Makes room for len more bytes and the NUL; false: failed. */
 bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len);
 
-/* Records are built of many short pieces: while there is room, one costs no call. */
+/* Records are built of many short pieces: while there is room, adding one costs no call. */
 static inline void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len)
 {
     if (len >= buffer->cap - buffer->len && !tfy__buffer_reserve(buffer, len)) return;
@@ -54,13 +54,13 @@ void tfy__buffer_printf(TfyBuffer *buffer, const char *format, ...) __attribute_
 void tfy__buffer_vprintf(TfyBuffer *buffer, const char *format, va_list args);
 void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */
 
-/* A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */
+/* Adds a quoted JSON string. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */
 void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len);
 
-/* Text from outside for a terminal (shown.h). */
+/* Adds text from outside, escaped for a terminal (shown.h). */
 void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len);
 
-void tfy__buffer_reset(TfyBuffer *buffer); /* empty, not failed; the memory is kept for the next use */
-void tfy__buffer_free(TfyBuffer *buffer);  /* gives the memory back; the buffer is empty and usable again */
+void tfy__buffer_reset(TfyBuffer *buffer); /* empty, not failed; keeps its memory for reuse */
+void tfy__buffer_free(TfyBuffer *buffer);  /* releases the memory; the buffer is empty and reusable */
 
 #endif

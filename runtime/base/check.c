@@ -28,7 +28,7 @@ void tfy__stop(const char *format, ...)
     va_end(args);
     strcat(text, "\n");
     const ssize_t written = write(STDERR_FILENO, text, strlen(text));
-    (void)written; /* there is nobody left to report it to */
+    (void)written; /* there is nobody to report a failure to */
     _exit(STATUS);
 }
 
@@ -36,10 +36,11 @@ void tfy__check_failed(const char *fact, const char *file, int line)
 {
     char place[128] = "";
     TfyCheckPlace *ask = place_of;
-    place_of = NULL; /* a check that fails while the place is asked for */
+    place_of = NULL; /* guards against a check that fails inside the callback */
     if (ask) ask(place_arg, place, sizeof place);
     while (strncmp(file, "../", 3) == 0) file += 3;
-    tfy__stop("a bug of the runtime: not so: %s (%s:%d)%s%s; every recorded step is kept, and `tfy resume` continues "
-              "from there",
-              fact, file, line, *place ? ", " : "", place);
+    tfy__stop(
+        "a bug in the runtime: %s does not hold (%s:%d)%s%s; every recorded step is kept, and `tfy resume` continues "
+        "from there",
+        fact, file, line, *place ? ", " : "", place);
 }

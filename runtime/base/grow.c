@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What an `int` can count, so that a caller may keep room and count in any type from there on. */
+/* What an `int` can count, so that callers may keep capacity and count in any wider type. */
 #define ITEMS_MAX ((size_t)INT32_MAX)
 #define BYTES_MAX ((size_t)PTRDIFF_MAX)
 

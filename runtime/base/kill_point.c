@@ -1,4 +1,4 @@
-/* kill_point.c: counting the places where the process can be killed, and doing it. */
+/* kill_point.c: counts arrivals at the places of kill_point.h, and kills the process at the requested one. */
 #include "kill_point.h"
 
 #include <signal.h>

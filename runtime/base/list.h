@@ -1,8 +1,8 @@
 /* list.h: lists whose items carry their own links.
  *
- * A list is any struct with the members `first` and `last`; LIST(Type) is one. All zero is an empty list. The links
- * are named where they are used, so an item can be in several lists, each by links of its own. An argument is
- * evaluated more than once: pass variables and members, no calls. */
+ * A list is any struct with the members `first` and `last`; LIST(Type) is one. A zeroed struct is an empty list. Each
+ * use names the links, so an item can be in several lists, each through its own links. Arguments are evaluated more
+ * than once: pass variables and members, not calls. */
 #ifndef TFY_BASE_LIST_H
 #define TFY_BASE_LIST_H
 
@@ -38,7 +38,7 @@
         if (!(list)->last) (list)->last = (item);                                                                      \
     } while (0)
 
-/* Removes the first item and answers it; NULL: the list is empty. */
+/* Removes and returns the first item; NULL: the list is empty. */
 #define LIST_TAKE(list, next)                                                                                          \
     ({                                                                                                                 \
         __typeof__((list)->first) list_taken = (list)->first;                                                          \
@@ -49,7 +49,7 @@
         list_taken;                                                                                                    \
     })
 
-/* Removes an item, which costs a walk from the first one; false: it is not in the list. */
+/* Removes an item by a walk from the first one; false: it is not in the list. */
 #define LIST_REMOVE(list, item, next)                                                                                  \
     ({                                                                                                                 \
         __typeof__((list)->first) list_before = NULL, list_at = (list)->first;                                         \
@@ -60,7 +60,7 @@
         list_at != NULL;                                                                                               \
     })
 
-/* All items of another list come before those of this one; the other one is left empty. */
+/* Moves all items of the other list before those of this one; the other list is empty afterwards. */
 #define LIST_PREPEND_ALL(list, other, next)                                                                            \
     do {                                                                                                               \
         if ((other)->first) {                                                                                          \

@@ -1,4 +1,4 @@
-/* room.c: whether the process has room for what it wants of the system. */
+/* room.c: see room.h. */
 #include "base/room.h"
 
 #include <errno.h>

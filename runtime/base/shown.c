@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a terminal or the eye obeys. */
+/* Whether a terminal obeys this character, or it misleads the eye. */
 static bool is_obeyed(uint32_t point)
 {
     static const struct {
         uint32_t first, last;
     } ranges[] = {
-        {0x00, 0x08},       {0x0b, 0x1f},     {0x7f, 0x9f},     /* controls, but for tab and line feed */
+        {0x00, 0x08},       {0x0b, 0x1f},     {0x7f, 0x9f},     /* controls, except tab and line feed */
         {0x61c, 0x61c},     {0x200b, 0x200f}, {0x202a, 0x202e}, /* directions, and characters of no width */
         {0x2060, 0x206f},   {0xfeff, 0xfeff},                   /* more of them; the byte order mark */
-        {0xe0000, 0xe007f},                                     /* tags: ASCII that nobody sees */
+        {0xe0000, 0xe007f},                                     /* tags: invisible ASCII */
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (point >= ranges[i].first && point <= ranges[i].last) return true;

@@ -12,7 +12,7 @@
 static json_malloc_t outer_malloc; /* the process may have set its own */
 static json_free_t outer_free;
 static _Thread_local bool refused;
-static _Thread_local bool watches; /* what jansson is refused ends the process */
+static _Thread_local bool watches; /* a refusal to jansson ends the process */
 
 static void *noted(void *memory, size_t size)
 {

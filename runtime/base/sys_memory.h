@@ -1,16 +1,16 @@
-/* sys_memory.h: memory of the system for what is no value: what effects keep, what libraries do for the runtime.
+/* sys_memory.h: system memory for what is not a value: what effects keep, and what libraries do for the runtime.
  *
- * Code that finds none goes another way than a replay will, with memory, at the same place: a tool could not be started, a
- * timer was not set, a text lost its end. Nothing of that may be recorded. So a refusal is noted for the thread,
- * wherever it happened, and the loop asks: then the process ends as if it had been killed at its last commit. What
- * the caller does until then only has to be harmless. */
+ * Code that runs out of memory takes another path than a replay with memory takes at the same place: a tool is not
+ * started, a timer is not set, a text loses its end. None of that may be recorded. So a refusal is noted for the
+ * thread, wherever it happens, and the loop checks for it: then the process ends as if killed at its last commit.
+ * Until then the caller must only stay harmless. */
 #ifndef TFY_BASE_SYS_MEMORY_H
 #define TFY_BASE_SYS_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Like those of the C library, whose free() takes what they give. */
+/* Like those of the C library; free() accepts their memory. */
 void *tfy__sys_malloc(size_t size);
 void *tfy__sys_calloc(size_t count, size_t size);
 void *tfy__sys_realloc(void *old, size_t size);
@@ -19,14 +19,13 @@ char *tfy__sys_printf(const char *format, ...) __attribute__((format(printf, 1, 
 
 /* Notes that this thread was refused memory. */
 void tfy__sys_refused(void);
-/* Whether that was so since this was last asked. */
+/* Whether this thread was refused memory since the last call. */
 bool tfy__sys_starved(void);
 
-/* jansson leaves bytes of a text out that it finds no memory for, and does not say so; a text that could not be read
- * looks like one that is none; and where the lost byte was an escape's or the closing quote, it runs into an
- * assertion or beyond the text. So what it is refused on this thread, in whatever way the process makes its
- * allocations, ends the process from here on: with a sentence and status 70, and for the log as if it had been
- * killed. */
+/* Makes every refusal of memory to jansson on this thread end the process from here on, however the process
+ * allocates: with a message and status 70, and to the log as if killed. Without this, jansson silently omits bytes of
+ * a text for which it finds no memory; a text that it could not read looks invalid; and if the lost byte belongs to
+ * an escape or is the closing quote, jansson hits an assertion or reads past the text. */
 void tfy__sys_watch_json(void);
 
 #endif

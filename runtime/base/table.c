@@ -22,7 +22,7 @@ static void enter(TfyTable *table, TfyLink *link)
     *bucket = link;
 }
 
-/* Turns a bucket round, so that entering its links one after the other keeps the newest of a hash first. */
+/* Reverses a bucket, so that entering its links one after the other keeps the newest of equal hashes first. */
 static TfyLink *turned(TfyLink *link)
 {
     TfyLink *round = NULL;
@@ -85,7 +85,7 @@ void tfy__table_free(TfyTable *table)
 
 /* ---- items of an array ---- */
 
-/* At most three places of four are taken, so a search ends. */
+/* At most three quarters of the places are used, so every search finishes. */
 bool tfy__index_reserve(TfyIndex *index, TfyIndexKey *key_of, const void *owner)
 {
     if ((uint64_t)index->count * 4 < (uint64_t)index->cap * 3) return true;
@@ -110,8 +110,8 @@ void tfy__index_add(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const
     index->count++;
 }
 
-/* What stands behind the gap moves up into it, unless its own search begins behind the gap: no search ends too early,
- * and none passes over marks of what was removed (Knuth, The Art of Computer Programming 6.4, algorithm R). */
+/* Moves items behind the gap into it, unless their own search starts behind the gap: no search stops too early, and
+ * no marks for removed items are needed (Knuth, The Art of Computer Programming 6.4, algorithm R). */
 void tfy__index_remove(TfyIndex *index, uint32_t number, TfyIndexKey *key_of, const void *owner)
 {
     CHECK(index->count > 0);
@@ -134,11 +134,11 @@ void tfy__index_free(TfyIndex *index)
     *index = (TfyIndex){0};
 }
 
-/* ---- things that are numbered as they are met ---- */
+/* ---- things numbered in order of arrival ---- */
 
 static uint64_t key_of_thing(const void *things, uint32_t number)
 {
-    return tfy__mix((uintptr_t)((const void *const *)things)[number - 1] >> 4); /* whose low bits are all zero */
+    return tfy__mix((uintptr_t)((const void *const *)things)[number - 1] >> 4); /* the low bits are all zero */
 }
 
 uint32_t tfy__number_of(TfyNumbers *numbers, const void *thing, bool *is_new)

@@ -9,18 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK 512 /* bytes that are written at a time, at least while there are so many */
+#define CHUNK 512 /* bytes per write, while so many are left */
 
 /* A stream that goes to a terminal. */
 typedef struct Guard {
     FILE *stream; /* NULL: it is not a terminal */
     int fd;
-    bool codes;   /* what comes is to be obeyed */
-    char held[4]; /* the beginning of a character whose rest has not come */
+    bool codes;   /* the terminal must obey what comes */
+    char held[4]; /* the start of a character whose rest has not arrived */
     size_t held_len;
 } Guard;
 
-/* What is on its way to it. */
+/* Bytes on their way to the terminal. */
 typedef struct Chunk {
     int fd, error;
     size_t len;
@@ -29,7 +29,7 @@ typedef struct Chunk {
 
 static Guard guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
-/* 0 or an errno value. Somebody else may have made the terminal nonblocking. */
+/* Returns 0 or an errno value. Another process may have made the terminal nonblocking. */
 static int write_all(int fd, const char *bytes, size_t len)
 {
     while (len) {
@@ -60,7 +60,7 @@ static void put(void *to, const char *bytes, size_t len)
     chunk->len += len;
 }
 
-/* Completes the character that is held with the first bytes of a text; answers how many of them it took. */
+/* Completes the held character with the first bytes of a text; returns how many of them it used. */
 static size_t complete(Guard *guard, const char *bytes, size_t len, Chunk *chunk)
 {
     size_t taken = 0;
@@ -99,7 +99,7 @@ static ssize_t write_stream(void *cookie, const char *bytes, size_t len)
     return chunk.error ? 0 : (ssize_t)len;
 }
 
-/* What is held at the end is not a character. */
+/* Bytes still held at exit are not a character. */
 static void at_end(void)
 {
     for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) {
@@ -113,12 +113,12 @@ static void at_end(void)
     }
 }
 
-/* The stream in the place of this one, or this one. */
+/* Returns the guarded stream, or the original if it is not a terminal. */
 static FILE *guarded(Guard *guard, FILE *stream, int buffering)
 {
     if (!isatty(guard->fd)) return stream;
     guard->stream = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_stream});
-    if (!guard->stream) abort(); /* with nothing allocated yet there is no memory for a process at all */
+    if (!guard->stream) abort(); /* without memory this early, no process can run */
     setvbuf(guard->stream, NULL, buffering, BUFSIZ);
     return guard->stream;
 }

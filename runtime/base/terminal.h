@@ -1,18 +1,18 @@
-/* terminal.h: the standard streams of a process that people look at.
+/* terminal.h: the standard streams of a process, made safe for a terminal.
  *
- * What a command prints is made of words of its own and text from outside, and the next command will be written by
- * somebody who does not think of that. So nothing is asked of those who print: where standard output or standard
- * error is a terminal, its stream is replaced by one that shows all text as shown.h says. Only who writes a code for
- * the terminal has to say so. Pipes and files get every byte as it is. */
+ * A command prints words of its own mixed with text from outside, and the author of the next command will not think
+ * of that. So the code that prints needs to do nothing: if standard output or standard error is a terminal, its
+ * stream is replaced by one that escapes all text as shown.h says. Only code that writes terminal codes must say so.
+ * Pipes and files receive every byte unchanged. */
 #ifndef BASE_TERMINAL_H
 #define BASE_TERMINAL_H
 
 #include <stdio.h>
 
-/* First of all in a main function, while nothing has been printed yet. */
+/* Call it first in main, before anything is printed. */
 void tfy__terminal_guard(void);
 
-/* Writes codes that the terminal is to obey. They must not hold anything from outside. */
+/* Writes codes that the terminal must obey. They must not contain anything from outside. */
 void tfy__terminal_codes(FILE *out, const char *codes);
 
 #endif

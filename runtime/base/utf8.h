@@ -1,5 +1,5 @@
-/* utf8.h: steps through UTF-8, shared by strings, the JSON writer, and who reads text in pieces. Strings inside the
- * runtime are always valid; only bytes from outside need the full check. */
+/* utf8.h: steps through UTF-8, for strings, the JSON writer, and readers of text that arrives in pieces. Strings
+ * inside the runtime are always valid; only bytes from outside need the full check. */
 #ifndef TFY_BASE_UTF8_H
 #define TFY_BASE_UTF8_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the valid sequence at p (1 to 4), or minus the length of the broken one: what a decoder replaces by a
- * single U+FFFD. left is above 0. */
+/* The length of the valid sequence at p (1 to 4), or minus the length of the broken one, which a decoder replaces
+ * with a single U+FFFD. left must be above 0. */
 static inline int tfy__utf8_step(const unsigned char *p, size_t left)
 {
     unsigned char lead = p[0], low = 0x80, high = 0xBF;
@@ -27,15 +27,15 @@ static inline int tfy__utf8_step(const unsigned char *p, size_t left)
     return need;
 }
 
-/* The length of the sequence that starts with this byte, in text known to be valid. */
+/* The length of the sequence that starts with this byte, in valid text. */
 static inline uint32_t tfy__utf8_len(char lead)
 {
     unsigned char byte = (unsigned char)lead;
     return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/* How many bytes at the end are the beginning of a character and not all of it, so that it may be whole when more
- * comes. No more bytes make a character of what none begins with. */
+/* How many bytes at the end are the start of an incomplete character, which more bytes may complete. Bytes that no
+ * valid character starts with do not count. */
 static inline size_t tfy__utf8_torn_tail(const char *bytes, size_t len)
 {
     for (size_t back = 1; back <= 3 && back <= len; back++) {

@@ -14,19 +14,19 @@
 enum { PENDING = 8, TRIES = 1000, ENDING_BYTES = 16 };
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { SIGNALS = sizeof signals / sizeof *signals };
-/* -new: a database that is just being made. */
+/* -new: a database that is being created. */
 static const char *const endings[] = {"",     "-wal",     "-shm",     "-journal",    "-tfy",
                                       "-new", "-new-wal", "-new-shm", "-new-journal"};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-/* ---- what goes with the process ---- */
+/* ---- removal when the process ends ---- */
 
-/* Those that are under way, for a signal's handler. What finds no room here is removed all the same, but not on a
- * signal. */
+/* Files that are under way, for the signal handler. A file that does not fit here is removed all the same, but not on
+ * a signal. */
 static TfyWhole *_Atomic pending[PENDING];
-static pid_t owner; /* a child that was forked has them too, and they are not its own */
+static pid_t owner; /* a forked child has the files too, but does not own them */
 
-/* Calls only what a handler may. */
+/* Uses only functions that a signal handler may call. */
 static void remove_aside(const TfyWhole *file)
 {
     char name[PATH_MAX + ENDING_BYTES];
@@ -54,7 +54,7 @@ static void on_signal(int number)
     raise(number); /* delivered when the handler returns */
 }
 
-/* A signal that is ignored, or that somebody handles, stays as it is. */
+/* A signal that is ignored or handled by the process stays as it is. */
 static void watch_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_signal};
@@ -66,7 +66,7 @@ static void watch_signals(void)
             sigaction(signals[i], &action, NULL);
 }
 
-/* Between a file's making and its place among the pending ones no signal may come. */
+/* No signal may arrive between the creation of a file and its entry among the pending ones. */
 static void hold_signals(sigset_t *old)
 {
     sigset_t held;
@@ -92,9 +92,9 @@ static void forget(TfyWhole *file)
     file->aside[0] = '\0';
 }
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
-/* The next name of ours; -1: it is too long. */
+/* Builds the next temporary name; -1: it is too long. */
 static int name_aside(TfyWhole *file, const char *name)
 {
     static _Atomic unsigned count;
@@ -106,8 +106,7 @@ static int name_aside(TfyWhole *file, const char *name)
     return -1;
 }
 
-/* Nothing of that name is there, whatever a process of the same number has left when it was killed. False, with
- * errno. */
+/* Whether no file of that name exists: a killed process with the same number may have left one. False, with errno. */
 static bool is_unused(const TfyWhole *file)
 {
     char name[PATH_MAX + ENDING_BYTES];
@@ -163,7 +162,7 @@ bool tfy__whole_open_database(TfyWhole *file, const char *name)
     return begin(file, name, 0) >= 0;
 }
 
-/* ---- ending ---- */
+/* ---- finishing ---- */
 
 static bool sync_path(const char *path, int flags)
 {
@@ -190,7 +189,7 @@ bool tfy__whole_commit(TfyWhole *file, TfyWholeEnd end)
         tfy__whole_abandon(file);
         return false;
     }
-    tfy__whole_abandon(file); /* the companions */
+    tfy__whole_abandon(file); /* removes the companions */
     return end & TFY_WHOLE_MORE || sync_directory_of(file->name);
 }
 

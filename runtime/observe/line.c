@@ -31,7 +31,7 @@ bool tfy__line_wanted(const TfyLineFilter *filter, TfyLevel level, TfyTarget tar
     return level <= filter->level[target];
 }
 
-/* One part of the list. */
+/* Applies one part of the list. */
 static bool filter_part(TfyLineFilter *filter, const char *part, size_t len, char *error_text)
 {
     const char *equals = memchr(part, '=', len);
@@ -40,13 +40,12 @@ static bool filter_part(TfyLineFilter *filter, const char *part, size_t len, cha
     TfyLevel level = tfy__line_level(name, name_len);
     int target = equals ? find(TARGETS, TFY_TARGET_COUNT, part, (size_t)(equals - part)) : 0;
     if (level == TFY_LEVEL_COUNT) {
-        snprintf(error_text, TFY_ERROR_TEXT, "'%.*s' is not a level; levels are off, error, warn, info, debug, trace",
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.*s' is not a level; use off, error, warn, info, debug or trace",
                  name_len < 60 ? (int)name_len : 60, name);
         return false;
     }
     if (target == TFY_TARGET_COUNT) {
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 "nothing called '%.*s' is logged; it is program, run, task, step or effect",
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.*s' is not a log target; use program, run, task, step or effect",
                  equals - part < 60 ? (int)(equals - part) : 60, part);
         return false;
     }
@@ -57,7 +56,7 @@ static bool filter_part(TfyLineFilter *filter, const char *part, size_t len, cha
 
 bool tfy__line_filter(TfyLineFilter *filter, const char *text, char *error_text)
 {
-    /* The level for all first, wherever it stands. */
+    /* The level for all targets comes first, wherever it is in the list. */
     for (int general = 1; general >= 0; general--) {
         for (const char *part = text; *part; part += strspn(part, ", ")) {
             size_t len = strcspn(part, ", ");
@@ -87,7 +86,7 @@ uint64_t tfy__span_id(const char *run, const char *task, int64_t step, uint32_t 
     return id ? id : 1;
 }
 
-/* A task stands in the one that spawned it: 1.2.3 in 1.2, and 1 in the run. */
+/* The parent of a task is the one that spawned it: 1.2 for 1.2.3, and the run for 1. */
 static uint64_t parent_of_task(const char *run, const char *task)
 {
     const char *dot = strrchr(task, '.');

@@ -1,10 +1,10 @@
-/* line.h: log lines: what the program says with `log`, and what the runtime says of runs, tasks, steps and effects;
- * as text or as JSON.
+/* line.h: log lines as text or as JSON: what the program writes with `log`, and what the runtime reports about runs,
+ * tasks, steps and effects.
  *
- * Spans nest: run, task (in the task that spawned it), step, effect (an attempt of a step). Their ids follow from the
- * run's uuid, the task's path and the numbers of step and attempt alone, so a resumed or replayed run has the same.
- * The trace is the run: its id is the uuid without dashes. Trace ids have 16 bytes and span ids 8, none is zero: what
- * W3C's Trace Context wants. */
+ * Spans nest: run, task (in the task that spawned it), step, effect (an attempt of a step). Their ids depend only on
+ * the run's uuid, the task's path, and the numbers of step and attempt, so a resumed or replayed run has the same
+ * ids. The run is the trace: the trace id is the uuid without dashes. As W3C's Trace Context requires, trace ids have
+ * 16 bytes, span ids have 8, and none is zero. */
 #ifndef OBSERVE_LINE_H
 #define OBSERVE_LINE_H
 
@@ -24,7 +24,7 @@ typedef enum TfyLevel {
     TFY_LEVEL_COUNT
 } TfyLevel;
 
-/* Who speaks. */
+/* The source of a line. */
 typedef enum TfyTarget {
     TFY_TARGET_PROGRAM, /* `log` in the program */
     TFY_TARGET_RUN,
@@ -35,40 +35,40 @@ typedef enum TfyTarget {
 } TfyTarget;
 
 typedef struct TfyLineFilter {
-    uint8_t level[TFY_TARGET_COUNT]; /* TfyLevel: the highest that is shown */
+    uint8_t level[TFY_TARGET_COUNT]; /* TfyLevel: the highest level that is shown */
 } TfyLineFilter;
 
 typedef struct TfyLine {
     int64_t ts_ms;
     TfyLevel level;
-    const char *level_name; /* what the program calls it; NULL: as we do */
+    const char *level_name; /* the program's name for the level; NULL: the runtime's */
     TfyTarget target;
     const char *message;
     size_t message_len;
-    const char *stage;    /* of the live event it goes with; NULL: none */
-    const char *run;      /* uuid; NULL: it is about the process; then all below is unused */
+    const char *stage;    /* of the live event that belongs to the line; NULL: none */
+    const char *run;      /* uuid; NULL: about the process, and the members below are unused */
     const char *task;     /* path; NULL: about the run */
-    const char *workflow; /* that runs; NULL: unknown */
+    const char *workflow; /* the workflow that runs; NULL: unknown */
     const char *file;     /* NULL: the main file */
-    uint32_t line;        /* in the source; 0: none */
+    uint32_t line;        /* in the source; 0: unknown */
     int64_t step;         /* 0: about the task */
     uint32_t attempt;     /* 0: about the step */
 } TfyLine;
 
-/* "info", or a list such as "warn,effect=debug": a level for all, levels for some. False: error_text (TFY_ERROR_TEXT
- * bytes) says why. */
+/* Parses "info", or a list such as "warn,effect=debug": a level for all targets, and levels for some. False:
+ * error_text (TFY_ERROR_TEXT bytes) says why. */
 bool tfy__line_filter(TfyLineFilter *filter, const char *text, char *error_text);
-TfyLevel tfy__line_level(const char *name, size_t len); /* TFY_LEVEL_COUNT: no such level */
+TfyLevel tfy__line_level(const char *name, size_t len); /* TFY_LEVEL_COUNT: not a level */
 bool tfy__line_wanted(const TfyLineFilter *filter, TfyLevel level, TfyTarget target);
 
 void tfy__line_json(TfyBuffer *out, const TfyLine *line); /* with the newline */
 void tfy__line_text(TfyBuffer *out, const TfyLine *line);
 
-/* "0af7651916cd43dd8448eb211c80319c" of a uuid in text. */
+/* "0af7651916cd43dd8448eb211c80319c": the trace id for a uuid. */
 void tfy__trace_id(const char *run, char out[33]);
-/* task NULL: of the run; step 0: of the task; attempt 0: of the step; else of the effect. */
+/* The id of a run's span (task NULL), a task's (step 0), a step's (attempt 0), or else an effect's. */
 uint64_t tfy__span_id(const char *run, const char *task, int64_t step, uint32_t attempt);
-/* Of the span around it; 0: none (a run). */
+/* The id of the enclosing span; 0: none (the span is a run's). */
 uint64_t tfy__span_parent(const char *run, const char *task, int64_t step, uint32_t attempt);
 
 #endif

@@ -8,14 +8,14 @@
 
 typedef enum Kind { COUNTER, GAUGE, HISTOGRAM } Kind;
 
-/* What tells the values of a figure apart. */
+/* What distinguishes the values of a metric. */
 typedef enum Label { NO_LABEL, BY_END, BY_TYPE, BY_DIRECTION, BY_TOOL } Label;
 
 typedef struct Figure {
     const char *name;
     Kind kind;
     Label label;
-    size_t at; /* in TfyMetrics; BY_TOOL: in TfyToolRow */
+    size_t at; /* offset in TfyMetrics; BY_TOOL: in TfyToolRow */
     const char *help;
     bool is_double;
 } Figure;
@@ -25,31 +25,33 @@ typedef struct Figure {
 
 static const Figure FIGURES[] = {
     {"tfy_runs_started_total", COUNTER, NO_LABEL, OF(runs_started), "Runs that were submitted.", false},
-    {"tfy_runs_ended_total", COUNTER, BY_END, OF(runs_ended), "Runs that ended, by how.", false},
-    {"tfy_tasks_started_total", COUNTER, NO_LABEL, OF(tasks_started), "Tasks that began, roots included.", false},
-    {"tfy_tasks_ended_total", COUNTER, BY_END, OF(tasks_ended), "Tasks that ended, by how.", false},
+    {"tfy_runs_ended_total", COUNTER, BY_END, OF(runs_ended), "Runs that finished, by outcome.", false},
+    {"tfy_tasks_started_total", COUNTER, NO_LABEL, OF(tasks_started), "Tasks that started, including root tasks.",
+     false},
+    {"tfy_tasks_ended_total", COUNTER, BY_END, OF(tasks_ended), "Tasks that finished, by outcome.", false},
     {"tfy_records_total", COUNTER, BY_TYPE, OF(records), "Records in the log, by type.", false},
-    {"tfy_model_tokens_total", COUNTER, BY_DIRECTION, OF(tokens), "Tokens that models counted.", false},
+    {"tfy_model_tokens_total", COUNTER, BY_DIRECTION, OF(tokens), "Tokens reported by models.", false},
     {"tfy_questions_total", COUNTER, NO_LABEL, OF(questions), "Questions to people.", false},
-    {"tfy_tool_calls_total", COUNTER, BY_TOOL, OF_TOOL(calls), "Attempts of tools that ended.", false},
+    {"tfy_tool_calls_total", COUNTER, BY_TOOL, OF_TOOL(calls), "Attempts of tools that finished.", false},
     {"tfy_tool_failures_total", COUNTER, BY_TOOL, OF_TOOL(failures), "Attempts of tools that failed.", false},
-    {"tfy_tool_timeouts_total", COUNTER, BY_TOOL, OF_TOOL(timeouts), "Attempts of tools that ran out of time.", false},
-    {"tfy_tool_retries_total", COUNTER, BY_TOOL, OF_TOOL(retries), "Further attempts of tools.", false},
+    {"tfy_tool_timeouts_total", COUNTER, BY_TOOL, OF_TOOL(timeouts), "Attempts of tools that timed out.", false},
+    {"tfy_tool_retries_total", COUNTER, BY_TOOL, OF_TOOL(retries), "Repeated attempts of tools.", false},
     {"tfy_tool_duration_seconds", HISTOGRAM, BY_TOOL, OF_TOOL(seconds), "How long attempts of tools took.", true},
     {"tfy_live_events_total", COUNTER, NO_LABEL, OF(events), "Live events of this process.", false},
-    {"tfy_live_events_missed_total", COUNTER, NO_LABEL, OF(events_missed), "Live events that readers missed.", false},
+    {"tfy_live_events_missed_total", COUNTER, NO_LABEL, OF(events_missed), "Live events that subscribers missed.",
+     false},
     {"tfy_process_start_time_seconds", GAUGE, NO_LABEL, OF(start_time), "When this process opened the database.", true},
-    {"tfy_runs_live", GAUGE, NO_LABEL, OF(runs_live), "Runs that have not ended.", false},
-    {"tfy_tasks_live", GAUGE, NO_LABEL, OF(tasks_live), "Tasks that have not ended.", false},
+    {"tfy_runs_live", GAUGE, NO_LABEL, OF(runs_live), "Runs that have not finished.", false},
+    {"tfy_tasks_live", GAUGE, NO_LABEL, OF(tasks_live), "Tasks that have not finished.", false},
     {"tfy_tasks_ready", GAUGE, NO_LABEL, OF(tasks_ready), "Tasks that could run.", false},
     {"tfy_timers", GAUGE, NO_LABEL, OF(timers), "Timers that are set.", false},
     {"tfy_calls_in_flight", GAUGE, NO_LABEL, OF(calls_in_flight), "Attempts of tools under way.", false},
     {"tfy_heap_bytes", GAUGE, NO_LABEL, OF(heap_bytes), "Bytes in values of programs.", false},
     {"tfy_records_unsynced", GAUGE, NO_LABEL, OF(unsynced), "Records that are not on the disk yet.", false},
-    {"tfy_live_subscribers", GAUGE, NO_LABEL, OF(subscribers), "Readers of live events.", false},
+    {"tfy_live_subscribers", GAUGE, NO_LABEL, OF(subscribers), "Subscribers to live events.", false},
 };
 
-/* Upper bounds of the buckets, in seconds, as they are printed. */
+/* Upper bounds of the buckets, in seconds, and their printed form. */
 static const struct {
     double bound;
     const char *text;
@@ -86,7 +88,7 @@ void tfy__metrics_call(TfyMetrics *metrics, const char *name, double seconds, bo
     TfyToolRow *row = tfy__metrics_tool(metrics, name);
     int bucket = 0;
     if (!row) return;
-    if (seconds < 0) seconds = 0; /* wall clocks go back */
+    if (seconds < 0) seconds = 0; /* wall clocks can go back */
     while (bucket < TFY_BUCKETS && seconds > BOUNDS[bucket].bound) bucket++;
     row->seconds.buckets[bucket]++;
     row->seconds.sum += seconds;
@@ -109,7 +111,7 @@ double tfy__metrics_mean(const TfyToolRow *row)
 
 /* ---- printing ---- */
 
-/* A label's value: backslash, quote and newline are escaped, nothing else. */
+/* Writes a label's value: only backslash, quote and newline are escaped. */
 static void add_label_value(TfyBuffer *out, const char *text)
 {
     for (; *text; text++) {

@@ -1,12 +1,12 @@
-/* metrics.h: the figures of a process, or of runs in a log: counters, gauges and histograms in one table, printed as
- * Prometheus reads them.
+/* metrics.h: the metrics of a process, or of the runs in a log: counters, gauges and histograms in one table, printed
+ * in the format of Prometheus.
  *
- * TfyMetrics holds the numbers, the table in metrics.c says what each is called and what it means. A live process
- * counts as things happen (a plain yield counts nothing); from a log the same numbers are found by reading it. Gauges
- * are what is true now: a log has none.
+ * TfyMetrics holds the numbers; the table in metrics.c holds each one's name and meaning. A live process counts
+ * events as they happen (a plain yield counts nothing); for a log, reading it produces the same numbers. Gauges
+ * describe the present, so a log has none.
  *
- * Names follow Prometheus' rules: tfy_…, base units, _total for counters. What is added here goes into the table, and
- * nowhere else. */
+ * Names follow the rules of Prometheus: tfy_…, base units, _total for counters. A new metric needs only a row in that
+ * table. */
 #ifndef OBSERVE_METRICS_H
 #define OBSERVE_METRICS_H
 
@@ -16,10 +16,11 @@
 #include "base/buffer.h"
 #include "wal/rows/record.h"
 
-#define TFY_BUCKETS   14  /* of a histogram, the last without a bound not counted */
-#define TFY_TOOL_ROWS 256 /* tools told apart; all others are counted together as "other" */
+#define TFY_BUCKETS 14 /* of a histogram, without the last, unbounded one */
+/* Tools counted separately; all others are counted together as "other". */
+#define TFY_TOOL_ROWS 256
 
-/* How something ended. */
+/* How a run or task finished. */
 enum { TFY_ENDED_COMPLETED, TFY_ENDED_FAILED, TFY_ENDED_CANCELLED, TFY_ENDED_COUNT };
 
 typedef struct TfyHistogram {
@@ -29,11 +30,11 @@ typedef struct TfyHistogram {
 
 typedef struct TfyToolRow {
     char *name;        /* owned */
-    uint64_t calls;    /* attempts that ended, one way or another */
-    uint64_t failures; /* of them */
-    uint64_t timeouts; /* of the failures */
-    uint64_t retries;  /* further attempts */
-    double max;        /* seconds: the longest */
+    uint64_t calls;    /* attempts that finished, successfully or not */
+    uint64_t failures; /* failed attempts */
+    uint64_t timeouts; /* failures by timeout */
+    uint64_t retries;  /* repeated attempts */
+    double max;        /* seconds: the longest attempt */
     TfyHistogram seconds;
 } TfyToolRow;
 
@@ -42,25 +43,25 @@ typedef struct TfyMetrics {
     uint64_t runs_ended[TFY_ENDED_COUNT], tasks_ended[TFY_ENDED_COUNT];
     uint64_t runs_started, tasks_started;
     uint64_t tokens[2]; /* prompt, completion */
-    uint64_t questions; /* asked of people */
+    uint64_t questions; /* put to people */
     uint64_t events, events_missed;
-    TfyToolRow *tools; /* in the order in which they were first called; owned */
+    TfyToolRow *tools; /* in the order of their first calls; owned */
     uint32_t tool_count;
-    bool live;         /* the gauges below mean something */
+    bool live;         /* the gauges below are valid */
     double start_time; /* seconds since 1970 */
     uint64_t runs_live, tasks_live, tasks_ready, timers, calls_in_flight, heap_bytes, unsynced, subscribers;
 } TfyMetrics;
 
 void tfy__metrics_free(TfyMetrics *metrics);
 
-/* The row of a tool, made when it is not there; NULL: no memory. */
+/* The row of a tool; adds one if it is missing. NULL: out of memory. */
 TfyToolRow *tfy__metrics_tool(TfyMetrics *metrics, const char *name);
-/* An attempt of it has ended. */
+/* Counts an attempt that finished. */
 void tfy__metrics_call(TfyMetrics *metrics, const char *name, double seconds, bool failed, bool timeout);
 void tfy__metrics_retry(TfyMetrics *metrics, const char *name);
 double tfy__metrics_mean(const TfyToolRow *row); /* seconds */
 
-/* Appends all of them in Prometheus' text format, version 0.0.4. */
+/* Appends all metrics in the text format of Prometheus, version 0.0.4. */
 void tfy__metrics_print(const TfyMetrics *metrics, TfyBuffer *out);
 
 #endif

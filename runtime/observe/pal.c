@@ -57,7 +57,7 @@ void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
 {
     CHECK(seq >= pal->next);
     CHECK(event->text);
-    if (seq > pal->next) { /* without holes */
+    if (seq > pal->next) { /* no gaps */
         drop_all(pal);
         pal->first = pal->next = seq;
     }

@@ -9,18 +9,19 @@
 #include "value/json.h"
 
 #define LINE_MAX_COLUMNS 500
-#define NOTES_MAX        1000 /* lines that wait to be drawn above; more are counted */
+/* Lines that wait to be drawn above the rows; further ones are only counted. */
+#define NOTES_MAX 1000
 
 typedef enum Mood { MOOD_RUNS, MOOD_WORKS, MOOD_WAITS, MOOD_ASKS, MOOD_FAILED } Mood;
 
-/* A live task, as its newest event left it. */
+/* A live task, as of its newest event. */
 typedef struct Row {
     char *id;                                /* "run/path", owned */
-    char *workflow, *stage, *message, *file; /* owned; file: NULL for the main one */
+    char *workflow, *stage, *message, *file; /* owned; file NULL: the main one */
     int64_t line, step;
-    int64_t since_ms; /* it is in this stage */
+    int64_t since_ms; /* start of the current stage */
     Mood mood;
-    size_t at;    /* its place in the screen's list */
+    size_t at;    /* its index in the screen's list */
     TfyLink link; /* by id */
 } Row;
 
@@ -31,12 +32,12 @@ struct TfyScreen {
     TfyTable by_id;
     uint64_t ended, failed; /* tasks */
     uint64_t events;
-    int64_t started_ms; /* of the oldest run that was seen; 0: unknown */
-    TfyBuffer notes;    /* what goes above the rows with the next drawing */
+    int64_t started_ms; /* of the oldest run seen; 0: unknown */
+    TfyBuffer notes;    /* lines to put above the rows with the next drawing */
     int note_count;
-    int drawn;      /* lines on the terminal that are drawn over next time */
-    uint64_t frame; /* drawings so far: turns the spinner */
-    bool stale;     /* rows are in no order yet */
+    int drawn;      /* lines on the terminal that the next drawing overwrites */
+    uint64_t frame; /* number of drawings; turns the spinner */
+    bool stale;     /* rows are not sorted yet */
 };
 
 TfyScreen *tfy__screen_new(bool one_run)
@@ -88,7 +89,7 @@ void tfy__screen_clean(TfyBuffer *out, const char *text)
     }
 }
 
-/* At most so many code points of a text; answers how many. */
+/* Appends at most so many code points of a text; returns how many. */
 static int add_cut(TfyBuffer *out, const char *text, int width)
 {
     TfyBuffer clean = {0};
@@ -153,7 +154,7 @@ void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out)
 
 /* ---- taking events ---- */
 
-/* The task's row; NULL: it has none. */
+/* The task's row; NULL: none. */
 static Row *find(const TfyScreen *screen, const char *id)
 {
     const TfyLink *link = tfy__table_find(&screen->by_id, XXH3_64bits(id, strlen(id)));
@@ -216,7 +217,7 @@ static Mood mood_of(const char *stage)
     return strncmp(stage, "waiting", 7) == 0 ? MOOD_WAITS : MOOD_RUNS;
 }
 
-/* Remarks, failures, gaps and ends stay on the screen. */
+/* Remarks, failures, gaps and results stay on the screen. */
 static bool is_note(const json_t *line, const char *stage)
 {
     return json_object_get(line, "gap") || json_object_get(line, "run") || strcmp(stage, "Log") == 0 ||
@@ -326,7 +327,7 @@ static int width_of(const TfyScreenLook *look)
     return look->columns < LINE_MAX_COLUMNS ? look->columns : LINE_MAX_COLUMNS;
 }
 
-/* "⠙ 1.2   worker   ToolExecutionStart  run_tests (line 12)   step 3  1.5 s", in as many columns as there are. */
+/* Draws "⠙ 1.2   worker   ToolExecutionStart  run_tests (line 12)   step 3  1.5 s" within the available columns. */
 static void draw_row(TfyScreen *screen, const TfyScreenLook *look, const Row *row, int64_t now_ms, int id_width,
                      TfyBuffer *out)
 {
@@ -402,7 +403,7 @@ static int id_width(const TfyScreen *screen)
     return widest < 48 ? widest : 48;
 }
 
-/* As many rows as fit: those that wait for nobody but time give way first. */
+/* Draws as many rows as fit; tasks that wait only for time are omitted first. */
 static void draw_rows(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, TfyBuffer *out)
 {
     size_t room = look->rows > 4 ? (size_t)look->rows - 3 : 20, shown = 0, busy = 0;

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* What looking at one pair tells. */
-typedef enum Verdict { DIFFERENT, EQUAL, INSIDE /* equal so far: their children decide */ } Verdict;
+/* The result of comparing one pair. */
+typedef enum Verdict { DIFFERENT, EQUAL, INSIDE /* equal so far: the children decide */ } Verdict;
 
 static Verdict say(bool equal)
 {
@@ -51,7 +51,7 @@ static Verdict look(const TfyType *type, TfyValue a, TfyValue b, TfyLevel *insid
     if (type->kind == TFY_BOOL) return say(a.b == b.b);
     if (type->kind == TFY_FLOAT) return say(a.f == b.f);
     if (type->scalar) return say(a.i == b.i);
-    if (a.o == b.o) return EQUAL; /* also both null; and what shares its parts is not walked twice */
+    if (a.o == b.o) return EQUAL; /* also if both are null; shared parts are not walked twice */
     if (!a.o || !b.o) return DIFFERENT;
     if (type->kind == TFY_OPTIONAL) {
         type = type->elem;
@@ -61,7 +61,7 @@ static Verdict look(const TfyType *type, TfyValue a, TfyValue b, TfyLevel *insid
     return look_inside(type, a.o, b.o, inside);
 }
 
-/* Looks at the next pair of children. */
+/* Compares the next pair of children. */
 static Verdict look_at_child(TfyLevel *level, TfyLevel *inside)
 {
     uint32_t at = level->next++, count;
@@ -91,10 +91,10 @@ static bool walk(TfyLevel level)
         equal = verdict != DIFFERENT;
         if (!equal) goto done;
         if (verdict != INSIDE) continue;
-        /* a level whose last child is entered need not wait: long chains cost no stack */
+        /* a level is not kept once its last child is entered: long chains cost no stack */
+        /* a comparison cannot fail */
         if (level.next < level.count && !tfy__stack_push(&stack, level))
-            tfy__stop(
-                "memory ran out while two values were compared; every recorded step is kept"); /* a comparison cannot fail */
+            tfy__stop("memory ran out while two values were compared; every recorded step is kept");
         level = inside;
     }
 done:
@@ -113,7 +113,7 @@ int tfy_compare(const TfyType *type, TfyValue a, TfyValue b)
 {
     if (type->kind == TFY_FLOAT) return (a.f > b.f) - (a.f < b.f);
     if (type->kind != TFY_STRING) return (a.i > b.i) - (a.i < b.i);
-    /* the order of UTF-8 bytes is the order of code points */
+    /* byte order of UTF-8 is code point order */
     const TfyString *s = (const TfyString *)a.o, *t = (const TfyString *)b.o;
     uint32_t common = s->byte_len < t->byte_len ? s->byte_len : t->byte_len;
     int order = memcmp(s->bytes, t->bytes, common);

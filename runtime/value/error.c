@@ -1,9 +1,9 @@
-/* error.c: raising panics and errors. A pending error always wins over a new one: the first cause is what people need
- * to see. */
+/* error.c: raises panics and errors. A pending error always takes precedence over a new one: people need to see the
+ * first cause. */
 #include "base/buffer.h"
 #include "value/heap.h"
 
-/* The panic of last resort lives in static data: when memory is out there may be none for telling so. */
+/* The panic of last resort is static data: when memory is out, there may be none left to report that. */
 static const TfyString no_memory_text = {.head = {.refs = TFY_IMMORTAL, .type = &tfy_type_string},
                                          .byte_len = 18,
                                          .len = 18,

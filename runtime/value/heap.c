@@ -1,4 +1,4 @@
-/* heap.c: allocation, counting, and release at any depth. */
+/* heap.c: allocation, counting, and release of values of any depth. */
 #include "value/heap.h"
 #include "base/grow.h"
 #include "value/map.h"
@@ -102,9 +102,9 @@ static void free_block(TfyHeap *heap, TfyObj *object)
     heap->objects--;
 }
 
-/* Releasing must neither recurse (a list a million links long is one value) nor allocate (it runs when memory is out).
- * So the dead wait in a chain that uses their own heads: the 8 bytes of refs and aux hold the link. An enum still
- * needs its case then; its type pointer is replaced by the case's address with the lowest bit set. */
+/* Release must neither recurse (a list a million links long is one value) nor allocate (it runs when memory is out).
+ * So dead objects wait in a chain made of their own heads: the 8 bytes of refs and aux hold the link. A dead enum
+ * still needs its case, so the case's address with the lowest bit set replaces its type pointer. */
 typedef struct Grave {
     TfyObj *next;
     uintptr_t type; /* TfyType, or TfyCase + 1 */
@@ -149,7 +149,7 @@ static void release_map(TfyHeap *heap, TfyObj **dead, TfyMap *map)
     }
 }
 
-/* Takes the first of the dead out of the chain and frees it; what only it held joins the chain. */
+/* Removes the first dead object from the chain and frees it; objects that only it referenced join the chain. */
 static void free_first(TfyHeap *heap, TfyObj **dead)
 {
     TfyObj *object = *dead;

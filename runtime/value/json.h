@@ -1,14 +1,14 @@
 /* json.h: values to JSON and back, by type descriptor.
  *
- * Writing goes straight into a buffer, with an explicit stack: a value may be nested as deep as memory allows. Reading
- * accepts at most TFY_JSON_DEPTH levels, because it is what outsiders (models, tools, people) send.
+ * Writing goes straight into a buffer, with an explicit stack: a value may be nested as deeply as memory allows.
+ * Reading accepts at most TFY_JSON_DEPTH levels, because the text comes from outside (models, tools, people).
  *
  * The mapping: records are objects in the order of declaration; a bare enum case is its name, "keep", one with fields
  * is {"case":"redo","reason":...}; null is null; bytes are base64, times RFC 3339 in UTC with milliseconds, durations
  * "90s"; int and enum map keys are written as strings; an error is
- * {"error":"StepFailed","message":...,fields,"line":N}. Where a declared field's name would collide with one of ours
- * (`case` in enums; `error`, `line` in errors) an underscore is added: "line_", and "line__" for a field that is
- * itself called line_. */
+ * {"error":"StepFailed","message":...,fields,"line":N}. A declared field whose name would collide with a name of ours
+ * (`case` in enums; `error`, `line` in errors) gets an underscore: "line_", and "line__" for a field that is itself
+ * called line_. */
 #ifndef TFY_VALUE_JSON_H
 #define TFY_VALUE_JSON_H
 
@@ -19,7 +19,7 @@
 
 #define TFY_JSON_DEPTH 128
 
-/* Appends the canonical compact JSON of a value. False when memory ran out or the text grew past TFY_BUFFER_MAX
+/* Appends the canonical compact JSON of a value. False: memory ran out, or the text would pass TFY_BUFFER_MAX
  * (out->failed). */
 bool tfy__encode(TfyBuffer *out, const TfyType *type, TfyValue value);
 
@@ -29,20 +29,21 @@ bool tfy__encode_args(TfyBuffer *out, const TfyField *fields, uint32_t count, co
 /* Appends the canonical text of any JSON: compact, keys sorted by bytes, numbers in our notation. */
 bool tfy__encode_json(TfyBuffer *out, const json_t *json);
 
-/* JSON to a value of the type. The result is borrowed (one reference on the release stack). False: `error`
+/* Decodes JSON to a value of the type. The result is borrowed (one reference on the release stack). False: `error`
  * (TFY_ERROR_TEXT bytes) says where and what was expected, such as "$.steps[2].name: expected string, got 3"; and
- * task->error is set too when a default panicked or memory ran out, else it is not. TFY_ANY_ERROR knows the built-in
- * errors only; for others find the descriptor first. */
+ * only if a default panicked or memory ran out is task->error set, too. TFY_ANY_ERROR knows only the built-in errors;
+ * for others find the descriptor first. */
 bool tfy__decode_text(TfyTask *task, const TfyType *type, const char *text, size_t len, TfyValue *out, char *error);
 bool tfy__decode_json(TfyTask *task, const TfyType *type, const json_t *json, TfyValue *out, char *error);
 
-/* The same for a part of a text: `root` is how error texts call its place, and json NULL says that there is nothing. */
+/* The same for a part of a text: `root` is the name of its place in error texts, and json NULL means that it is
+ * absent. */
 bool tfy__decode_at(TfyTask *task, const TfyType *type, const char *root, const json_t *json, TfyValue *out,
                     char *error);
 
-/* What was encoded into a buffer with `exact` set, for values that come back as they were (snapshots): times and
- * durations are numbers, which hold what no text can; {"text": …, "secrets": [[at, length], …]} is a string that
- * stands for secrets; and any_error knows the errors of a program too. */
+/* Decodes what was encoded into a buffer with `exact` set, for values that must return unchanged (snapshots): times
+ * and durations are numbers, because some have no text form; {"text": …, "secrets": [[at, length], …]} is a string
+ * with secrets; and any_error also knows the errors of a program. */
 typedef struct TfyExact {
     const TfyType *const *errors;
     uint32_t error_count;
@@ -50,28 +51,29 @@ typedef struct TfyExact {
 bool tfy__decode_exact(TfyTask *task, const TfyExact *exact, const TfyType *type, const json_t *json, TfyValue *out,
                        char *error);
 
-/* A JSON object to arguments, in the order of fields, each borrowed. Absent ones take their default, or null where the
- * type is optional; a name that is no parameter is refused. On failure as above, and values is all zero. */
+/* Decodes a JSON object to arguments, in the order of fields, each borrowed. An absent one takes its default, or null
+ * if its type is optional; a name that is not a parameter is refused. Failure is reported as above, and values is all
+ * zero. */
 bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, const char *text, size_t len,
                       TfyValue *values, char *error);
 
-/* Appends the JSON Schema of a type, as models are told it. */
+/* Appends the JSON Schema of a type, in the form that models receive. */
 bool tfy__schema(TfyBuffer *out, const TfyType *type);
 
 /* The descriptor of a built-in error ("ToolError", "Panic", ...), or NULL. */
 const TfyType *tfy__builtin_error(const char *name);
 
-/* ---- the text forms that JSON and printing share ---- */
+/* ---- text forms that JSON and printing share ---- */
 
-void tfy__write_float(TfyBuffer *out, double value);  /* shortest text that reads back the same; 1.0 keeps .0 */
-void tfy__write_duration(TfyBuffer *out, int64_t ms); /* the largest unit that divides exactly: 250ms, 90s, 2h */
+void tfy__write_float(TfyBuffer *out, double value);  /* shortest text that reads back unchanged; 1.0 keeps .0 */
+void tfy__write_duration(TfyBuffer *out, int64_t ms); /* in the largest unit that divides it: 250ms, 90s, 2h */
 void tfy__write_time(TfyBuffer *out, int64_t ms);     /* 2026-11-20T10:00:00.000Z */
 void tfy__write_base64(TfyBuffer *out, const void *bytes, size_t len);
-/* `${value}` and print: strings as they are, times and durations without quotes, errors as "Kind: message", the rest
- * as JSON. */
+/* The text of `${value}` and print: strings are unchanged, times and durations have no quotes, errors are "Kind:
+ * message", everything else is JSON. */
 bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value);
 bool tfy__read_duration(const char *text, size_t len, int64_t *ms);
-bool tfy__read_time(const char *text, size_t len,
-                    int64_t *ms); /* RFC 3339; any offset; digits beyond milliseconds are dropped */
+/* RFC 3339 with any offset; digits beyond milliseconds are dropped. */
+bool tfy__read_time(const char *text, size_t len, int64_t *ms);
 
 #endif

@@ -1,8 +1,8 @@
-/* json_decode.c: JSON from outside to values, by descriptor. Strict, because what is accepted here is trusted from
- * then on; and every refusal names the place and what was expected, because models and people correct themselves by
- * that sentence.
+/* json_decode.c: JSON from outside to values, by descriptor. It is strict, because accepted input is trusted from
+ * then on. Every refusal names the place and what was expected, because that message lets models and people correct
+ * their input.
  *
- * Values are built owned and bottom-up; a half-built container is dropped whole when a part of it fails. */
+ * Values are built owned and bottom-up; if a part of a container fails, the half-built container is dropped whole. */
 #include "value/heap.h"
 #include "value/json.h"
 #include "value/map.h"
@@ -13,20 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where the reader stands: a chain of steps from the root, on the C stack; its length is bounded by TFY_JSON_DEPTH. */
+/* The reader's position: a chain of steps from the root, on the C stack; TFY_JSON_DEPTH bounds its length. */
 typedef struct Path {
-    const struct Path *up; /* the container's place; NULL at the root */
+    const struct Path *up; /* the container's position; NULL at the root */
     const char *name;      /* the member's name; NULL for a list's item */
     size_t index;          /* the item's index */
-    int depth;             /* containers around this place */
+    int depth;             /* number of enclosing containers */
 } Path;
 
 /* One decoding. */
 typedef struct Reader {
-    TfyTask *task;         /* whose heap the value is made in */
+    TfyTask *task;         /* the value is made in its heap */
     char *error;           /* TFY_ERROR_TEXT bytes */
-    const char *root;      /* how error texts call the place all paths begin at */
-    const TfyExact *exact; /* NULL: what outsiders send */
+    const char *root;      /* name of the root in error texts */
+    const TfyExact *exact; /* NULL: the text comes from outside */
 } Reader;
 
 static bool read_value(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out);
@@ -59,7 +59,7 @@ static void write_path(TfyBuffer *out, const char *root, const Path *path)
     }
 }
 
-/* What was found, short enough for a sentence. Containers by their kind: their text may be megabytes. */
+/* Writes what was found, short enough for a message. A container is named by its kind: its text may be megabytes. */
 static void write_found(TfyBuffer *out, const json_t *json)
 {
     if (json_is_object(json)) {
@@ -76,7 +76,7 @@ static void write_found(TfyBuffer *out, const json_t *json)
     }
 }
 
-/* Hands a text to the caller's buffer, cut at a character's edge when it is too long. */
+/* Copies a text to the caller's buffer, cut at the edge of a character if it is too long. */
 static bool tell(Reader *reader, TfyBuffer *text)
 {
     size_t len = text->len < TFY_ERROR_TEXT ? text->len : TFY_ERROR_TEXT - 1;
@@ -91,7 +91,7 @@ static bool tell(Reader *reader, TfyBuffer *text)
     return false;
 }
 
-/* "PATH: expected WHAT, got FOUND"; json NULL: the member is missing. Always false. */
+/* Reports "PATH: expected WHAT, got FOUND"; json NULL: the member is missing. Always false. */
 static bool refuse(Reader *reader, const Path *path, const json_t *json, const char *expected)
 {
     TfyBuffer text = {0};
@@ -106,7 +106,7 @@ static bool refuse(Reader *reader, const Path *path, const json_t *json, const c
     return tell(reader, &text);
 }
 
-/* Memory ran out, or a default panicked: task->error is set already. */
+/* Stops because memory ran out or a default panicked: task->error is already set. */
 static bool stop(Reader *reader)
 {
     TfyBuffer text = {0};
@@ -158,7 +158,7 @@ static int base64_digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes into out (3 bytes for 4 characters are enough); the length, or -1 when the text is not base64. */
+/* Decodes into out (3 bytes per 4 characters). Returns the length, or -1 if the text is not base64. */
 static int64_t read_base64(char *out, const char *text, size_t len)
 {
     size_t padding = 0, written = 0;
@@ -171,7 +171,7 @@ static int64_t read_base64(char *out, const char *text, size_t len)
         bits = bits << 6 | (uint32_t)digit;
         if (i % 4) out[written++] = (char)(bits >> (6 - 2 * (i % 4)));
     }
-    /* bits that would be thrown away must be zero: one value, one text */
+    /* dropped bits must be zero, so that each value has one text */
     if (padding && bits & ((1u << 2 * padding) - 1)) return -1;
     return (int64_t)written;
 }
@@ -211,7 +211,7 @@ static bool refuse_depth(Reader *reader, const Path *path)
     return tell(reader, &text);
 }
 
-/* Any JSON, kept as its canonical text. */
+/* Any JSON, stored as its canonical text. */
 static bool read_json(Reader *reader, const Path *path, const json_t *json, TfyValue *out)
 {
     if (!shallow(json, path->depth)) return refuse_depth(reader, path);
@@ -225,7 +225,7 @@ static bool read_json(Reader *reader, const Path *path, const json_t *json, TfyV
     return out->o || stop(reader);
 }
 
-/* Where a string stands for secrets. */
+/* Reads a string with its secrets: a text and their places. */
 static bool read_secret(Reader *reader, const Path *path, const json_t *json, TfyValue *out)
 {
     const json_t *text = json_object_get(json, "text"), *secrets = json_object_get(json, "secrets");
@@ -273,10 +273,10 @@ static bool read_int_key(const char *text, int64_t *out)
     errno = 0;
     *out = strtoll(text, &end, 10);
     snprintf(again, sizeof again, "%" PRId64, *out);
-    return !errno && !*end && strcmp(again, text) == 0; /* one number, one text: "01" would be a second name for 1 */
+    return !errno && !*end && strcmp(again, text) == 0; /* "01" would be a second name for 1 */
 }
 
-/* A member's name as a key, owned. */
+/* Reads a member's name as an owned key. */
 static bool read_key(Reader *reader, const Path *path, const TfyType *type, const char *name, TfyValue *out)
 {
     if (type->kind == TFY_STRING) {
@@ -320,7 +320,7 @@ static bool read_map(Reader *reader, const Path *path, const TfyType *type, cons
     return true;
 }
 
-/* A member that is not there: the default, null, or a refusal. */
+/* Handles a missing member: its default, null, or a refusal. */
 static bool read_missing(Reader *reader, const Path *path, const TfyField *field, TfyValue *out)
 {
     if (field->make) {
@@ -339,7 +339,8 @@ static bool read_field(Reader *reader, const Path *path, const TfyField *field, 
     return read_missing(reader, path, field, out);
 }
 
-/* The members of an object as the fields of a record, error or enum case; kind says which names are ours. */
+/* Reads the members of an object into the fields of a record, error or enum case; kind decides which names are
+ * ours. */
 static bool read_fields(Reader *reader, const Path *path, uint8_t kind, const TfyField *fields, uint32_t count,
                         const json_t *json, TfyObj *record)
 {
@@ -385,7 +386,7 @@ static bool read_enum(Reader *reader, const Path *path, const TfyType *type, con
 {
     const json_t *tag = json_is_object(json) ? json_object_get(json, "case") : json;
     const char *name = json_string_value(tag);
-    if (name && strlen(name) != json_string_length(tag)) name = NULL; /* a NUL inside: no name of ours */
+    if (name && strlen(name) != json_string_length(tag)) name = NULL; /* a name with a NUL inside is not a case's */
     uint32_t index = 0;
     while (name && index < type->case_count && strcmp(type->cases[index].name, name) != 0) index++;
     if (!name || index == type->case_count) return refuse_case(reader, path, type, tag ? tag : json);
@@ -394,7 +395,7 @@ static bool read_enum(Reader *reader, const Path *path, const TfyType *type, con
         out->o = of->bare;
         return true;
     }
-    if (tag == json) return refuse_case(reader, path, type, json); /* its fields are missing */
+    if (tag == json) return refuse_case(reader, path, type, json); /* a bare name, but the case has fields */
     out->o = tfy__enum_new(reader->task, type, index);
     return out->o ? read_fields(reader, path, TFY_ENUM, of->fields, of->field_count, json, out->o) : stop(reader);
 }
@@ -435,7 +436,7 @@ static bool read_object(Reader *reader, const Path *path, const TfyType *type, c
     }
 }
 
-/* A scalar behind T?, in its box. */
+/* Reads the scalar of a T? into its box. */
 static bool read_boxed(Reader *reader, const Path *path, const TfyType *scalar, const json_t *json, TfyValue *out)
 {
     TfyValue value = {0};
@@ -446,7 +447,7 @@ static bool read_boxed(Reader *reader, const Path *path, const TfyType *scalar, 
     return true;
 }
 
-/* Reads one value into *out, owned. *out is zero before and, after a failure, again. */
+/* Reads one value into *out, owned. *out is zero before, and again after a failure. */
 static bool read_value(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out)
 {
     if (type->scalar) return read_scalar(reader, path, type, json, out);
@@ -462,7 +463,7 @@ static bool read_value(Reader *reader, const Path *path, const TfyType *type, co
 
 /* ---- entry points ---- */
 
-/* Gives an owned value to the release stack. */
+/* Puts an owned value on the release stack. */
 static bool lend(Reader *reader, const TfyType *type, TfyValue *value)
 {
     if (type->scalar || !value->o || tfy_temp(reader->task, value->o)) return true;
@@ -521,7 +522,7 @@ bool tfy__decode_text(TfyTask *task, const TfyType *type, const char *text, size
     return ok;
 }
 
-/* Refuses members that are no parameters. */
+/* Refuses members that are not parameters. */
 static bool known_names(Reader *reader, const TfyField *fields, uint32_t count, const json_t *object)
 {
     const char *name;
@@ -560,7 +561,7 @@ bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, con
     json_t *object = parse(&reader, text, len);
     bool ok = object && read_args(&reader, fields, count, object, values);
     for (uint32_t i = 0; !ok && i < count; i++)
-        values[i] = tfy_of_int(0); /* what was lent stays on the release stack */
+        values[i] = tfy_of_int(0); /* earlier values stay on the release stack */
     json_decref(object);
     return ok;
 }

@@ -20,7 +20,7 @@ static void write_timed(TfyBuffer *out, const TfyType *type, int64_t ms)
         write_leaf_string(out, type->kind == TFY_TIME ? tfy__write_time : tfy__write_duration, ms);
 }
 
-/* A string that stands for secrets, with the places where. */
+/* Writes a string with its secrets: the text and their places. */
 static void write_secret(TfyBuffer *out, const TfyString *text)
 {
     const TfyStretch *stretches = tfy__string_secrets(&text->head);
@@ -56,7 +56,7 @@ static void write_name(TfyBuffer *out, const char *name)
     tfy__buffer_json_string(out, name, strlen(name));
 }
 
-/* Opens a container: writes what stands before its first child. */
+/* Opens a container: writes everything before its first child. */
 static TfyLevel open_container(TfyBuffer *out, const TfyType *type, const TfyObj *object)
 {
     TfyLevel level = {.type = type->kind == TFY_ANY_ERROR ? object->type : type, .a = object};
@@ -87,7 +87,7 @@ static void close_container(TfyBuffer *out, const TfyLevel *level)
     tfy__buffer_char(out, level->type->kind == TFY_LIST ? ']' : '}');
 }
 
-/* Writes a value; true when it is a container that was opened and must be walked. */
+/* Writes a value. True: it is a container, which is now open and must be walked. */
 static bool begin(TfyBuffer *out, const TfyType *type, TfyValue value, TfyLevel *inside)
 {
     if (type->kind == TFY_OPTIONAL && value.o) {
@@ -128,7 +128,7 @@ static void write_key(TfyBuffer *out, const TfyType *type, TfyValue key)
     tfy__buffer_char(out, ':');
 }
 
-/* Writes what stands before the next child, and begins it. */
+/* Writes everything before the next child, and starts the child. */
 static bool begin_child(TfyBuffer *out, TfyLevel *level, TfyLevel *inside)
 {
     uint32_t at = level->next++, count;
@@ -181,9 +181,9 @@ bool tfy__encode_args(TfyBuffer *out, const TfyField *fields, uint32_t count, co
     return !out->failed;
 }
 
-/* ---- JSON of no type of ours ---- */
+/* ---- untyped JSON ---- */
 
-/* A member of an object, to be sorted by name. */
+/* A member of an object, for sorting by name. */
 typedef struct Member {
     const char *name;
     const json_t *value;

@@ -1,8 +1,8 @@
-/* json_path.c: what a program does with json: finding a part by its path, decoding it, making it.
+/* json_path.c: what a program does with json: finds a part by its path, decodes it, creates it.
  *
- * A path is names and positions: user.names[0]. A name ends at a point or a bracket; what has such characters in it is
- * written in brackets and quotes, headers["content.type"]. A json value is canonical text, read anew for each question:
- * programs ask few of them, and the answer is a value of its own. */
+ * A path consists of names and positions: user.names[0]. A name ends at a point or a bracket; a name that contains
+ * such characters is written in brackets and quotes, headers["content.type"]. A json value is canonical text and is
+ * parsed for each query: programs make few of them, and the result is a value of its own. */
 #include "value/heap.h"
 #include "value/json.h"
 
@@ -13,12 +13,12 @@
 
 /* One step of a path: the name of a member, or the position of an item. */
 typedef struct Step {
-    const char *name; /* NULL: a position */
+    const char *name; /* NULL: it is a position */
     size_t name_len;
     int64_t at;
 } Step;
 
-/* Reads [0] or ["name"]; the end, or NULL. */
+/* Reads [0] or ["name"]; returns the end, or NULL. */
 static const char *read_bracket(const char *at, const char *end, Step *step)
 {
     const char *start = ++at;
@@ -34,7 +34,7 @@ static const char *read_bracket(const char *at, const char *end, Step *step)
     return at > start && at < end && *at == ']' ? at + 1 : NULL;
 }
 
-/* Reads the step at `at`; answers where the next one begins, or NULL when this is none. */
+/* Reads the step at `at`; returns the start of the next one, or NULL if there is no valid step. */
 static const char *read_step(const char *at, const char *end, bool first, Step *step)
 {
     if (*at == '[') return read_bracket(at, end, step);
@@ -51,8 +51,7 @@ static const json_t *take_step(const json_t *json, const Step *step)
     return json_object_getn(json, step->name, step->name_len);
 }
 
-/* The part of json that the path leads to; NULL when there is none. False: the path cannot be read, and a panic says
- * so. */
+/* Finds the part of json at the path; NULL: no such part. False: the path is malformed, and a panic says so. */
 static bool follow(TfyTask *task, uint32_t line, const json_t *json, const TfyString *path, const json_t **out)
 {
     const char *at = path->bytes, *end = at + path->byte_len;
@@ -73,7 +72,7 @@ static json_t *tree_of(TfyTask *task, const TfyObj *json)
     const TfyString *text = (const TfyString *)json;
     tfy_charge(task, text->byte_len);
     json_t *tree = json_loadb(text->bytes, text->byte_len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    if (!tree) tfy__starved(task); /* the text is canonical, so it can be read */
+    if (!tree) tfy__starved(task); /* canonical text is valid, so only memory can be missing */
     return tree;
 }
 
@@ -91,7 +90,7 @@ bool tfy_json_get(TfyTask *task, uint32_t line, TfyObj *json, TfyObj *path, TfyO
     return !task->error;
 }
 
-/* "$.steps[2].name: expected string, got 3" as a BadValue of that path. */
+/* Raises "$.steps[2].name: expected string, got 3" as a BadValue of that path. */
 static bool raise_bad_value(TfyTask *task, uint32_t line, const char *error)
 {
     const char *colon = strstr(error, ": ");
@@ -121,7 +120,7 @@ bool tfy_json_decode(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *
     return ok;
 }
 
-/* ---- making json, and what it is ---- */
+/* ---- creating json, and its kind ---- */
 
 TfyObj *tfy_to_json(TfyTask *task, uint32_t line, const TfyType *type, TfyValue value)
 {

@@ -1,10 +1,10 @@
-/* list.c: lists. Immutable to the program; a place that is the only owner of its list is changed where it lies, so
- * that a loop of `xs = xs.push(x)` costs amortised constant time. */
+/* list.c: lists. They are immutable to the program, but a place that is the only owner of its list changes it in
+ * place, so a loop of `xs = xs.push(x)` costs amortised constant time. */
 #include "value/heap.h"
 
 #include <string.h>
 
-#define LIST_MAX (1u << 28) /* items; more panic */
+#define LIST_MAX (1u << 28) /* items; adding more is a panic */
 
 static TfyList *as_list(TfyObj *object)
 {
@@ -28,7 +28,7 @@ TfyObj *tfy__list_new(TfyTask *task, const TfyType *type, uint32_t cap)
     return (TfyObj *)list;
 }
 
-/* Copies items behind the list's own, each kept; there is room. */
+/* Copies items to the end of the list, and keeps each; there must be room. */
 static void add_items(TfyObj *list, const TfyValue *items, uint32_t count)
 {
     TfyValue *out = as_list(list)->items + as_list(list)->len;
@@ -53,7 +53,7 @@ static TfyObj *copy(TfyTask *task, uint32_t line, TfyObj *list, uint64_t cap)
     return made;
 }
 
-/* Makes *place the only owner's, with room for cap items at least. */
+/* Makes *place the only owner of its list, with room for at least cap items. */
 static bool grow(TfyTask *task, uint32_t line, TfyObj **place, uint64_t cap)
 {
     TfyList *old = as_list(*place);
@@ -82,7 +82,7 @@ static bool inside(TfyTask *task, uint32_t line, const TfyObj *list, int64_t ind
     return tfy_panic(task, line, "index %lld is outside a list of length %lld", (long long)index, (long long)len);
 }
 
-/* ---- making and reading ---- */
+/* ---- creating and reading ---- */
 
 TfyObj *tfy_list_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *items)
 {
@@ -122,7 +122,7 @@ bool tfy_list_contains(TfyTask *task, const TfyObj *list, TfyValue item)
 
 bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place, TfyValue item)
 {
-    /* when the item holds the list itself, the list is shared and grow copies it: no cycle can arise */
+    /* an item that contains the list shares it, so grow copies it: no cycle can arise */
     if (!grow(task, line, place, (uint64_t)as_list(*place)->len + 1)) return false;
     add_items(*place, &item, 1);
     return true;
@@ -131,7 +131,7 @@ bool tfy_list_push(TfyTask *task, uint32_t line, TfyObj **place, TfyValue item)
 bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other)
 {
     uint32_t count = as_list(other)->len;
-    bool same = other == *place; /* xs += xs: read from where the place went */
+    bool same = other == *place; /* xs += xs: read from the new place */
     if (!count) return true;
     tfy_charge(task, count);
     if (!grow(task, line, place, (uint64_t)as_list(*place)->len + count)) return false;
@@ -141,7 +141,7 @@ bool tfy_list_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *other
 
 bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, TfyValue item)
 {
-    tfy__keep_value(item_type(*place), item); /* before the old item goes: it may hold this one */
+    tfy__keep_value(item_type(*place), item); /* before the old item is released: it may contain this one */
     TfyValue *at = tfy_own_item(task, line, place, index);
     tfy__drop_value(task, item_type(*place), at ? *at : item);
     if (at) *at = item;
@@ -276,7 +276,7 @@ TfyObj *tfy_list_compact(TfyTask *task, const TfyType *type, TfyObj *list)
 
 TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len)
 {
-    return tfy_temp(task, tfy__list_new(task, type, (uint32_t)len)); /* as long as a list that is there */
+    return tfy_temp(task, tfy__list_new(task, type, (uint32_t)len)); /* as long as an existing list */
 }
 
 void tfy_list_add(TfyObj *list, TfyValue item)
@@ -291,7 +291,7 @@ TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list)
     return tfy_list_of(task, list->type, made->len, made->items);
 }
 
-/* ---- one answer about all items ---- */
+/* ---- one result from all items ---- */
 
 bool tfy_list_last(TfyTask *task, const TfyType *optional, TfyObj *list, TfyObj **out)
 {
@@ -323,7 +323,7 @@ bool tfy_list_sum(TfyTask *task, uint32_t line, TfyObj *list, TfyValue *out)
     return true;
 }
 
-/* The first of the least (sign -1) or the greatest (sign 1). */
+/* The first of the smallest items (sign -1) or of the largest (sign 1). */
 bool tfy_list_extreme(TfyTask *task, const TfyType *optional, TfyObj *list, int sign, TfyObj **out)
 {
     const TfyType *type = item_type(list);

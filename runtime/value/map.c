@@ -1,6 +1,6 @@
-/* map.c: hash maps that remember the order of insertion. Keys are strings, ints and bare enum cases; equal keys have
- * equal hashes. Updating keeps an entry's place. There is no removal, so entries never move but when the whole block
- * does. */
+/* map.c: hash maps that keep the order of insertion. Keys are strings, ints and bare enum cases; equal keys have
+ * equal hashes. An update keeps the entry's place. Nothing is ever removed, so entries move only with the whole
+ * block. */
 #include "value/map.h"
 #include "value/heap.h"
 
@@ -23,7 +23,7 @@ size_t tfy__map_size(uint32_t cap)
     return cap > TFY__MAP_SMALL ? size + 2 * (size_t)cap * sizeof(uint32_t) : size;
 }
 
-/* The capacity that holds count entries. */
+/* The capacity that suffices for count entries. */
 static uint32_t round_up(uint32_t count)
 {
     uint32_t cap = count;
@@ -79,7 +79,7 @@ const TfyEntry *tfy__map_find(const TfyMap *map, TfyValue key)
     return find(map, key, hash_key(map->head.type->key, key));
 }
 
-/* Notes in the table where the entry at this position is found. */
+/* Enters the entry at this position into the hash table. */
 static void note(TfyMap *map, uint32_t position)
 {
     if (map->cap <= TFY__MAP_SMALL) return;
@@ -88,7 +88,7 @@ static void note(TfyMap *map, uint32_t position)
     table(map)[at] = position + 1;
 }
 
-/* Adds an entry that is known to be absent; there is room. */
+/* Adds an entry that is absent; there must be room. */
 static TfyEntry *insert(TfyMap *map, TfyValue key, TfyValue value, uint32_t hash)
 {
     const TfyType *type = map->head.type;
@@ -99,7 +99,7 @@ static TfyEntry *insert(TfyMap *map, TfyValue key, TfyValue value, uint32_t hash
     return entry;
 }
 
-/* An owned copy with room for cap entries. moved: the entries' references pass to the copy. */
+/* An owned copy with room for cap entries. moved: the copy takes over the entries' references. */
 static TfyObj *copy(TfyTask *task, const TfyMap *map, uint32_t cap, bool moved)
 {
     const TfyType *type = map->head.type;
@@ -117,7 +117,7 @@ static TfyObj *copy(TfyTask *task, const TfyMap *map, uint32_t cap, bool moved)
     return object;
 }
 
-/* Makes *place the only owner's, with room for extra (0 or 1) entries. */
+/* Makes *place the only owner of its map, with room for extra (0 or 1) entries. */
 static bool own(TfyTask *task, uint32_t line, TfyObj **place, uint32_t extra)
 {
     TfyMap *map = as_map(*place);
@@ -129,13 +129,13 @@ static bool own(TfyTask *task, uint32_t line, TfyObj **place, uint32_t extra)
     uint32_t cap = !full ? map->cap : map->cap < 4 ? 4 : 2 * map->cap;
     TfyObj *made = copy(task, map, cap, sole);
     if (!made) return false;
-    if (sole) map->len = 0; /* its references have moved */
+    if (sole) map->len = 0; /* the copy has its references */
     tfy_drop(task, *place);
     *place = made;
     return true;
 }
 
-/* Enum cases with fields have no place in a JSON object's keys, so they are none here either. */
+/* Refuses enum cases with fields as keys, because they cannot be keys of a JSON object. */
 static bool usable(TfyTask *task, uint32_t line, const TfyType *type, TfyValue key)
 {
     if (type->kind != TFY_ENUM || type->cases[key.o->aux].bare) return true;
@@ -158,7 +158,7 @@ bool tfy__map_store(TfyTask *task, uint32_t line, TfyObj **place, TfyValue key, 
     return true;
 }
 
-/* ---- what programs call ---- */
+/* ---- operations of programs ---- */
 
 TfyObj *tfy_map_of(TfyTask *task, const TfyType *type, uint32_t count, const TfyValue *keys, const TfyValue *values)
 {
@@ -245,7 +245,7 @@ TfyValue *tfy_own_entry(TfyTask *task, uint32_t line, TfyObj **place, TfyValue k
     return &find(as_map(*place), key, hash)->value;
 }
 
-/* ---- into others ---- */
+/* ---- conversions ---- */
 
 /* The keys or the values as a list. */
 static TfyObj *list_of(TfyTask *task, const TfyType *type, const TfyMap *map, bool keys)

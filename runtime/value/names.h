@@ -1,5 +1,5 @@
-/* names.h: field names in JSON. Enum cases and errors put words of their own (`case`; `error`, `line`) among their
- * fields; a declared field of such a name gets one underscore more, and so does one that already ends in underscores:
+/* names.h: field names in JSON. Enum cases and errors put names of ours (`case`; `error`, `line`) among their fields.
+ * A declared field of such a name gets one more underscore, and so does one that already ends in underscores, so
  * nothing can collide. */
 #ifndef TFY_VALUE_NAMES_H
 #define TFY_VALUE_NAMES_H
@@ -18,7 +18,7 @@ static inline bool tfy__field_name_taken(uint8_t kind, const char *name)
            ((len == 5 && memcmp(name, "error", 5) == 0) || (len == 4 && memcmp(name, "line", 4) == 0));
 }
 
-/* The name with its quotes; kind is that of the type whose field it is. */
+/* Writes the quoted name; kind is the kind of the type that has the field. */
 static inline void tfy__write_field_name(TfyBuffer *out, uint8_t kind, const char *name)
 {
     tfy__buffer_char(out, '"');

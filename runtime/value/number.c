@@ -11,7 +11,7 @@ bool tfy_float_mod(TfyTask *task, uint32_t line, double a, double b, double *out
 
 bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out)
 {
-    /* 2^63 is a double, the largest int64_t is not: hence the one-sided bounds */
+    /* 2^63 is a double, but the largest int64_t is not: hence the one-sided bounds */
     if (!(value >= -0x1p63 && value < 0x1p63)) return tfy__overflow(task, line);
     *out = (int64_t)value;
     return true;
@@ -42,7 +42,7 @@ bool tfy_fn_enter(TfyTask *task, uint32_t line)
 {
     if (task->heap->fn_depth >= TFY_FN_DEPTH)
         return tfy_panic(task, line, "fn calls are nested deeper than %d", TFY_FN_DEPTH);
-    /* The outermost one brings the budget: what a fn may spend does not depend on where its workflow was resumed. */
+    /* The outermost fn call sets the budget: what a fn may spend does not depend on where its workflow resumed. */
     if (task->heap->fn_depth++ == 0) task->heap->fn_fuel = TFY_FN_FUEL;
     return true;
 }

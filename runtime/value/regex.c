@@ -1,11 +1,11 @@
 /* regex.c: regular expressions, by PCRE2.
  *
- * A pattern can take ages on a hostile text. So every pattern is compiled with callouts, one before each of its
- * items, and the callouts count: what they were called and how far the match has moved. A call of ours has so many
- * steps, then it panics. Steps are counted, not measured, so that a run does the same everywhere; for the same reason
- * there is no JIT.
+ * A pattern can take extremely long on a hostile text. So every pattern is compiled with callouts, one before each of
+ * its items, and each callout counts a step, and more if the match has moved far. A call that exceeds its steps
+ * panics. Steps are counted instead of timed, so that a run behaves the same everywhere; for the same reason there is
+ * no JIT.
  *
- * Compiled patterns are kept in a small cache beside the heap, the one that was not used for longest goes first. */
+ * A small cache beside the heap holds compiled patterns; the least recently used one is dropped first. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/buffer.h"
 #include "value/heap.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 
 #define STEPS_MAX     10000000 /* about half a second */
-#define STEP_BYTES    32       /* a match that moves so far has taken a step more */
-#define HEAP_MAX_KIB  65536    /* what PCRE2 may use for one match */
+#define STEP_BYTES    32       /* a match that moves this far takes one more step */
+#define HEAP_MAX_KIB  65536    /* PCRE2's limit for one match */
 #define PATTERNS_KEPT 32
 
 /* One pattern, ready for use. */
@@ -25,8 +25,8 @@ typedef struct Regex {
     char *pattern; /* its text, pattern_len bytes */
     uint32_t pattern_len;
     pcre2_code *code;
-    pcre2_match_data *match; /* where the groups of the last match are */
-    uint64_t used;           /* the cache's clock when it was used last */
+    pcre2_match_data *match; /* the groups of the last match */
+    uint64_t used;           /* the cache's clock at its last use */
 } Regex;
 
 struct TfyRegexCache {
@@ -37,16 +37,17 @@ struct TfyRegexCache {
     uint64_t clock;
 };
 
-/* One call: a text is searched, perhaps many times. */
+/* One call, which may search a text many times. */
 typedef struct Search {
     TfyTask *task;
     uint32_t line;
     const TfyString *text, *pattern;
     Regex *regex;
-    uint64_t steps;  /* taken so far */
-    size_t last;     /* where the match stood at the last callout */
-    uint32_t at;     /* where the next search begins */
-    size_t *found;   /* begin and end of the whole match, then of each group; PCRE2_UNSET: took no part */
+    uint64_t steps; /* counted so far */
+    size_t last;    /* position of the match at the last callout */
+    uint32_t at;    /* start of the next search */
+    /* Start and end of the whole match, then of each group; PCRE2_UNSET: the group took no part. */
+    size_t *found;
     uint32_t groups; /* pairs in found */
 } Search;
 
@@ -95,8 +96,8 @@ static struct TfyRegexCache *cache_of(TfyHeap *heap)
     pcre2_set_newline(cache->compile, PCRE2_NEWLINE_LF);
     pcre2_set_bsr(cache->compile, PCRE2_BSR_UNICODE);
     pcre2_set_heap_limit(cache->limits, HEAP_MAX_KIB);
-    pcre2_set_match_limit(cache->limits, UINT32_MAX); /* the callouts count */
-    pcre2_set_depth_limit(cache->limits, UINT32_MAX); /* the heap's limit bounds it */
+    pcre2_set_match_limit(cache->limits, UINT32_MAX); /* the callouts count instead */
+    pcre2_set_depth_limit(cache->limits, UINT32_MAX); /* the heap limit bounds it */
     return cache;
 }
 
@@ -129,7 +130,7 @@ static bool compile(TfyTask *task, uint32_t line, const struct TfyRegexCache *ca
     return true;
 }
 
-/* The pattern ready for use; valid until the next one is asked for. */
+/* The compiled pattern; valid until the next call. */
 static Regex *find_regex(TfyTask *task, uint32_t line, const TfyString *pattern)
 {
     struct TfyRegexCache *cache = cache_of(task->heap);
@@ -179,7 +180,7 @@ static bool stop_search(const Search *search, int code)
                      text);
 }
 
-/* Looks for the next match. *found: there is one, and `at` has moved behind it. False: a panic. */
+/* Searches for the next match. *found: there is one, and `at` is behind it. False: a panic. */
 static bool search_next(Search *search, bool *found)
 {
     const TfyString *text = search->text;
@@ -196,10 +197,11 @@ static bool search_next(Search *search, bool *found)
     if (code < 0) return stop_search(search, code);
     search->found = pcre2_get_ovector_pointer(search->regex->match);
     search->groups = pcre2_get_ovector_count(search->regex->match);
-    if (search->found[0] > search->found[1]) search->found[0] = search->found[1]; /* \K can turn it round */
+    if (search->found[0] > search->found[1]) search->found[0] = search->found[1]; /* \K can reverse them */
     *found = true;
     search->at = (uint32_t)search->found[1];
-    if (search->found[0] == search->found[1]) /* an empty match: go on behind the next character */
+    /* an empty match: continue behind the next character */
+    if (search->found[0] == search->found[1])
         search->at += search->at < text->byte_len ? tfy__utf8_len(text->bytes[search->at]) : 1;
     return true;
 }
@@ -230,8 +232,8 @@ static TfyObj *groups_of(const Search *search)
     return NULL;
 }
 
-/* An owned Match {text, start, end, groups}. bytes and points: a place before it whose number is known; they move to
- * its end. */
+/* An owned Match {text, start, end, groups}. bytes and points are a position before the match, in bytes and in code
+ * points; they move to its end. */
 static TfyObj *match_of(const Search *search, uint32_t *bytes, int64_t *points)
 {
     uint32_t from = (uint32_t)search->found[0], to = (uint32_t)search->found[1];
@@ -294,7 +296,7 @@ static bool add_group(const Search *search, TfyBuffer *out, uint32_t number)
     return true;
 }
 
-/* $0 to $99 stand for groups, $$ for a $. */
+/* Expands $0 to $99 to groups, and $$ to a $. */
 static bool expand(const Search *search, TfyBuffer *out, const TfyString *with)
 {
     const char *at = with->bytes, *end = at + with->byte_len;
@@ -344,7 +346,7 @@ TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyO
     return made;
 }
 
-/* Empty matches separate nothing. */
+/* Empty matches do not separate. */
 TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern)
 {
     Search search;

@@ -1,18 +1,19 @@
-/* schema.c: types as JSON Schema, for models that are to answer in JSON. Records, enums and errors stand once under
- * "$defs" and are referred to: types may be recursive, and one that is used twice would otherwise be written out
- * twice, and so on down. The type asked for stands at the root, where providers want an object, and is "#". */
+/* schema.c: types as JSON Schema, for models that must answer in JSON. Records, enums and errors are defined once
+ * under "$defs" and referenced from there: types may be recursive, and inlining would repeat every type that is used
+ * twice, and again inside each copy. The requested type is at the root, where providers require an object, and is
+ * "#". */
 #include "base/grow.h"
 #include "value/json.h"
 #include "value/names.h"
 
 #include <stdlib.h>
 
-/* The named types that are reached from the root, each once, in the order of finding. */
+/* The named types that are reachable from the root, each once, in the order of discovery. */
 typedef struct Defs {
-    const TfyType **types; /* types[0] is the root when the root is a named type */
-    size_t len;            /* how many */
+    const TfyType **types; /* types[0] is the root if the root is a named type */
+    size_t len;            /* number of types */
     size_t cap;            /* room */
-    bool failed;           /* memory ran out */
+    bool failed;           /* out of memory */
     bool root_named;       /* types[0] is written at the root */
 } Defs;
 
@@ -28,7 +29,7 @@ static size_t position(const Defs *defs, const TfyType *type)
     return i;
 }
 
-/* Notes the named type inside a type; what lies in that one is looked at in its turn. */
+/* Notes the named type inside a type; types inside the named one are found later. */
 static void find(Defs *defs, const TfyType *type)
 {
     while (!named(type) && type->elem) type = type->elem;
@@ -51,7 +52,7 @@ static void find_all(Defs *defs, const TfyType *root)
     }
 }
 
-/* Two modules may have a type of one name each: the later ones get a number. */
+/* Two modules may each have a type of the same name: the later ones get a number. */
 static void write_def_name(TfyBuffer *out, const Defs *defs, size_t at)
 {
     size_t same = 1;
@@ -99,7 +100,8 @@ static void write_map(TfyBuffer *out, const Defs *defs, const TfyType *type)
     tfy__buffer_char(out, '}');
 }
 
-/* A type where it is used. Recursive only through list, map and optional: that depth is written in the source. */
+/* Writes a type where it is used. Recurses only through list, map and optional, as deeply as the source nests
+ * them. */
 static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
 {
     switch (type->kind) {
@@ -132,8 +134,8 @@ static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type)
     }
 }
 
-/* An object of fields; word and name, when there, are a first member with a fixed value: "case" or "error". The inside
- * of the braces. */
+/* Writes the inside of the braces of an object with fields. If given, word and name are a first member with a fixed
+ * value: "case" or "error". */
 static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const TfyField *fields, uint32_t count,
                          const char *word, const char *name)
 {
@@ -158,7 +160,7 @@ static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const T
     tfy__buffer_text(out, "],\"additionalProperties\":false");
 }
 
-/* An enum whose cases have fields: its bare cases as one string type, each other as an object. */
+/* Writes an enum whose cases have fields: its bare cases as one string type, each other case as an object. */
 static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
 {
     bool bare = false, rich = false;
@@ -181,7 +183,7 @@ static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
     tfy__buffer_char(out, ']');
 }
 
-/* A named type's own schema: the inside of the braces. */
+/* Writes the inside of the braces of a named type's own schema. */
 static void write_def(TfyBuffer *out, const Defs *defs, const TfyType *type)
 {
     if (type->kind == TFY_ENUM) {
@@ -221,7 +223,7 @@ bool tfy__schema(TfyBuffer *out, const TfyType *type)
     } else if (defs.len == 0) {
         write_type(out, &defs, type);
     } else {
-        /* beside the definitions, the root must be one of several members */
+        /* the definitions follow as a second member, so the root type goes into "allOf" */
         tfy__buffer_text(out, "{\"allOf\":[");
         write_type(out, &defs, type);
         tfy__buffer_char(out, ']');

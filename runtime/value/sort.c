@@ -1,15 +1,14 @@
-/* sort.c: lists in order, in groups, and without what is there twice. The order is stable: what compares equal stays
- * as it was. */
+/* sort.c: sorts lists, groups them, and removes duplicates. The order is stable: equal items keep their order. */
 #include "value/heap.h"
 #include "value/map.h"
 
-/* An item on its way: where it stood, and what it is compared by. */
+/* An item being sorted: its position, and its key. */
 typedef struct Sorted {
     TfyValue key;
     uint32_t from;
 } Sorted;
 
-/* Merges two sorted rows that lie behind each other. */
+/* Merges two adjacent sorted rows. */
 static void merge(const TfyType *type, const Sorted *at, const Sorted *middle, const Sorted *end, Sorted *out)
 {
     const Sorted *left = at, *right = middle;
@@ -19,7 +18,7 @@ static void merge(const TfyType *type, const Sorted *at, const Sorted *middle, c
     }
 }
 
-/* Sorts rows of doubled width after each other, from one array to the other and back; answers where the result lies. */
+/* Sorts rows of ever doubled width, alternating between the two arrays; returns the array that holds the result. */
 static Sorted *merge_all(TfyTask *task, const TfyType *type, Sorted *items, Sorted *other, uint32_t count)
 {
     for (uint64_t width = 1; width < count; width *= 2) {
@@ -56,7 +55,7 @@ TfyObj *tfy_list_sorted(TfyTask *task, TfyObj *list, TfyObj *keys)
     return made;
 }
 
-/* A map knows what was there before. */
+/* A map remembers the items seen so far. */
 TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list)
 {
     const TfyType seen_type = {.kind = TFY_MAP, .name = "seen", .elem = &tfy_type_bool, .key = list->type->elem};
@@ -71,7 +70,7 @@ TfyObj *tfy_list_unique(TfyTask *task, TfyObj *list)
     return made;
 }
 
-/* Puts one item into its group. */
+/* Adds one item to its group. */
 static bool group(TfyTask *task, const TfyType *type, TfyObj **groups, TfyValue key, TfyValue item)
 {
     if (!tfy__map_find((const TfyMap *)*groups, key)) {

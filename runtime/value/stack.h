@@ -1,5 +1,5 @@
-/* stack.h: the explicit stack of the walkers (compare, encode). Values can be nested a million deep, the C stack
- * cannot; the first levels lie in the walker's own frame, so that ordinary values cost no allocation. */
+/* stack.h: the explicit stack of the walkers (compare, encode). Values can be nested a million levels deep, which the
+ * C stack cannot hold. The first levels are in the walker's own frame, so ordinary values need no allocation. */
 #ifndef TFY_VALUE_STACK_H
 #define TFY_VALUE_STACK_H
 
@@ -11,20 +11,20 @@
 
 #define TFY__STACK_INLINE 32
 
-/* A container on the way, and how far it has been walked. */
+/* A container that is being walked, and the position in it. */
 typedef struct TfyLevel {
     const TfyType *type; /* list, map, record, error; or the enum whose case is in the object */
     const TfyObj *a;     /* the container */
-    const TfyObj *b;     /* compare: its counterpart */
+    const TfyObj *b;     /* compare: its counterpart in the other value */
     uint32_t next;       /* the child to visit next */
-    uint32_t count;      /* children in all */
+    uint32_t count;      /* number of children */
 } TfyLevel;
 
 typedef struct TfyStack {
-    TfyLevel first[TFY__STACK_INLINE]; /* the levels while they fit */
-    TfyLevel *levels;                  /* first, or allocated */
+    TfyLevel first[TFY__STACK_INLINE]; /* used until it is full */
+    TfyLevel *levels;                  /* first, or allocated memory */
     size_t len;                        /* levels in use */
-    size_t cap;                        /* levels there is room for */
+    size_t cap;                        /* levels that fit */
 } TfyStack;
 
 static inline void tfy__stack_init(TfyStack *stack)
@@ -39,7 +39,7 @@ static inline void tfy__stack_deinit(TfyStack *stack)
     if (stack->levels != stack->first) free(stack->levels);
 }
 
-/* False when memory ran out. */
+/* False: out of memory. */
 static inline bool tfy__stack_push(TfyStack *stack, TfyLevel level)
 {
     if (stack->len == stack->cap) {
@@ -55,7 +55,7 @@ static inline bool tfy__stack_push(TfyStack *stack, TfyLevel level)
     return true;
 }
 
-/* The fields of a record, an error, or an enum's present case; and their number. */
+/* The fields of a record, an error, or the case that an enum holds; and their count. */
 static inline const TfyField *tfy__fields_of(const TfyType *type, const TfyObj *object, uint32_t *count)
 {
     if (type->kind == TFY_ENUM) {

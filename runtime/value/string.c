@@ -1,5 +1,5 @@
-/* string.c: strings. Lengths and indexes count code points; text that is all ASCII (len == byte_len) is found by
- * address, other text is walked, and the walk is charged as fuel. */
+/* string.c: strings. Lengths and indexes count code points. In text that is all ASCII (len == byte_len) an index is
+ * an address; other text is walked, and the walk costs fuel. */
 #include "value/heap.h"
 #include "base/utf8.h"
 
@@ -12,7 +12,7 @@ static const TfyString *string(const TfyObj *object)
     return (const TfyString *)object;
 }
 
-/* Room for cap bytes; the caller fills them and sets the lengths. */
+/* Room for cap bytes; the caller fills them in and sets the lengths. */
 static TfyString *allocate(TfyTask *task, uint32_t line, const TfyType *type, uint64_t cap)
 {
     if (cap > TFY_STRING_MAX) {
@@ -29,7 +29,7 @@ TfyString *tfy__string_room(TfyTask *task, uint32_t line, uint64_t cap)
     return allocate(task, line, &tfy_type_string, cap);
 }
 
-/* The code points are counted already. */
+/* The caller has counted the code points. */
 TfyObj *tfy__string_piece(TfyTask *task, const char *bytes, uint32_t byte_len, uint32_t len)
 {
     TfyString *made = allocate(task, 0, &tfy_type_string, byte_len);
@@ -40,10 +40,10 @@ TfyObj *tfy__string_piece(TfyTask *task, const char *bytes, uint32_t byte_len, u
     return &made->head;
 }
 
-/* What a text from outside needs as valid UTF-8. */
+/* How much room a text from outside needs as valid UTF-8. */
 typedef struct Measure {
-    uint64_t byte_len; /* with every broken sequence replaced */
-    uint64_t len;      /* code points then */
+    uint64_t byte_len; /* after replacing every broken sequence */
+    uint64_t len;      /* code points after that */
     bool valid;        /* nothing needs replacing */
 } Measure;
 
@@ -91,8 +91,8 @@ TfyObj *tfy_string_of(TfyTask *task, const char *bytes, size_t len)
 
 /* ---- secrets ---- */
 
-/* Where the stretches begin: behind the text and its NUL, aligned. Only a string that was made with them has them;
- * whatever changes its text forgets them, and then it is the plain text that it shows. */
+/* Where the stretches start: behind the text and its NUL, aligned. Only a string that was created with them has them.
+ * An operation that changes the text drops them; the result is the plain text that it shows. */
 static TfyStretch *stretches_of(TfyString *made)
 {
     return (TfyStretch *)(void *)(made->bytes + ((made->byte_len + 1 + 3) & ~UINT32_C(3)));
@@ -111,7 +111,7 @@ const TfyStretch *tfy__string_secrets(const TfyObj *object)
 
 /* ---- joining ---- */
 
-/* What a concatenation comes to. */
+/* The size of a concatenation. */
 typedef struct Sum {
     uint64_t byte_len, len;
     uint32_t secrets;
@@ -177,7 +177,7 @@ TfyObj *tfy__string_secret(TfyTask *task, const char *bytes, size_t len, uint32_
     return &made->head;
 }
 
-/* Makes *place the only owner's, with room for cap bytes at least. */
+/* Makes *place the only owner of its string, with room for at least cap bytes. */
 static bool grow(TfyTask *task, uint32_t line, TfyObj **place, uint64_t cap)
 {
     const TfyString *old = string(*place);
@@ -205,7 +205,8 @@ static bool grow(TfyTask *task, uint32_t line, TfyObj **place, uint64_t cap)
 bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *part)
 {
     uint32_t byte_len = string(part)->byte_len, len = string(part)->len;
-    bool same = part == *place; /* s += s: the part moves with the place, or is the shared original */
+    /* s += s: the part moves with the place, or is the shared original */
+    bool same = part == *place;
     tfy_charge(task, byte_len);
     if (!byte_len) return true;
     if (!grow(task, line, place, (uint64_t)string(*place)->byte_len + byte_len)) return false;
@@ -220,7 +221,7 @@ bool tfy_string_append(TfyTask *task, uint32_t line, TfyObj **place, TfyObj *par
 
 /* ---- parts ---- */
 
-/* The byte where a code point begins; index is at most the length. */
+/* The byte at which a code point starts; index is at most the length. */
 static uint32_t offset_of(const TfyString *s, uint32_t index)
 {
     if (s->len == s->byte_len) return index;
@@ -253,7 +254,7 @@ TfyObj *tfy_string_slice(TfyTask *task, TfyObj *s, int64_t from, int64_t to)
     return tfy_temp(task, tfy__string_piece(task, string(s)->bytes + start, end - start, (uint32_t)(to - from)));
 }
 
-/* Is the character at p white space, by Unicode's property? */
+/* Whether the character at p is white space, by the Unicode property. */
 static bool is_space(const char *p)
 {
     const unsigned char *b = (const unsigned char *)p;
@@ -265,7 +266,7 @@ static bool is_space(const char *p)
     return b[0] == 0xE3 && b[1] == 0x80 && b[2] == 0x80;
 }
 
-/* What is left between the ends that are trimmed. */
+/* The text that remains after trimming the selected ends. */
 static TfyObj *trim(TfyTask *task, TfyObj *s, bool at_start, bool at_end)
 {
     const char *bytes = string(s)->bytes;

@@ -1,5 +1,5 @@
-/* string_parts.c: taking strings apart and putting them together anew. UTF-8 finds itself again: a valid text inside a
- * valid text always begins and ends at code points, so searching is done on bytes. */
+/* string_parts.c: splits strings and builds new ones from parts. UTF-8 is self-synchronizing: a valid text inside a
+ * valid text always starts and ends at code points, so searching works on bytes. */
 #include "value/heap.h"
 #include "value/text.h"
 #include "base/utf8.h"
@@ -17,7 +17,7 @@ static const char *find(const char *at, const char *end, const TfyString *part)
     return memmem(at, (size_t)(end - at), part->bytes, part->byte_len);
 }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
 bool tfy_string_starts_with(const TfyObj *s, const TfyObj *part)
 {
@@ -43,7 +43,7 @@ bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyO
 
 /* ---- into lists ---- */
 
-/* Hands a list to the release stack when it is whole, else gives it back. */
+/* Puts a complete list on the release stack; releases an incomplete one. */
 static TfyObj *finish(TfyTask *task, TfyObj *list, bool ok)
 {
     if (ok) return tfy_temp(task, list);
@@ -113,7 +113,7 @@ TfyObj *tfy_string_replace(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *old,
     return tfy_temp(task, &made->head);
 }
 
-/* `times` copies of one text, then a piece of it that is `rest` bytes long; behind or before another text. */
+/* `times` copies of one text, then the first `rest` bytes of it; after or before another text. */
 static TfyString *repeated(TfyTask *task, uint32_t line, const TfyString *s, uint64_t times, uint32_t rest,
                            const TfyString *other, bool before)
 {
@@ -187,7 +187,7 @@ static char *encode(char *out, uint32_t point)
     return out;
 }
 
-/* One code point for one, by Unicode's simple mapping: what a locale or a neighbour would say does not count. */
+/* Maps one code point to one by Unicode's simple mapping, independent of the locale and of neighbours. */
 static uint32_t change_case(uint32_t point, bool upper)
 {
     if (point < 0x80) {

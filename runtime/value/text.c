@@ -1,4 +1,4 @@
-/* text.c: how scalars look as text, the same in JSON, in `${...}` and on the screen; and reading that text again. */
+/* text.c: writes scalars as text, the same in JSON, in `${...}` and on the screen; and reads that text back. */
 #include "value/heap.h"
 #include "value/json.h"
 #include "value/text.h"
@@ -20,8 +20,8 @@ typedef struct Digits {
     int exponent;  /* of the first digit */
 } Digits;
 
-/* Does this scientific notation read back as the value? Takes it apart when it does. The C library may write the point
- * as a comma, by locale; it reads its own writing, and the point is skipped. */
+/* Whether this scientific notation reads back as the value; if so, splits it into out. The locale may make the C
+ * library write the point as a comma; strtod reads it all the same, and the point is skipped. */
 static bool take_apart(const char *text, double value, Digits *out)
 {
     if (strtod(text, NULL) != value) return false;
@@ -33,9 +33,9 @@ static bool take_apart(const char *text, double value, Digits *out)
     return true;
 }
 
-/* The shortest digits of a positive value. Up to 15 digits survive the way through a normal double, so rounding to 15
- * finds all short ones; numbers below the normal range have fewer. With 16 the nearest decimal may miss where its
- * neighbour hits (powers of two). */
+/* The shortest digits of a positive value. A decimal of up to 15 digits survives a round trip through a normal
+ * double, so rounding to 15 finds all short ones; numbers below the normal range have fewer. With 16 digits the
+ * nearest decimal may fail while its neighbour succeeds (powers of two). */
 static void shortest(double value, Digits *out)
 {
     char text[40];
@@ -43,7 +43,7 @@ static void shortest(double value, Digits *out)
         snprintf(text, sizeof text, "%.*e", digits - 1, value);
         if (take_apart(text, value, out)) return;
     }
-    char *last = strchr(text, 'e') - 1; /* of 16 digits; one up or down */
+    char *last = strchr(text, 'e') - 1; /* the last of 16 digits: try one more and one less */
     for (int change = -1; change <= 1; change += 2) {
         char digit = (char)(*last + change), was = *last;
         if (!isdigit((unsigned char)digit)) continue;
@@ -106,7 +106,7 @@ TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t dec
     return tfy_string_of(task, text, (size_t)len);
 }
 
-/* Digits, with a fraction and an exponent if you like; no blanks, no names for what is not finite. */
+/* Digits, with an optional fraction and exponent; no blanks, and no names for infinities and NaN. */
 static bool is_float_text(const char *text)
 {
     if (*text == '-' || *text == '+') text++;
@@ -151,7 +151,7 @@ static bool read_int(const TfyString *text, int64_t *out)
 
 static const struct {
     const char *name; /* as written */
-    int64_t ms;       /* its length */
+    int64_t ms;       /* in milliseconds */
 } units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
 
 #define UNIT_COUNT (sizeof units / sizeof units[0])
@@ -169,8 +169,8 @@ bool tfy__read_duration(const char *text, size_t len, int64_t *ms)
     size_t at = len && text[0] == '-', start = at;
     int64_t value = 0;
     for (; at < len && isdigit((unsigned char)text[at]); at++) {
-        int64_t digit =
-            start ? '0' - text[at] : text[at] - '0'; /* downwards for negative ones: INT64_MIN has no opposite */
+        /* Negative values are built downwards: INT64_MIN has no positive counterpart. */
+        int64_t digit = start ? '0' - text[at] : text[at] - '0';
         if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value)) return false;
     }
     if (at == start) return false;
@@ -186,8 +186,8 @@ bool tfy__read_duration(const char *text, size_t len, int64_t *ms)
 
 #define DAY_MS INT64_C(86400000)
 
-/* Days since 1970-01-01 to a date of the Gregorian calendar and back. Counted in eras of 400 years (146097 days) that
- * begin on March 1st, so that the leap day is a year's last. */
+/* Converts days since 1970-01-01 to a date of the Gregorian calendar, and back. Eras of 400 years (146097 days) start
+ * on March 1st, so that the leap day is the last day of a year. */
 static void date_of(int64_t days, int64_t *year, int *month, int *day)
 {
     days += 719468; /* from 0000-03-01 to 1970-01-01 */
@@ -216,7 +216,7 @@ void tfy__write_time(TfyBuffer *out, int64_t ms)
     int month, day;
     if (rest < 0) rest += DAY_MS;
     date_of(ms / DAY_MS - (ms % DAY_MS < 0), &year, &month, &day);
-    /* four digits where they do; else a sign and six or more, as ISO 8601 extends years */
+    /* four digits if they suffice, else a sign and six or more, the ISO 8601 form for such years */
     tfy__buffer_printf(out, year >= 0 && year <= 9999 ? "%04" PRId64 : "%+07" PRId64, year);
     tfy__buffer_printf(out, "-%02d-%02dT%02d:%02d:%02d.%03dZ", month, day, (int)(rest / 3600000),
                        (int)(rest / 60000 % 60), (int)(rest / 1000 % 60), (int)(rest % 1000));
@@ -235,11 +235,11 @@ int64_t tfy_time_part(int64_t ms, int part)
     case 3: return rest / 3600000;
     case 4: return rest / 60000 % 60;
     case 5: return rest / 1000 % 60;
-    default: return ((days + 3) % 7 + 7) % 7 + 1; /* the first day of all was a Thursday */
+    default: return ((days + 3) % 7 + 7) % 7 + 1; /* day 0, 1970-01-01, was a Thursday */
     }
 }
 
-/* Reads a number of min to max digits; moves *at. Negative when there are none. */
+/* Reads a number of min to max digits and advances *at. Negative: no such number. */
 static int64_t read_digits(const char **at, const char *end, int min, int max)
 {
     int64_t value = 0;
@@ -269,7 +269,7 @@ static bool read_date(const char **at, const char *end, int64_t *days)
     if (day < 1 || day > 31) return false;
     *days = days_of(year, (int)month, (int)day);
     date_of(*days, &back_year, &back_month, &back_day);
-    return back_day == day; /* else the month is shorter */
+    return back_day == day; /* otherwise the month is shorter */
 }
 
 static bool read_clock(const char **at, const char *end, int64_t *ms)
@@ -279,7 +279,8 @@ static bool read_clock(const char **at, const char *end, int64_t *ms)
     int64_t minute = read_digits(at, end, 2, 2);
     if (minute < 0 || minute > 59 || !read_char(at, end, ":")) return false;
     int64_t second = read_digits(at, end, 2, 2);
-    if (second < 0 || second > 60) return false; /* 60: a leap second, the same as the next one's 0 */
+    /* 60 is a leap second; it equals second 0 of the next minute */
+    if (second < 0 || second > 60) return false;
     *ms = hour * 3600000 + minute * 60000 + second * 1000;
     if (!read_char(at, end, ".")) return true;
     const char *start = *at;
@@ -312,7 +313,8 @@ bool tfy__read_time(const char *text, size_t len, int64_t *ms)
         !read_offset(&at, end, &offset))
         return false;
     int64_t rest = clock - offset;
-    if (days < 0) { /* the first moments an int64_t can hold lie in a day that begins before them */
+    /* the smallest int64_t is inside a day, and that day's start is below the range */
+    if (days < 0) {
         days++;
         rest -= DAY_MS;
     }
@@ -347,7 +349,7 @@ static bool write_error(TfyBuffer *out, const TfyObj *error)
     return !out->failed;
 }
 
-/* A case without fields is its name, without the quotes that it has in JSON. */
+/* A case without fields is its name, unquoted, unlike in JSON. */
 static bool write_enum(TfyBuffer *out, const TfyType *type, TfyValue value)
 {
     const TfyCase *chosen = &type->cases[value.o->aux];
@@ -394,7 +396,7 @@ TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value)
     return made;
 }
 
-/* ---- reading what a program was given ---- */
+/* ---- parsing input of a program ---- */
 
 bool tfy_parse(TfyTask *task, const TfyType *optional, TfyObj *s, TfyObj **out)
 {

@@ -1,5 +1,5 @@
-/* text.h: numbers and letters without the process's locale. What a program prints and reads is the same wherever it
- * runs, so the C library's functions that ask for a locale get one of ours: C.UTF-8. */
+/* text.h: numbers and letters, independent of the process's locale. A program prints and reads the same text
+ * everywhere, so C library functions that depend on a locale get one of ours: C.UTF-8. */
 #ifndef TFY_VALUE_TEXT_H
 #define TFY_VALUE_TEXT_H
 

@@ -7,7 +7,7 @@
 #include "value/heap.h"
 #include "value/json.h"
 
-/* One descriptor and all that it owns. */
+/* One descriptor and everything that it owns. */
 typedef struct Entry {
     TfyType type; /* .name is owned */
     TfyField *fields;
@@ -59,7 +59,7 @@ static const TfyType *known(const TfyTypeBook *book, const char *name, size_t le
 
 /* ---- declared types ---- */
 
-/* Stands for a default: what it would be is not needed to know whether a value fits. */
+/* Replaces a default: its value is not needed to decide whether a value fits. */
 static bool make_nothing(TfyTask *task, TfyValue *out)
 {
     (void)task;
@@ -67,7 +67,7 @@ static bool make_nothing(TfyTask *task, TfyValue *out)
     return true;
 }
 
-/* *fields is owned by whoever asks. False: a field's type is not known. */
+/* *fields is owned by the caller. False: the type of a field is unknown. */
 static bool fill_fields(TfyTypeBook *book, const json_t *described, TfyField **fields, uint32_t *count)
 {
     const json_t *field;
@@ -108,7 +108,7 @@ static bool fill_cases(TfyTypeBook *book, Entry *entry, const json_t *described)
     return true;
 }
 
-/* The entry stands in the book before it is filled: types may refer to themselves. */
+/* Adds the entry to the book before filling it: types may refer to themselves. */
 static const TfyType *declare(TfyTypeBook *book, const json_t *described, const char *name, size_t len)
 {
     const char *kind = text_of(described, "kind");
@@ -141,7 +141,7 @@ static bool begins(const char *text, size_t len, const char *with)
     return len > strlen(with) && strncmp(text, with, strlen(with)) == 0 && text[len - 1] == '>';
 }
 
-/* Where the comma between a map's two types stands. */
+/* The position of the comma between a map's two types. */
 static size_t comma_in(const char *text, size_t len)
 {
     int depth = 0;
@@ -171,7 +171,7 @@ static const TfyType *parse_map(TfyTypeBook *book, const char *text, size_t len)
     return key ? wrap(book, TFY_MAP, text, len, key, parse(book, inner + comma + 2, inner_len - comma - 2)) : NULL;
 }
 
-/* Names of types come out of the compiler: their depth is that of a line in the source. */
+/* The compiler writes names of types, so a line of the source bounds their depth. */
 static const TfyType *parse(TfyTypeBook *book, const char *text, size_t len)
 {
     const TfyType *type = len ? known(book, text, len) : NULL;
@@ -229,7 +229,8 @@ bool tfy__type_book_fits(const TfyType *type, const json_t *json, char *error_te
 
 void tfy__misfit_text(int64_t step, const char *type, const char *why, char *error_text)
 {
-    static const char whole[] = "$: expected "; /* what the decoder says of the value itself begins with its type */
+    /* The decoder's message about the value itself starts with the value's type. */
+    static const char whole[] = "$: expected ";
     const size_t skipped = sizeof whole - 1;
     if (strncmp(why, whole, skipped) == 0)
         snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns %.450s", (long long)step, why + skipped);
@@ -239,6 +240,6 @@ void tfy__misfit_text(int64_t step, const char *type, const char *why, char *err
 
 void tfy__misfit_nothing(int64_t step, char *error_text)
 {
-    snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns nothing; that it was done is said with null",
+    snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns nothing; give null to say that it was done",
              (long long)step);
 }

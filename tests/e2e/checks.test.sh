@@ -28,7 +28,7 @@ bool breaks(TfyTask *task, int64_t *out)
 END
 
 run tfy run broken.tfy broken.c
-check "a failed check ends the process with 70" ended 70 "not so: apples == 3 (runtime/core/orchard.c:7), run "
+check "a failed check ends the process with 70" ended 70 "apples == 3 does not hold (runtime/core/orchard.c:7), run "
 named=$(sed -n 's/.*, run \([0-9a-f-]*\);.*/\1/p' err)
 check "... in one line that says how to go on" [ "$(grep -c 'tfy resume' err)" = 1 ]
 # As after a kill, a line that was under way may be missing on the screen; the log has it.

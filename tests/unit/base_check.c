@@ -68,7 +68,7 @@ static void a_fact_that_holds_changes_nothing(void **state)
 static void a_broken_one_ends_the_process_with_the_fact_and_its_place(void **state)
 {
     assert_int_equal(status_of(breaks), 70);
-    assert_non_null(strstr(said, "not so: apples == 3 (tests/unit/base_check.c:"));
+    assert_non_null(strstr(said, "apples == 3 does not hold (tests/unit/base_check.c:"));
     assert_non_null(strstr(said, "`tfy resume`"));
     assert_int_equal(said[strlen(said) - 1], '\n');
 }

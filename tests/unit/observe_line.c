@@ -29,9 +29,9 @@ static void levels_are_chosen_for_all_and_for_some(void **state)
     assert_false(tfy__line_wanted(&filter, TFY_LEVEL_ERROR, TFY_TARGET_RUN));
     assert_true(tfy__line_filter(&filter, "", error));
     assert_false(tfy__line_filter(&filter, "warm", error));
-    assert_string_equal(error, "'warm' is not a level; levels are off, error, warn, info, debug, trace");
+    assert_string_equal(error, "'warm' is not a level; use off, error, warn, info, debug or trace");
     assert_false(tfy__line_filter(&filter, "tool=info", error));
-    assert_string_equal(error, "nothing called 'tool' is logged; it is program, run, task, step or effect");
+    assert_string_equal(error, "'tool' is not a log target; use program, run, task, step or effect");
     assert_false(tfy__line_filter(&filter, "task=", error));
 }
 

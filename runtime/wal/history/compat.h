@@ -1,19 +1,19 @@
-/* compat.h: two layouts of a program compared, point by point: can a task that stands at a point of the old program
- * stand at the new one's?
+/* compat.h: compares two layouts of a program, point by point: can a task that is at a point of the old program
+ * continue at a point of the new one?
  *
- * Points are the same when their ids are: the label, else workflow, kind, callee and ordinal among equals. What is
- * between two points is not looked at; a replay does that.
- *   same      what lies in the frame there has the same names, types and places, and the point has the same number
- *   mapped    the same names and types; numbers or places have changed, or some are not needed any more
- *   refused   the point is gone, asks for something else, or needs a value that an old frame has not
+ * Points are the same if their ids are: the label, else workflow, kind, callee and ordinal among equals. The code
+ * between two points is not compared; a replay checks that.
+ *   same      the frame holds the same names, types and places there, and the point has the same number
+ *   mapped    the same names and types; numbers or places have changed, or some values are no longer needed
+ *   refused   the point is gone, requests something else, or needs a value that an old frame does not have
  *
- * Without a history that could be replayed, a frame must tell by itself that it stands at the same place
- * (compat_frame.c):
- *   - the statement reads the same, blocks that belong to it aside, and so do the `with` and `finally` around it;
- *     where several of a workflow do, there must be as many in both programs, and it must be the same one among them
- *   - what the compiler keeps in the frame is of statements that read the same, and of a name that stands for several
- *     variables there are as many
- *   - its workflow has the same name and result, and a body or undo belongs to the same point */
+ * Without a history to replay, the frame alone must prove that it is at the same place (compat_frame.c):
+ *   - The statement reads the same, apart from blocks that belong to it, and so do the enclosing `with` and `finally`.
+ *     If several statements of a workflow read the same, both programs must have as many, and it must be the same one
+ *     among them.
+ *   - Values that the compiler keeps in the frame belong to statements that read the same; and a name of several
+ *     variables has equally many in both.
+ *   - Its workflow has the same name and result, and a body or undo belongs to the same point. */
 #ifndef WAL_HISTORY_COMPAT_H
 #define WAL_HISTORY_COMPAT_H
 
@@ -26,19 +26,21 @@ typedef enum TfyVerdict { TFY_SAME, TFY_MAPPED, TFY_REFUSED } TfyVerdict;
 
 typedef struct TfyCompatPoint {
     char *id;
-    char *place;         /* "12", or "FILE:12" where the old program has several files */
-    bool mark;           /* nobody stops there */
+    char *place;         /* "12", or "FILE:12" if the old program has several files */
+    bool mark;           /* no task stops there */
     uint32_t new_number; /* 0: the point is gone */
     TfyVerdict verdict;
-    char *reason; /* why refused; else NULL */
-    char *unsure; /* why a frame alone does not tell that it is the same place; NULL: it does */
-    char *mixed;  /* why what lies in the frame does not tell which variable it is; NULL: it does */
+    char *reason; /* why it is refused; else NULL */
+    /* Why a frame alone does not prove that it is the same place; NULL: it does. */
+    char *unsure;
+    /* Why the frame's contents do not prove which variable is which; NULL: they do. */
+    char *mixed;
 } TfyCompatPoint;
 
-/* A workflow, a body of parallel or race, an undo, in the order of the program's routines. */
+/* A workflow, a body of parallel or race, or an undo, in the order of the program's routines. */
 typedef struct TfyCompatRoutine {
     uint32_t new_index;
-    bool inner;   /* a body or an undo: nobody looks for it by its name */
+    bool inner;   /* a body or an undo: never found by its name */
     char *reason; /* why a frame of it cannot be taken over alone; NULL: it can */
 } TfyCompatRoutine;
 
@@ -50,7 +52,7 @@ typedef struct TfyCompat {
     struct Comparison *both; /* the layouts (compat_state.h) */
 } TfyCompat;
 
-/* 0, TFY_E_NOMEM, or TFY_E_DATA when one of the two is no layout. */
+/* 0, TFY_E_NOMEM, or TFY_E_DATA if one of the two is not a layout. */
 int tfy__compat_new(const char *old_layout, const char *new_layout, TfyCompat **compat);
 void tfy__compat_free(TfyCompat *compat);
 
@@ -58,7 +60,7 @@ void tfy__compat_free(TfyCompat *compat);
 #define TFY_NO_POINT UINT32_MAX
 uint32_t tfy__compat_number(const TfyCompat *compat, uint32_t number);
 
-/* The old program's routine of this name; NULL: it has none. */
+/* The old program's routine of this name; NULL: none. */
 const TfyCompatRoutine *tfy__compat_routine(const TfyCompat *compat, const char *name);
 
 #endif

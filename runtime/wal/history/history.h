@@ -1,4 +1,4 @@
-/* history.h: runs read back, whole or from their newest snapshot on, for whoever replays, copies or prints them. */
+/* history.h: runs read back, whole or from their newest snapshot on, to be replayed, copied or printed. */
 #ifndef WAL_HISTORY_HISTORY_H
 #define WAL_HISTORY_HISTORY_H
 
@@ -17,38 +17,42 @@ typedef struct TfyHistory {
     TfyLogRecord *records;  /* lsn ascending; payloads owned by the history */
     uint32_t *record_tasks; /* index into tasks, per record */
     uint32_t record_count;
-    struct TfyStoreGap *gaps; /* of a compacted run: records before which others are missing, lsn ascending */
+    /* Of a compacted run: the records before which others are missing, lsn ascending. */
+    struct TfyStoreGap *gaps;
     uint32_t gap_count;
     /* Of a run that was read from its newest snapshot: records are those behind it, tasks those that were alive then
-     * or made since. Of one that was compacted (run.base_lsn) and read whole: the snapshot stands among the records;
-     * what goes before it are the births of tasks and whatever else was kept, and only what comes behind it can be
+     * or were created later. Of a compacted run (run.base_lsn) that was read whole: the snapshot is among the
+     * records; before it are the births of tasks and whatever else was kept, and only what comes behind it can be
      * replayed. */
-    struct json_t *snapshot; /* its payload; NULL: the run was read from its beginning */
+    struct json_t *snapshot; /* its payload; NULL: the run was read from its start */
     char *snapshot_layout;   /* of the program that wrote it, which the run may have left since */
     size_t snapshot_bytes;
     int64_t snapshot_lsn, snapshot_ms; /* its number, and the wall clock then */
-    struct TfyLog
-        *log; /* where a replay looks for tasks that had ended by then; borrowed, NULL: there are none to look for */
-    struct TfyHistoryMove *moves; /* programs it had before, whose numbers of points records still have; NULL: none */
+    /* Where a replay looks for tasks that had finished by then; borrowed. NULL: there are none to look for. */
+    struct TfyLog *log;
+    /* Earlier programs, whose point numbers some records still have; NULL: none. */
+    struct TfyHistoryMove *moves;
     uint32_t move_count, move_cap;
-    struct TfySavedRows *saved; /* the rows it saved (saved.h), of a run that was read whole; NULL: none */
+    /* The rows it saved (saved.h), of a run that was read whole; NULL: none. */
+    struct TfySavedRows *saved;
 } TfyHistory;
 
-/* Finds a run: a uuid in full, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the
- * chains of all it reads. */
+/* Finds a run: by its full uuid, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the
+ * chains of everything it reads. */
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
-/* The same, but from its newest snapshot on, if it has one: what taking it up again needs. */
+/* The same, but from its newest snapshot on, if there is one: this suffices for a resume. */
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
-/* The same with numbers of points as they are stored, for copies: of a run that was moved, those of several programs. */
+/* The same with point numbers as stored, for copies: a run that was moved has those of several programs. */
+
 int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
-/* As it is stored, and with the rows it saved: all that goes into another database. */
+/* As stored, and with the rows it saved: everything that goes into another database. */
 int tfy__history_read_whole(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 void tfy__history_free(TfyHistory *history);
 
-/* A task of the history by its number, NULL: it has none. */
+/* A task of the history by its number; NULL: none. */
 const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid);
 
-/* The gap that a record of the history stands behind; NULL: none. */
+/* The gap before a record of the history; NULL: none. */
 const struct TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn);
 
 #endif

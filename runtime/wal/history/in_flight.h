@@ -1,17 +1,16 @@
-/* in_flight.h: `once` steps that had begun where a history ends, and nobody knows whether they happened.
+/* in_flight.h: `once` steps that had started where a history ends, so that nobody knows whether they happened.
  *
- * While such a step waits for its tool, its StepStart is the newest record of its task that says anything about that
- * task. Whatever comes behind it settles it: even a kill, or the end of a time limit around it, cancels it when the
- * run is taken up. */
+ * While such a step waits for its tool, its StepStart is the newest record about its task. Any later record settles
+ * it: even a kill, or the expiry of an enclosing time limit, cancels it when the run resumes. */
 #ifndef WAL_HISTORY_IN_FLIGHT_H
 #define WAL_HISTORY_IN_FLIGHT_H
 
 #include "wal/history/history.h"
 
-/* By task (malloc'ed): the StepStart that is open behind the first `records` records, or NULL. NULL: no memory. */
+/* By task (malloc'ed): the StepStart that is open after the first `records` records, or NULL. NULL: out of memory. */
 const TfyLogRecord **tfy__in_flight(const TfyHistory *history, uint32_t records);
 
-/* Appends the InDoubt of such a step. key: NULL: the one it began with. An lsn, or a negative code. */
+/* Appends the InDoubt of such a step. key NULL: the one it started with. Returns an lsn, or a negative code. */
 int64_t tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key,
                              const char *why);
 

@@ -1,62 +1,66 @@
-/* move.h: runs that change their program.
+/* move.h: runs that move to another program.
  *
- * A record names a point by its number in the program the run had then. A move is a record of type Moved in the
- * root's chain, {"from", "to": hashes}: behind it, numbers are the new program's. The run's row has the program it
- * has now, and says which record moved it last.
+ * A record names a point by its number in the run's program at that time. A move is a record of type Moved in the
+ * root's chain, {"from", "to": hashes}: after it, numbers are the new program's. The run's row has its current
+ * program, and the record that last moved it.
  *
- * Readers need not know: tfy__history_read hands out numbers of the program the run has now. That every recorded
- * point has one was seen before the run was moved. */
+ * Readers need not know: tfy__history_read returns numbers of the run's current program. Before the run was moved, it
+ * was checked that every recorded point has such a number. */
 #ifndef WAL_HISTORY_MOVE_H
 #define WAL_HISTORY_MOVE_H
 
 #include "wal/history/history.h"
 
-/* A program that a run had before. */
+/* An earlier program of a run. */
 typedef struct TfyHistoryMove {
-    uint32_t index;               /* of the Moved record */
-    int64_t program;              /* row id of the program up to there; 0: the history comes from elsewhere */
+    uint32_t index; /* of the Moved record */
+    /* Row id of the program up to there; 0: the history comes from elsewhere. */
+    int64_t program;
     uint8_t hash[16];             /* its hash */
-    char *tfyc, *source, *layout; /* the rest of it, owned */
+    char *tfyc, *source, *layout; /* owned */
 } TfyHistoryMove;
 
 struct TfyStoreProgram;
 
-/* A record that says which program the run has from there on; other Moved records name a directory (root.h). */
+/* Whether the record names the run's program from there on; other Moved records name a directory (root.h). */
 bool tfy__record_is_move(const TfyLogRecord *record);
 
 /* The hashes in a Moved record. False: it is damaged. */
 bool tfy__move_hashes(const TfyLogRecord *record, uint8_t from[16], uint8_t to[16]);
 
-/* The history's record `index` moved the run away from this program. Moves are added in the order of their records. */
+/* Notes that the history's record `index` moved the run away from this program. Add moves in the order of their
+ * records. */
 int tfy__history_add_move(TfyHistory *history, uint32_t index, const struct TfyStoreProgram *from);
 void tfy__history_forget_moves(TfyHistory *history);
 
-/* Whether the moves lead from one program to the next, and the last one to the run's own. */
+/* Whether the moves lead from each program to the next, and the last one to the run's own. */
 bool tfy__history_moves_fit(const TfyHistory *history);
 
-/* Makes the numbers of points those of a layout: of another program, or of the run's own for records before a move.
- * One that is not there becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. Once done it is not done again. */
+/* Translates point numbers to those of a layout: another program's, or the run's own for records before a move. A
+ * missing point becomes TFY_NO_POINT (compat.h). 0, or TFY_E_…. A second call changes nothing. */
 int tfy__history_adapt(TfyHistory *history, const char *layout);
 
-/* The snapshot that the history begins at, in the terms of another program: takes it over in every case. 0, or
- * TFY_E_NOMEM. */
+/* Replaces the snapshot at which the history starts by one in the terms of another program; takes it over in every
+ * case. 0, or TFY_E_NOMEM. */
 int tfy__history_take_snapshot(TfyHistory *history, struct json_t *snapshot, const char *layout);
 
-/* The layout that record's point is a number of, and the row id of its program. */
+/* The layout to which a record's point number refers, and the row id of its program. */
 const char *tfy__history_layout(const TfyHistory *history, uint32_t index);
 int64_t tfy__history_program(const TfyHistory *history, uint32_t index);
 
-/* The program a run is to go on with. */
+/* The program with which a run continues. */
 typedef struct TfyMoveTarget {
     const uint8_t *hash; /* 16 bytes */
     const char *tfyc, *source, *layout;
 } TfyMoveTarget;
 
-/* Appends the move and changes the run's row, in one transaction; the caller has seen to it that the run can go on
- * there. Waits until it is durable. The history is the run as it was read, and of no use afterwards. */
+/* Appends the move and changes the run's row, in one transaction; the caller must have checked that the run can
+ * continue there. Waits until both are durable. The history is the run as it was read, and must not be used
+ * afterwards. */
 int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to);
 
-/* Appends that the run goes on in that directory, and waits until it is synced. The history has to be read again. */
+/* Records that the run continues in that directory, and waits until the record is synced. The history must be read
+ * again. */
 int tfy__root_move(TfyLog *log, TfyHistory *history, const TfyRoot *to);
 
 #endif

@@ -1,9 +1,9 @@
-/* gc.h: retention: runs that have ended are dropped, or moved to an archive, and the file stays verifiable.
+/* gc.h: retention: drops finished runs, or moves them to an archive; the file stays verifiable.
  *
- * A run goes as a whole, with its records, tasks and row, in one transaction, the only kind in which the triggers let
- * records be deleted. Each mark then says how many of its records are gone and what they added to its sum; marks at
- * the beginning of which nothing is left go too, and meta says where the rest begins. A Compacted record in the chain
- * of the database itself, written before, names the runs.
+ * A run is deleted as a whole, with its records, tasks and row, in one transaction, the only kind in which the
+ * triggers allow deleting records. Each mark then says how many of its records are gone and what they added to its
+ * sum; the marks at the start with no records left are deleted, too, and meta says where the rest starts. A Compacted
+ * record in the database's own chain, written before, names the runs.
  *
  * Runs that stay can lose the records before their newest snapshot (compact.h). */
 #ifndef WAL_KEEP_GC_H
@@ -14,47 +14,49 @@
 #include "tfy_program.h"
 #include "wal/history/history.h"
 
-/* Whether a run, read from its newest snapshot on, could go on from there alone. False: no, and why (TFY_ERROR_TEXT
- * bytes) says what is in the way. */
+/* Whether a run, read from its newest snapshot, could continue from there alone. False: no, and why (TFY_ERROR_TEXT
+ * bytes) says what prevents it. */
 typedef bool TfyGcCheck(void *state, const TfyHistory *tail, char *why);
 
-/* A run that has ended goes when one of these says so. */
+/* A finished run is dropped if one of these says so. */
 typedef struct TfyGcOptions {
-    int64_t older_than_ms; /* it ended longer ago than this; -1: no matter when */
-    int64_t keep;          /* as many newer ones are kept; -1: no matter how many */
-    int64_t max_bytes;     /* and, oldest first, until the file needs no more than this; -1: no matter how large */
-    const char *archive;   /* a database that gets each run before it goes; NULL: none */
-    bool compact;          /* runs that stay lose what comes before their newest snapshot … */
-    TfyGcCheck *check;     /* … if this says that they can do without */
+    int64_t older_than_ms; /* it finished longer ago than this; -1: at any time */
+    int64_t keep;          /* so many newer ones are kept; -1: no limit */
+    /* And, oldest first, until the file needs no more than this; -1: no limit. */
+    int64_t max_bytes;
+    const char *archive; /* a database that receives each run first; NULL: none */
+    bool compact;        /* the other runs lose what comes before their newest snapshot … */
+    TfyGcCheck *check;   /* … if this says that they do not need it */
     void *check_state;
-    bool dry_run;        /* only say what would go */
+    bool dry_run;        /* only report what would be dropped */
     const char *version; /* of this program, for Opened */
 } TfyGcOptions;
 
-/* A run that goes. */
+/* A run that is dropped. */
 typedef struct TfyGcRun {
     TfyLogRun run;
-    int64_t records, bytes; /* what it has; bytes are an estimate */
+    int64_t records, bytes; /* its own; bytes are an estimate */
 } TfyGcRun;
 
 /* A run that is compacted, or that could not be. */
 typedef struct TfyGcCompacted {
     TfyLogRun run;
-    int64_t base;                 /* the snapshot it begins at now */
-    int64_t records, bytes;       /* that went; bytes are an estimate */
-    char refused[TFY_ERROR_TEXT]; /* why it was left as it is; "": it was not */
+    int64_t base;                 /* the snapshot at which it now starts */
+    int64_t records, bytes;       /* deleted ones; bytes are an estimate */
+    char refused[TFY_ERROR_TEXT]; /* why it was left unchanged; "": it was compacted */
 } TfyGcCompacted;
 
 typedef struct TfyGcResult {
-    TfyGcRun *runs; /* oldest end first; malloc'ed */
+    TfyGcRun *runs; /* the one that finished first comes first; malloc'ed */
     uint32_t count;
     TfyGcCompacted *compacted; /* malloc'ed */
     uint32_t compacted_count;
-    int64_t records, programs;         /* that went with their runs; programs that no run needs any more */
-    int64_t bytes_before, bytes_after; /* that the file needs, free pages not counted */
+    /* Deleted with their runs; and programs that no run needs any more. */
+    int64_t records, programs;
+    int64_t bytes_before, bytes_after; /* that the file needs, without free pages */
 } TfyGcResult;
 
-/* Told after each run that has gone. */
+/* Called after each run that was dropped. */
 typedef void TfyGcProgress(void *state, const char *what, int64_t done, int64_t of);
 
 int tfy__gc(const char *path, const TfyGcOptions *options, TfyGcProgress *progress, void *state, TfyGcResult *result,

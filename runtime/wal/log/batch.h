@@ -1,11 +1,12 @@
-/* batch.h: rows on their way to the store: what the loop appended, packed one after another in one block of bytes.
+/* batch.h: rows on their way to the store: the loop's appended rows, packed one after another in one block of bytes.
  *
  *   +------+------+---------------+------------+-------- - -
  *   | kind | size | the row       | its bytes  | kind …
  *   +------+------+---------------+------------+-------- - -
  *
- * Appending copies into the block and allocates nothing once it has grown; a block goes to the writer whole and
- * comes back empty. Pointers inside rows are set when a row is taken out, since the block may move while it grows. */
+ * Appending copies into the block and allocates nothing once the block has grown. A block goes to the writer whole
+ * and returns empty. Pointers inside a row are set when the row is read, because the block may move while it
+ * grows. */
 #ifndef WAL_LOG_BATCH_H
 #define WAL_LOG_BATCH_H
 
@@ -28,12 +29,12 @@ typedef enum TfyBatchKind {
 } TfyBatchKind;
 
 typedef struct TfyBatch {
-    struct TfyBatch *next; /* in the writer's queue or among the empty ones */
+    struct TfyBatch *next; /* in the writer's queue or in the list of empty batches */
     char *bytes;           /* the block, owned */
     size_t len, room;
-    int64_t last_lsn; /* of its newest record; 0: it has none */
-    int64_t tid;      /* the task of its records while one_task */
-    uint32_t records; /* how many */
+    int64_t last_lsn; /* of its newest record; 0: no record */
+    int64_t tid;      /* the task of its records, if one_task */
+    uint32_t records; /* number of records */
     bool one_task;    /* all its records are of one task */
     bool has_mark;
 } TfyBatch;
@@ -52,7 +53,8 @@ int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program);
 int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap);
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark);
 int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta);
-int tfy__batch_add_table(TfyBatch *batch, const char *sql); /* what makes or widens a saved table */
+/* sql creates or widens a saved table. */
+int tfy__batch_add_table(TfyBatch *batch, const char *sql);
 int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count);
 
 /* Puts all rows into the store's open transaction. */

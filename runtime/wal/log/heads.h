@@ -1,5 +1,5 @@
-/* heads.h: where tasks stand after the newest mark: from task number to head. Bounded by the
- * tail, that is by the records between two marks. */
+/* heads.h: the heads of tasks after the newest mark, by task number. The tail bounds the memory, that is the records
+ * between two marks. */
 #ifndef WAL_LOG_HEADS_H
 #define WAL_LOG_HEADS_H
 
@@ -11,24 +11,24 @@ typedef struct TfyHead {
     int64_t tid;
     int64_t lsn;    /* its newest record */
     uint64_t chain; /* of that record */
-    int64_t step;   /* its greatest step so far in the tail */
+    int64_t step;   /* its greatest step in the tail so far */
 } TfyHead;
 
 typedef struct TfyHeads {
-    TfyHead *items; /* in the order in which they came */
+    TfyHead *items; /* in order of arrival */
     uint32_t count, room;
     TfyIndex by_tid;
-    int64_t mark; /* the mark whose tail this is */
+    int64_t mark; /* the mark before this tail */
     uint64_t mark_chain;
-    int64_t upto; /* the newest record seen; mark when there is none */
+    int64_t upto; /* the newest record seen; equal to mark if there is none */
     int64_t rows; /* records seen since mark */
     uint64_t sum; /* over them */
 } TfyHeads;
 
-/* The place of a task, or NULL. */
+/* The head of a task, or NULL. */
 TfyHead *tfy__heads_find(const TfyHeads *heads, int64_t tid);
-/* Adds a task that is not there yet; NULL: no memory. */
+/* Adds a task that is missing; NULL: out of memory. */
 TfyHead *tfy__heads_add(TfyHeads *heads, int64_t tid);
-void tfy__heads_clear(TfyHeads *heads); /* gives its memory back, too */
+void tfy__heads_clear(TfyHeads *heads); /* also releases its memory */
 
 #endif

@@ -1,16 +1,16 @@
-/* log_state.h: the log's inside, shared by its parts:
+/* log_state.h: the log's internals, shared by its parts:
  *   log.c      the loop's side: append, rows, flush
  *   mark.c     marks: dirty task rows and the seal over a segment
  *   writer.c   the writer's side: commits what is queued, in a thread or inline
- *   guard.c    what the witness remembers against what the files hold
+ *   guard.c    compares the witness with the contents of the files
  *   files.c    whether the files still have their names
- *   recover.c  the newest mark and the tail behind it, checked
+ *   recover.c  checks the newest mark and the tail behind it
  *   heads.c    heads of tasks as of the tail, by task number
- *   history.c  a run read back whole
+ *   history.c  reads back whole runs
  *
- * Two threads at most. What the loop alone touches needs no lock. `mutex` guards the queue between them;
- * `store_mutex` guards the store, held for a whole commit or a whole reading; whoever holds it never waits for
- * `mutex` holders. */
+ * There are at most two threads. Data that only the loop uses needs no lock. `mutex` guards the queue between them.
+ * `store_mutex` guards the store, and is held for a whole commit or a whole reading; its holder never waits for the
+ * holders of `mutex`. */
 #ifndef WAL_LOG_LOG_STATE_H
 #define WAL_LOG_LOG_STATE_H
 
@@ -37,16 +37,17 @@ struct TfyLog {
     TfyStore *store;
     char *path;     /* NULL: in memory; resolved (place.h) */
     int lock_fd;    /* the writer lock; -1: none */
-    TfyHold *hold;  /* the main file, by whatever name; NULL: there was none yet */
-    TfyFiles files; /* of a writing log, as it was opened */
+    TfyHold *hold;  /* the main file, by whatever name; NULL: it did not exist */
+    TfyFiles files; /* of a writing log, as opened */
     bool read_only, inline_only, adopts;
-    bool forgets;                       /* records are numbered and no more: nobody can read or check them */
-    int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write stands in for the thread */
+    /* Records are numbered but not kept: nobody can read or check them. */
+    bool forgets;
+    int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write replaces the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;
-    uint32_t mark_every;  /* records between marks, at least */
-    TfyStoreMeta meta;    /* as it was read; epoch, owner and file are this opening's */
-    TfyWalVerdict walked; /* what the -wal file was found to be; TFY_WAL_HOLDS where nobody looked */
+    uint32_t mark_every;  /* least number of records between marks */
+    TfyStoreMeta meta;    /* as read; epoch, owner and file are this opening's */
+    TfyWalVerdict walked; /* the state of the -wal file; TFY_WAL_HOLDS if not inspected */
 
     /* the loop's side */
     TfyLogTask self; /* tid 0 */
@@ -54,29 +55,31 @@ struct TfyLog {
     int64_t next_tid, next_run, next_program;
     int64_t mark_lsn;     /* of the newest mark, queued or stored */
     uint64_t mark_chain;  /* its chain */
-    int64_t segment_rows; /* records since it */
+    int64_t segment_rows; /* records since mark_lsn */
     uint64_t segment_sum; /* over them */
-    TfyLogTask *dirty;    /* tasks changed since it */
+    TfyLogTask *dirty;    /* tasks changed since mark_lsn */
     int64_t dirty_count;
-    TfySavedTable *saved;    /* saved tables that were written to */
-    TfyBatch *filling;       /* what was appended since the last flush; never NULL on a writing log */
-    TfyLogProgram *programs; /* programs known to be in the file or queued */
+    TfySavedTable *saved;    /* saved tables with rows written to them */
+    TfyBatch *filling;       /* rows appended since the last flush; never NULL on a writing log */
+    TfyLogProgram *programs; /* programs in the file or queued */
     size_t program_count, program_cap;
 
     /* between loop and writer, under mutex */
     pthread_mutex_t mutex;
-    pthread_cond_t wake; /* the writer: there is work, or the end */
-    pthread_cond_t rest; /* whoever waits for the writer: it finished something */
+    pthread_cond_t wake; /* wakes the writer: there is work, or it must exit */
+    pthread_cond_t rest; /* wakes waiters: the writer finished something */
     pthread_t thread;
     bool thread_started, stopping;
-    bool writing;           /* somebody is committing */
-    bool checkpoint_wanted; /* the thread moves the -wal file's pages when it has nothing better to do */
+    bool writing; /* a commit is in progress */
+    /* The thread moves the -wal file's pages when it has no other work. */
+    bool checkpoint_wanted;
     TfyBatches queue;
     size_t queued_bytes;
-    TfyBatch *empty;      /* blocks to use again */
-    int64_t full_ms;      /* monotonic time of the last attempt that found no room */
+    TfyBatch *empty;      /* blocks to reuse */
+    int64_t full_ms;      /* monotonic time of the last attempt that found the disk full */
     char error_text[300]; /* why error is set */
-    bool files_lost;      /* it says what became of the files, and of what was acknowledged */
+    /* error_text says what became of the files, and of the acknowledged records. */
+    bool files_lost;
     char notice_text[300];
 
     /* published by the writer */
@@ -88,40 +91,43 @@ struct TfyLog {
 
     /* the store, under store_mutex */
     pthread_mutex_t store_mutex;
-    TfyHeads heads;     /* of the tail as far as it was read */
-    TfyWitness witness; /* as it was read; on a writing log, as it was written last */
+    TfyHeads heads;     /* of the tail as far as it is read */
+    TfyWitness witness; /* as read; on a writing log, as last written */
 };
 
 /* guard.c */
-int tfy__guard_before(TfyLog *log,
-                      char *error_text); /* before the store is opened: reads the witness, walks the -wal file */
-int tfy__guard_recovered(TfyLog *log,
-                         char *error_text); /* the log has been read: does it hold what was acknowledged? */
-int tfy__guard_synced(
-    TfyLog *log, int64_t lsn); /* a commit that ends with this record (0: none) is on the disk; store_mutex is held */
-void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the one who commits calls this */
+/* Before the store is opened: reads the witness, walks the -wal file. */
+int tfy__guard_before(TfyLog *log, char *error_text);
+/* After the log has been read: checks that it holds all that was acknowledged. */
+int tfy__guard_recovered(TfyLog *log, char *error_text);
+/* A commit that ends with this record (0: no record) is on the disk; the caller holds store_mutex. */
+int tfy__guard_synced(TfyLog *log, int64_t lsn);
+void tfy__guard_failed(TfyLog *log); /* a write or sync has failed; the committing thread calls it */
 
-int tfy__guard_look(TfyLog *log); /* whether the files are still those that were opened; store_mutex is held */
+/* checks that the opened files still have their names; the caller holds store_mutex */
+int tfy__guard_look(TfyLog *log);
 
 /* mark.c */
-void tfy__mark_touch(TfyLog *log, TfyLogTask *task);   /* the task is dirty now */
-void tfy__mark_untouch(TfyLog *log, TfyLogTask *task); /* takes it out of the list */
-bool tfy__mark_due(const TfyLog *log);                 /* it is time for the next one */
+void tfy__mark_touch(TfyLog *log, TfyLogTask *task);   /* makes the task dirty */
+void tfy__mark_untouch(TfyLog *log, TfyLogTask *task); /* removes it from the dirty list */
+bool tfy__mark_due(const TfyLog *log);                 /* whether the next mark is due */
 void tfy__mark_count(TfyLog *log, const TfyLogRecord *record);
 int tfy__mark_add(TfyLog *log, bool clean);                         /* queues the dirty rows, the mark and meta */
 void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update: without base and base_chain */
 
 /* writer.c */
-void tfy__writer_hand_over(TfyLog *log); /* the filling batch joins the queue; commits inline where that is better */
-int tfy__writer_wait(TfyLog *log);       /* until the queue is empty; TFY_E_STATE: the disk is full */
-bool tfy__writer_round(TfyLog *log);     /* by hand: one commit or checkpoint */
-void tfy__writer_look(TfyLog *log);      /* fails the log when its files are not those that were opened */
+/* Moves the filling batch to the queue; commits inline if that is better. */
+void tfy__writer_hand_over(TfyLog *log);
+int tfy__writer_wait(TfyLog *log);   /* until the queue is empty; TFY_E_STATE: the disk is full */
+bool tfy__writer_round(TfyLog *log); /* by hand: one commit or checkpoint */
+void tfy__writer_look(TfyLog *log);  /* fails the log if its files have lost their names */
 void tfy__writer_stop(TfyLog *log);
 void tfy__writer_fail(TfyLog *log, int code, const char *why);
-TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: no memory */
+TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: out of memory */
 
 /* recover.c */
 int tfy__recover(TfyLog *log, char *error_text);
-int tfy__recover_tail(TfyLog *log, char *error_text); /* reads on to the newest record; between look and look_away */
+/* Reads on to the newest record; call it between look and look_away. */
+int tfy__recover_tail(TfyLog *log, char *error_text);
 
 #endif

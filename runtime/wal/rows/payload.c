@@ -33,9 +33,9 @@ const char *tfy__member_name(TfyMember member)
     return members[member].name;
 }
 
-/* ---- walking over the text ---- */
+/* ---- walks over the text ---- */
 
-/* Behind the text that begins at `at` with a quote; NULL: it has no end. */
+/* Returns the place behind the text that starts with a quote at `at`; NULL: it has no end. */
 static const char *skip_text(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -43,7 +43,7 @@ static const char *skip_text(const char *at, const char *end)
     return at < end ? at + 1 : NULL;
 }
 
-/* Behind the value that begins at `at`: the first comma or bracket that is not inside it. NULL: it has no end. */
+/* Returns the place behind the value at `at`: the first comma or bracket outside it. NULL: it has no end. */
 static const char *skip_value(const char *at, const char *end)
 {
     for (uint32_t depth = 0; at && at < end;) {
@@ -116,7 +116,8 @@ const char *tfy__record_tail(const TfyLogRecord *record, TfyMember member)
 {
     size_t len;
     const char *raw = tfy__record_raw(record, member, &len);
-    return raw ? raw - (members[member].comma_len - 1) : NULL; /* only what we wrote ourselves is compared: no blanks */
+    /* Only our own output is compared: it has no blanks. */
+    return raw ? raw - (members[member].comma_len - 1) : NULL;
 }
 
 bool tfy__record_has(const TfyLogRecord *record, TfyMember member)
@@ -162,7 +163,7 @@ bool tfy__record_is(const TfyLogRecord *record, TfyMember member, const char *te
     return same;
 }
 
-/* Where a further member goes: before the bracket that ends the object. NULL: there is none. */
+/* Where to add a member: before the bracket that ends the object. NULL: there is none. */
 static const char *end_of_object(const TfyLogRecord *record)
 {
     const char *begin = record->payload, *end = begin + record->payload_len;
@@ -186,7 +187,7 @@ char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char 
     return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole payload ---- */
 
 bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)
 {
@@ -254,7 +255,7 @@ int64_t tfy__error_line(const json_t *error)
     return json_integer_value(json_object_get(error, members[TFY_P_LINE].name));
 }
 
-/* ---- what everybody asks ---- */
+/* ---- common queries ---- */
 
 int tfy__record_end(const TfyLogRecord *record)
 {
@@ -281,7 +282,7 @@ bool tfy__record_is_kill(const TfyLogRecord *record)
     return record->type == TFY_R_SIGNAL && !tfy__record_has(record, TFY_P_VALUE);
 }
 
-/* Steps over a text at *at, if it stands there. */
+/* Skips a text at *at, if it is there. */
 static bool pass(const char **at, const char *end, const char *text, size_t len)
 {
     if ((size_t)(end - *at) < len || memcmp(*at, text, len) != 0) return false;
@@ -312,7 +313,7 @@ const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool
 void tfy__put(TfyBuffer *out, TfyMember member)
 {
     const Member *named = &members[member];
-    const int first = out->len && out->data[out->len - 1] == '{'; /* nothing stands before it: no comma */
+    const int first = out->len && out->data[out->len - 1] == '{'; /* the first member: no comma */
     tfy__buffer_add(out, named->comma + first, (size_t)(named->comma_len - first));
 }
 
@@ -386,8 +387,8 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 
 /* ---- the rules ---- */
 
-/* Which members each type may have; the first one each payload of the type has, unless a 0 stands there. Numbers are
- * members + 1. */
+/* The members that each type may have. Every payload of the type must have the first one, unless that is 0. Numbers
+ * are members + 1. */
 #define MAX_MEMBERS 20
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {

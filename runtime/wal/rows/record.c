@@ -4,7 +4,8 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
-#define XXH_INLINE_ALL /* most of what is hashed is short: a call would cost as much as the hash */
+/* Most hashed data is short: a call would cost as much as the hash. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <jansson.h>
@@ -94,7 +95,7 @@ bool tfy__record_is_of_step(const TfyLogRecord *record)
     case TFY_R_TASK_ABORT:
     case TFY_R_TASK_COMPLETE: return false;
     case TFY_R_TIMER_FIRED:
-        return !tfy__record_has(record, TFY_P_SCOPE); /* else a call or deadline has run out of time */
+        return !tfy__record_has(record, TFY_P_SCOPE); /* otherwise a call or deadline has timed out */
     default: return true;
     }
 }
@@ -119,7 +120,7 @@ void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE])
 
 void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE])
 {
-    char text[1024]; /* a path has less than 512 bytes */
+    char text[1024]; /* a path has fewer than 512 bytes */
     const int len = snprintf(text, sizeof text, "%s/%s/%lld", uuid, path, (long long)step);
     tfy__record_key_fit(text, len < (int)sizeof text ? (size_t)len : sizeof text - 1, key);
 }
@@ -127,11 +128,11 @@ void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[
 static uint8_t *put_le(uint8_t *at, uint64_t word, size_t size)
 {
     const uint64_t little = htole64(word);
-    memcpy(at, &little, size); /* its first bytes are its lowest */
+    memcpy(at, &little, size); /* the first bytes are the least significant */
     return at + size;
 }
 
-/* The columns in little endian, so that a file means the same on every machine; their hash seeds the payload's. */
+/* The columns in little endian, so that a file is valid on every machine; their hash seeds the payload's. */
 uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record)
 {
     uint8_t columns[38], *at = columns;

@@ -1,9 +1,9 @@
-/* record.h: the rows of the log: their types, their payloads, and the chain that makes a changed byte visible.
+/* record.h: the rows of the log: their types, their payloads, and the chain that reveals a changed byte.
  *
  * A record is one row of table wal: (lsn, tid, prev, v, ts, type, step, point, payload, chain). lsn is dense and
  * ascending over the whole file; prev is the lsn of the same task's previous record (a child's first prev is the
  * TaskSpawn in its parent's chain; 0: none). tid 0 is the database itself (Opened, ShutdownMarker). The payload is
- * one JSON object, on one line, since exports are lines:
+ * one JSON object, on one line, because exports are lines:
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
@@ -11,45 +11,45 @@
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
- *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   to a person; type: "bool", "string" or [cases]
+ *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   for a person; type: "bool", "string" or [cases]
  *                     {"tool": "signal", "name"}                                      waits for a signal
  *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "outcome"?: "unknown" | "not done", "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
- *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has run out of time
- *   Woke              {"name", "seq"}: took the signal with this number of the run
- *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups, whose values stand in the TaskExit records of their bodies:
- *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body whose failure it is
+ *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has timed out
+ *   Woke              {"name", "seq"}: received the run's signal of this number
+ *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups; the TaskExit records of their bodies hold the values:
+ *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body that failed
  *                     {"group": "race", "path", "index", "error"?: {…}}
  *                     {"group": "room", "value": bool}, {"group": "abandon"}
- *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}   obj: "MAKER/N", the maker's path and which of
- *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}       its channels
+ *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}   obj: "MAKER/N", the maker's path and the number
+ *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}       of the channel among its channels
  *   ChannelClose      {"obj"}
  *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
  *   LockReleased      {"name"}
- *   Value             {"now": ms}; {"save": table, "row": {…}}: a row that came into that table in the same commit (saved.h)
+ *   Value             {"now": ms}; {"save": table, "row": {…}}: a row added to that table in the same commit (saved.h)
  *   Approval          {"id", "digest", "answer": …, "by"}
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why", "error"?: {…}}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
- *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: one that was sent to the run
+ *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: it was sent to the run
  *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
  *   TaskCancel        {"passages", "why", "force"?}
- *   Undo              {"of": point} before the block runs; {"error": {…}} when it failed
+ *   Undo              {"of": point} before the block runs; {"error": {…}} if it failed
  *   Snapshot          the run's whole state, in the root's chain; docs/log-format.md
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
  *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
- *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run that nothing could move any more
- *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     what retention did, in the chain of the database itself (gc.h)
+ *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run in which nothing can proceed
+ *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     an action of retention, in the database's own chain (gc.h)
  *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
- *                     {"root": {…}}                                                   the directory it goes on in (root.h)
+ *                     {"root": {…}}                                                   the directory in which it continues (root.h)
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
- * "passages" counts the points passed since the task's previous record, so that what came from outside is delivered
+ * "passages" counts the points passed since the task's previous record, so that an arrival from outside is delivered
  * at the same place again. */
 #ifndef WAL_ROWS_RECORD_H
 #define WAL_ROWS_RECORD_H
@@ -100,7 +100,7 @@ typedef enum TfyRecordType {
 
 #define TFY_RECORD_V 1 /* version of the payload formats above */
 
-/* A record as it is read or appended. payload is NUL-terminated; owner: whoever holds the record. */
+/* A record as read or appended. payload is NUL-terminated and owned by the holder of the record. */
 typedef struct TfyRecord_ {
     int64_t lsn;
     int64_t tid;
@@ -112,31 +112,32 @@ typedef struct TfyRecord_ {
     uint8_t type; /* TfyRecordType */
     uint32_t payload_len;
     const char *payload;
-    uint64_t chain; /* hash of this record and all before it in its task */
+    uint64_t chain; /* hash of this record and all earlier ones of its task */
 } TfyLogRecord;
 
-/* The key of a step, unless the program gives it one: "RUN/PATH/STEP", its run's uuid, its task's path, its number.
- * Texts that are too long for a key keep their beginning and get a hash, so that keys stay apart. */
+/* The key of a step, unless the program supplies one: "RUN/PATH/STEP", that is its run's uuid, its task's path and
+ * its number. A text that is too long for a key keeps its start and gets a hash, so that keys stay distinct. */
 #define TFY_KEY_SIZE 160 /* bytes, with the NUL */
 void tfy__record_key(const char *uuid, const char *path, int64_t step, char key[TFY_KEY_SIZE]);
 void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
 
-/* About the run as a whole: it stands in its root's chain and is no step of anybody. */
+/* Whether the record concerns the whole run: it is in the root's chain and is not a task's step. */
 bool tfy__record_is_nobodys(const TfyLogRecord *record);
 
-/* A signal for the run. Others that are called Signal are kills. */
+/* Whether the record is a signal for the run. Other records of type Signal are kills. */
 bool tfy__record_is_run_signal(const TfyLogRecord *record);
 
-/* One of these: it stands in the root's chain and says nothing about what the root does. */
+/* Whether it is one of these: it is in the root's chain and says nothing about the root's own progress. */
 bool tfy__record_is_apart(const TfyLogRecord *record);
 
-/* A step made it. The others came from outside, end their task, or are nobody's. */
+/* Whether a step made it. Other records come from outside, end their task, or concern the whole run. */
 bool tfy__record_is_of_step(const TfyLogRecord *record);
 
-/* A task was spawned by it; a spawn that was refused makes none. */
+/* Whether it spawned a task; a refused spawn did not. */
 bool tfy__record_spawns(const TfyLogRecord *record);
 
-/* The workflow that the task born by it runs ("?" when it does not say); malloc'ed. NULL: no memory. */
+/* The workflow of the task that this record started ("?" if the record does not name it); malloc'ed. NULL: out of
+ * memory. */
 char *tfy__record_workflow(const TfyLogRecord *birth);
 
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */

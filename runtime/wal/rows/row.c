@@ -1,4 +1,4 @@
-/* row.c: telling a saved table by its text in the schema. */
+/* row.c: recognizes a saved table by its text in the schema. */
 #include "wal/rows/row.h"
 
 #include <stdio.h>

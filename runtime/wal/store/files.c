@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A number that the file system gives anew is a file that nobody can tell from the old one; that takes the main
- * file's deletion while it is open, after which it keeps its number until it is closed. */
+/* A new file with a reused inode number cannot be distinguished from the old one. But the number is reused only after
+ * the main file is deleted and closed, and it is open here. */
 static bool is_same(const TfyFile *file, const struct stat *status)
 {
     return file->dev == (uint64_t)status->st_dev && file->ino == (uint64_t)status->st_ino;
@@ -24,7 +24,7 @@ static int open_directory(const char *path, const char *slash)
     return fd;
 }
 
-/* A file that is not there is not remembered; the main one is. */
+/* A missing file is not remembered, except for the main one. */
 static bool remember(TfyFiles *files, int which, const char *base, const char *ending)
 {
     struct stat status;
@@ -62,7 +62,7 @@ void tfy__files_forget(TfyFiles *files)
     memset(files->files, 0, sizeof files->files);
 }
 
-/* What cannot be looked at for another reason (a directory without permissions) is there, as far as anybody knows. */
+/* A file that cannot be inspected for another reason (a directory without permissions) counts as present. */
 const TfyFile *tfy__files_lost(const TfyFiles *files, bool *replaced)
 {
     struct stat status;

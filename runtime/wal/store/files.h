@@ -1,9 +1,8 @@
-/* files.h: whether the files that were opened still have their names. A database that is deleted, moved away or
- * replaced can be written as ever through the descriptors that are open: every sync succeeds, and nobody will ever
- * find what was written. So device and inode of each file are remembered, and looked at after each sync.
+/* files.h: whether the opened files still have their names. A database that is deleted, moved or replaced can be
+ * written as before through the open descriptors: every sync succeeds, and nobody will ever find the data. So the
+ * device and inode of each file are remembered, and compared after each sync.
  *
- * They are looked up in the directory that was opened, so that a directory that gets another name takes its database
- * along. */
+ * The names are looked up in the opened directory, so a directory that is renamed takes its database along. */
 #ifndef WAL_STORE_FILES_H
 #define WAL_STORE_FILES_H
 
@@ -13,8 +12,9 @@
 enum { TFY_FILES = 3 }; /* the main file, -wal, -shm */
 
 typedef struct TfyFile {
-    const char *ending; /* "" of the main file, "-wal", "-shm" */
-    char *name;         /* in the directory; NULL: it was not there, and nobody looks for it */
+    const char *ending; /* "" for the main file, "-wal", "-shm" */
+    /* Its name in the directory; NULL: it did not exist, and is not checked. */
+    char *name;
     uint64_t dev, ino;
 } TfyFile;
 
@@ -23,11 +23,12 @@ typedef struct TfyFiles {
     TfyFile files[TFY_FILES];
 } TfyFiles;
 
-/* Those of the database at `path`, which is open. False, with errno. */
+/* Remembers the files of the open database at `path`. False, with errno. */
 bool tfy__files_remember(TfyFiles *files, const char *path);
 void tfy__files_forget(TfyFiles *files);
 
-/* The first one that is not there any more under its name; NULL: all are. *replaced: another file has the name. */
+/* The first file that is no longer there under its name; NULL: all are there. *replaced: another file has the
+ * name. */
 const TfyFile *tfy__files_lost(const TfyFiles *files, bool *replaced);
 
 #endif

@@ -16,14 +16,14 @@
 #include "wal/store/store.h"
 
 enum { LEFT_BEHIND_MS = 500, LEFT_BEHIND_LOOKS = 50 };
-static const int64_t hold_byte = (int64_t)1 << 62; /* SQLite's lie at 2^30 */
+static const int64_t hold_byte = (int64_t)1 << 62; /* SQLite's locks are at 2^30 */
 
 struct TfyHold {
     dev_t dev;
     ino_t ino;
     int fd;
     int users;
-    bool written; /* one of them writes: the lock is taken */
+    bool written; /* one of them writes, so the lock is taken */
     TfyHold *next;
 };
 
@@ -43,14 +43,14 @@ static int refuse_open(const char *path, char *error_text)
                            strerror(errno));
 }
 
-/* Readers too open it for writing where they may, so that a writer of the same process can lock it. */
+/* Readers also open it for writing if they may, so that a writer of the same process can lock it. */
 static int open_file(const char *path, bool writes)
 {
     const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return fd >= 0 || writes ? fd : open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* The hold of this process on the file, a new one where there is none. Nothing is opened when there is one. */
+/* This process's hold on the file, or a new one. Opens nothing if there is one. */
 static int share(const char *path, bool writes, TfyHold **result, char *error_text)
 {
     struct stat status;
@@ -94,8 +94,8 @@ static int refuse_held(const char *path, const char *owner, char *error_text)
                            path, owner, path);
 }
 
-/* False, with errno: another process has it. The child of one that has just died closes the lock file a moment before
- * this one. */
+/* False, with errno: another process has the lock. The child of a process that has just died closes the lock file a
+ * moment before this one. */
 static bool lock_alone(int fd)
 {
     const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = hold_byte, .l_len = 1};
@@ -117,7 +117,7 @@ static int lock_to_write(TfyHold *hold, const char *path, char *error_text)
                            strerror(errno));
 }
 
-/* A writer whose lock file is not the one beside this name has another -wal file too. It takes that one first and
+/* A writer whose lock file is not the one beside this name has another -wal file, too. It takes that lock first and
  * drops it last. */
 static int check_name(const TfyHold *hold, const char *path, char *error_text)
 {

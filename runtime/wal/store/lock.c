@@ -30,7 +30,7 @@ void tfy__lock_owner(char *text, size_t size)
     snprintf(text, size, "pid %ld (%s)", (long)getpid(), name);
 }
 
-/* The directory is only for its owner: the log holds what models and tools said. */
+/* Only the owner can use the directory: the log holds what models and tools said. */
 static void make_directory(const char *path)
 {
     char *directory = strdup(path);
@@ -50,8 +50,8 @@ static void read_owner(int fd, char *owner, size_t size)
     if (!owner[0]) snprintf(owner, size, "another process");
 }
 
-/* A child that was just forked has what its parent has until it closes that or calls exec, and so the lock, also when
- * the parent dies. */
+/* A child that was just forked shares its parent's descriptors, and so the lock, until it closes them or calls exec,
+ * even if the parent dies. */
 static bool left_behind(const char *owner)
 {
     long pid = 0;
@@ -64,7 +64,7 @@ static int refuse_held(const char *db_path, const char *owner, char *error_text)
                            left_behind(owner) ? "a process left behind by " : "", owner);
 }
 
-/* False, with errno: somebody else has it, in time. Who outlives its parent by a moment is waited for. */
+/* False, with errno: another process keeps the lock. A process that outlives its parent by a moment is waited for. */
 static bool take(int fd, char *owner, size_t size)
 {
     const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
@@ -81,13 +81,13 @@ static bool take(int fd, char *owner, size_t size)
     return true;
 }
 
-/* A line, and zeros over what a longer one left; what follows in the file is the witness's. */
+/* Writes a line, and zeros over the rest of a longer one; the next bytes of the file belong to the witness. */
 static void write_owner(int fd)
 {
     char owner[TFY_LOCK_OWNER_BYTES] = "";
     tfy__lock_owner(owner, sizeof owner - 1);
     strcat(owner, "\n");
-    /* Only the message to a second writer hangs on this text, so a failure here is no reason to stop. */
+    /* Only the message to a second writer depends on this text, so a failure here is no reason to stop. */
     if (pwrite(fd, owner, sizeof owner, 0) < 0) return;
 }
 

@@ -1,7 +1,7 @@
-/* page_vfs.c: see page_vfs.h. Only the main file and the -wal file are looked at; all else goes straight to the
+/* page_vfs.c: see page_vfs.h. Only the main file and the -wal file are inspected; all else goes straight to the
  * system's VFS.
  *
- * A handle of ours is followed in memory by the system's handle:
+ * Memory of a handle: ours, followed by the system's.
  *
  *   +---------------+- - - - - - - - - - - - -+
  *   | PageFile      | the system's handle     |      allocated by SQLite, szOsFile bytes
@@ -18,13 +18,13 @@
 #include "wal/store/wal_file.h"
 
 enum { SUMMED_BYTES = SCHEMA_PAGE_BYTES - SCHEMA_PAGE_SUM_BYTES };
-enum { COUNTER_AT = 24, COUNTER_AGAIN_AT = 92 }; /* of changes, in page 1 */
+enum { COUNTER_AT = 24, COUNTER_AGAIN_AT = 92 }; /* change counters, in page 1 */
 
 typedef struct PageFile {
     sqlite3_file base; /* must be first */
-    bool is_wal;       /* the -wal file; else the main file */
-    int64_t damaged;   /* main file: the page whose sum was wrong */
-    TfyWalPlace place; /* -wal file: the last commit frame that was written */
+    bool is_wal;       /* the -wal file; otherwise the main file */
+    int64_t damaged;   /* main file: the page with the wrong sum */
+    TfyWalPlace place; /* -wal file: the last commit frame written */
 } PageFile;
 
 static sqlite3_vfs *system_vfs;
@@ -36,11 +36,11 @@ static sqlite3_file *below(sqlite3_file *file)
 
 /* ---- sums ---- */
 
-/* What stands at the end of a page. */
+/* The sum at the end of a page. */
 static void make_sum(const uint8_t *page, int64_t number, uint8_t sum[SCHEMA_PAGE_SUM_BYTES])
 {
     const uint64_t hash = XXH3_64bits_withSeed(page, SUMMED_BYTES, (uint64_t)number);
-    uint64_t whole = htole64(hash ? hash : 1); /* zeros say that there is none */
+    uint64_t whole = htole64(hash ? hash : 1); /* zeros mean that there is no sum */
     uint32_t half = htole32((uint32_t)hash ? (uint32_t)hash : 1);
     memcpy(sum, &whole, sizeof whole);
     if (number > 1) return;
@@ -59,7 +59,7 @@ static bool is_page(int len, sqlite3_int64 at)
     return len == SCHEMA_PAGE_BYTES && at % SCHEMA_PAGE_BYTES == 0;
 }
 
-/* See page_vfs.h. Asked only when a sum does not fit, and then of the file as it is now. */
+/* See page_vfs.h. Called only if a sum does not match, and then inspects the file as it is now. */
 static bool is_foreign(sqlite3_file *file)
 {
     uint8_t page[SCHEMA_PAGE_BYTES];
@@ -81,7 +81,7 @@ static int check_page(PageFile *self, uint8_t *page, sqlite3_int64 at)
     return SQLITE_IOERR_DATA;
 }
 
-/* The page is SQLite's, so the sum goes into a copy. */
+/* The page belongs to SQLite, so the sum goes into a copy. */
 static int write_page(sqlite3_file *file, const uint8_t *page, sqlite3_int64 at)
 {
     uint8_t copy[SCHEMA_PAGE_BYTES];
@@ -90,7 +90,7 @@ static int write_page(sqlite3_file *file, const uint8_t *page, sqlite3_int64 at)
     return below(file)->pMethods->xWrite(below(file), copy, sizeof copy, at);
 }
 
-/* SQLite writes a frame's header by itself, before its page, and once more when it had to write a frame anew. */
+/* SQLite writes a frame's header separately, before its page, and again if it had to rewrite a frame. */
 static void see_frame(PageFile *self, const uint8_t *header, sqlite3_int64 at)
 {
     if (!tfy__wal_frame_ends_commit(header)) return;
@@ -186,7 +186,7 @@ static int file_shm_unmap(sqlite3_file *file, int remove)
     return below(file)->pMethods->xShmUnmap(below(file), remove);
 }
 
-/* Version 2: without xFetch, which would hand out pages of a mapped file unseen. */
+/* Version 2: without xFetch, which would bypass the sums by returning pages of a mapped file. */
 static const sqlite3_io_methods methods = {.iVersion = 2,
                                            .xClose = file_close,
                                            .xRead = file_read,
@@ -280,7 +280,7 @@ const char *tfy__page_vfs(void)
     return system_vfs ? page_vfs.zName : NULL;
 }
 
-/* ---- what a connection's files know ---- */
+/* ---- queries about a connection's files ---- */
 
 static PageFile *file_of(sqlite3 *db, int which)
 {

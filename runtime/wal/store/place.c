@@ -17,7 +17,7 @@ static int refuse_length(char *error_text)
     return tfy__log_refuse(error_text, TFY_E_INVALID, "the name of the database is too long");
 }
 
-/* What the link at `path` names, in its place: a relative target counts from the link's directory. */
+/* Replaces the link at `path` by its target: a relative target starts from the link's directory. */
 static bool replace_by_target(char path[TFY_PLACE_BYTES], const char *target)
 {
     const char *slash = strrchr(path, '/');
@@ -27,7 +27,7 @@ static bool replace_by_target(char path[TFY_PLACE_BYTES], const char *target)
     return true;
 }
 
-/* Some links of /proc lead where their text does not. */
+/* Some links of /proc lead to a different place than their text says. */
 static int check_same(const char *name, const char *path, char *error_text)
 {
     struct stat meant, found;
@@ -64,7 +64,7 @@ static int refuse_companion(const char *name, const char *what, char *error_text
                            name, what);
 }
 
-/* `owner` is the database's; root may do as it likes in any case. */
+/* `owner` is the database's; root may do anything. */
 static int check_companion(const char *name, uid_t owner, char *error_text)
 {
     struct stat status;

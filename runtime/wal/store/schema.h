@@ -1,47 +1,52 @@
-/* schema.h: the durable format: the tables, one statement each. A file is ours when its schema holds exactly these
- * texts.
+/* schema.h: the durable format: the tables, one statement each. A file is one of ours if its schema consists of
+ * exactly these texts.
  *
- *   meta     one row: the file's id, how often it was opened for writing, by whom last, whether it was closed cleanly;
- *            base and base_chain say where the marks begin: 0 and the seed, or the newest one that retention took away
- *   wal      the records, insert only; record.h says what they hold. Numbers are dense: a crash leaves a prefix.
- *            Retention (gc.c) alone deletes, while meta.gc is 1, which it is only inside its transactions
- *   mark     checkpoints: (lsn, epoch, rows, sum) seals the records since the mark before; chain runs over all marks.
- *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be taken off:
+ *   meta     one row: the file's id, the number of openings for writing, the last writer, whether it was closed
+ *            cleanly. base and base_chain say where the marks start: 0 and the seed, or the newest mark that retention
+ *            deleted
+ *   wal      the records, insert only; record.h says what they hold. Numbers are dense: a crash leaves a prefix. Only
+ *            retention (gc.c) deletes, while meta.gc is 1, which it is only inside its transactions
+ *   mark     checkpoints: (lsn, epoch, rows, sum) seals the records since the previous mark; chain covers all marks.
+ *            sum adds up a hash of each record's (lsn, tid, prev, chain), so that deleted records can be subtracted:
  *            gone_rows and gone_sum are the part of rows and sum that retention deleted
- *   program  every program that ever ran, whole, so that an old run can be taken up with the code it began with
- *   run      a submitted workflow: inserted with its first record, changed at its end, when it gets another program (moved
- *            is the record that says so, 0 if there is none, and numbers of points up to there are not program's), and
- *            when all its tasks wait for long: parked is then when it has to be woken (ms), written with the commit that
- *            holds its snapshot, and parked_at what the clock showed then. imported: its records up to this one came from another database, 0: none did. base: it was
- *            compacted, and of the records before this Snapshot few are left (compact.h), 0: it was not. origin
- *            says where a fork comes from: 16 bytes uuid, 8 bytes lsn, the highest first
- *   task     inserted at its birth in the same commit as its first record, then written anew with marks, and when the
- *            task is forgotten. base and base_chain say where its records begin: 0 and the seed of a root, its
- *            TaskSpawn and the seed of a child; or, of task 0, the last of the records that retention took off its beginning
- *   gap      where retention took records out of the middle of a task's (compact.h): lsn is the record behind them, below the
- *            one of that task before them that is still there (or its base), chain that of the last one that went
+ *   program  every program that ever ran, whole, so that an old run can resume with the code it started with
+ *   run      a submitted workflow. Its row is inserted with its first record, and changes at its end, when the run
+ *            moves to another program, and when all its tasks start a long wait (parked).
+ *              moved: the record that moved it, 0: none; point numbers up to there are not those of `program`
+ *              parked: when it must be woken (ms), written in the commit that holds its snapshot
+ *              parked_at: the clock's time when parked was written
+ *              imported: its records up to this one came from another database, 0: none did
+ *              base: it was compacted, and few of the records before this Snapshot are left (compact.h), 0: it was not
+ *              origin: where a fork comes from: 16 bytes uuid, 8 bytes lsn, most significant byte first
+ *   task     inserted at its birth, in the commit of its first record; rewritten with marks, and when the task is
+ *            forgotten. base and base_chain say where its records start: 0 and the seed of a root, its TaskSpawn and
+ *            the seed of a child; or, for task 0, the last of the records that retention deleted from its start
+ *   gap      where retention deleted records from the middle of a task's (compact.h): lsn is the next record behind
+ *            them, below is the task's last existing record before them (or its base), chain is that of the last
+ *            deleted one
  *   obj, inbox   for channels and locks, and arrivals seen
  *
  * Hashes are XXH3-64, stored as signed numbers. A record's chain is H(payload) seeded with H of these in little
  * endian: the task's previous chain, step, ts, length of payload (8 bytes each), point (4), v, type (1 each). The
- * seed of a chain is H(path) seeded with H(run uuid). `sum` in other tables is a hash over the row's columns
- * (store.c), but for base and base_chain of a task, gone_rows and gone_sum of a mark, all of a gap: what they say is
+ * seed of a chain is H(path) seeded with H(run uuid). In other tables, `sum` is a hash over the row's columns
+ * (store.c), except base and base_chain of a task, gone_rows and gone_sum of a mark, and all of a gap: these are
  * checked against the records.
  *
- * Some indexes go beyond what writing needs: task_run finds a run's tasks without reading every task there ever was,
- * run_live the unfinished runs that are not parked, run_parked those that are by when they have to be woken,
- * run_parked_at those that the clock was set back for. They are touched once or twice in the life of a task or run,
- * never per record; wal itself has no index. */
+ * Some indexes are not needed for writing. task_run finds a run's tasks without reading every task that ever existed;
+ * run_live finds the unfinished runs that are not parked; run_parked finds the parked ones by the time when they must
+ * be woken; run_parked_at finds those that were parked at a later time than the clock shows now, because it was set
+ * back. They change once or twice in the life of a task or run, never per record; wal itself has no index. */
 #ifndef WAL_STORE_SCHEMA_H
 #define WAL_STORE_SCHEMA_H
 
-#define SCHEMA_APPLICATION 1413896497 /* "TFY1" read as a number */
+#define SCHEMA_APPLICATION 1413896497 /* "TFY1" as a number */
 #define SCHEMA_VERSION     1
 
 enum {
     SCHEMA_PAGE_BYTES = 8192,
     SCHEMA_PAGE_SUM_BYTES = 8
-}; /* a page, and what of its end page_vfs.h keeps for its sum */
+    /* The size of a page, and the bytes at its end that page_vfs.h uses for its sum. */
+};
 
 /* clang-format off */
 static const char *const schema[] = {
@@ -68,8 +73,9 @@ static const char *const schema[] = {
     " never changed'); END",
     "CREATE TRIGGER wal_never_deletes BEFORE DELETE ON wal WHEN (SELECT gc FROM meta) IS NOT 1"
     " BEGIN SELECT RAISE(ABORT,'records of the log are never deleted'); END",
-    /* For people. A payload that is not JSON (damage) shows as it is instead of ending the query. The records up to a
-     * move name points of the program that it names; only where a run was moved is the log looked through for them. */
+    /* For people. A payload that is not JSON (damage) appears as it is instead of ending the query. Records before a
+     * move refer to points of the program that the move names; the log is searched for moves only if some run was
+     * moved. */
     "CREATE VIEW history AS\n"
     "WITH moves(lsn, root, program) AS MATERIALIZED (SELECT m.lsn, m.tid, q.id FROM wal m JOIN program q\n"
     "  ON lower(hex(q.hash))=CASE WHEN json_valid(m.payload) THEN m.payload->>'$.from' END\n"

@@ -1,9 +1,9 @@
-/* sqlite_open.c: telling whether a file is ours before touching it, making a new one, and opening the connection.
+/* sqlite_open.c: recognizes whether a file is ours before changing it, creates a new one, and opens the connection.
  *
- * A database is made under another name, closed, and renamed: what stands at its path is either nothing or whole,
- * whenever the machine stops. A foreign file is recognised by its first hundred bytes, read through SQLite's own
- * handle (closing a descriptor of our own would drop the locks this process holds on the file) opened as
- * immutable, which takes no lock and makes no file beside it. */
+ * A database is created under another name, closed, and renamed: whenever the machine stops, its path leads either to
+ * nothing or to a complete file. A foreign file is recognized by its first hundred bytes. They are read through
+ * SQLite's own handle, because closing a descriptor of ours would drop the locks that this process holds on the file;
+ * and it is opened as immutable, which takes no lock and creates no file beside it. */
 #include "wal/store/store_sqlite.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static uint32_t word_be(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* "file:PATH?immutable=1" with what a URI would take for its own escaped. */
+/* "file:PATH?immutable=1", with the special characters of a URI escaped. */
 static char *immutable_name(const char *path)
 {
     char *name = malloc(3 * strlen(path) + 32);
@@ -41,7 +41,7 @@ static char *immutable_name(const char *path)
     return name;
 }
 
-/* The first bytes of the file; *got tells how many there were. */
+/* Reads the first bytes of the file; *got is their number. */
 static int read_header(const char *path, uint8_t header[HEADER_BYTES], int *got)
 {
     char *name = immutable_name(path);
@@ -62,8 +62,8 @@ static int read_header(const char *path, uint8_t header[HEADER_BYTES], int *got)
     return code ? TFY_E_IO : 0;
 }
 
-/* Whether a -wal file with anything in it stands beside. If so, the last page may have been cut by a crash and is
- * still in there. */
+/* Whether there is a nonempty -wal file beside it. If so, a crash may have cut off the last page, which is still in
+ * there. */
 static bool has_wal(const char *path)
 {
     char name[4096];
@@ -72,7 +72,7 @@ static bool has_wal(const char *path)
            status.st_size > 0;
 }
 
-/* Without room for sums at the ends of its pages, ours would be written over what stands there. */
+/* Refuses a file whose pages have no room for sums at their ends: a sum would overwrite data. */
 static int check_pages(const char *path, const uint8_t header[HEADER_BYTES], char *error_text)
 {
     const int bytes = header[16] << 8 | header[17];
@@ -81,7 +81,7 @@ static int check_pages(const char *path, const uint8_t header[HEADER_BYTES], cha
                            "%s is damaged: its pages are not as tfy makes them; restore it from a copy", path);
 }
 
-/* Refuses what is not a database of ours, of this version, without changing or creating anything. */
+/* Refuses a file that is not a database of ours and of this version, without changing or creating anything. */
 int tfy__store_identify(const char *path, char *error_text)
 {
     struct stat status;
@@ -130,8 +130,7 @@ static int remember_pages(void *state, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Opens the connection and sets what holds for it alone. Our file may come from anywhere: nothing in its schema is
- * trusted. */
+/* Opens the connection and configures it. A file of ours may come from anywhere: nothing in its schema is trusted. */
 static int connect_store(SqliteStore *store, const char *path, bool writes)
 {
     const int flags = (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
@@ -141,7 +140,7 @@ static int connect_store(SqliteStore *store, const char *path, bool writes)
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_timeout(store->db, SQLITE_BUSY_MS);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    /* Statements are prepared once, so little is gained by the memory that SQLite sets aside for preparing them. */
+    /* Statements are prepared once, so the memory that SQLite reserves for preparing them gains little. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 256, 64);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -162,7 +161,7 @@ static bool is_of_the_log(const char *table)
     return len >= (int)sizeof head;
 }
 
-/* Besides ours, only tables that save made, and plain indexes on those. */
+/* Besides our own, only tables that save created are allowed, and plain indexes on them. */
 static bool may_stand_there(const char *name, const char *table, const char *sql)
 {
     if (!name || !table || !sql) return false;
@@ -223,7 +222,7 @@ static int fill_new(SqliteStore *store)
     for (int i = 0; !code && i < SCHEMA_COUNT; i++) code = execute(store->db, schema[i]);
     if (!code && tfy__store_found(&store->base) != 0) code = SQLITE_IOERR;
     if (!code) code = execute(store->db, "COMMIT");
-    /* Everything into the main file: it alone is renamed. */
+    /* Move everything to the main file: only that is renamed. */
     if (!code) code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return code;
 }
@@ -249,7 +248,7 @@ static int sync_directory(const char *path)
     return code;
 }
 
-/* The writer lock is held, so leftovers of a creation that was cut off are nobody's. */
+/* The writer lock is held, so leftovers of an interrupted creation belong to nobody. */
 static int create(const char *path, char *error_text)
 {
     static const char *const endings[] = {"", "-wal", "-shm", "-journal", NULL};
@@ -263,8 +262,8 @@ static int create(const char *path, char *error_text)
     }
     snprintf(name, sizeof name, "%s-new", path);
     remove_beside(name, endings);
-    const int fd =
-        open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* SQLite would make it readable for all */
+    /* SQLite would make it readable for all. */
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be created (%s); check the directory", path,
                                strerror(errno));

@@ -1,8 +1,9 @@
-/* sqlite_reader.c: who reads the database, seen in the kernel's list of locks.
+/* sqlite_reader.c: finds out who reads the database, from the kernel's list of locks.
  *
- * A reader holds a shared lock on one of bytes 123 to 127 of the -shm file for as long as its transaction lasts. Asking
- * the kernel about the file itself needs it opened, and closing it would drop the locks that this process has on it, so
- * /proc/locks is read: "1: POSIX  ADVISORY  READ 123 fe:00:456 124 124", with the inode after the last colon. */
+ * A reader holds a shared lock on one of bytes 123 to 127 of the -shm file during its transaction. Asking the kernel
+ * about the file itself would need a descriptor, and closing that would drop the locks that this process has on the
+ * file. So this file reads /proc/locks: "1: POSIX  ADVISORY  READ 123 fe:00:456 124 124", with the inode after the
+ * last colon. */
 #include "wal/store/store_sqlite.h"
 
 #include <inttypes.h>
@@ -31,8 +32,8 @@ static void name_process(long pid, char *name, size_t size)
     snprintf(name, size, "pid %ld (%s)", pid, command[0] ? command : "?");
 }
 
-/* The kernel gives the list in pieces, and locks that come and go between two of them make it leave lines out: 0 may
- * mean nothing. */
+/* The kernel returns the list in pieces, and locks that change between two pieces make it omit lines: 0 may mean
+ * nothing. */
 static long find_reader(uint64_t inode)
 {
     char line[256];

@@ -1,22 +1,23 @@
-/* sqlite_renew.c: writing all that the files hold once more: after a sync has failed, and when a foreign program has
- * written pages without their sums.
+/* sqlite_renew.c: rewrites all contents of the files: after a sync has failed, and when a foreign program has written
+ * pages without their sums.
  *
- * When a sync fails, the system may forget that the pages it could not write were ever changed: the next sync succeeds
- * and the disk still holds the old ones. Only writing them again helps. Nobody knows which they were, so it is all of
- * both files; that takes its time with a large database, and happens after a disk has failed. */
+ * When a sync fails, the system may forget that the pages it could not write were ever changed: the next sync
+ * succeeds and the disk still holds the old ones. Only writing them again helps. Nobody knows which pages they were,
+ * so both files are rewritten whole; for a large database this takes time, but it happens only after a disk has
+ * failed. */
 #include "wal/store/store_sqlite.h"
 
 #include <stdlib.h>
 
 #include "wal/store/schema.h"
 
-/* Slots of the -shm file's locks, as its documentation numbers them: writer, checkpointer. Held, no other connection
- * changes either file. */
+/* Slots of the -shm file's locks, as its documentation numbers them: writer, checkpointer. While they are held, no
+ * other connection changes either file. */
 enum { FIRST_LOCK = 0, LOCKS = 2 };
 
-/* From the end to the beginning, so that page 1 comes last: it is what tells that sums are missing, also when this is
- * cut off. A page whose sum is wrong stays as it is: torn by a power cut, it stands newer in the -wal file, and is
- * written from there; rotten, it has to be found when it is read. */
+/* Writes from the end to the start, so that page 1 comes last: it is the page that shows missing sums, also if this
+ * is interrupted. A page whose sum is wrong is not rewritten: if a power cut tore it, a newer one is in the -wal file
+ * and is written from there; if it is corrupted, reading it must report that. */
 static int rewrite(sqlite3_file *file)
 {
     sqlite3_int64 size;

@@ -1,5 +1,4 @@
-/* sqlite_saved.c: saved tables in SQLite. Their statements are as many as there are tables and shapes, so they are
- * kept in a list. */
+/* sqlite_saved.c: saved tables in SQLite. There is one statement per table and shape, so they are kept in a list. */
 #include "wal/store/store_sqlite.h"
 
 #include <stdlib.h>
@@ -54,7 +53,7 @@ int tfy__sqlite_put_row(TfyStore *store, const char *sql, const TfyCell *cells, 
     return code;
 }
 
-/* 0: a saved table of this name is there; TFY_E_ABSENT: nothing is; TFY_E_DATA: something else is. */
+/* 0: a saved table of this name exists; TFY_E_ABSENT: nothing of this name does; TFY_E_DATA: something else does. */
 static int find_table(SqliteStore *store, const char *table)
 {
     sqlite3_stmt *row;
@@ -108,7 +107,7 @@ int tfy__sqlite_see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state)
     return code;
 }
 
-/* A cell lives as long as the row is stepped on. */
+/* A cell is valid until the next step of the row's statement. */
 static TfyCell cell_at(sqlite3_stmt *row, int column)
 {
     switch (sqlite3_column_type(row, column)) {

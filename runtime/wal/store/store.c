@@ -6,7 +6,8 @@
 #include <endian.h>
 #include <string.h>
 #include <sys/random.h>
-#define XXH_INLINE_ALL /* most of what is hashed is short: a call would cost as much as the hash */
+/* Most hashed data is short: a call would cost as much as the hash. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 int tfy__log_refuse(char *error_text, int code, const char *format, ...)
@@ -20,7 +21,8 @@ int tfy__log_refuse(char *error_text, int code, const char *format, ...)
     return code;
 }
 
-/* A sum is a chain of hashes over a row's columns in the schema's order, each column's hash seeded by the one before. */
+/* A sum is a chain of hashes over a row's columns in the schema's order; the hash of each column is seeded with the
+ * previous one. */
 static uint64_t add_words(uint64_t sum, const int64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

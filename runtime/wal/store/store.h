@@ -1,13 +1,13 @@
-/* store.h: where the log's rows are kept. Two implementations behind one table of functions: SQLite
- * (store_sqlite.c, the real one) and memory (store_memory.c: tests, simulation, scheduler benches). The log above
- * is the same for both, and so are its tests.
+/* store.h: where the log's rows are kept. Two implementations share one table of functions: SQLite (store_sqlite.c,
+ * the real one) and memory (store_memory.c: tests, simulation, scheduler benches). The log above them is the same for
+ * both, and so are its tests.
  *
- * Writing: begin, any number of puts, commit (all durable) or rollback (none happened). One caller at a time; the
- * log guards that. Reading: between look and look_away, rows that were committed. Strings and payloads of a row
- * read stay valid until the next look-up of that kind or look_away, or until a visitor returns. Every row but
- * wal's carries `sum`, a hash of its columns, that is written by put and checked when it is read.
+ * Writing: begin, any number of puts, then commit (all are durable) or rollback (none happened). Only one caller at a
+ * time: the log guarantees that. Reading: between look and look_away a reader sees committed rows. Strings and
+ * payloads of a row stay valid until the next look-up of that kind or look_away, or until a visitor returns. Every
+ * row except wal's carries `sum`, a hash of its columns, which put writes and every read checks.
  *
- * Each call passes a fault seam first: a test can make any of them fail, or die there. */
+ * Each call passes a fault seam first: a test can make any of them fail, or end the process there. */
 #ifndef WAL_STORE_STORE_H
 #define WAL_STORE_STORE_H
 
@@ -16,32 +16,35 @@
 #include "wal/store/page_vfs.h"
 #include "tfy_program.h"
 
-#define TFY_STORE_FULL (-100) /* no room: nothing of the transaction happened, and it may be tried again */
-#define TFY_STORE_LOST                                                                                                 \
-    (-102) /* a file of it has lost its name; `error` goes on from its name, and says what became of the records */
-#define TFY_STORE_HELD (-101) /* the same, for a reader keeps the -wal file from being emptied; `error` names it */
+/* No room: nothing of the transaction happened, and it may be retried. */
+#define TFY_STORE_FULL (-100)
+/* A file of the store has lost its name; `error` continues after that name, and says what became of the records. */
+#define TFY_STORE_LOST (-102)
+/* Like TFY_STORE_FULL, but because a reader prevents the -wal file from being emptied; `error` names the reader. */
+#define TFY_STORE_HELD (-101)
 
-/* The one row of table meta: about the file as a whole, as of the last opening, mark or close. */
+/* The one row of table meta: about the whole file, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
-    uint8_t db[16];      /* the database's id, made at its creation */
-    int64_t epoch;       /* number of write openings so far */
-    char owner[64];      /* "pid 123 (name)" of the last one */
-    int64_t dev, ino;    /* the file as that opening saw it: a copy shows */
-    int64_t clean;       /* 1: it was closed cleanly, so mark is the newest record */
-    int64_t next_lsn;    /* as of mark */
-    int64_t next_tid;    /* as of mark */
-    int64_t mark;        /* lsn of the newest mark */
-    int64_t base;        /* lsn of the newest mark that was taken away with all its records; 0: none */
-    uint64_t base_chain; /* its chain; or the seed of marks */
+    uint8_t db[16];   /* the database's id, made at its creation */
+    int64_t epoch;    /* number of openings for writing so far */
+    char owner[64];   /* "pid 123 (name)" of the last one */
+    int64_t dev, ino; /* the file as that opening saw it: reveals a copy */
+    int64_t clean;    /* 1: it was closed cleanly, so mark is the newest record */
+    int64_t next_lsn; /* as of mark */
+    int64_t next_tid; /* as of mark */
+    int64_t mark;     /* lsn of the newest mark */
+    /* lsn of the newest mark that was deleted with all its records; 0: none. */
+    int64_t base;
+    uint64_t base_chain; /* its chain; or the seed of the marks */
 } TfyStoreMeta;
 
-/* A row of table mark: a checkpoint of all heads, and a seal on the records since the mark before. */
+/* A row of table mark: a checkpoint of all heads, and a seal on the records since the previous mark. */
 typedef struct TfyStoreMark {
-    int64_t lsn;       /* the last record it covers; 0: the one a new file starts with */
-    int64_t epoch;     /* who wrote it */
+    int64_t lsn;       /* the last record it covers; 0: the first mark of a new file */
+    int64_t epoch;     /* the writer's epoch */
     int64_t rows;      /* records in its segment */
-    uint64_t sum;      /* of a hash over (lsn, tid, prev, chain) of each of them */
-    int64_t gone_rows; /* how many of them were deleted; not in the chain, since it changes */
+    uint64_t sum;      /* sum of a hash over (lsn, tid, prev, chain) of each of them */
+    int64_t gone_rows; /* deleted ones; not in the chain, because it changes */
     uint64_t gone_sum; /* their part of sum */
     uint64_t chain;    /* over the previous mark's chain, lsn, epoch, rows and sum */
 } TfyStoreMark;
@@ -56,28 +59,29 @@ typedef struct TfyStoreProgram {
 
 typedef struct TfyStoreTask {
     int64_t tid;
-    int64_t run;         /* row id of its run; 0: none (tid 0) */
-    const char *path;    /* "1.3.2" */
-    int64_t program;     /* row id of its program; 0: none */
-    int64_t born;        /* lsn of its InstructionStart or TaskSpawn */
-    int64_t base;        /* where walking prev ends: 0 of a root, born of a child, or the last record that was deleted.
-                     Written at birth and by retention; an update leaves it and base_chain alone */
-    uint64_t base_chain; /* the chain before its first record: the seed, or that record's */
-    int64_t head;        /* lsn of its newest record as of the row's writing */
-    uint64_t chain;      /* of head */
+    int64_t run;      /* row id of its run; 0: none (tid 0) */
+    const char *path; /* "1.3.2" */
+    int64_t program;  /* row id of its program; 0: none */
+    int64_t born;     /* lsn of its InstructionStart or TaskSpawn */
+    /* The end of a walk along prev: 0 of a root, `born` of a child, or the last deleted record. Written at birth and
+     * by retention; an update does not change it or base_chain. */
+    int64_t base;
+    uint64_t base_chain; /* the chain before its first record: the seed, or the chain of base */
+    int64_t head;        /* lsn of its newest record when the row was written */
+    uint64_t chain;      /* chain of head */
     int64_t step;        /* step counter at head */
-    int64_t state, wait; /* TfyTaskState; what it waits for */
+    int64_t state, wait; /* TfyTaskState; and what it waits for */
 } TfyStoreTask;
 
-/* A row of table gap: a record that follows others of its task which retention took, here or where the run comes
- * from. */
+/* A row of table gap: a record behind others of its task that retention deleted, here or in the database that the run
+ * comes from. */
 typedef struct TfyStoreGap {
     int64_t lsn;    /* that record */
-    int64_t below;  /* the task's record before them that is still there, or its base */
-    uint64_t chain; /* of the last one that went */
+    int64_t below;  /* the task's last existing record before the deleted ones, or its base */
+    uint64_t chain; /* of the last deleted one */
 } TfyStoreGap;
 
-/* The calls a test can make fail. */
+/* The calls that a test can make fail. */
 typedef enum TfyStoreCall {
     TFY_CALL_BEGIN,
     TFY_CALL_PUT,
@@ -89,7 +93,7 @@ typedef enum TfyStoreCall {
 
 typedef struct TfyStore TfyStore;
 
-/* A visitor answers 0 to go on, anything else to stop with that answer. */
+/* A visitor returns 0 to continue; any other result stops the walk and becomes its result. */
 typedef int TfyStoreSeeRecord(void *state, const TfyLogRecord *record);
 typedef int TfyStoreSeeTask(void *state, const TfyStoreTask *task);
 typedef int TfyStoreSeeRun(void *state, const TfyLogRun *run);
@@ -99,36 +103,40 @@ typedef int TfyStoreSeeTable(void *state, const char *name);
 typedef int TfyStoreSeeSaved(void *state, const char *task, int64_t step, const TfyCell *cells);
 typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
 
-/* What a run's row is for. That of one that ends differs from the row that is there in nothing but the run's state,
- * the time and the sum. */
+/* Why a run's row is written. With TFY_RUN_ENDS, the row differs from the stored one only in the run's state, the
+ * time and the sum. */
 typedef enum TfyRunPut { TFY_RUN_BEGINS, TFY_RUN_CHANGES, TFY_RUN_ENDS } TfyRunPut;
 
-enum { STORE_MANY = 16 }; /* records that are put with one call */
+enum { STORE_MANY = 16 }; /* records that one call puts */
 
-/* All answer 0 or a negative code; the ones that look one row up answer TFY_E_ABSENT when there is none. */
+/* All return 0 or a negative code; a look-up of one row returns TFY_E_ABSENT if there is none. */
 typedef struct TfyStoreOps {
     int (*begin)(TfyStore *store);
     int (*put_record)(TfyStore *store, const TfyLogRecord *record);
-    int (*put_many)(TfyStore *store, const TfyLogRecord *const records[STORE_MANY]); /* the same, in half the time */
+    /* The same for STORE_MANY records, in half the time. */
+    int (*put_many)(TfyStore *store, const TfyLogRecord *const records[STORE_MANY]);
     int (*put_task)(TfyStore *store, const TfyStoreTask *task, bool birth);
     int (*put_run)(TfyStore *store, const TfyLogRun *run, TfyRunPut put);
     int (*put_program)(TfyStore *store, const TfyStoreProgram *program);
     int (*put_gap)(TfyStore *store, const TfyStoreGap *gap);
     int (*put_mark)(TfyStore *store, const TfyStoreMark *mark);
     int (*put_meta)(TfyStore *store, const TfyStoreMeta *meta);
-    /* Saved tables (saved.h): makes or widens one; writes a row of one, by a statement with as many parameters as
+    /* Saved tables (saved.h): creates or widens one; writes a row of one, by a statement with as many parameters as
      * cells. */
     int (*put_table)(TfyStore *store, const char *sql);
     int (*put_row)(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
     int (*commit)(TfyStore *store);
     void (*rollback)(TfyStore *store);
-    void (*place)(TfyStore *store, TfyWalPlace *place); /* where the last commit went, for the witness */
-    int (*renew)(TfyStore *store, bool all); /* writes all that its files hold once more and syncs it: after a failed
-                                                sync (all), or where page sums are missing */
+    void (*place)(TfyStore *store, TfyWalPlace *place); /* place of the last commit, for the witness */
+    /* Rewrites all that its files hold and syncs it: after a failed sync (all), or where page sums are missing. */
+    int (*renew)(TfyStore *store, bool all);
     bool (*checkpoint_due)(TfyStore *store);
-    int (*checkpoint)(TfyStore *store); /* moves committed rows to their final place; never needed for durability */
-    bool (*move_all)(TfyStore *store);  /* the same, for the last time: whether all are there now, synced */
-    int (*look)(TfyStore *store);       /* begins a view of one moment, for several reads; no nesting */
+    /* Moves committed rows to their final place; never needed for durability. */
+    int (*checkpoint)(TfyStore *store);
+    /* The same for the last time; returns whether all rows are there now, synced. */
+    bool (*move_all)(TfyStore *store);
+    /* Starts a consistent view for several reads; not nested. */
+    int (*look)(TfyStore *store);
     void (*look_away)(TfyStore *store);
     int (*get_meta)(TfyStore *store, TfyStoreMeta *meta);
     int (*get_mark)(TfyStore *store, int64_t below, TfyStoreMark *mark); /* the newest with lsn < below */
@@ -137,47 +145,55 @@ typedef struct TfyStoreOps {
     int (*get_run)(TfyStore *store, int64_t id, TfyLogRun *run);
     int (*get_gap)(TfyStore *store, int64_t lsn, TfyStoreGap *gap);
     int (*find_run)(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run);
-    int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16],
-                       TfyStoreProgram *program);                                           /* by hash unless NULL */
+    /* By hash unless that is NULL. */
+    int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program);
     int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
-    /* Those of a program that are parked and due by then, the earliest first. */
+    /* Visits runs of a program that are parked and due by then, the earliest first. */
     int (*see_parked)(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state);
-    /* Those that were parked when the clock showed more than `after`. */
+    /* Visits runs that were parked when the clock showed more than `after`. */
     int (*see_ahead)(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state);
     int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state); /* lsn ascending */
-    /* The columns of a saved table. TFY_E_ABSENT: there is none; TFY_E_DATA: the name is something else's. */
+    /* Visits the columns of a saved table. TFY_E_ABSENT: no such table; TFY_E_DATA: the name belongs to something
+     * else. */
     int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
     int (*see_tables)(TfyStore *store, TfyStoreSeeTable *see, void *state); /* the saved ones, by name */
     int (*see_saved)(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
-    void (*close)(TfyStore *store, bool clean); /* clean: what is committed is moved to the main file */
+    void (*close)(TfyStore *store, bool clean); /* clean: moves committed rows to the main file */
 } TfyStoreOps;
 
 struct TfyStore {
     const TfyStoreOps *ops;
-    int (*fault)(void *state, int call); /* NULL, or asked before each call: 0, or the code to fail with */
+    /* NULL, or called before each call: returns 0, or the code to fail with. */
+    int (*fault)(void *state, int call);
     void *fault_state;
-    char error[300];    /* what went wrong last, for messages */
-    char notice[300];   /* what people should know although nothing went wrong yet; whoever tells them empties it */
-    bool limited;       /* TFY_STORE_FULL: it is this process whose files may not grow, not the disk that is full */
-    uint32_t wal_limit; /* pages that the -wal file may have; beyond, begin answers TFY_STORE_HELD */
+    char error[300]; /* the last failure, for messages */
+    /* A warning for people although nothing has failed yet; the code that reports it empties it. */
+    char notice[300];
+    /* With TFY_STORE_FULL: this process may not grow its files; the disk is not full. */
+    bool limited;
+    /* Pages that the -wal file may have; beyond that, begin returns TFY_STORE_HELD. */
+    uint32_t wal_limit;
 };
 
-/* Opens an existing file or creates it (write only; the writer lock must be held). error_text gets one sentence. */
+/* Opens an existing file or creates it (write only; the caller must hold the writer lock). error_text gets one
+ * message. */
 typedef enum TfyStoreMode { TFY_STORE_READ, TFY_STORE_WRITE, TFY_STORE_CREATE } TfyStoreMode;
-/* 0: ours and of this format; TFY_E_ABSENT: no such file; else why not, with a sentence. Changes and creates nothing. */
+/* 0: the file is ours and of this format; TFY_E_ABSENT: no such file; any other code comes with a message that says
+ * why not. Changes and creates nothing. */
 int tfy__store_identify(const char *path, char *error_text);
 int tfy__store_open_sqlite(TfyStore **store, const char *path, TfyStoreMode mode, char *error_text);
 int tfy__store_open_memory(TfyStore **store);
 
-/* A new database's first rows: meta with a fresh id, mark 0, the task row of tid 0. Inside a transaction of the
- * caller. */
+/* Writes a new database's first rows: meta with a fresh id, mark 0, the task row of tid 0. Runs inside a transaction
+ * of the caller. */
 int tfy__store_found(TfyStore *store);
 uint64_t tfy__store_mark_seed(const uint8_t db[16]); /* the chain before the first mark */
 uint64_t tfy__store_mark_chain(uint64_t previous, const TfyStoreMark *mark);
-uint64_t tfy__store_segment_part(const TfyLogRecord *record); /* what a record adds to its segment's sum */
+/* What a record adds to its segment's sum. */
+uint64_t tfy__store_segment_part(const TfyLogRecord *record);
 
 /* The sums of rows. */
 uint64_t tfy__store_sum_meta(const TfyStoreMeta *meta);
@@ -185,13 +201,13 @@ uint64_t tfy__store_sum_program(const TfyStoreProgram *program);
 uint64_t tfy__store_sum_run(const TfyLogRun *run);
 uint64_t tfy__store_sum_task(const TfyStoreTask *task);
 
-/* Column origin of table run: NULL, or 16 bytes uuid and 8 bytes lsn, the highest first. read: false when it is
- * neither. */
+/* Column origin of table run: NULL, or 16 bytes uuid and 8 bytes lsn, most significant byte first. read: false if it
+ * is neither. */
 #define TFY_ORIGIN_SIZE 24
 void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE]);
 bool tfy__store_origin_read(TfyLogRun *run, const void *blob, int size);
 
-/* Writes a sentence into error_text (TFY_ERROR_TEXT bytes, may be NULL) and answers code. */
+/* Writes a message into error_text (TFY_ERROR_TEXT bytes, may be NULL) and returns code. */
 int tfy__log_refuse(char *error_text, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static inline int tfy__store_ask(TfyStore *store, TfyStoreCall call)

@@ -1,8 +1,8 @@
-/* store_memory.c: the log's rows in plain memory: the same promises as the SQLite store but for the disk's. For
+/* store_memory.c: the log's rows in plain memory, with the guarantees of the SQLite store except durability. For
  * tests, simulation and scheduler benches; nothing survives the process.
  *
- * Rows of one transaction are copied at once; commit moves a few counters, rollback drops what lies above them.
- * Rows that replace an older one wait in `changes` until the commit, as copies of their own. */
+ * A put copies its row at once. Commit moves a few counters, and rollback drops the rows above them. Rows that
+ * replace an older one wait in `changes` until the commit, as copies of their own. */
 #include "base/grow.h"
 #include "wal/store/store.h"
 
@@ -13,7 +13,7 @@ typedef struct Rows {
     void *items; /* an array of the row's type */
     size_t item_size;
     size_t count;  /* committed */
-    size_t filled; /* committed and of this transaction */
+    size_t filled; /* committed ones and those of this transaction */
     size_t room;
 } Rows;
 
@@ -23,9 +23,9 @@ typedef struct TaskRow {
 } TaskRow;
 
 typedef struct Change {
-    size_t index;      /* of the row that is replaced */
-    bool is_task;      /* else a run */
-    TfyStoreTask task; /* path not used: a task keeps its path */
+    size_t index;      /* of the replaced row */
+    bool is_task;      /* otherwise a run */
+    TfyStoreTask task; /* path is unused: a task keeps its path */
     TfyLogRun run;
 } Change;
 
@@ -35,9 +35,10 @@ typedef struct MemoryStore {
     Rows tasks;    /* TaskRow, tid ascending */
     Rows runs;     /* TfyLogRun; index is id - 1 */
     Rows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
-    Rows gaps;     /* TfyStoreGap, lsn ascending: nobody takes records out of memory, but runs come without some */
-    Rows marks;    /* TfyStoreMark, lsn ascending */
-    Rows changes;  /* Change, of this transaction */
+    /* TfyStoreGap, lsn ascending: nothing deletes records from memory, but runs arrive with gaps. */
+    Rows gaps;
+    Rows marks;   /* TfyStoreMark, lsn ascending */
+    Rows changes; /* Change, of this transaction */
     TfyStoreMeta meta, next_meta;
     bool meta_changed;
 } MemoryStore;
@@ -52,7 +53,7 @@ static void *at(const Rows *rows, size_t index)
     return (char *)rows->items + index * rows->item_size;
 }
 
-/* Room for one more row at the end; NULL: no memory. */
+/* Room for one more row at the end; NULL: out of memory. */
 static void *add(Rows *rows)
 {
     if (rows->filled == rows->room) {
@@ -111,7 +112,7 @@ static int put_change(MemoryStore *self, const Change *change)
     return 0;
 }
 
-/* Index of a task's row among all filled; the count when there is none. */
+/* Index of a task's row among all filled ones; the count if there is none. */
 static size_t find_task(const MemoryStore *self, int64_t tid)
 {
     size_t low = 0, high = self->tasks.filled;
@@ -161,7 +162,7 @@ static void free_program(TfyStoreProgram *program)
     free((char *)program->layout);
 }
 
-/* Nobody can read a saved table of a store in memory, so its rows are not kept; what shape it has the log knows. */
+/* Saved tables in memory cannot be read, so their rows are not kept; the log knows their shape. */
 static int put_table(TfyStore *store, const char *sql)
 {
     return 0;
@@ -406,7 +407,8 @@ static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStor
 {
     const Rows *runs = &inside(store)->runs;
     int code = 0;
-    for (int64_t after = 0; !code;) { /* few at a time: the earliest of those that are later than the last one */
+    /* A few at a time: the earliest of those that are later than the last one. */
+    for (int64_t after = 0; !code;) {
         const TfyLogRun *next = NULL;
         for (size_t i = 0; i < runs->count; i++) {
             const TfyLogRun *run = at(runs, i);
@@ -455,7 +457,7 @@ static void close_store(TfyStore *store, bool clean)
 {
     MemoryStore *self = inside(store);
     self->records.count = self->tasks.count = self->programs.count = 0;
-    rollback(store); /* frees what lies above the counts: all of it */
+    rollback(store); /* frees the rows above the counts, which are all rows */
     Rows *all[] = {&self->records, &self->tasks, &self->runs,   &self->programs,
                    &self->gaps,    &self->marks, &self->changes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]->items);

@@ -23,13 +23,13 @@ static const char *const texts[S_COUNT] = {
     [S_ROLLBACK] = "ROLLBACK",
     [S_LOOK] = "BEGIN",
     [S_PUT_RECORD] = "INSERT INTO wal(" RECORD_COLUMNS ") VALUES" RECORD_PLACES,
-    /* FAIL: what went wrong in its middle takes the whole transaction back anyway, so SQLite need not remember how
-     * pages were before it. */
+    /* FAIL: a failure in the middle rolls back the whole transaction anyway, so SQLite need not remember the earlier
+     * state of its pages. */
     [S_PUT_MANY] = "INSERT OR FAIL INTO wal(" RECORD_COLUMNS ") VALUES" FOUR_RECORDS "," FOUR_RECORDS "," FOUR_RECORDS
                    "," FOUR_RECORDS,
     [S_BEAR_TASK] = "INSERT INTO task(" TASK_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    /* Updates name only what changes: SQLite writes an index anew for every column of it that is named, changed or
-     * not. */
+    /* Updates name only columns that change: SQLite updates an index if the statement names one of its columns,
+     * changed or not. */
     [S_PUT_TASK] = "UPDATE task SET (program,head,chain,step,state,wait,sum)=(?4,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
     [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [S_PUT_RUN] =
@@ -57,7 +57,7 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
     [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 AND parked=0 ORDER BY id",
     [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY parked",
-    /* SQLite begins at the first of two lower bounds; the other one only says that the partial index has them all. */
+    /* SQLite starts at the first of two lower bounds; the other one only shows that the partial index suffices. */
     [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>?2 AND parked_at>0 AND program=?1",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
@@ -73,8 +73,8 @@ static bool is_as_large(const char *name, rlim_t limit)
     return name && stat(name, &info) == 0 && (rlim_t)info.st_size >= limit;
 }
 
-/* The database or its -wal file is as large as a file of this process may be (RLIMIT_FSIZE; SIGXFSZ is ignored).
- * SQLite takes nothing but ENOSPC for a full disk and does not keep errno; but it writes as much as fits. */
+/* Whether the database or its -wal file has reached this process's limit for files (RLIMIT_FSIZE; SIGXFSZ is
+ * ignored). SQLite takes only ENOSPC for a full disk and does not keep errno; but it writes as much as fits. */
 static bool is_at_limit(sqlite3 *db)
 {
     struct rlimit size;
@@ -83,7 +83,7 @@ static bool is_at_limit(sqlite3 *db)
     return is_as_large(name, size.rlim_cur) || is_as_large(sqlite3_filename_wal(name), size.rlim_cur);
 }
 
-/* What SQLite's answer means for the log. Anything that is not plainly "no room" or "damaged" counts as a failure
+/* Translates a result of SQLite for the log. Anything that is not clearly "no room" or "damaged" counts as a failure
  * of the disk. */
 int tfy__sqlite_answer(SqliteStore *store, int code)
 {
@@ -121,7 +121,7 @@ static int prepared(SqliteStore *store, Statement which, sqlite3_stmt **statemen
     return tfy__sqlite_answer(store, code);
 }
 
-/* Steps a statement that gives no rows, and makes it ready for the next time. */
+/* Steps a statement that returns no rows, and resets it for the next time. */
 static int finish(SqliteStore *store, sqlite3_stmt *statement)
 {
     const int code = tfy__sqlite_answer(store, sqlite3_step(statement));
@@ -138,7 +138,7 @@ static int execute(SqliteStore *store, Statement which)
 
 /* ---- writing ---- */
 
-/* What keeps the -wal file from being emptied, and how large it has become. */
+/* Describes what prevents the -wal file from being emptied, and how large it is. */
 static void describe_reader(SqliteStore *store, const char *then, char *text, size_t size)
 {
     char reader[80];
@@ -148,7 +148,8 @@ static void describe_reader(SqliteStore *store, const char *then, char *text, si
              reader, store->wal_pages, megabytes, then);
 }
 
-/* The -wal file is as large as it may be: all of it must go to the main file, and nobody may read in it any more. */
+/* The -wal file has reached its limit: everything in it must move to the main file, and no process may still read
+ * it. */
 static int empty_wal(SqliteStore *store)
 {
     sqlite3_busy_timeout(store->db, 0);
@@ -171,9 +172,9 @@ static uint32_t data_version(SqliteStore *store)
     return version;
 }
 
-/* Somebody took the lock's file away, and with it the lock: another process has opened the database since, or went on
- * writing it between our reading and our first commit. Only one of the two goes on: the one whose epoch is in the
- * file. */
+/* If the lock's file was removed, the lock is lost: another process may have opened the database since, or may have
+ * continued to write it between our reading and our first commit. Only one of the two continues: the one whose epoch
+ * is in the file. */
 static int check_epoch(SqliteStore *store)
 {
     const uint32_t version = data_version(store);
@@ -208,7 +209,7 @@ static int commit(TfyStore *store)
     self->owns |= self->next_epoch != self->epoch;
     self->epoch = self->next_epoch;
     if (self->wal_pages < self->moved_pages) {
-        self->moved_pages = 0; /* the file was begun anew */
+        self->moved_pages = 0; /* the file was restarted */
         self->reader_named = false;
     }
     return 0;
@@ -216,20 +217,21 @@ static int commit(TfyStore *store)
 
 static void rollback(TfyStore *store)
 {
-    /* After some failures SQLite has rolled back by itself; asking again would only cover the message that matters. */
+    /* After some failures SQLite has already rolled back; another rollback would only overwrite the message that
+     * matters. */
     SqliteStore *self = inside(store);
     char kept[sizeof store->error];
     memcpy(kept, store->error, sizeof kept);
     if (!sqlite3_get_autocommit(self->db)) execute(self, S_ROLLBACK);
     memcpy(store->error, kept, sizeof kept);
-    /* Dropping its cache counts as a change; nobody else can have written meanwhile. */
+    /* Dropping SQLite's cache counts as a change; no other process can have written meanwhile. */
     if (self->writing) self->data_version = data_version(self);
     self->writing = false;
 }
 
 enum { RECORD_WORDS = 10 };
 
-/* At the places behind `at`. */
+/* Binds to the parameters behind `at`. */
 static void bind_record(sqlite3_stmt *to, int at, const TfyLogRecord *record)
 {
     sqlite3_bind_int64(to, at + 1, record->lsn);
@@ -287,7 +289,7 @@ static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
     return finish(inside(store), to);
 }
 
-/* Three columns cost half of what all do: SQLite looks after those indexes only that they are in. */
+/* Updating three columns costs half as much as updating all: SQLite maintains only the indexes that contain them. */
 static int end_run(TfyStore *store, const TfyLogRun *run)
 {
     sqlite3_stmt *to;
@@ -379,7 +381,7 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* While a reader keeps the file from being begun anew, trying at every commit would only cost. */
+/* While a reader keeps the file from restarting, trying at every commit would cost time for nothing. */
 static bool checkpoint_due(TfyStore *store)
 {
     const SqliteStore *self = inside(store);
@@ -398,8 +400,8 @@ static int checkpoint(TfyStore *store)
         describe_reader(self, "it should end, or runs will have to pause", store->notice, sizeof store->notice);
         self->reader_named = true;
     }
-    /* A reader in the way only means that less is moved; with no room the rows stay in the -wal file, where they
-     * are safe too. */
+    /* A reader in the way only means that less is moved; if the disk is full, the rows stay in the -wal file, where
+     * they are safe, too. */
     if ((code & 255) == SQLITE_BUSY || (code & 255) == SQLITE_LOCKED || (code & 255) == SQLITE_FULL) return 0;
     return tfy__sqlite_answer(self, code);
 }
@@ -418,7 +420,7 @@ static int look(TfyStore *store)
     return execute(inside(store), S_LOOK);
 }
 
-/* A look-up's statement stays on its row for whoever reads its strings; here ends the last use, and with it the
+/* The statement of a look-up stays on its row for readers of its strings; their last use ends here, and with it the
  * hold on the -wal file. */
 static void look_away(TfyStore *store)
 {
@@ -452,7 +454,7 @@ static int64_t word_at(sqlite3_stmt *row, int column)
     return sqlite3_column_int64(row, column);
 }
 
-/* Columns wider than their field would be cut and could then pass for another row; such a record is damaged. */
+/* A value too large for its field would be cut and could pass for another row's; such a record is damaged. */
 static int read_record(SqliteStore *store, sqlite3_stmt *row, TfyLogRecord *record)
 {
     const int64_t v = word_at(row, 3), type = word_at(row, 5), point = word_at(row, 7);
@@ -763,8 +765,8 @@ static void close_store(TfyStore *store, bool clean)
     for (int i = 0; i < S_COUNT; i++) sqlite3_finalize(self->statements[i]);
     tfy__sqlite_free_saved(self);
     if (clean) {
-        /* All pages go to the main file and the -wal file becomes empty, so that the next opening has nothing to
-         * walk, and a program that only looks on has nothing to move. */
+        /* All pages move to the main file and the -wal file becomes empty, so the next opening has nothing to walk,
+         * and a program that only reads has nothing to move. */
         sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sqlite3_exec(self->db, "PRAGMA journal_size_limit=0", NULL, NULL, NULL);
     }

@@ -1,8 +1,9 @@
-/* store_sqlite.h: the SQLite store's inside, shared by its opening (sqlite_open.c) and its rows (store_sqlite.c).
+/* store_sqlite.h: the internals of the SQLite store, shared by its opening (sqlite_open.c) and its rows
+ * (store_sqlite.c).
  *
- * One connection. A writer's checkpoints are made by hand: SQLite's automatic ones throw their errors away, and a
- * checkpoint that could not sync must stop the process. The -wal file is kept between openings and overwritten,
- * never truncated while work goes on. */
+ * There is one connection. A writer makes its checkpoints explicitly: SQLite's automatic ones discard their errors,
+ * and a checkpoint that could not sync must stop the process. The -wal file is kept between openings and overwritten,
+ * never truncated during operation. */
 #ifndef WAL_STORE_STORE_SQLITE_H
 #define WAL_STORE_STORE_SQLITE_H
 
@@ -57,24 +58,29 @@ typedef struct SqliteStore {
     sqlite3 *db;                       /* the one connection */
     sqlite3_stmt *statements[S_COUNT]; /* prepared at first use */
     SavedStatement *saved;             /* those of saved tables */
-    uint32_t wal_pages;                /* in the -wal file after the last commit; 0 when the next one begins it anew */
-    uint32_t moved_pages;              /* wal_pages at the last checkpoint, while the file was not begun anew since */
-    bool reader_named;                 /* people know who keeps the -wal file from being emptied */
-    uint32_t data_version;             /* SQLite's: it changes when another connection writes */
-    bool writing;                      /* between begin and commit or rollback */
-    bool owns;                         /* our epoch is in the file */
-    int64_t epoch, next_epoch;         /* of the row of meta; what this transaction makes it. -1: not read yet */
-    char *path;                        /* as given, for messages */
+    /* Pages in the -wal file after the last commit; 0: the next commit restarts the file. */
+    uint32_t wal_pages;
+    /* wal_pages at the last checkpoint, until the file restarts. */
+    uint32_t moved_pages;
+    /* People have been told which reader prevents the -wal file from being emptied. */
+    bool reader_named;
+    uint32_t data_version; /* SQLite's: changes when another connection writes */
+    bool writing;          /* between begin and commit or rollback */
+    bool owns;             /* our epoch is in the file */
+    /* The epoch in meta's row, and the one that this transaction sets. -1: not read yet. */
+    int64_t epoch, next_epoch;
+    char *path; /* as given, for messages */
 } SqliteStore;
 
 enum { CHECKPOINT_PAGES = 3000, CHECKPOINT_AGAIN_PAGES = 750, SQLITE_BUSY_MS = 10000 };
 
-/* Writes one sentence about the process that reads the database for too long (sqlite_reader.c). Opens nothing. */
+/* Writes one sentence about the process that has been reading the database for too long (sqlite_reader.c). Opens
+ * nothing. */
 void tfy__sqlite_name_reader(const char *path, char *name, size_t size);
 
 extern const TfyStoreOps tfy__store_sqlite_ops;
 
-/* What SQLite's answer means for the log; keeps its message. */
+/* Translates a result of SQLite for the log; keeps SQLite's message. */
 int tfy__sqlite_answer(SqliteStore *store, int code);
 
 /* sqlite_saved.c */
@@ -85,7 +91,7 @@ int tfy__sqlite_see_tables(TfyStore *store, TfyStoreSeeTable *see, void *state);
 int tfy__sqlite_see_saved(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
 void tfy__sqlite_free_saved(SqliteStore *store);
 
-/* Writes all of the main file, with its page sums, and of the -wal file over itself and syncs both; an SQLite code
+/* Rewrites the main file, with its page sums, and the -wal file in place, and syncs both; returns an SQLite code
  * (sqlite_renew.c). */
 int tfy__sqlite_renew(sqlite3 *db);
 

@@ -11,8 +11,8 @@ static const uint32_t magic_little = 0x377f0682, magic_big = 0x377f0683;
 typedef struct Walk {
     sqlite3_file *file;
     uint8_t *frames;   /* FRAMES_AT_ONCE of them */
-    bool big;          /* checksums go over big-endian words */
-    uint32_t check[2]; /* over all that was walked */
+    bool big;          /* checksums use big-endian words */
+    uint32_t check[2]; /* over everything walked so far */
     uint8_t salt[8];   /* of this filling */
     int64_t size;      /* of the file */
 } Walk;
@@ -71,7 +71,7 @@ static bool frame_follows(Walk *walk, const uint8_t *frame)
     return check_is(walk, frame + 16);
 }
 
-/* Frames are counted from 1; `*frame` is the one in front of which the walk ended. */
+/* Frames are counted from 1; the walk ended before `*frame`. */
 static TfyWalVerdict walk_frames(Walk *walk, const TfyWalPlace *place, int64_t *frame)
 {
     const int64_t whole = (walk->size - WAL_HEADER_BYTES) / WAL_FRAME_BYTES;
@@ -102,7 +102,8 @@ static TfyWalVerdict walk_open(Walk *walk, const TfyWalPlace *place, int64_t *fr
 TfyWalVerdict tfy__wal_walk(const char *db_path, const TfyWalPlace *place, int64_t *frame)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-    const size_t name_room = strlen(db_path) + sizeof "-wal" + 2; /* VFSes look for parameters behind a name's NUL */
+    /* VFSes look for parameters behind a name's NUL. */
+    const size_t name_room = strlen(db_path) + sizeof "-wal" + 2;
     char *name = calloc(1, name_room);
     Walk walk = {.file = calloc(1, vfs ? (size_t)vfs->szOsFile : 1),
                  .frames = malloc(FRAMES_AT_ONCE * WAL_FRAME_BYTES)};
