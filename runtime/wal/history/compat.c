@@ -24,7 +24,7 @@ static uint32_t slots_of(const Layout *layout, const char *workflow)
     return slots >= 0 && slots < 1 << 24 ? (uint32_t)slots : 0;
 }
 
-/* "live" and "dead" say what has changed since the workflow's point before. */
+/* Applies "live" and "dead", the changes since the workflow's previous point. */
 static void apply_changes(const json_t *point, Slot *slots, uint32_t count)
 {
     const json_t *one;
@@ -139,8 +139,8 @@ static bool same_cases(Comparison *comparison, const json_t *old, const json_t *
     return same;
 }
 
-/* A declared type is taken to be the same while it is looked at, as it may contain itself. When it is not, what was
- * found to be the same meanwhile may rest on that, and is forgotten. */
+/* A declared type counts as the same while it is compared, because it may contain itself. If it turns out to differ,
+ * types found to be the same meanwhile may depend on that assumption, and are forgotten. */
 static bool same_declared(Comparison *comparison, const char *name)
 {
     const json_t *known = json_object_get(comparison->same_types, name);
@@ -206,7 +206,7 @@ uint32_t tfy__compat_count_alike(const Slot *slots, uint32_t count, const Slot *
     return found;
 }
 
-/* Slots are given out again as soon as they are free: their order says nothing. */
+/* Slots are reused as soon as they are free: their order means nothing. */
 static uint32_t alike_before(const Slot *slots, uint32_t count, uint32_t at, bool exact)
 {
     uint32_t found = 0;
@@ -225,7 +225,7 @@ int64_t tfy__compat_find_slot(const Slot *slots, uint32_t count, const Slot *slo
     return -1;
 }
 
-/* Every value that the new program needs at the point must lie in the old frame. */
+/* The old frame must hold every value that the new program needs at the point. */
 static bool compare_live(Comparison *comparison, TfyCompatPoint *point, uint32_t old_index, uint32_t new_index)
 {
     const Slot *old = comparison->old.live[old_index], *new = comparison->new.live[new_index];

@@ -1,5 +1,5 @@
-/* compat_frame.c: what a frame tells without its history: whether the point it stands at, and the variables in it,
- * are the same ones in another program. compat.h has the rules; who cannot tell is refused. */
+/* compat_frame.c: what a frame proves without its history: whether the point at which it is, and the variables in it,
+ * are the same ones in another program. compat.h has the rules; without a proof the frame is refused. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tfy_program.h"
 #include "wal/history/compat_state.h"
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool say(char **reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool say(char **reason, const char *format, ...)
@@ -24,11 +24,12 @@ static bool say(char **reason, const char *format, ...)
 
 /* ---- points ---- */
 
-/* Of one layout: which points read the same. */
+/* The points of one layout that read the same. */
 typedef struct Readings {
-    json_t *counts; /* object: workflow and hash → points of it that read so */
-    json_t *ids;    /* object: id → points that have it */
-    uint32_t *rank; /* per point: how many of those that read the same come before it */
+    json_t *counts; /* object: workflow and hash → number of its points that read so */
+    json_t *ids;    /* object: id → number of points that have it */
+    /* Per point: how many of those that read the same come before it. */
+    uint32_t *rank;
 } Readings;
 
 static const json_t *point_at(const Layout *layout, uint32_t index)
@@ -41,7 +42,7 @@ static void key_of(const json_t *point, char key[512])
     snprintf(key, 512, "%s %.400s", text_of(point, "asks"), text_of(point, "workflow"));
 }
 
-/* Answers what it was before. */
+/* Returns the previous count. */
 static int64_t count_one(json_t *counts, const char *key)
 {
     const json_int_t before = json_integer_value(json_object_get(counts, key));
@@ -77,7 +78,7 @@ static int64_t count_reading(const Readings *readings, const json_t *point)
     return json_integer_value(json_object_get(readings->counts, key));
 }
 
-/* A label of the program's names a point by itself; the ids that the compiler makes begin with the workflow's name. */
+/* A label of the program identifies a point by itself; ids that the compiler makes start with the workflow's name. */
 static bool is_ordinal(const json_t *point)
 {
     const char *workflow = text_of(point, "workflow"), *id = text_of(point, "id");
@@ -105,7 +106,7 @@ static bool judge_place(Comparison *both, const Readings read[2], TfyCompatPoint
     return true;
 }
 
-/* Every value must be known to be that variable's. */
+/* Each value must provably belong to that variable. */
 static bool judge_slots(const Comparison *both, TfyCompatPoint *verdict, uint32_t index)
 {
     const uint32_t other = verdict->new_number - 1;
@@ -126,7 +127,7 @@ static bool judge_slots(const Comparison *both, TfyCompatPoint *verdict, uint32_
 
 static bool judge_routine(TfyCompat *compat, uint32_t index);
 
-/* A body or an undo goes with the point it belongs to, and with the workflow that has that. */
+/* A body or an undo depends on its point, and on the workflow of that point. */
 static bool judge_owner(TfyCompat *compat, TfyCompatRoutine *verdict, const char *old_id, const char *new_id)
 {
     const json_t *index = json_object_get(compat->both->old.by_id, old_id);
@@ -144,7 +145,7 @@ static bool judge_owner(TfyCompat *compat, TfyCompatRoutine *verdict, const char
     return !around->reason || say(&verdict->reason, "%s", around->reason);
 }
 
-/* Names of bodies and undos begin with those of what they stand in, so this ends. */
+/* Names of bodies and undos start with the name of the enclosing routine, so the recursion ends. */
 static bool judge_routine(TfyCompat *compat, uint32_t index)
 {
     Comparison *both = compat->both;

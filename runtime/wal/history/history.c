@@ -1,8 +1,8 @@
-/* history.c: reading a run back, whole or from its newest snapshot on.
+/* history.c: reads back a run, whole or from its newest snapshot on.
  *
- * A run's tasks are found by their rows, each task's records by walking `prev` from its head (its row's, or the
- * tail's if that is newer) down to where its chain begins. Then the chain is computed forward again: every record
- * that is handed out was checked. What a history shows is what is durable. */
+ * A run's tasks are found by their rows, and each task's records by walking `prev` from its head (the row's, or the
+ * tail's if that is newer) down to the start of its chain. Then the chain is computed forward again: every returned
+ * record has been checked. A history shows only what is durable. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,28 +22,28 @@
 typedef struct Found {
     TfyLogRecord record; /* payload owned */
     uint32_t task;       /* index into tasks */
-    TfyStoreGap gap;     /* that it stands behind; lsn 0: none */
+    TfyStoreGap gap;     /* the gap before it; lsn 0: none */
 } Found;
 
-/* Where the walk over a task's records ends, and the chain there. */
+/* The end of the walk over a task's records, and the chain there. */
 typedef struct Base {
     int64_t lsn;
     uint64_t chain;
 } Base;
 
-/* What is being read. */
+/* The state of one reading. */
 typedef struct Reading {
     TfyLog *log;
     TfyHistory *history;
     uint32_t task_room;
     Base *bases; /* per task */
     uint32_t base_room;
-    Found *found; /* records in the order they were met */
+    Found *found; /* records in the order of their discovery */
     size_t found_count, found_room;
     int64_t first_root; /* the root's number when it was born */
-    int64_t shift;      /* what was to be added to the number of the last task whose records had another origin */
+    int64_t shift;      /* the shift found for the last task whose records had another origin */
     bool tail;          /* from the newest snapshot on, if there is one */
-    bool whole;         /* with the rows it saved */
+    bool whole;         /* with the rows that it saved */
     char *error_text;
 } Reading;
 
@@ -68,7 +68,7 @@ static int refuse_store(Reading *reading, int code)
 /* ---- finding a run ---- */
 
 typedef struct Search {
-    const char *text; /* what was given */
+    const char *text; /* as given */
     size_t len;
     TfyLogRun run; /* the one that matches */
     int matches;
@@ -85,7 +85,7 @@ static int match_run(void *state, const TfyLogRun *run)
     return 0;
 }
 
-/* A number is a row id; ids begin with 0 for thousands of years to come, so the two do not meet. */
+/* A number is a row id. Ids will start with 0 for thousands of years, so the two cannot be confused. */
 static int64_t row_id(TfyLog *log, const char *text)
 {
     int64_t run = 0, program, tid;
@@ -173,7 +173,7 @@ static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *reco
     return 0;
 }
 
-/* The record with this lsn, which is one of the task's and lies below `above`. Its payload is the store's. */
+/* Finds the record with this lsn, which must be the task's and below `above`. Its payload belongs to the store. */
 static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_t above, TfyLogRecord *record)
 {
     TfyStore *store = reading->log->store;
@@ -186,7 +186,7 @@ static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_
 
 static int check_chain(Reading *reading, uint32_t index, size_t first);
 
-/* The next record down from the one that was kept last. Of a run that was compacted it may lie beyond a gap. */
+/* Finds the next record below the last kept one. In a compacted run it may be beyond a gap. */
 static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
 {
     Found *found = &reading->found[reading->found_count - 1];
@@ -200,7 +200,8 @@ static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
     return 0;
 }
 
-/* From the head down; each step must lead to a smaller lsn of the same task, so damage cannot make it endless. */
+/* Walks down from the head; each step must lead to a smaller lsn of the same task, so damage cannot make it
+ * endless. */
 static int walk_task(Reading *reading, uint32_t index)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
@@ -263,11 +264,11 @@ static int order_records(Reading *reading)
         history->record_tasks[i] = reading->found[i].task;
     }
     history->record_count = (uint32_t)count;
-    reading->found_count = 0; /* the payloads are the history's now */
+    reading->found_count = 0; /* the history owns the payloads now */
     return 0;
 }
 
-/* ---- what the records say about the tasks ---- */
+/* ---- states of tasks, from their records ---- */
 
 static const TfyLogRecord *record_at(const TfyHistory *history, int64_t lsn, uint32_t *index)
 {
@@ -283,7 +284,7 @@ static const TfyLogRecord *record_at(const TfyHistory *history, int64_t lsn, uin
     return low < history->record_count && history->records[low].lsn == lsn ? &history->records[low] : NULL;
 }
 
-/* Every task was born by a record of this history, and every such record has its task: none was lost or slipped in. */
+/* Every task was born by a record of this history, and every such record has its task: none was lost or added. */
 static int name_tasks(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -304,7 +305,7 @@ static int name_tasks(Reading *reading)
     return refuse(reading, TFY_E_DATA, "run", history->run.id, "lacks a task");
 }
 
-/* A task row is as old as the last mark; its records say more. */
+/* A task row is as old as the last mark; the records are newer. */
 static void refresh_states(TfyHistory *history)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
@@ -315,7 +316,7 @@ static void refresh_states(TfyHistory *history)
     }
 }
 
-/* ---- from a snapshot on ---- */
+/* ---- from a snapshot ---- */
 
 static int load_snapshot(Reading *reading, const TfyLogRecord *record)
 {
@@ -330,7 +331,7 @@ static int load_snapshot(Reading *reading, const TfyLogRecord *record)
     return 0;
 }
 
-/* Moves are known: the first one behind the snapshot led away from the program that wrote it. */
+/* Moves are known: the first one after the snapshot led away from the program that wrote it. */
 static int note_layout(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -342,7 +343,7 @@ static int note_layout(Reading *reading)
     return history->snapshot_layout ? 0 : no_memory(reading);
 }
 
-/* The snapshot that a compacted run begins at, of a history that was read whole. */
+/* Loads the snapshot at which a compacted run starts, for a history that was read whole. */
 static int load_base(Reading *reading)
 {
     const TfyHistory *history = reading->history;
@@ -356,7 +357,7 @@ static int load_base(Reading *reading)
     return code ? code : note_layout(reading);
 }
 
-/* What the snapshot's chain goes on from. The one that a compacted run begins at may stand behind a gap. */
+/* The chain value that the snapshot continues. The snapshot at which a compacted run starts may be behind a gap. */
 static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t *chain)
 {
     TfyLogRecord before;
@@ -372,8 +373,8 @@ static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t
     return code;
 }
 
-/* The newest record that was kept is the snapshot: it becomes the base of the root's walk. Its own link in the chain
- * says that it is what was written. */
+/* The newest kept record is the snapshot: it becomes the base of the root's walk. Its own link in the chain proves
+ * that it is as written. */
 static int take_snapshot(Reading *reading)
 {
     const TfyLogRecord *snapshot = &reading->found[reading->found_count - 1].record;
@@ -395,7 +396,7 @@ static void forget_found(Reading *reading)
     reading->found_count = 0;
 }
 
-/* The root and its records behind the newest snapshot, which stands in its chain. TFY_E_ABSENT: there is no snapshot. */
+/* Reads the root and its records after the newest snapshot, which is in its chain. TFY_E_ABSENT: no snapshot. */
 static int read_root_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -406,8 +407,9 @@ static int read_root_tail(Reading *reading)
         TfyLogRecord record;
         if ((code = get_own(reading, &history->tasks[0], lsn, above, &record))) return code;
         if ((code = keep_record(reading, 0, &record))) return code;
-        /* One that came with an import has the numbers of another database. One from before a move is not what the
-         * new program would have come to; the one that the run begins at is taken all the same, as the move was. */
+        /* An imported one has the numbers of another database. One from before a move is not the state that the new
+         * program would have reached; but the one at which the run starts is used all the same, as the move was
+         * allowed. */
         const bool own = record.lsn > history->run.imported && record.lsn > history->run.moved_lsn;
         if (record.type == TFY_R_SNAPSHOT && (own || record.lsn == history->run.base_lsn)) {
             code = take_snapshot(reading);
@@ -419,8 +421,8 @@ static int read_root_tail(Reading *reading)
     return code ? code : TFY_E_ABSENT;
 }
 
-/* Down to the record at which its chain had a certain value: numbers change when a run moves to another database,
- * chains do not. */
+/* Walks down to the record at which the task's chain had a certain value: numbers change when a run moves to another
+ * database, chains do not. */
 static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
@@ -441,7 +443,7 @@ static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
     return check_chain(reading, index, first);
 }
 
-/* A task that the snapshot has: its chain goes on from where it stood then. */
+/* Reads a task that the snapshot lists: its chain continues from where it was then. */
 static int read_task_tail(Reading *reading, const json_t *known)
 {
     TfyHistory *history = reading->history;
@@ -456,7 +458,8 @@ static int read_task_tail(Reading *reading, const json_t *known)
 }
 
 typedef struct Birth {
-    int64_t lsn, tid; /* 0: nobody's */
+    /* 0: no task */
+    int64_t lsn, tid;
 } Birth;
 
 static int match_birth(void *state, const TfyStoreTask *row)
@@ -466,10 +469,10 @@ static int match_birth(void *state, const TfyStoreTask *row)
     return 0;
 }
 
-/* The task that a record was the birth of. A copied record (of a fork, of an import) has the number that its task had
- * elsewhere, in a run whose root had another number too; later ones have the task's own. Which of the two it is the
- * row shows. What was copied more than once has records of several origins, each with numbers at a distance of its
- * own: it is looked up once for all that come together. */
+/* Finds the task that a record started. A copied record (of a fork, of an import) has the number that its task had
+ * elsewhere, in a run whose root had another number, too; later records have the task's own number. The row shows
+ * which of the two it is. Records that were copied more than once have several origins, each with its own distance
+ * between the numbers: it is looked up once for all consecutive ones. */
 static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *row)
 {
     TfyStore *store = reading->log->store;
@@ -489,8 +492,8 @@ static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *
     return code ? refuse_store(reading, code) : 0;
 }
 
-/* Tasks that were made since. Their records are found behind those of their parents, so this list grows while it is
- * read. */
+/* Reads tasks that were created since. Their records are found after those of their parents, so this list grows
+ * during the loop. */
 static int read_births(Reading *reading)
 {
     for (size_t i = 0; i < reading->found_count; i++) {
@@ -511,7 +514,7 @@ static int by_tid(const void *left, const void *right, void *tasks)
     return (a > b) - (a < b);
 }
 
-/* Whoever takes the history up looks tasks up by their number. */
+/* Sorts tasks by their number, by which users of the history look them up. */
 static int order_tasks(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -533,7 +536,8 @@ static int order_tasks(Reading *reading)
     return ok ? 0 : no_memory(reading);
 }
 
-/* The root's first record: its workflow names the run, and the number it had then is what births are counted from. */
+/* The root's first record: its workflow names the run, and births are counted from the number that the root had
+ * then. */
 static int read_root_birth(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -547,8 +551,8 @@ static int read_root_birth(Reading *reading)
     return 0;
 }
 
-/* Where the run works: what the newest record of the root's chain that says so says. Of a tail the first one is read
- * already. */
+/* Finds where the run works: the newest record of the root's chain that names a root decides. For a tail, the first
+ * record has already been read. */
 static int note_root(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -569,7 +573,7 @@ static int note_root(Reading *reading)
     return code == TFY_E_NOMEM ? no_memory(reading) : 0;
 }
 
-/* The programs that the run had before. */
+/* Reads the run's earlier programs. */
 static int take_moves(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -661,7 +665,7 @@ static void free_reading(Reading *reading)
     free(reading->bases);
 }
 
-/* Which part of a run is read. */
+/* The part of a run to read. */
 typedef enum Extent { EXTENT_TAIL, EXTENT_RECORDS, EXTENT_WHOLE } Extent;
 
 static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
@@ -726,7 +730,7 @@ int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, ch
 void tfy__history_free(TfyHistory *history)
 {
     if (!history) return;
-    if (!history->task_workflows) free(history->workflow); /* else it is one of them */
+    if (!history->task_workflows) free(history->workflow); /* otherwise it is one of them */
     json_decref(history->snapshot);
     tfy__root_free(&history->root);
     free(history->snapshot_layout);

@@ -14,7 +14,7 @@
 #include "wal/log/root.h"
 #include "wal/history/history.h"
 
-/* ---- the programs before ---- */
+/* ---- earlier programs ---- */
 
 static bool read_hash(const TfyPayload *payload, TfyMember member, uint8_t hash[16])
 {

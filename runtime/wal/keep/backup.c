@@ -1,5 +1,5 @@
-/* backup.c: SQLite's backup within one read transaction: the pages of that moment, whatever is written meanwhile.
- * Taken in pieces, so that there is something to tell. */
+/* backup.c: SQLite's backup inside one read transaction: copies the pages of one moment, even if others write
+ * meanwhile. It works in pieces, so that it can report progress. */
 #include "wal/keep/backup.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 enum { STEP_PAGES = 512 };
 
-/* An empty file of ours: SQLite would make it readable for all. */
+/* Creates an empty file ourselves: SQLite would make it readable for all. */
 static int make_file(const char *path, char *error_text)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -43,7 +43,7 @@ static int copy_pages(sqlite3 *from, sqlite3 *to, TfyVerifyProgress *progress, v
     return code == SQLITE_DONE ? finished : code;
 }
 
-/* The copy is opened through our VFS, so that its pages have their sums. */
+/* Opens the copy through our VFS, so that its pages have their sums. */
 static int copy_to(TfyStore *store, const char *to, TfyVerifyProgress *progress, void *state, char *error_text)
 {
     sqlite3 *from = ((SqliteStore *)store)->db, *copy = NULL;
@@ -56,7 +56,7 @@ static int copy_to(TfyStore *store, const char *to, TfyVerifyProgress *progress,
     return code ? TFY_E_IO : 0;
 }
 
-/* All reads of a transaction see the moment of its first. */
+/* All reads of a transaction see the moment of the first one. */
 static int copy_moment(const char *path, const char *to, TfyVerifyProgress *progress, void *state, char *error_text)
 {
     TfyStore *store;
@@ -90,7 +90,7 @@ int tfy__backup(const char *path, const char *to, TfyVerifyProgress *progress, v
     code = make_file(whole.aside, error_text);
     if (!code) code = copy_moment(path, whole.aside, progress, state, error_text);
     if (!code) code = tfy__verify(whole.aside, progress, state, verified, error_text);
-    /* Nobody overwrites a file that somebody else has made meanwhile. */
+    /* Never overwrite a file that another process has created meanwhile. */
     if (!code && !tfy__whole_commit(&whole, TFY_WHOLE_NEW))
         code = tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be completed (%s)", to, strerror(errno));
     tfy__whole_abandon(&whole);
@@ -99,7 +99,7 @@ int tfy__backup(const char *path, const char *to, TfyVerifyProgress *progress, v
 
 /* ---- adopting ---- */
 
-/* Whether the file is the one that was opened for writing last. */
+/* Whether the file is the one that was last opened for writing. */
 static bool is_own_file(const char *path)
 {
     TfyStore *store;
@@ -112,7 +112,7 @@ static bool is_own_file(const char *path)
     return own;
 }
 
-/* 0: it opens as it is and is closed again; TFY_E_DATA: it does not. */
+/* 0: it opens as it is, and is closed again; TFY_E_DATA: it does not. */
 static int open_as_it_is(const char *path, char *error_text)
 {
     TfyLog *log;
@@ -155,7 +155,7 @@ int tfy__adopt(const char *path, const char *version, bool force, TfyAdopted *ad
     int code = tfy__log_open(&log, &options, error_text);
     if (code) return code;
     adopted->epoch = tfy__log_epoch(log);
-    /* One commit for all: a copy is adopted or it is not. */
+    /* One commit for all: a copy is adopted completely or not at all. */
     const int64_t lsn = tfy__import_opened(log, version, "adopted");
     code = lsn < 0 ? (int)lsn : doubt_runs(log, adopted, error_text);
     const int closed = tfy__log_close_saying(log, !code, error_text);

@@ -1,8 +1,8 @@
-/* gc.c: choosing the runs, and taking them out.
+/* gc.c: selects the runs, and deletes them.
  *
- * The log is opened for writing, so nobody else does. A mark seals what is there; whatever is deleted then lies below
- * it, and the dense tail that recovery reads stays dense. Runs go in transactions of some thousand records: a crash
- * leaves some of them gone and the rest whole, and the next gc goes on. */
+ * The log is opened for writing, so no other process writes. A mark seals its present contents; everything deleted is
+ * then below that mark, and the dense tail that recovery reads stays dense. Runs are deleted in transactions of some
+ * thousand records: a crash leaves some of them deleted and the rest complete, and the next gc continues. */
 #include "wal/keep/gc.h"
 #include "base/grow.h"
 
@@ -62,7 +62,7 @@ static int64_t used_bytes(Gc *gc)
     return (number(gc, "PRAGMA page_count") - number(gc, "PRAGMA freelist_count")) * number(gc, "PRAGMA page_size");
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static int take_run(void *state, const TfyLogRun *run)
 {
@@ -95,7 +95,7 @@ static int list_tids(Gc *gc, int64_t run)
     return TFY_STORE(gc->store, TFY_CALL_READ, see_tasks, run, take_tid, gc);
 }
 
-/* The gap that a record stands behind; only runs that were compacted have some. */
+/* Finds the gap before a record; only compacted runs have gaps. */
 static int find_gap(Gc *gc, const TfyLogRun *run, int64_t lsn, TfyStoreGap *gap, bool *found)
 {
     const int code = lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(gc->store, TFY_CALL_READ, get_gap, lsn, gap);
@@ -125,9 +125,9 @@ int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void 
     return code;
 }
 
-/* ---- measuring ---- */
+/* ---- sizes ---- */
 
-/* An integer of a row: zero and one are said by its type alone. */
+/* The size of an integer in a row: the type alone encodes zero and one. */
 static int64_t int_bytes(int64_t value)
 {
     static const int64_t limits[] = {INT8_MAX, INT16_MAX, (1 << 23) - 1, INT32_MAX, (INT64_C(1) << 47) - 1};
@@ -146,8 +146,8 @@ static int64_t varint_bytes(int64_t value)
     return bytes;
 }
 
-/* A cell of the table: how long it is, its number, the types of ten columns, what they hold (a text's type says its
- * length); and where it is in its page. */
+/* The size of a cell of the table: its length, its number, the types of ten columns, their contents (a text's type
+ * encodes its length); and its position in its page. */
 int64_t tfy__gc_record_bytes(const TfyLogRecord *record)
 {
     const int64_t text = record->payload_len, types = 1 + 9 + varint_bytes(13 + 2 * text);
@@ -168,7 +168,8 @@ static int measure_record(void *state, const TfyLogRecord *record, const TfyStor
 
 static int measure_run(Gc *gc, TfyGcRun *run)
 {
-    enum { RUN_BYTES = 80, TASK_BYTES = 60 }; /* of their rows and what indexes say of them, about */
+    /* Approximate sizes of their rows and of the index entries for them. */
+    enum { RUN_BYTES = 80, TASK_BYTES = 60 };
     int code = list_tids(gc, run->run.id);
     run->bytes = RUN_BYTES + (int64_t)gc->tid_count * TASK_BYTES;
     for (size_t i = 0; !code && i < gc->tid_count; i++)
@@ -176,7 +177,7 @@ static int measure_run(Gc *gc, TfyGcRun *run)
     return code;
 }
 
-/* Oldest ends first, so those that go are the first of the list. */
+/* Sorts by the time of the end, oldest first, so the runs to drop are at the start of the list. */
 static int choose(Gc *gc)
 {
     const TfyGcOptions *options = gc->options;
@@ -218,7 +219,7 @@ static int load_marks(Gc *gc)
     return TFY_STORE(gc->store, TFY_CALL_READ, see_marks, take_mark, gc);
 }
 
-/* The mark that sealed a record; NULL: none has. */
+/* The mark that sealed a record; NULL: none. */
 static TfyStoreMark *mark_of(Gc *gc, int64_t lsn)
 {
     size_t low = 0, high = gc->mark_count;
@@ -235,7 +236,8 @@ static TfyStoreMark *mark_of(Gc *gc, int64_t lsn)
 int tfy__gc_delete_record(Gc *gc, const TfyLogRecord *record)
 {
     TfyStoreMark *mark = mark_of(gc, record->lsn);
-    if (!mark) return TFY_E_DATA; /* the mark that gc began with seals all that can go */
+    /* The mark with which gc started seals everything that can be deleted. */
+    if (!mark) return TFY_E_DATA;
     mark->gone_rows++;
     mark->gone_sum += tfy__store_segment_part(record);
     sqlite3_bind_int64(gc->delete_record, 1, record->lsn);
@@ -246,7 +248,7 @@ int tfy__gc_delete_record(Gc *gc, const TfyLogRecord *record)
     return TFY_E_IO;
 }
 
-/* The sums wrap around, which SQLite's own addition would not. */
+/* The sums wrap around; SQLite's own addition would not. */
 static int write_marks(Gc *gc)
 {
     sqlite3_stmt *update;
@@ -268,7 +270,7 @@ static int write_marks(Gc *gc)
     return code;
 }
 
-/* ---- taking out ---- */
+/* ---- deletion ---- */
 
 static int delete_rows(Gc *gc, int64_t run)
 {
@@ -322,7 +324,7 @@ int tfy__gc_commit(Gc *gc, int code)
     return code;
 }
 
-/* Who looks for a run later finds here when it went. */
+/* Lets a person who looks for a run later find out when it was deleted. */
 int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint32_t count)
 {
     TfyBuffer text = {0};
@@ -340,7 +342,7 @@ int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint
     return lsn < 0 ? (int)lsn : tfy__log_sync(gc->log);
 }
 
-/* At most BATCH_RUNS. */
+/* Drops at most BATCH_RUNS. */
 static int drop_runs(Gc *gc, const TfyGcRun *runs, uint32_t count)
 {
     const TfyLogRun *names[BATCH_RUNS];
@@ -352,7 +354,7 @@ static int drop_runs(Gc *gc, const TfyGcRun *runs, uint32_t count)
     return tfy__gc_commit(gc, code);
 }
 
-/* The archive has the run, whole and synced, before it goes here. */
+/* The archive must have the run, complete and synced, before it is deleted here. */
 static int archive_run(Gc *gc, const TfyGcRun *run)
 {
     char id[24], why[TFY_ERROR_TEXT] = "";
@@ -364,7 +366,7 @@ static int archive_run(Gc *gc, const TfyGcRun *run)
     code = tfy__import_run(gc->archive, history, &doubts, why);
     if (!code) code = tfy__log_sync(gc->archive);
     tfy__history_free(history);
-    if (code == TFY_E_STATE) return 0; /* it went there before a crash */
+    if (code == TFY_E_STATE) return 0; /* it was archived before a crash */
     return code ? tfy__log_refuse(gc->error_text, code, "%s", why[0] ? why : "the archive could not be written") : 0;
 }
 
@@ -386,9 +388,9 @@ static int drop_all(Gc *gc, TfyGcProgress *progress, void *state)
     return code;
 }
 
-/* ---- the beginning of the log ---- */
+/* ---- the start of the log ---- */
 
-/* The database's own records up to the mark go with it; its task row says from where its chain goes on. */
+/* Deletes the database's own records up to the mark; its task row says from where its chain continues. */
 static int drop_own_records(Gc *gc, int64_t upto)
 {
     sqlite3_stmt *rows, *update;
@@ -420,14 +422,14 @@ static int drop_own_records(Gc *gc, int64_t upto)
     return code;
 }
 
-/* Marks before the first record of any run seal nothing any more; the newest always stays. */
+/* Marks before the first record of any run seal nothing any more; the newest one always stays. */
 static int drop_beginning(Gc *gc)
 {
     const int64_t first =
         number(gc, "SELECT coalesce((SELECT lsn FROM wal WHERE tid<>0 ORDER BY lsn LIMIT 1), 9223372036854775807)");
     size_t last = 0;
     while (last + 1 < gc->mark_count && gc->marks[last].lsn < first) last++;
-    if (last == 0) return 0; /* marks[last] is the first that stays */
+    if (last == 0) return 0; /* marks[last] is the first one that stays */
     const TfyStoreMark *gone = &gc->marks[last - 1];
     int code = tfy__gc_begin(gc);
     if (!code) code = drop_own_records(gc, gone->lsn);
@@ -440,7 +442,7 @@ static int drop_beginning(Gc *gc)
     return code;
 }
 
-/* A run needs the program it has, and those it had: their numbers of points stand in its records. */
+/* A run needs its program, and its earlier ones: its records have their point numbers. */
 static int drop_programs(Gc *gc)
 {
     int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin);
@@ -452,7 +454,7 @@ static int drop_programs(Gc *gc)
     return code ? code : tfy__gc_commit(gc, 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole gc ---- */
 
 static int seal(Gc *gc)
 {
@@ -461,7 +463,7 @@ static int seal(Gc *gc)
     return code ? code : tfy__log_sync(gc->log);
 }
 
-/* Free pages are used again by what is written later; only when they are many is the file made smaller. */
+/* Later writes reuse free pages; only if there are many of them does the file shrink. */
 static int shrink(Gc *gc)
 {
     const int64_t pages = number(gc, "PRAGMA page_count"), unused = number(gc, "PRAGMA freelist_count");
@@ -484,7 +486,8 @@ static int collect(Gc *gc, TfyGcProgress *progress, void *state)
     sqlite3_finalize(gc->delete_record);
     gc->delete_record = NULL;
     gc->result->bytes_after = used_bytes(gc);
-    gc->store->ops->look_away(gc->store); /* nothing may be open on the file when it is made anew */
+    /* Rebuilding the file requires that nothing is open on it. */
+    gc->store->ops->look_away(gc->store);
     return code ? code : shrink(gc);
 }
 

@@ -1,8 +1,8 @@
-/* health.c: the files of a database from outside.
+/* health.c: see health.h.
  *
- * The -shm file's layout is SQLite's (walformat.html, "The WAL-Index File Format"): at byte 16 the number of valid
- * frames of the -wal file, at 100 five read marks, each the number of frames that readers at it see, at 123 to 127
- * the locks that those readers share. */
+ * The layout of the -shm file is SQLite's (walformat.html, "The WAL-Index File Format"): at byte 16 the number of
+ * valid frames of the -wal file, at 100 five read marks, each the number of frames that its readers see, at 123 to
+ * 127 the locks that those readers share. */
 #include "wal/keep/health.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void name_process(int64_t pid, char *name, size_t size)
     if (fd >= 0) close(fd);
 }
 
-/* The process that holds a lock on this byte, 0: nobody. */
+/* The process that holds a lock on this byte; 0: none. */
 static int64_t locked_by(int fd, int64_t at)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};

@@ -1,4 +1,4 @@
-/* import.c: putting runs of other databases into this one. */
+/* import.c: adds runs of other databases to this one. */
 #include "wal/keep/import.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 /* ---- in doubt ---- */
 
-/* tasks[i] is the history's task i as the log is to continue it. */
+/* tasks[i] is the history's task i as the log must continue it. */
 static int doubt_steps(TfyLog *log, const TfyHistory *history, TfyLogTask *tasks, int64_t *doubts)
 {
     if (history->run.state >= TFY_TASK_COMPLETED) return 0;
@@ -46,8 +46,8 @@ typedef struct Importing {
     TfyLog *log;
     TfyHistory *history;
     TfyLogRun run;
-    TfyLogTask *tasks; /* as the history's, with their numbers here */
-    uint32_t born;     /* tasks that have their row */
+    TfyLogTask *tasks; /* the history's, with their numbers here */
+    uint32_t born;     /* number of tasks that have their row */
 } Importing;
 
 static bool is_there(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run, int *code)
@@ -64,7 +64,7 @@ static bool is_there(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run, int *c
     return there;
 }
 
-/* The next task has its row right before the root's first record, or behind the spawn that made it. */
+/* Queues the next task's row just before the root's first record, or after the spawn that created the task. */
 static void bear_task(Importing *importing, int64_t lsn)
 {
     TfyLogTask *task = &importing->tasks[importing->born++];
@@ -92,7 +92,7 @@ static int append_records(Importing *importing)
     return 0;
 }
 
-/* All programs that the run ever had; the newest is its own. */
+/* Queues all programs that the run ever had; the newest is its own. */
 static int queue_programs(Importing *importing)
 {
     const TfyHistory *history = importing->history;
@@ -115,9 +115,10 @@ static int begin_run(Importing *importing)
     const int64_t first_tid = log->next_tid;
     importing->run = history->run;
     importing->run.root = first_tid;
-    importing->run.parked_ms = importing->run.parked_at_ms =
-        0; /* its snapshot has another database's numbers: it is taken up from its records, or where they begin */
-    importing->run.moved_lsn = importing->run.base_lsn = 0; /* until these records have numbers here */
+    /* Its snapshot has another database's numbers: it resumes from its records, or from where they start. */
+    importing->run.parked_ms = importing->run.parked_at_ms = 0;
+    /* Unset until these records have numbers here. */
+    importing->run.moved_lsn = importing->run.base_lsn = 0;
     importing->run.imported = log->last + history->record_count;
     int code = queue_programs(importing);
     if (!code) code = tfy__log_begin_run(log, &importing->run);
@@ -134,7 +135,7 @@ static int begin_run(Importing *importing)
     return code;
 }
 
-/* Its row says how it ended, what moved it, and where it begins. */
+/* Queues the run's row with its end, its last move, and its start. */
 static int finish_run(Importing *importing)
 {
     TfyLogRun *run = &importing->run;
@@ -144,7 +145,7 @@ static int finish_run(Importing *importing)
                : 0;
 }
 
-/* New records have points of the program the run goes on with. */
+/* New records have points of the run's current program. */
 static int queue_doubts(Importing *importing, int64_t *doubts)
 {
     TfyHistory *history = importing->history;
@@ -178,7 +179,8 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
     code = importing.tasks ? queue_run(&importing, uuid, doubts) : TFY_E_NOMEM;
     free(importing.tasks);
     if (!code) return 0;
-    tfy__writer_fail(log, code, "a run could not be taken in"); /* half of it may be queued */
+    /* Half of it may be queued. */
+    tfy__writer_fail(log, code, "a run could not be taken in");
     return tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, log->path);
 }
 

@@ -1,4 +1,4 @@
-/* import_check.c: whether a history that comes from outside is one. */
+/* import_check.c: checks whether a history from outside is consistent. */
 #include "wal/keep/import_compacted.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static int refuse(char *error_text, const TfyLogTask *task, int64_t lsn, const c
     return tfy__log_refuse(error_text, TFY_E_DATA, "task %s of the run, record %" PRId64 ": %s", task->path, lsn, why);
 }
 
-/* Tasks ascend in the numbers they have and in those of the records that made them; the root is the first. */
+/* Tasks ascend by their own numbers and by those of the records that started them; the root is the first. */
 static int check_tasks(const TfyHistory *history, char *error_text)
 {
     static const int64_t numbers_max = INT64_C(1) << 40;
@@ -43,13 +43,15 @@ static int check_tasks(const TfyHistory *history, char *error_text)
     return history->task_count ? 0 : tfy__log_refuse(error_text, TFY_E_DATA, "the run has no tasks");
 }
 
-/* Where a task stands while its records are looked through. */
+/* The position of a task while its records are checked. */
 typedef struct Stand {
-    int64_t lsn;    /* of its newest record; before the first: of its birth, or 0 of the root */
-    uint64_t chain; /* there */
+    /* lsn of its newest record; before the first one: of its birth, or 0 for the root. */
+    int64_t lsn;
+    uint64_t chain; /* chain value there */
 } Stand;
 
-/* Behind a gap the chain goes on from the last record that is missing; before it stands what the gap says. */
+/* After a gap the chain continues from the last missing record; the record before it must be the one that the gap
+ * names. */
 static int check_gap(const TfyHistory *history, uint32_t index, Stand *stand, uint32_t *gaps, char *error_text)
 {
     const TfyLogRecord *record = &history->records[index];
@@ -63,7 +65,7 @@ static int check_gap(const TfyHistory *history, uint32_t index, Stand *stand, ui
     return 0;
 }
 
-/* In the order of the log: a task is born, then its records follow one from the other. */
+/* In the order of the log: a task is born, then each of its records follows the previous one. */
 static int check_records(const TfyHistory *history, Stand *stands, char *error_text)
 {
     uint32_t born = 0, gaps = 0;
@@ -93,7 +95,7 @@ static int check_records(const TfyHistory *history, Stand *stands, char *error_t
                                        : tfy__log_refuse(error_text, TFY_E_DATA, "a task of the run was never born");
 }
 
-/* The row of a run and its records must tell the same end. */
+/* The row of a run and its records must state the same end. */
 static int check_end(const TfyHistory *history, char *error_text)
 {
     int state = TFY_TASK_READY;
@@ -109,13 +111,13 @@ static int check_end(const TfyHistory *history, char *error_text)
                : tfy__log_refuse(error_text, TFY_E_DATA, "the run did not end as it says");
 }
 
-/* ---- whether its rows have their records ---- */
+/* ---- whether its saved rows have their records ---- */
 
 typedef struct SaveRecord {
     const char *task; /* its path */
     int64_t step;
     const TfyLogRecord *record;
-    bool used; /* a row is its */
+    bool used; /* a row belongs to it */
 } SaveRecord;
 
 static int by_step(const void *left, const void *right)
@@ -131,7 +133,7 @@ static bool is_save(const TfyLogRecord *record, const char *table)
     return table ? tfy__record_is(record, TFY_P_SAVE, table) : tfy__record_has(record, TFY_P_SAVE);
 }
 
-/* What a history has of such records, and where it can have lost some. */
+/* The save records of a history, and where it may have lost some. */
 typedef struct Saves {
     const TfyHistory *history;
     SaveRecord *records; /* by task and step */
@@ -139,7 +141,7 @@ typedef struct Saves {
     TfyLostSteps *lost;
 } Saves;
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool find_saves(Saves *saves)
 {
     const TfyHistory *history = saves->history;
@@ -184,7 +186,7 @@ static int check_saved(const TfyHistory *history, char *error_text)
     return code;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
 static int check_chains(const TfyHistory *history, char *error_text)
 {

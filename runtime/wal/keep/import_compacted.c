@@ -11,7 +11,7 @@
 
 /* ---- the snapshot ---- */
 
-/* By task: where its chain stood right before the snapshot. */
+/* By task: its chain value just before the snapshot. */
 static uint64_t *chains_at(const TfyHistory *history)
 {
     uint64_t *chains = malloc((history->task_count + 1) * sizeof *chains);
@@ -24,7 +24,7 @@ static uint64_t *chains_at(const TfyHistory *history)
     return chains;
 }
 
-/* Where one that had ended stood then nobody asks any more. */
+/* The position of a task that had finished by then no longer matters. */
 static bool fits(const TfyHistory *history, const uint64_t *chains, const json_t *json, bool ended)
 {
     const json_t *number = json_object_get(json, "task");
@@ -76,14 +76,15 @@ int tfy__import_check_base(const TfyHistory *history, char *error_text)
     return code ? tfy__log_refuse(error_text, code, "the snapshot that the run begins at does not fit its tasks") : 0;
 }
 
-/* ---- steps that are gone ---- */
+/* ---- missing steps ---- */
 
 static int by_path(const void *left, const void *right)
 {
     return strcmp(((const TfyLostSteps *)left)->path, ((const TfyLostSteps *)right)->path);
 }
 
-/* A task has lost what stood before a gap. How far that went shows where it was at the snapshot, at the latest. */
+/* A task has lost the records before a gap. Its position at the snapshot is an upper bound of how far the loss
+ * extends. */
 TfyLostSteps *tfy__import_lost(const TfyHistory *history)
 {
     TfyLostSteps *lost = malloc((history->task_count + 1) * sizeof *lost);

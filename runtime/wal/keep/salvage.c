@@ -1,8 +1,8 @@
-/* salvage.c: rows around damaged pages, then runs out of the rows.
+/* salvage.c: reads rows around damaged pages, then rebuilds runs from the rows.
  *
- * Opened with the system's VFS: a page whose sum is wrong may hold rows that are right, and each record is checked by
- * itself. SQLite ends a scan at the first page that makes no sense; behind it rows are looked up by number, one by
- * one, until one can be read again. */
+ * The database is opened with the system's VFS: a page whose sum is wrong may hold valid rows, and each record is
+ * checked by itself. SQLite ends a scan at the first invalid page; behind it, rows are looked up by number, one by
+ * one, until one is readable again. */
 #include "wal/keep/salvage.h"
 #include "base/grow.h"
 #include "base/whole_file.h"
@@ -33,20 +33,22 @@ typedef struct Task {
     uint64_t chain;
     uint32_t run;
     char *path;
-    bool begun; /* its number is known: it has a record */
+    bool begun; /* its number is known from a record */
 } Task;
 
 typedef struct Found {
     TfyLogRun run;
-    int64_t cut;     /* records from this one on are not taken; INT64_MAX: all are */
-    int64_t program; /* its row; 0: unknown */
-    int64_t moved;   /* the record that gave it that program, as its row says; 0: none did */
-    uint8_t
-        hash[16]; /* of the program that its kept records end with, where a move names it (hashed); that counts more */
+    /* Records from this one on are dropped; INT64_MAX: all are kept. */
+    int64_t cut;
+    int64_t program; /* its row id; 0: unknown */
+    /* The record that moved it to that program, according to its row; 0: none. */
+    int64_t moved;
+    /* Of the program with which its kept records end, if a move names it (hashed); this takes precedence. */
+    uint8_t hash[16];
     bool ended, hashed;
 } Found;
 
-/* A row of table gap, and whether the record behind it showed that it is right. */
+/* A row of table gap, and whether the record behind it proved it. */
 typedef struct Gap {
     TfyStoreGap row;
     bool proved;
@@ -55,12 +57,12 @@ typedef struct Gap {
 typedef struct Salvage {
     sqlite3 *from;
     TfySalvaged *result;
-    TfyLogRecord *records; /* all that could be read, in order; payloads owned */
+    TfyLogRecord *records; /* all readable ones, in order; payloads owned */
     uint32_t *owners;      /* per record: its task, or NOBODY */
     size_t count, room, owner_room;
     Task *tasks;
     size_t task_count, task_room;
-    TfyHeads by_tid, by_spawn; /* indexes of tasks */
+    TfyHeads by_tid, by_spawn; /* maps numbers to tasks */
     Found *runs;
     size_t run_count, run_room;
     Gap *gaps; /* lsn ascending */
@@ -97,13 +99,13 @@ static bool keep_row(Salvage *salvage, sqlite3_stmt *row)
     return true;
 }
 
-/* A row may stand on a page that was overwritten with another's; numbers only ascend. */
+/* A row may be on a page that was overwritten with another's; numbers must ascend. */
 static bool ascends(const Salvage *salvage, int64_t lsn)
 {
     return lsn > (salvage->count ? salvage->records[salvage->count - 1].lsn : 0);
 }
 
-/* Rows from `from` on, until the end (SQLITE_DONE) or one that cannot be read. */
+/* Reads rows from `from` on, until the end (SQLITE_DONE) or an unreadable one. */
 static int scan(Salvage *salvage, sqlite3_stmt *rows, int64_t from)
 {
     int code;
@@ -122,7 +124,7 @@ static int scan(Salvage *salvage, sqlite3_stmt *rows, int64_t from)
     return code;
 }
 
-/* The next number behind a place that cannot be read at which there is a row; 0: none is found. */
+/* The next number with a row behind an unreadable place; 0: none was found. */
 static int64_t probe(Salvage *salvage, sqlite3_stmt *one, int64_t lsn)
 {
     for (int tries = 0; tries < PROBES_MAX; tries++, lsn++) {
@@ -146,7 +148,7 @@ static int read_rows(Salvage *salvage)
             if (code == SQLITE_DONE || code == SQLITE_NOMEM) break;
             next = salvage->count ? salvage->records[salvage->count - 1].lsn + 1 : 1;
             next = probe(salvage, one, next);
-            /* One row at a time where a scan does not come further than the row before. */
+            /* Read one row at a time if a scan does not get beyond the previous row. */
             if (next && scan(salvage, one, next) == SQLITE_NOMEM) code = SQLITE_NOMEM;
         } while (next++ && code != SQLITE_NOMEM);
     } else {
@@ -162,7 +164,7 @@ static int read_rows(Salvage *salvage)
     return 0;
 }
 
-/* As many as can be read: each has to be proved. */
+/* Reads as many as possible: each must be proved. */
 static int read_gaps(Salvage *salvage)
 {
     sqlite3_stmt *row = NULL;
@@ -194,14 +196,14 @@ static Gap *find_gap(const Salvage *salvage, int64_t lsn)
     return bsearch(&lsn, salvage->gaps, salvage->gap_count, sizeof *salvage->gaps, by_lsn);
 }
 
-/* The gap that the record stands behind, if its chain goes on from there. */
+/* The gap before the record, if its chain continues from there. */
 static Gap *gap_before(const Salvage *salvage, const TfyLogRecord *record)
 {
     Gap *gap = find_gap(salvage, record->lsn);
     return gap && tfy__chain_next(gap->row.chain, record) == record->chain ? gap : NULL;
 }
 
-/* ---- runs out of rows ---- */
+/* ---- rebuilding runs ---- */
 
 static uint32_t new_task(Salvage *salvage, uint32_t run, const char *path, int64_t tid, int64_t born)
 {
@@ -226,7 +228,7 @@ static bool read_uuid(const char *text, uint8_t uuid[16])
     return digits == 32;
 }
 
-/* A run begins, if the record can be what it says. */
+/* Starts a run, if the record can be what it says. */
 static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
 {
     TfyPayload payload;
@@ -245,13 +247,13 @@ static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
     return task;
 }
 
-/* The first record of a child names the spawn, and fits the seed of its path. */
+/* Whether this is the first record of a child: it names the spawn, and fits the seed of the child's path. */
 static bool is_first(const Task *task, const TfyLogRecord *record)
 {
     return !task->begun && task->born == record->prev && tfy__chain_next(task->chain, record) == record->chain;
 }
 
-/* An index of tasks: by number, or by the spawn that made them. */
+/* Adds to an index of tasks: by number, or by the spawn that created them. */
 static bool remember(TfyHeads *index, int64_t number, uint32_t task)
 {
     TfyHead *place = tfy__heads_find(index, number);
@@ -284,14 +286,14 @@ static uint32_t find_task(Salvage *salvage, const TfyLogRecord *record)
 static bool spawn_task(Salvage *salvage, const TfyLogRecord *record, uint32_t run)
 {
     char *path = tfy__record_text(record, TFY_P_PATH);
-    /* Without a path it is a spawn that was refused. */
+    /* A spawn without a path was refused. */
     const uint32_t task = path ? new_task(salvage, run, path, -1, record->lsn) : NOBODY;
     const bool fine = !path || (task != NOBODY && remember(&salvage->by_spawn, record->lsn, task));
     free(path);
     return fine;
 }
 
-/* The record follows the task's newest one, or a gap that begins there. */
+/* Whether the record follows the task's newest one, or a gap that starts there. */
 static bool follows(Salvage *salvage, const Task *task, const TfyLogRecord *record)
 {
     if (record->prev == task->head && tfy__chain_next(task->chain, record) == record->chain) return true;
@@ -300,14 +302,15 @@ static bool follows(Salvage *salvage, const Task *task, const TfyLogRecord *reco
     return gap->proved = true;
 }
 
-/* Where the task's own records break, the run is cut: at a record that was changed; or, where some are lost, behind
- * its last. */
+/* Where a task's own records break, the run is cut: at a changed record; or, if some are lost, after the last one
+ * before them. */
 static int place_record(Salvage *salvage, size_t index)
 {
     const TfyLogRecord *record = &salvage->records[index];
     const uint32_t owner = find_task(salvage, record);
     if (owner == NOBODY) {
-        salvage->result->orphans += record->tid != 0; /* those of the database itself are not carried over */
+        /* Records of the database itself are not copied. */
+        salvage->result->orphans += record->tid != 0;
         return 0;
     }
     Task *task = &salvage->tasks[owner];
@@ -329,7 +332,7 @@ static int place_record(Salvage *salvage, size_t index)
     return record->type != TFY_R_TASK_SPAWN || spawn_task(salvage, record, task->run) ? 0 : TFY_E_NOMEM;
 }
 
-/* The run's row, where it can be read, knows its program, and whether it had ended. */
+/* Reads from the run's row, if possible, its program, and whether it had finished. */
 static void ask_row(Salvage *salvage, Found *found)
 {
     sqlite3_stmt *row = NULL;
@@ -348,7 +351,7 @@ static void ask_row(Salvage *salvage, Found *found)
     sqlite3_finalize(row);
 }
 
-/* Task rows know of newest records; where one of those was not found, the task has lost its end. */
+/* Task rows name newest records; if one of those was not found, the task has lost its end. */
 static void ask_tasks(Salvage *salvage)
 {
     sqlite3_stmt *row = NULL;
@@ -366,7 +369,7 @@ static void ask_tasks(Salvage *salvage)
     sqlite3_finalize(row);
 }
 
-/* ---- into the new log ---- */
+/* ---- writing the new log ---- */
 
 static bool copy_program(TfyHistory *history, const char *tfyc, const char *source, const char *layout)
 {
@@ -376,8 +379,8 @@ static bool copy_program(TfyHistory *history, const char *tfyc, const char *sour
     return history->program_tfyc && history->program_source && history->program_layout;
 }
 
-/* The row of a program whose sum is right, by its number or, unless that is NULL, by its hash. Its texts stand in the
- * statement, which the caller finalizes. */
+/* Finds the row of a program whose sum is right, by its number or, unless that is NULL, by its hash. Its texts belong
+ * to the statement, which the caller finalizes. */
 static bool find_program(Salvage *salvage, int64_t id, const uint8_t *hash, sqlite3_stmt **row,
                          TfyStoreProgram *program)
 {
@@ -405,8 +408,8 @@ static bool has_program(Salvage *salvage, const uint8_t hash[16])
     return has;
 }
 
-/* Numbers of points are those of the program that the run had at the time: it ends before a move whose programs are
- * not both there, and what is left of it has the program that the last move in it led to. */
+/* Point numbers belong to the run's program at that time. So the run ends before a move whose programs are not both
+ * present, and the rest has the program to which its last move led. */
 static void ask_moves(Salvage *salvage, uint32_t run)
 {
     Found *found = &salvage->runs[run];
@@ -424,7 +427,7 @@ static void ask_moves(Salvage *salvage, uint32_t run)
     if (!found->hashed && found->moved >= found->cut) found->program = 0;
 }
 
-/* Its own, if the row's sum is right; else something that stands in for it. */
+/* Takes the run's own program if the row's sum is right; else a substitute. */
 static bool take_program(Salvage *salvage, const Found *found, TfyHistory *history, bool *missing)
 {
     sqlite3_stmt *row = NULL;
@@ -442,7 +445,7 @@ static bool take_program(Salvage *salvage, const Found *found, TfyHistory *histo
     return fine;
 }
 
-/* The programs it had before. */
+/* Takes the run's earlier programs. */
 static int take_moves(Salvage *salvage, TfyHistory *history, char *error_text)
 {
     int code = 0;
@@ -461,7 +464,7 @@ static int take_moves(Salvage *salvage, TfyHistory *history, char *error_text)
     return code;
 }
 
-/* The kept records of a run as a history. Payloads stay the salvage's. */
+/* Builds a history from the kept records of a run. Payloads still belong to the salvage. */
 static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalvagedRun *report)
 {
     const Found *found = &salvage->runs[run];
@@ -478,7 +481,7 @@ static bool fill_history(Salvage *salvage, uint32_t run, TfyHistory *history, Tf
         places[i] = NOBODY;
         if (task->run != run || task->born >= found->cut) continue;
         places[i] = history->task_count;
-        /* One without a record has no number that anybody could have seen: any that ascends will do. */
+        /* Nobody can have seen the number of a task without a record: any ascending number is fine. */
         const int64_t above = history->task_count ? history->tasks[history->task_count - 1].tid + 1 : task->tid;
         history->tasks[history->task_count++] = (TfyLogTask){.tid = task->tid > above ? task->tid : above,
                                                              .path = task->path,
@@ -520,7 +523,7 @@ static void empty_history(TfyHistory *history)
     *history = (TfyHistory){0};
 }
 
-/* The first snapshot behind all gaps that fits what is there. False: the run cannot begin at one. */
+/* Finds the first snapshot behind all gaps that fits the records. False: the run cannot start at one. */
 static bool find_base(TfyHistory *history)
 {
     char why[TFY_ERROR_TEXT];
@@ -535,7 +538,7 @@ static bool find_base(TfyHistory *history)
     return !last;
 }
 
-/* All of the run that is kept; where that is not enough to begin at a snapshot, what comes before the first gap. */
+/* Collects all kept records of the run; if they do not suffice to start at a snapshot, those before the first gap. */
 static bool gather(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalvagedRun *report)
 {
     ask_moves(salvage, run);
@@ -547,7 +550,8 @@ static bool gather(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalva
     return fill_history(salvage, run, history, report);
 }
 
-/* Two more records end a run that lost something. Its chain goes on in them, so nobody takes them for its own. */
+/* Two additional records end a run that lost something. Its chain continues in them, so they cannot pass for its
+ * own. */
 static bool end_history(TfyHistory *history, TfyLogRecord ends[2])
 {
     static const char *const texts[] = {
@@ -597,7 +601,7 @@ static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_te
     return code;
 }
 
-/* Its records follow from one another and are no run: nothing of it was written. */
+/* Its records follow one another but do not form a valid run: nothing of it was written. */
 static int leave_out(TfySalvagedRun *run, char *error_text)
 {
     run->refused = strdup(error_text);
@@ -629,7 +633,7 @@ static int write_log(Salvage *salvage, const char *to, const char *version, char
     return code ? code : closed;
 }
 
-/* The runs come one after the other, each in a transaction: a part would look as sound as all. */
+/* Writes the runs one after the other, each in a transaction: a part of a run would look as sound as all of it. */
 static int write_runs(Salvage *salvage, const char *to, const char *version, char *error_text)
 {
     TfyWhole whole;

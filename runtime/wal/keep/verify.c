@@ -1,9 +1,9 @@
 /* verify.c: one pass over the marks, one over all records in the order of the log, one over the rows of the other
- * tables; in one transaction, so that a live writer does not move anything meanwhile.
+ * tables; in one transaction, so that a live writer cannot change anything in between.
  *
- * Going forward, each record must continue what its task's newest record so far says: a record that was changed, lost
- * in the middle, or slipped in does not. That the newest records of a task are there follows from the marks, which
- * count and add up their segments, and behind the newest mark from the numbers, which are dense. */
+ * Going forward, each record must continue its task's newest record so far: a record that was changed, lost in the
+ * middle or inserted does not. That the newest records of a task are present follows from the marks, which count and
+ * add up their segments, and after the newest mark from the numbers, which are dense. */
 #include "wal/keep/verify.h"
 #include "base/grow.h"
 
@@ -25,22 +25,22 @@ typedef struct Verifying {
     TfyVerifyProgress *progress;
     void *progress_state;
     char *error_text;
-    bool told; /* error_text says what is wrong */
+    bool told; /* error_text already says what is wrong */
     TfyStoreMeta meta;
     TfyStoreMark *marks;
     size_t mark_count, mark_room;
-    size_t segment;       /* the mark whose segment is being read; mark_count: the tail */
-    int64_t segment_rows; /* of it, so far */
+    size_t segment;       /* the mark of the current segment; mark_count: the tail */
+    int64_t segment_rows; /* records of it so far */
     uint64_t segment_sum;
-    TfyHeads heads; /* every task that has a record so far */
-    int64_t gaps;   /* rows of gap that a record stands behind */
-    int64_t births; /* records that made a task */
-    int64_t born;   /* tasks whose such record is there */
+    TfyHeads heads; /* every task with a record so far */
+    int64_t gaps;   /* rows of gap before a record */
+    int64_t births; /* records that started a task */
+    int64_t born;   /* tasks whose first record exists */
 } Verifying;
 
-/* ---- what is wrong ---- */
+/* ---- reporting faults ---- */
 
-/* The run and task that a record or task row belongs to, as far as that can be read. */
+/* Describes the run and task of a record or task row, as far as they are readable. */
 static void name_owner(Verifying *verifying, int64_t tid, char text[160])
 {
     TfyStoreTask task;
@@ -85,7 +85,7 @@ static int refuse_task(Verifying *verifying, int64_t tid, const char *how)
     return refuse(verifying, TFY_E_DATA, "task %" PRId64 "%s %s", tid, owner, how);
 }
 
-/* A call of the store failed, unless a visitor has said already what is wrong. */
+/* Reports a failed store call, unless a visitor has already reported a fault. */
 static int refuse_store(Verifying *verifying, int code, const char *missing)
 {
     if (verifying->told) return code;
@@ -103,7 +103,7 @@ static void tell_progress(const Verifying *verifying, const char *what, int64_t 
 
 /* ---- pages ---- */
 
-/* The first line of SQLite's answer; it is "ok", or says what is wrong. */
+/* The first line of SQLite's result; it is "ok", or describes the fault. */
 static int check_pages(Verifying *verifying)
 {
     sqlite3 *db = ((SqliteStore *)verifying->store)->db;
@@ -118,7 +118,7 @@ static int check_pages(Verifying *verifying)
     sqlite3_finalize(row);
     const int64_t page = tfy__page_vfs_damaged(db);
     if (page) return refuse(verifying, TFY_E_DATA, "page %" PRId64 " was changed since it was written", page);
-    /* It may quote what stands in a damaged page. */
+    /* It may quote the contents of a damaged page. */
     for (char *at = said; *at; at++)
         if (*at < ' ' || *at > '~') *at = *at == '\n' ? ' ' : '?';
     if (strcmp(said, "ok") != 0) return refuse(verifying, TFY_E_DATA, "%s", said);
@@ -161,7 +161,7 @@ static int check_marks(Verifying *verifying)
 
 /* ---- records ---- */
 
-/* The segment that has been read must be what its mark sealed, less what the mark says was deleted. */
+/* The finished segment must match its mark's seal, less what the mark says was deleted. */
 static int close_segment(Verifying *verifying)
 {
     const TfyStoreMark *mark = &verifying->marks[verifying->segment];
@@ -185,7 +185,7 @@ static bool in_tail(const Verifying *verifying)
     return verifying->segment == verifying->mark_count;
 }
 
-/* Numbers are dense wherever nothing was deleted. */
+/* Numbers are dense except where records were deleted. */
 static int check_number(Verifying *verifying, const TfyLogRecord *record)
 {
     while (!in_tail(verifying) && record->lsn > verifying->marks[verifying->segment].lsn) {
@@ -202,7 +202,7 @@ static int check_number(Verifying *verifying, const TfyLogRecord *record)
     return record->lsn > verifying->meta.base ? 0 : refuse_record(verifying, record->lsn, -1, "is not of this log");
 }
 
-/* Where a task's chain begins. */
+/* Notes where a task's chain starts. */
 static int begin_task(Verifying *verifying, const TfyLogRecord *record, TfyHead **head)
 {
     static const uint8_t nobody[16];
@@ -228,8 +228,8 @@ static bool is_birth(const TfyLogRecord *record)
     return record->type == TFY_R_INSTRUCTION_START || tfy__record_spawns(record);
 }
 
-/* Does the record continue what its task's newest so far says? It may also stand behind a gap that retention left,
- * which knows the chain before it: a gap that was changed is then as plain as a changed record. */
+/* Whether the record continues its task's newest one so far. It may also be behind a gap that retention left, which
+ * knows the chain before it: so a changed gap is as visible as a changed record. */
 static int check_link(Verifying *verifying, const TfyLogRecord *record, const TfyHead *head)
 {
     const bool follows = record->prev == head->lsn;
@@ -277,7 +277,7 @@ static int check_records(Verifying *verifying)
 
 /* ---- the other tables ---- */
 
-/* The row says where its task stood when it was written. */
+/* The row says where the head of its task was when it was written. */
 static int check_head(Verifying *verifying, const TfyStoreTask *task)
 {
     const TfyHead *newest = tfy__heads_find(&verifying->heads, task->tid);
@@ -306,14 +306,15 @@ static int take_task(void *state, const TfyStoreTask *task)
     verifying->found->tasks++;
     if (!row.run) return 0;
     code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, row.born, &birth);
-    if (code == TFY_E_ABSENT) return 0; /* retention took it: every other loss was noticed */
+    /* Retention deleted it: every other loss has been noticed. */
+    if (code == TFY_E_ABSENT) return 0;
     if (code) return refuse_store(verifying, code, "");
     if (!is_birth(&birth)) return refuse_task(verifying, row.tid, "has no beginning");
     verifying->born++;
     return 0;
 }
 
-/* A compacted run begins at a snapshot, and without that one it is lost. */
+/* A compacted run starts at a snapshot, and is lost without it. */
 static int check_base(Verifying *verifying, const TfyLogRun *run)
 {
     TfyLogRecord record;
@@ -343,7 +344,7 @@ static int take_run(void *state, const TfyLogRun *run)
     return 0;
 }
 
-/* A count of rows that the visitors above cannot see: of tables, and of rows that belong to nothing. */
+/* Counts rows that the visitors above cannot see: tables, and rows that belong to nothing. */
 static int64_t count_of(Verifying *verifying, const char *text)
 {
     sqlite3_stmt *row = NULL;
@@ -363,7 +364,8 @@ static int check_programs(Verifying *verifying)
         TfyStoreProgram program;
         code = TFY_STORE(verifying->store, TFY_CALL_READ, get_program, id, NULL, &program);
         verifying->found->programs += !code;
-        if (code == TFY_E_ABSENT) code = 0; /* retention took it; a run would miss it */
+        /* Retention deleted it; if a run needs it, that is noticed elsewhere. */
+        if (code == TFY_E_ABSENT) code = 0;
     }
     return code ? refuse_store(verifying, code, "a program") : 0;
 }
@@ -392,13 +394,14 @@ static int check_rows(Verifying *verifying)
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
 static int check_all(Verifying *verifying)
 {
     int code = TFY_STORE(verifying->store, TFY_CALL_READ, look);
     if (code) return refuse_store(verifying, code, "");
-    code = check_marks(verifying); /* its read begins the view that all others share */
+    /* Its read starts the view that all others share. */
+    code = check_marks(verifying);
     if (!code) code = check_pages(verifying);
     if (!code) code = check_records(verifying);
     if (!code) code = check_rows(verifying);

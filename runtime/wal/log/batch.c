@@ -1,4 +1,4 @@
-/* batch.c: packing rows and handing them to a store. */
+/* batch.c: packs rows and passes them to a store. */
 #include "wal/log/batch.h"
 #include "base/check.h"
 #include "base/grow.h"
@@ -29,7 +29,7 @@ void tfy__batch_free(TfyBatch *batch)
 
 void tfy__batch_clear(TfyBatch *batch)
 {
-    /* One burst must not hold its memory for ever. */
+    /* One burst must not occupy its memory forever. */
     if (batch->room > KEPT_ROOM) {
         free(batch->bytes);
         batch->bytes = NULL;
@@ -43,7 +43,7 @@ void tfy__batch_clear(TfyBatch *batch)
     batch->has_mark = false;
 }
 
-/* Copies a row; answers where its `extra` bytes go. */
+/* Copies a row; returns the place for its `extra` bytes. */
 static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row_size, size_t extra)
 {
     const size_t size = (sizeof(Head) + row_size + extra + 15) & ~(size_t)15;
@@ -122,7 +122,7 @@ int tfy__batch_add_table(TfyBatch *batch, const char *sql)
     return add(batch, TFY_B_TABLE, sql, strlen(sql) + 1, 0) ? 0 : TFY_E_NOMEM;
 }
 
-/* The cells, then the statement, then the bytes of the cells, one after another. */
+/* The block holds the cells, then the statement, then the bytes of the cells, one after another. */
 int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count)
 {
     const size_t text = strlen(sql) + 1;
@@ -172,7 +172,7 @@ static int put_task(TfyStore *store, TfyStoreTask *task, bool birth)
     return store->ops->put_task(store, task, birth);
 }
 
-/* Records that follow one another, until they are put. */
+/* Consecutive records, until they are put. */
 typedef struct Records {
     const TfyLogRecord *waiting[STORE_MANY];
     int count;
@@ -197,7 +197,7 @@ static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
     return records->count == STORE_MANY ? put_waiting(records, store) : 0;
 }
 
-/* Rows lie in the block as they were added, on borders of 16 bytes. */
+/* Rows are in the block in the order of their addition, aligned to 16 bytes. */
 static int put_row(Records *records, TfyStore *store, TfyBatchKind kind, void *row)
 {
     if (kind == TFY_B_RECORD) return take_record(records, store, row);

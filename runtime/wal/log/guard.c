@@ -1,16 +1,16 @@
-/* guard.c: opening compares what the witness remembers (witness.h) with what the files hold, and refuses what has
- * lost something that was acknowledged, or is not the file that it was acknowledged in. While the log is written, it
- * keeps the witness up to date. In memory there is nothing to guard.
+/* guard.c: opening compares the witness (witness.h) with the contents of the files. It refuses a database that has
+ * lost something acknowledged, or that is not the file in which it was acknowledged. While the log is written,
+ * guard.c keeps the witness up to date. A log in memory needs no guard.
  *
  *   the main file has another inode        a copy: its original may be alive, and do the same `once` steps
- *   no witness, and not closed in order    nobody can tell whether the end is there
- *   the -wal file breaks off too early     rot: SQLite would take it for the end of the log
- *   the log ends below the witness         a -wal file is missing, or an older copy was put back
+ *   no witness, and not closed properly    nobody can tell whether the end is there
+ *   the -wal file ends too early           corruption: SQLite would take it for the end of the log
+ *   the log ends below the witness         a -wal file is missing, or an older copy was restored
  *
- * Who only reads is refused only for the last two.
+ * A reader is refused only for the last two.
  *
- * Nothing is acknowledged of a commit after which a file has lost its name: it was deleted, moved away or replaced
- * (files.h). What is in the -wal file then goes to the main file, as long as both are open. */
+ * A commit is not acknowledged if a file has lost its name after it: the file was deleted, moved or replaced
+ * (files.h). The contents of the -wal file then go to the main file, as long as both are open. */
 #include "wal/log/log_state.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static int read_witness(TfyLog *log, TfyWitness *witness)
     return log->read_only ? tfy__witness_read_of(log->path, witness) : tfy__witness_read(log->lock_fd, witness);
 }
 
-/* A reader may stand beside a writer, which begins the -wal file anew when it likes: what does not fit then says
+/* Whether a writer is active beside this reader: it may restart the -wal file at any time, so a mismatch means
  * nothing. */
 static bool written_meanwhile(TfyLog *log)
 {
@@ -57,7 +57,8 @@ int tfy__guard_before(TfyLog *log, char *error_text)
 {
     struct stat status;
     int64_t frame = 0;
-    if (!log->path || (!log->read_only && log->lock_fd < 0)) return 0; /* there is no file, and none is made */
+    /* There is no file, and none is created. */
+    if (!log->path || (!log->read_only && log->lock_fd < 0)) return 0;
     const int code = read_witness(log, &log->witness);
     if (code == TFY_E_IO)
         return tfy__log_refuse(error_text, code, "%s-tfy cannot be read (%s); check its permissions", log->path,
@@ -72,7 +73,7 @@ int tfy__guard_before(TfyLog *log, char *error_text)
                                                                               : 0;
 }
 
-/* ---- when the log has been read ---- */
+/* ---- after the log has been read ---- */
 
 static int refuse_short(TfyLog *log, char *error_text)
 {
@@ -84,10 +85,11 @@ static int refuse_short(TfyLog *log, char *error_text)
                            log->path, log->last, log->witness.lsn, why);
 }
 
-/* The device may change its number when the machine starts again; the inode does not. */
+/* The device's number may change when the machine restarts; the inode's does not. */
 static int refuse_stranger(const TfyLog *log, const struct stat *status, bool known, char *error_text)
 {
-    if (log->meta.epoch && (int64_t)status->st_ino != log->meta.ino) { /* before its first opening it is nobody's */
+    /* Before its first opening the file belongs to nobody. */
+    if (log->meta.epoch && (int64_t)status->st_ino != log->meta.ino) {
         return tfy__log_refuse(
             error_text, TFY_E_DATA,
             "%s is a copy, and its original may still be at work; read it with 'tfy inspect', or make "
@@ -111,10 +113,10 @@ static int remember_files(TfyLog *log, char *error_text)
                            strerror(errno));
 }
 
-/* From here on this opening is the one that the witness speaks of. The first slots of a file are synced, with its
- * name: later a missing file means that somebody took it away, and a slot that a power cut tears leaves the other
- * one, if only as it was here. An opening writes them before the log has its number: a witness of a number that the
- * log does not have is of one that died in between, perhaps before the sync. */
+/* Starts the witness of this opening. The first slots of a file are synced, with its name: so a file that is missing
+ * later was removed by somebody, and a slot torn by a power cut leaves the other one, at least as it was here. An
+ * opening writes its witness before the log has its epoch: a witness with an epoch that the log does not have comes
+ * from an opening that died in between, perhaps before the sync. */
 static int begin_witness(TfyLog *log, const struct stat *status, bool known, char *error_text)
 {
     TfyWitness *witness = &log->witness;
@@ -133,7 +135,7 @@ static int begin_witness(TfyLog *log, const struct stat *status, bool known, cha
                            strerror(errno));
 }
 
-/* After a failed sync the pages in the system's memory may look written and be lost, so all is written again. */
+/* After a failed sync, pages in the system's memory may look written and yet be lost, so everything is rewritten. */
 static int renew(TfyLog *log, bool failed, char *error_text)
 {
     const int code = log->store->ops->renew(log->store, failed);
@@ -160,17 +162,17 @@ int tfy__guard_recovered(TfyLog *log, char *error_text)
     return code ? code : begin_witness(log, &status, known, error_text);
 }
 
-/* ---- while it is written ---- */
+/* ---- while the log is written ---- */
 
-/* No room for what is only written over can hardly be; it would make the witness an older one, which it may be
- * anyway. */
+/* A full disk hardly matters for bytes that are only overwritten. If it does, the witness stays an older one, which
+ * it may be anyway. */
 static int write_witness(TfyLog *log)
 {
     if (tfy__witness_write(log->lock_fd, &log->witness) == 0 || errno == ENOSPC || errno == EDQUOT) return 0;
     return TFY_E_IO;
 }
 
-/* What people have to know to get the records back, or that they cannot; it goes on from the database's name.
+/* Describes how to get the records back, or that it is impossible; the text continues after the database's name.
  * `moved`: all that was committed is in the main file, wherever that is now. */
 static void explain_loss(TfyLog *log, const char *ending, bool replaced, bool moved)
 {
@@ -216,6 +218,6 @@ void tfy__guard_failed(TfyLog *log)
 {
     if (log->lock_fd < 0 || atomic_load(&log->error) != TFY_E_IO) return;
     log->witness.failed = true;
-    /* If this fails too there is nobody left to tell; the process stops in any case. */
+    /* If this fails, too, there is nobody to report it to; the process stops in any case. */
     if (write_witness(log) != 0) return;
 }

@@ -51,7 +51,7 @@ static void free_batches(TfyBatch *batch)
 static void free_log(TfyLog *log, bool clean)
 {
     if (log->store) log->store->ops->close(log->store, clean);
-    /* The locks go last: whoever comes next finds the store closed. */
+    /* The locks go last, so that the next opener finds the store closed. */
     tfy__hold_drop(log->hold, !log->read_only);
     tfy__files_forget(&log->files);
     tfy__lock_drop(log->lock_fd);
@@ -70,7 +70,7 @@ static void free_log(TfyLog *log, bool clean)
     free(log);
 }
 
-/* First look, then lock: beside a file that is not ours nothing is left behind. */
+/* Inspect first, then lock: nothing is created beside a file that is not ours. */
 static int lock_store(TfyLog *log, bool existing, char *error_text)
 {
     const int found = tfy__store_identify(log->path, error_text);
@@ -105,8 +105,8 @@ static int set_path(TfyLog *log, const char *name, char *error_text)
     return log->path ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
 }
 
-/* The tasks that have records behind the newest mark: nobody may touch them again before the next mark, which then
- * would hide their records. So their rows are brought up to date at once; after a clean close there are none. */
+/* Tasks with records behind the newest mark may not change again before the next mark, which would then hide these
+ * records. So their rows are updated at once; after a clean close there are none. */
 static int carry_heads(TfyLog *log)
 {
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
@@ -114,8 +114,8 @@ static int carry_heads(TfyLog *log)
     for (size_t i = 0; !code && i < log->heads.count; i++) {
         const TfyHead *head = &log->heads.items[i];
         TfyStoreTask row;
-        if (head->tid == 0)
-            tfy__mark_touch(log, &log->self); /* in memory it is right; its row goes with the next mark */
+        /* In memory it is right; its row is written with the next mark. */
+        if (head->tid == 0) tfy__mark_touch(log, &log->self);
         if (head->tid <= 0) continue;
         code = TFY_STORE(log->store, TFY_CALL_READ, get_task, head->tid, &row);
         if (code) break;
@@ -128,8 +128,8 @@ static int carry_heads(TfyLog *log)
     return code;
 }
 
-/* This opening's number, owner and file; they are written with the first commit, which also takes the `clean` of
- * the last close back. */
+/* This opening's epoch, owner and file; they are written with the first commit, which also resets the `clean` of the
+ * last close. */
 static int begin_epoch(TfyLog *log, char *error_text)
 {
     log->meta.epoch++;
@@ -228,13 +228,13 @@ TfyLogTask *tfy__log_self(TfyLog *log)
 
 /* ---- rows ---- */
 
-/* Whether rows may be queued now: 0 or why not. */
+/* Whether rows may be queued now: 0, or why not. */
 static int writable(const TfyLog *log)
 {
     return log->read_only ? TFY_E_STATE : tfy__log_error(log);
 }
 
-/* A row that could not even be copied leaves the log without it for ever: that is a failure like a failed write. */
+/* A row that could not even be copied is missing from the log forever: that is a failure like a failed write. */
 static int queued(TfyLog *log, int code)
 {
     if (code) tfy__writer_fail(log, code, "memory ran out");
@@ -320,7 +320,7 @@ void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
     static const uint8_t nobody[16];
     if (log->forgets || writable(log) != 0) return;
     TfyStoreTask row;
-    /* A root's first record is appended right behind; its row is made before it, so that both are in one commit. */
+    /* A root's first record is appended next; its row is queued before it, so that both are in one commit. */
     if (!task->born) task->born = log->last + 1;
     tfy__mark_task_row(task, &row);
     row.head = row.base = task->head = strchr(task->path, '.') ? task->born : 0;
@@ -340,7 +340,7 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
 
 /* ---- records ---- */
 
-/* Numbers and seals the record, and puts it behind the others. */
+/* Numbers and seals the record, and adds it to the batch. */
 static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
 {
     int code = writable(log);
@@ -478,7 +478,7 @@ int tfy__log_event_fd(const TfyLog *log)
 void tfy__log_event_clear(TfyLog *log)
 {
     uint64_t count;
-    /* Nothing to read is as good: another event cleared it. */
+    /* An empty descriptor is fine, too: another event cleared it. */
     if (log->event_fd >= 0 && read(log->event_fd, &count, sizeof count) < 0) return;
 }
 

@@ -1,15 +1,15 @@
 /* mark.c: marks. Every so many records, and at a clean close, the rows of all tasks that changed since the last mark
- * are written with a row of table mark that seals the records between. Opening then needs the newest mark and the
- * records behind it, however long the log is; and heads of tasks cost nothing per commit.
+ * are written, together with a row of table mark that seals the records between. Opening then needs only the newest
+ * mark and the records behind it, however long the log is; and heads of tasks cost nothing per commit.
  *
- * With many tasks at work a mark writes many rows: then it waits until it seals 32 times as many records (with marks
- * as far apart as they are usually), but not for ever, since opening reads all of them.
+ * If many tasks are active, a mark writes many rows: then it waits until it seals 32 times as many records (with
+ * marks at their usual distance), but not forever, because opening reads all of them.
  *
- * A mark is queued at the end of what the loop hands over, so its task rows are the tasks as of its lsn. */
+ * A mark is queued at the end of what the loop hands over, so its task rows show the tasks as of its lsn. */
 #include "base/check.h"
 #include "wal/log/log_state.h"
 
-enum { ROWS = 512 /* that a mark writes for each mark_every records, at most */, LONGEST = 8 /* times mark_every */ };
+enum { ROWS = 512 /* a mark writes per mark_every records, at most */, LONGEST = 8 /* times mark_every */ };
 
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {

@@ -1,4 +1,4 @@
-/* parked.c: runs that have left memory: which are due, and what becomes of them when the clock is set back. */
+/* parked.c: runs that have left memory: which are due, and what happens to them when the clock is set back. */
 #include "wal/log/log_state.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "wal/log/root.h"
 
-/* ---- those that are due ---- */
+/* ---- due runs ---- */
 
 typedef struct Due {
     const TfyDueAt *at;
@@ -45,12 +45,12 @@ int tfy__log_parked_due(TfyLog *log, int64_t program, const TfyDueAt *at, TfyLog
     return code < 0 ? code : 0;
 }
 
-/* Of each program one run for each root that parked runs of it work in. */
+/* For each program, one run for each root in which parked runs of it work. */
 typedef struct Places {
     TfyLog *log;
     int64_t *ids;
     uint32_t id_count, id_room;
-    TfyRoot *roots; /* of the program at hand */
+    TfyRoot *roots; /* of the current program */
     uint32_t count, room;
 } Places;
 

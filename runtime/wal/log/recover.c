@@ -1,9 +1,9 @@
-/* recover.c: reading the newest mark and the records behind it, each checked against its task's chain.
+/* recover.c: reads the newest mark and the records behind it, and checks each against its task's chain.
  *
- * The tail is dense: its records have the numbers mark + 1, mark + 2, … without a gap. A record must name its
- * task's previous record and carry the hash that follows from it. Task rows may be newer than the mark (a task
- * that was forgotten between two marks leaves its last row early), so a row's head counts only when the tail's
- * first record of that task continues it; otherwise the record it names is looked up. */
+ * The tail is dense: its records have the numbers mark + 1, mark + 2, … without a gap. A record must name its task's
+ * previous record and carry the hash that follows from it. Task rows may be newer than the mark (a task that was
+ * forgotten between two marks writes its last row early), so a row's head counts only if the tail's first record of
+ * that task continues it; otherwise the record that this one names is looked up. */
 #include "wal/log/log_state.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static int refuse_record(Tail *tail, int64_t lsn, const char *what)
                            tail->log->path ? tail->log->path : "the log", lsn, what);
 }
 
-/* What a store call's failure means for whoever opens or reads. */
+/* Translates a failed store call for code that opens or reads. */
 static int refuse_store(TfyLog *log, int code, const char *missing, char *error_text)
 {
     const char *path = log->path ? log->path : "the log";
@@ -57,7 +57,7 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
     return code ? refuse_store(tail->log, code, "", tail->error_text) : 0;
 }
 
-/* A record that does not follow from its task's newest may stand behind a gap: of a run that came without some of its
+/* A record that does not follow its task's newest one may be behind a gap, if its run arrived without some of its
  * records. */
 static int check_gap(Tail *tail, const TfyLogRecord *record)
 {
@@ -97,7 +97,7 @@ static int take_record(void *state, const TfyLogRecord *record)
     return 0;
 }
 
-/* The newest mark must follow from the one before it, and meta must know it. */
+/* The newest mark must follow the one before it, and meta must know it. */
 static int check_mark(TfyLog *log, const TfyStoreMark *mark, char *error_text)
 {
     TfyStore *store = log->store;

@@ -15,10 +15,9 @@
 #include "wal/log/log_state.h"
 #include "wal/rows/payload.h"
 
-/* ---- which directory ---- */
+/* ---- identity of a directory ---- */
 
-/* In layers that lie over each other a directory is made anew, with a new time, when something in it is written
- * first. */
+/* Overlay file systems create a directory anew, with a new time, at the first write inside it. */
 static bool keeps_birth(int fd)
 {
     struct statfs system;
@@ -84,7 +83,7 @@ static void write_hex(TfyBuffer *out, const char *bytes)
     for (; *bytes; bytes++) tfy__buffer_printf(out, "%02x", (unsigned char)*bytes);
 }
 
-/* A path is bytes: where it is no text, "bytes" has it exactly. */
+/* A path consists of bytes: if they are not UTF-8, "bytes" has them exactly. */
 void tfy__root_write(TfyBuffer *out, const TfyRoot *root)
 {
     tfy__buffer_text(out, "{\"path\":");
@@ -134,10 +133,10 @@ int tfy__root_of_record(const TfyLogRecord *record, TfyRoot *root)
     return code;
 }
 
-/* ---- of a run that is not read ---- */
+/* ---- the root of a run that is not in memory ---- */
 
-/* From the newest record of its first task down: the snapshot that a run leaves memory with is the first one that is
- * met. */
+/* Walks down from the newest record of its first task: the snapshot with which a run leaves memory is the first one
+ * on the way. */
 int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
 {
     TfyStoreTask task;
@@ -154,7 +153,8 @@ int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
         lsn = record.prev < lsn ? record.prev : 0;
     }
     if (code != TFY_E_ABSENT) return code;
-    TfyLogRecord birth; /* of a run that was compacted the records in between are gone */
+    /* Of a compacted run the records in between are gone. */
+    TfyLogRecord birth;
     code = TFY_STORE(log->store, TFY_CALL_READ, get_record, task.born, &birth);
     if (!code) code = tfy__root_of_record(&birth, root);
     return code == TFY_E_ABSENT ? TFY_E_DATA : code;

@@ -1,5 +1,5 @@
-/* runs.c: what can be asked of runs without their histories: which there are, whose a task is, how one ended, which
- * programs they have. */
+/* runs.c: queries about runs without their histories: which runs exist, to which run a task belongs, how a task
+ * finished, which programs they have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef struct Listing {
     TfyLog *log;
     TfyLogRun *runs;
-    char **names; /* of their root workflows, where named */
+    char **names; /* of their root workflows, if named */
     uint32_t count, room, name_room;
     bool named;
 } Listing;
@@ -186,7 +186,8 @@ static int find_layout(TfyStore *store, const char *hash, char **layout)
     for (int64_t id = 1; !code && id <= newest; id++) {
         code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
         const bool found = !code && hash_begins(program.hash, hash);
-        if (code == TFY_E_ABSENT) code = 0; /* retention may have taken it */
+        /* Retention may have deleted it. */
+        if (code == TFY_E_ABSENT) code = 0;
         if (found && *layout) return TFY_E_INVALID;
         if (found && !(*layout = strdup(program.layout))) return TFY_E_NOMEM;
     }

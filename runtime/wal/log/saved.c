@@ -1,4 +1,4 @@
-/* saved.c: the log's side of saved tables: what they look like, and what makes room for a row. */
+/* saved.c: the log's side of saved tables: their shapes, and how they are created and widened for a row. */
 #include "wal/log/saved.h"
 #include "base/grow.h"
 
@@ -47,7 +47,7 @@ static int see_column(void *state, const char *name, const char *decl)
     return tfy__saved_add_column(state, name, decl);
 }
 
-/* What is in the file of this table. Its columns are read once for each opening of the log. */
+/* Reads the shape of this table from the file, once per opening of the log. */
 static int load(TfyLog *log, TfySavedTable *table, char *error_text)
 {
     pthread_mutex_lock(&log->store_mutex);
@@ -103,7 +103,7 @@ static int check_shape(const TfySavedTable *table, const TfyCell *cells, uint32_
     return 0;
 }
 
-/* ---- what is queued ---- */
+/* ---- queueing ---- */
 
 static int queue_text(TfyLog *log, TfyBuffer *sql)
 {
@@ -174,12 +174,12 @@ int tfy__log_save(TfyLog *log, const char *run_uuid, const TfyLogTask *task, int
     if (count) memcpy(row + SAVED_KEYS, cells, count * sizeof *cells);
     code = table->made ? widen_table(log, table, cells, count) : make_table(log, table, cells, count);
     if (!code) code = queue_row(log, table, row, count + SAVED_KEYS);
-    /* Half of it may be queued: a log without the rest would tell something else than the program. */
+    /* Half of it may be queued: a log without the rest would contradict the program. */
     if (code) tfy__writer_fail(log, code, "memory ran out");
     return code;
 }
 
-/* ---- rows that go from one database to another ---- */
+/* ---- rows that move from one database to another ---- */
 
 TfySavedRows *tfy__saved_rows_new(const char *table)
 {
@@ -206,7 +206,7 @@ void tfy__saved_rows_free(TfySavedRows *saved)
     }
 }
 
-/* The cells and all that they point at, in one block. */
+/* Copies the cells and all that they point to into one block. */
 static TfyCell *copy_cells(const TfyCell *cells, uint32_t count)
 {
     size_t bytes = 0;
@@ -281,7 +281,8 @@ int tfy__saved_take(TfyStore *store, const char *run_uuid, TfySavedRows **saved)
     return TFY_STORE(store, TFY_CALL_READ, see_tables, take_table, &taking);
 }
 
-/* What save calls a table or a column; anything else could not have come from it, and stands in a statement's text. */
+/* Whether save may have used this name for a table or column; any other name cannot come from save, and would become
+ * part of a statement's text. */
 static bool is_name(const char *name, size_t max)
 {
     const size_t len = strlen(name);
@@ -355,7 +356,7 @@ int tfy__saved_fits(TfyLog *log, const TfySavedRows *saved, char *error_text)
     return 0;
 }
 
-/* Cells that stand for the columns of a table, so that it is made with all of them. */
+/* Queues cells that describe all columns of a table, so that it is created with all of them. */
 static int queue_shape(TfyLog *log, TfySavedTable *here, const TfySavedTable *table)
 {
     TfyCell *cells = calloc(table->count + 1, sizeof *cells);
@@ -368,7 +369,7 @@ static int queue_shape(TfyLog *log, TfySavedTable *here, const TfySavedTable *ta
     return code;
 }
 
-/* Of a table that has grown wide a row fills few columns: the others are left to SQLite. */
+/* A row of a wide table fills only some columns; SQLite fills in the others. */
 static int queue_moved_row(TfyLog *log, const char *run_uuid, const TfySavedTable *table, const TfySavedRow *row)
 {
     TfyCell cells[SAVED_CELLS] = {text_cell(run_uuid), text_cell(row->task), {.kind = TFY_CELL_INT, .i = row->step}};

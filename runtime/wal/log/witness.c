@@ -64,7 +64,7 @@ static bool is_blank(const Slot *slot)
     return memcmp(slot, &blank, sizeof blank) == 0;
 }
 
-/* A slot that is not whole may have been to say that a sync had failed. */
+/* A broken slot may have been the report of a failed sync. */
 int tfy__witness_read(int fd, TfyWitness *witness)
 {
     bool torn = false;

@@ -1,12 +1,12 @@
-/* writer.c: commits what the loop hands over: all that is queued in one transaction, again and again.
+/* writer.c: commits what the loop hands over: the whole queue in one transaction, again and again.
  *
- * Normally in a thread of its own, so that the disk's time overlaps the loop's work. When the records of a single
- * task wait, nothing would overlap: the loop then commits inline and saves two switches of threads.
+ * Normally it runs in a thread of its own, so that the disk's time overlaps the loop's work. If only the records of a
+ * single task wait, nothing would overlap: then the loop commits inline and saves two thread switches.
  *
- * Ordering: batches are committed in the order they were queued and `durable` moves only after the commit that
- * covers it returned, so what it says is on the disk. A failure is final, since after a failed sync nobody knows
- * what the disk holds. No room is different: the transaction did not happen, its batches go back to the head of
- * the queue and are tried again after a pause. */
+ * Ordering: batches are committed in the order in which they were queued, and `durable` moves only after the commit
+ * that covers it has returned, so everything up to it is on the disk. A failure is final, because after a failed sync
+ * nobody knows what the disk holds. A full disk is different: the transaction did not happen, its batches return to
+ * the head of the queue, and the writer retries after a pause. */
 #include "base/check.h"
 #include "wal/log/log_state.h"
 #include "base/kill_point.h"
@@ -33,7 +33,7 @@ static int64_t now_ms(const TfyLog *log)
 static void notify(TfyLog *log)
 {
     const uint64_t one = 1;
-    /* The counter can only be full if nobody reads it; then it is readable all the same. */
+    /* The counter can be full only if nobody reads it; then it is readable all the same. */
     if (log->event_fd >= 0 && write(log->event_fd, &one, sizeof one) < 0) return;
 }
 
@@ -123,7 +123,7 @@ static const char *why_paused(const TfyStore *store, int code)
                           : "the disk is full: runs pause, and go on when there is room";
 }
 
-/* What a commit of these batches came to. mutex is held. */
+/* Handles the result of a commit of these batches. The caller holds mutex. */
 static void settle(TfyLog *log, TfyBatches *batches, int code)
 {
     const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
@@ -148,8 +148,8 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
     pthread_cond_broadcast(&log->rest);
 }
 
-/* Moves committed pages to the main file. A failure here is a failed sync like any other. mutex is not held,
- * `writing` is set. */
+/* Moves committed pages to the main file. A failure here is a failed sync like any other. The caller does not hold
+ * mutex; `writing` is set. */
 static void checkpoint(TfyLog *log)
 {
     tfy__kill_point(TFY_KILL_CHECKPOINT);
@@ -177,7 +177,7 @@ static void checkpoint(TfyLog *log)
 void tfy__writer_look(TfyLog *log)
 {
     char why[sizeof log->store->error];
-    /* Who is at the store looks when it has committed; a disk that is slow keeps nobody here. */
+    /* The current user of the store checks after its commit; a slow disk must not block this call. */
     if (atomic_load(&log->error) || pthread_mutex_trylock(&log->store_mutex) != 0) return;
     const int code = tfy__guard_look(log);
     memcpy(why, log->store->error, sizeof why);
@@ -191,8 +191,8 @@ void tfy__writer_look(TfyLog *log)
     pthread_mutex_unlock(&log->mutex);
 }
 
-/* Commits the queue. mutex is held on entry and exit, not while the disk works. `by_thread`: a due checkpoint is
- * made at once; the loop leaves it to the thread, as its own records are safe already. */
+/* Commits the queue. The caller holds mutex, which is released while the disk works. `by_thread`: makes a due
+ * checkpoint at once; the loop leaves it to the thread, because its own records are already safe. */
 static void drain(TfyLog *log, bool by_thread)
 {
     TfyBatches batches = take_queue(log);
@@ -223,7 +223,7 @@ static void pause_for_room(TfyLog *log)
     }
 }
 
-/* The checkpoint that the loop left behind. mutex is held on entry and exit. */
+/* Makes the checkpoint that the loop left to the thread. The caller holds mutex. */
 static void catch_up_checkpoint(TfyLog *log)
 {
     log->checkpoint_wanted = false;
@@ -259,7 +259,7 @@ static void *write_queued(void *state)
     return NULL;
 }
 
-/* Signals are the loop's: a handler reaches what this thread must not touch. */
+/* Signals belong to the loop: a handler uses data that this thread must not touch. */
 static bool start_thread(TfyLog *log)
 {
     sigset_t all, before;
@@ -270,7 +270,7 @@ static bool start_thread(TfyLog *log)
     return started;
 }
 
-/* The thread is made when it is first of use: short commands never have one. Without it the loop commits inline. */
+/* The thread is created at its first use: short commands never have one. Without it the loop commits inline. */
 static bool ensure_thread(TfyLog *log)
 {
     if (log->thread_started || (log->by_hand_ms && !log->stopping)) return true;
@@ -310,7 +310,7 @@ static bool inline_is_better(const TfyLog *log, const TfyBatch *batch)
            !batch->has_mark;
 }
 
-/* Puts the filling batch into the queue and an empty one in its place. */
+/* Moves the filling batch to the queue and replaces it by an empty one. */
 static int enqueue(TfyLog *log)
 {
     if (log->filling->len == 0) return 0;
@@ -377,7 +377,7 @@ void tfy__writer_stop(TfyLog *log)
     if (log->thread_started) pthread_join(log->thread, NULL);
     log->thread_started = false;
     log->inline_only = true;
-    /* From here on only one thread is left; what waits for room gets a last chance. */
+    /* From here on there is only one thread; batches that wait for room get a last chance. */
     pthread_mutex_lock(&log->mutex);
     if (log->queue.first && !atomic_load(&log->error)) drain(log, true);
     pthread_mutex_unlock(&log->mutex);

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A new file with a reused inode number cannot be distinguished from the old one. But the number is reused only after
- * the main file is deleted and closed, and it is open here. */
+/* A new file with a reused inode number could not be distinguished from the old one. But an open file keeps its
+ * number until it is closed, even after it is deleted, and the main file is open here. */
 static bool is_same(const TfyFile *file, const struct stat *status)
 {
     return file->dev == (uint64_t)status->st_dev && file->ino == (uint64_t)status->st_ino;
