@@ -44,7 +44,7 @@ check "the copy is sound" ended 0
 run tfy inspect last --db copy.db
 check "it is there to be looked at" printed "had begun act"
 run tfy backup copy.db
-check "a backup overwrites nothing: 64" ended 64 "copy.db is there already"
+check "a backup overwrites nothing: 64" ended 64 "copy.db already exists"
 run tfy adopt --db copy.db --json
 check "adopt" ended 0
 check "... makes the step under way InDoubt" printed '"in_doubt": 1'
@@ -52,7 +52,7 @@ check "... in the log too" [ "$(records InDoubt copy.db)" = 1 ]
 run tfy doctor --db copy.db
 check "... doctor says so" printed "in doubt: act may or may not have happened"
 run tfy adopt --db copy.db
-check "adopted once" ended 0 "no copy"
+check "adopted once" ended 0 "is not a copy"
 run tfy verify --db copy.db
 check "it is sound" ended 0
 step=$(sqlite3 copy.db "select step from history where type='InDoubt'")
@@ -70,7 +70,7 @@ kill -KILL "$pid"
 finish
 echo no >taken.db
 run tfy backup taken.db
-check "a name that is taken: 64" ended 64 "taken.db is there already"
+check "a name that is taken: 64" ended 64 "taken.db already exists"
 run tfy backup no/such/place.db
 check "a place that is not there: 74" ended 74 "no/such/place.db"
 run tfy backup

@@ -26,7 +26,7 @@ grep -q "the disk is full: runs pause" err || { kill $!; exit 2; }
 kill -0 $! || exit 3
 rm small/ballast
 wait $! || exit 4
-grep -q "runs go on" err || exit 5
+grep -q "runs continue" err || exit 5
 [ "$(grep -c 0123456789 shown)" = 300 ] || exit 6
 tfy verify --db small/runs.db >/dev/null
 END
@@ -55,7 +55,7 @@ case ${CFLAGS:-} in
 *)
     run env LD_PRELOAD="$PWD/statfs.so" tfy resume last --db runs.db
     run env LD_PRELOAD="$PWD/statfs.so" ./work --db fresh/runs.db
-    check "a database on NFS is not written" ended 74 "file system of the network"
+    check "a database on NFS is not written" ended 74 "is on a network file system"
     check "... and nothing is made there" [ ! -e fresh/runs.db-tfy ]
     run env LD_PRELOAD="$PWD/statfs.so" tfy ps --db runs.db
     check "... and can be read" ended 0
@@ -74,7 +74,7 @@ run tfy inspect last --db copy/live.db
 check "... but can be inspected" ended 0
 cp live.db-wal kept && : >live.db-wal
 run tfy inspect last --db live.db
-check "a -wal file that was emptied" ended 65 "were written: its -wal file is gone"
+check "a -wal file that was emptied" ended 65 "were written: its -wal file is missing"
 cp kept live.db-wal
 printf x | dd of=live.db-wal bs=1 seek=10000 conv=notrunc 2>dd
 run ./work resume last --db live.db
@@ -82,7 +82,7 @@ check "a -wal file with rot" ended 65 "its frame 2 is not what was written"
 cat kept >live.db-wal
 mv live.db-tfy away
 run ./work resume last --db live.db
-check "without the witness" ended 65 "which tells how far the log went, is missing"
+check "without the witness" ended 65 "which says how far the log goes, is missing"
 mv away live.db-tfy
 sqlite3 live.db "select count(*) from wal" >count
 run tfy verify --db live.db

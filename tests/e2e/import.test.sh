@@ -55,7 +55,7 @@ check "it replays" printed " 0 divergences, 0 effects performed"
 run tfy output "$finished" --db other.db
 check "its output is there" printed "got one"
 run tfy wal import done/*.run --db other.db
-check "a run that is there is refused: 1" ended 1 "has run $finished already"
+check "a run that is there is refused: 1" ended 1 "already has run $finished"
 run tfy approve "$unfinished" --db other.db
 run tfy resume "$unfinished" --db other.db
 check "the unfinished run goes on" printed 7

@@ -184,14 +184,14 @@ refused() # WHY EDIT: the snapshot cannot be taken up by old.tfy edited so
 }
 allowed() { sed -E "$1" old.tfy >other.tfy && ! cmp -s old.tfy other.tfy && tfy compat last other.tfy >out 2>err; }
 check "nothing is changed by comments, blanks and strings behind" allowed 's/ = yield act/  =  yield act/; s/sent back/sent home/; s/^    yield$/    yield \/\/ a pause/'
-check "another signal" refused "the statement there, or what stands around it, is written otherwise now" 's/signal\("go"\)/signal("went")/'
+check "another signal" refused "the statement there, or one around it, was changed" 's/signal\("go"\)/signal("went")/'
 check "a lock that is held" refused "main/parallel/1 (line 46 of the program it has)" 's/with lock\("book"\)/if said == ""/'
-check "a lock of another name" refused "what stands around it, is written otherwise" 's/with lock\("book"\)/with lock("page")/'
+check "a lock of another name" refused "or one around it, was changed" 's/with lock\("book"\)/with lock("page")/'
 check "a step that has to be undone" refused "has a step to undo at deep/tool/act/1" 's/act\("room /act("roam /'
 check "an undo that needs more" refused "has no value for name, which deep.undo needs now" 's/leave \$\{part\}/& \$\{name\}/'
 check "a body more" refused "its result was" 's/^        let both = parallel \{/&\n            more: yield square(2)/'
 check "a type that was changed" refused "and that type was changed" 's/left: int\?/left: float?/; s/left: 1/left: 1.0/; s/\?\? 0/?? 0.0/'
-check "another class of a tool" refused "takes other arguments now, or is repeated otherwise" 's/-> string once/-> string pure/'
+check "another class of a tool" refused "or its repeat class, were changed" 's/-> string once/-> string pure/'
 check "a variable that is new there" refused "would have no value: it is new here" 's/var seen = ""/&\n    let length = items.len()/; s/return "\$\{seen\}/&\${length}/'
 check "a workflow of another result" refused "early was task<int> and is task<float>" 's/square\(n: int\) -> int/square(n: int) -> float/; s/return n \* n/return 1.5/'
 check "a workflow that is gone" refused "the new program has no such point" 's/deep/dive/'
@@ -236,6 +236,6 @@ rm -rf .tfy
 run tfy run old.tfy
 check "it waits in a finally" ended 75
 check "... without its beginning" compacted
-check "another way out of its try" refused "a statement around it that keeps something there is written otherwise now" 's/if i == 2/if i == 9 { continue }\n            &/'
-check "the same out of the finally" refused "what stands around it, is written otherwise" '/\} finally/d; s/^        try/        if i > 0/; s/print\(word\)/print("x")/'
+check "another way out of its try" refused "a statement around it that keeps a value there was changed" 's/if i == 2/if i == 9 { continue }\n            &/'
+check "the same out of the finally" refused "or one around it, was changed" '/\} finally/d; s/^        try/        if i > 0/; s/print\(word\)/print("x")/'
 check "what stands before and behind it may be changed" allowed 's/print\(word\)/print("${word}!")/; s/var sum = 0/&\n    if "zz".len() > 3 { yield }/; s/return sum$/return sum * 2/'

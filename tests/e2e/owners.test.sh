@@ -28,7 +28,7 @@ runs() { sqlite3 -readonly runs.db 'select count(*) from run'; }
 held() # all but the owner; by name, unless they come before it has written that down
 {
     [ "$(sort -u statuses)" = 75 ] && grep -q "is held by pid $pid (work)" err.? &&
-        [ "$(grep -lE "is held by (pid $pid \(work\)|another process); wait until it ends, or stop it" err.? | wc -l)" = 4 ] ||
+        [ "$(grep -lE "is held by (pid $pid \(work\)|another process); wait until it exits, or stop it" err.? | wc -l)" = 4 ] ||
         { cat err.?; return 1; }
 }
 

@@ -104,7 +104,7 @@ check "a log that may not grow pauses its runs" within 60 grep -q "the log may n
 check "... the process lives" kill -0 "$pid"
 prlimit --pid "$pid" --fsize=unlimited:
 finish
-check "... and goes on when it may" ended 0 "runs go on"
+check "... and goes on when it may" ended 0 "runs continue"
 run tfy verify
 check "... with a log that is whole" ended 0
 small tfy output last

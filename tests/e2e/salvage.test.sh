@@ -38,7 +38,7 @@ run tfy approve "$(sqlite3 whole.db "select run from history where type='StepSta
 run tfy resume "$(sqlite3 whole.db "select run from history where type='StepStart'")" --db whole.db
 check "... and go on" printed '"done"'
 run tfy salvage .tfy/runs.db whole.db
-check "nothing is overwritten: 64" ended 64 "is there already"
+check "nothing is overwritten: 64" ended 64 "already exists"
 run tfy salvage nothing.db x.db
 check "no such database: 69" ended 69
 echo "this is no database" >text.db

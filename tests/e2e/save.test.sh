@@ -78,7 +78,7 @@ sed -i '2p' "bad/$saved" && refused "a row twice" "saved no such row in table or
 sed -i 's/"step":2/"step":3/' "bad/$saved" && refused "a row of no step" "step 3 of task 1 saved no such row"
 sed -i 's/"task":"1"/"task":"1.1"/' "bad/$saved" && refused "a row of no task" "of task 1.1 saved no such row"
 sed -i '1s/"orders"/"goods"/' "bad/$saved" && refused "rows of another table" "saved no such row in table goods"
-sed -i '1s/"orders"/"wal\\"; --"/' "bad/$saved" && refused "a name that is none" "save gives no table the name"
+sed -i '1s/"orders"/"wal\\"; --"/' "bad/$saved" && refused "a name that is none" "save does not give a table the name"
 sed -i '1s/\["id","TEXT"\]/["id","TEXT PRIMARY KEY"]/' "bad/$saved" && refused "a column of another kind" "which save did not make"
 sed -i '1s/\["level","INT"\]/["ID","INT"]/' "bad/$saved" && refused "a column twice" "a column ID INT, which"
 sed -i '2s/"o0",//' "bad/$saved" && refused "a row that is too short" "line 2 is not as it was written"

@@ -106,7 +106,7 @@ for command in "salvage $db" "backup --db $db"; do
     done
     wait
     check "four at once, $command: one makes it" [ "$(cat status? | grep -c '^0$')" = 1 ]
-    check "... the others are refused" [ "$(cat said? | grep -c 'is there already\|cannot be completed (File exists)')" = 3 ]
+    check "... the others are refused" [ "$(cat said? | grep -c 'already exists\|cannot be completed (File exists)')" = 3 ]
     check "... nothing else is left" [ "$(ls made)" = copy.db ]
     check "... and it is whole" whole_database all
 done
@@ -115,6 +115,6 @@ done
 rm -rf made && mkdir made && echo x >made/copy.db-wal
 for command in "salvage $db" "backup --db $db"; do
     run tfy $command made/copy.db
-    check "$command beside another's -wal file" ended 64 "made/copy.db-wal is there already"
+    check "$command beside another's -wal file" ended 64 "made/copy.db-wal already exists"
 done
 check "... nothing is made" [ "$(ls made)" = copy.db-wal ]

@@ -40,7 +40,7 @@ again()
 {
     status=0
     "command_$1" "$tfy" >>out 2>err.again </dev/null || status=$?
-    [ "$status" = 0 ] || grep -q "has run .* already\|is there already\|no copy" err.again || bad "it cannot be done any more: $(cat err.again)"
+    [ "$status" = 0 ] || grep -q "already has run\|already exists\|is not a copy" err.again || bad "it cannot be done any more: $(cat err.again)"
 }
 
 command_trial() # FAULT NAME

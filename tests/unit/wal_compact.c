@@ -375,10 +375,10 @@ static void test_impossible(void **state)
     history->run.base_lsn = 0;
     check_refused(history, "nothing can be missing before it");
     history->run.base_lsn = history->records[history->record_count - 1].lsn;
-    check_refused(history, "is no snapshot that the run could begin at");
+    check_refused(history, "is not a snapshot at which the run can start");
     history->run = run;
     for (int i = 1; i < 3; i++) history->tasks[i].tid++; /* the snapshot names them by their numbers */
-    check_refused(history, "the snapshot that the run begins at does not fit its tasks");
+    check_refused(history, "the snapshot at which the run starts does not fit its tasks");
     for (int i = 1; i < 3; i++) history->tasks[i].tid--;
     assert_int_equal(tfy__import_check(history, place->error), 0);
     tfy__history_free(history);

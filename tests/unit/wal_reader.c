@@ -62,12 +62,12 @@ static void read_for_long(Place *place, bool no_thread)
         if (code) assert_int_equal(code, TFY_E_STATE);
         if (!tfy__log_notice(log, text)) continue;
         if (!strstr(text, reader)) fail_msg("'%s' does not name %s)", text, reader);
-        warned |= strstr(text, "it should end") != NULL;
-        paused |= strstr(text, "runs pause, and go on") != NULL;
+        warned |= strstr(text, "stop it, or") != NULL;
+        paused |= strstr(text, "runs pause until") != NULL;
     }
     assert_true(warned || !no_thread); /* a thread that is late may look only when the bound is reached */
     assert_true(tfy__log_full(log));
-    paused |= tfy__log_notice(log, text) && strstr(text, "runs pause, and go on");
+    paused |= tfy__log_notice(log, text) && strstr(text, "runs pause until");
     assert_true(paused);
     assert_true(wal_pages(place) < LIMIT + 20);
     const int64_t durable = tfy__log_durable(log);
@@ -87,7 +87,7 @@ static void read_for_long(Place *place, bool no_thread)
     assert_int_equal(tfy__log_sync(log), 0);
     assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
     assert_true(tfy__log_notice(log, text));
-    assert_non_null(strstr(text, "runs go on"));
+    assert_non_null(strstr(text, "runs continue"));
     assert_int_equal(tfy__log_close(log, true), 0);
 }
 
@@ -126,7 +126,7 @@ static void test_lost_epoch(void **state)
     append_some(older, &work, 5);
     assert_int_equal(tfy__log_sync(older), TFY_E_HELD);
     tfy__log_error_text(older, place->error);
-    assert_non_null(strstr(place->error, "writes it too"));
+    assert_non_null(strstr(place->error, "writes it, too"));
     take_epoch(newer);
     assert_int_equal(tfy__log_close(older, true), TFY_E_HELD);
     newer->ops->close(newer, false);
@@ -151,7 +151,7 @@ static void test_older_goes_on(void **state)
     append_some(older, &work, 5);
     assert_int_equal(tfy__log_sync(older), 0);
     assert_int_equal(TFY_STORE(newer, TFY_CALL_BEGIN, begin), TFY_E_HELD);
-    assert_non_null(strstr(newer->error, "writes it too"));
+    assert_non_null(strstr(newer->error, "writes it, too"));
     newer->ops->close(newer, false);
     assert_int_equal(tfy__log_close(older, true), 0);
 }

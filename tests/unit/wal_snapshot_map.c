@@ -87,13 +87,13 @@ static void test_made_variables_go_by_their_statement(void **state)
     expect(old, LAYOUT("[1,\"end\",\"int\",4,\"inner\"],[5,\"end\",\"int\",3,\"outer\"]"), before,
            FRAME("\"#1\":[20],\"#5\":[10]"));
     refuse(old, LAYOUT("[1,\"end\",\"int\",1,\"outer\"],[2,\"end\",\"int\",2,\"other\"]"), before,
-           "a statement around it that keeps something there is written otherwise now");
+           "a statement around it that keeps a value there was changed");
     /* Two of one statement go by the order in which the workflow comes to them. */
     expect(LAYOUT("[1,\"arg\",\"int\",1,\"one\"],[2,\"arg\",\"int\",2,\"one\"]"),
            LAYOUT("[1,\"arg\",\"int\",9,\"one\"],[2,\"arg\",\"int\",8,\"one\"]"), before,
            FRAME("\"#1\":[20],\"#2\":[10]"));
     refuse(LAYOUT("[1,\"arg\",\"int\",1,\"one\"],[2,\"arg\",\"int\",2,\"one\"]"),
-           LAYOUT("[1,\"arg\",\"int\",9,\"one\"]"), before, "keeps something there is written otherwise now");
+           LAYOUT("[1,\"arg\",\"int\",9,\"one\"]"), before, "keeps a value there was changed");
 }
 
 static void test_names_that_occur_twice(void **state)
@@ -102,7 +102,7 @@ static void test_names_that_occur_twice(void **state)
     const char *before = FRAME("\"x#1\":[10],\"x#2\":[20]");
     const char *old = LAYOUT("[1,\"x\",\"int\",1],[2,\"x\",\"int\",2]");
     expect(old, LAYOUT("[1,\"x\",\"int\",9],[3,\"x\",\"int\",8]"), before, FRAME("\"x#1\":[20],\"x#3\":[10]"));
-    refuse(old, LAYOUT("[1,\"x\",\"int\",1]"), before, "x does not stand for as many variables as it did");
+    refuse(old, LAYOUT("[1,\"x\",\"int\",1]"), before, "x names another number of variables than before");
 }
 
 static char *edited(const char *text, const char *from, const char *to)
@@ -132,12 +132,12 @@ static void test_places(void **state)
 {
     (void)state;
     const char *at = FRAME("\"n\":[7]");
-    refuse_edited("\"asks\":\"aa\"", "\"asks\":\"bb\"", at, "is written otherwise now");
+    refuse_edited("\"asks\":\"aa\"", "\"asks\":\"bb\"", at, "or one around it, was changed");
     refuse_edited("main/effect/ask/1", "main/effect/ask/2", at, "the new program has no such point");
     refuse_edited("\"dead\":[]}]", SECOND, at, "another statement of main reads the same");
-    refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"class\":\"once\"", at, "or is repeated otherwise");
+    refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"class\":\"once\"", at, "or its repeat class, were changed");
     refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"args\":[{\"name\":\"q\",\"type\":\"int\"}]", at,
-                  "takes other arguments");
+                  "the arguments of ask");
     refuse_edited("\"name\":\"main\"", "\"name\":\"other\"", at, "the new program has no main");
     refuse_edited("\"result\":\"int\"}", "\"result\":\"float\"}", at, "the result of main was int");
     refuse_edited("\"workflows\":[", "\"workflows\":[{\"name\":\"main\",\"result\":\"int\"},", at,

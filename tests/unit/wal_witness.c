@@ -203,7 +203,7 @@ static void test_without_witness(void **state)
     int64_t last;
     make_database(place->db, 40, 0, false);
     drop(place, "-tfy");
-    refuses(place, false, "-tfy, which tells how far the log went, is missing");
+    refuses(place, false, "-tfy, which says how far the log goes, is missing");
     assert_int_equal(open_as(place, place->db, (TfyLogOptions){.adopt = true}, &last), 0);
     takes(place, 40);
     drop(place, "");

@@ -62,7 +62,7 @@ static int stored_layout(const Question *question, const char *word, char **layo
         code = tfy__log_find_layout(question->log, word, layout);
         snprintf(error, sizeof error,
                  code == TFY_E_INVALID
-                     ? "several programs of the database have a hash that begins with '%.40s'; write more of it"
+                     ? "several programs of the database have a hash that starts with '%.40s'; give more of it"
                      : "'%.60s' is not a FILE.tfy, a run, or a program's hash; 'tfy ps' lists runs and their programs",
                  word);
     }

@@ -258,7 +258,7 @@ static bool compare_request(Comparison *comparison, TfyCompatPoint *point, const
     if (strcmp(kinds[0], kinds[1]) != 0)
         return refuse(point, "it was of kind %s and is of kind %s", kinds[0], kinds[1]);
     if (strcmp(callees[0], callees[1]) != 0)
-        return refuse(point, "it asked for %s and asks for %s", callees[0], callees[1]);
+        return refuse(point, "it requested %s and now requests %s", callees[0], callees[1]);
     if (!tfy__compat_same_type(comparison, results[0], results[1])) {
         return strcmp(results[0], results[1]) == 0
                    ? refuse(point, "its result is %s, and that type was changed", results[0])

@@ -91,17 +91,17 @@ static bool judge_place(Comparison *both, const Readings read[2], TfyCompatPoint
     const uint32_t other = verdict->new_number - 1;
     const json_t *old = point_at(&both->old, index), *new = point_at(&both->new, other);
     if (!*text_of(old, "asks") || strcmp(text_of(old, "workflow"), text_of(new, "workflow")) != 0)
-        return say(&verdict->unsure, "nothing tells that it is the same place");
+        return say(&verdict->unsure, "nothing proves that it is the same place");
     if (number_of(read[0].ids, verdict->id) != 1 || number_of(read[1].ids, verdict->id) != 1)
         return say(&verdict->unsure, "several points have that name");
     if (strcmp(text_of(old, "asks"), text_of(new, "asks")) != 0)
-        return say(&verdict->unsure, "the statement there, or what stands around it, is written otherwise now");
+        return say(&verdict->unsure, "the statement there, or one around it, was changed");
     if (strcmp(text_of(old, "class"), text_of(new, "class")) != 0 ||
         !tfy__compat_same_fields(both, json_object_get(old, "args"), json_object_get(new, "args")))
-        return say(&verdict->unsure, "%s takes other arguments now, or is repeated otherwise", text_of(old, "callee"));
+        return say(&verdict->unsure, "the arguments of %s, or its repeat class, were changed", text_of(old, "callee"));
     if (!is_ordinal(old)) return true;
     if (count_reading(&read[0], old) != count_reading(&read[1], new) || read[0].rank[index] != read[1].rank[other])
-        return say(&verdict->unsure, "another statement of %s reads the same, and nobody can tell which of them it is",
+        return say(&verdict->unsure, "another statement of %s reads the same, so either could be the one",
                    text_of(old, "workflow"));
     return true;
 }
@@ -116,9 +116,8 @@ static bool judge_slots(const Comparison *both, TfyCompatPoint *verdict, uint32_
         if (!new[i].name) continue;
         const uint32_t before = tfy__compat_count_alike(old, old_count, &new[i], true);
         if (before && before == tfy__compat_count_alike(new, new_count, &new[i], true)) continue;
-        if (new[i].origin)
-            return say(&verdict->mixed, "a statement around it that keeps something there is written otherwise now");
-        return say(&verdict->mixed, "%s does not stand for as many variables as it did", new[i].name);
+        if (new[i].origin) return say(&verdict->mixed, "a statement around it that keeps a value there was changed");
+        return say(&verdict->mixed, "%s names another number of variables than before", new[i].name);
     }
     return true;
 }
@@ -139,7 +138,7 @@ static bool judge_owner(TfyCompat *compat, TfyCompatRoutine *verdict, const char
     const char *name = text_of(json_array_get(compat->both->old.workflows, verdict - compat->routines), "name");
     const json_t *outer = json_object_get(compat->both->old.by_name, workflow);
     if (!outer || strlen(workflow) >= strlen(name) || strncmp(name, workflow, strlen(workflow)) != 0)
-        return say(&verdict->reason, "it belongs to no workflow");
+        return say(&verdict->reason, "it does not belong to a workflow");
     if (!judge_routine(compat, (uint32_t)json_integer_value(outer))) return false;
     const TfyCompatRoutine *around = &compat->routines[json_integer_value(outer)];
     return !around->reason || say(&verdict->reason, "%s", around->reason);

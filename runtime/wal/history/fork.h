@@ -1,45 +1,46 @@
-/* fork.h: a new run that begins with the records of another one.
+/* fork.h: a new run that starts with copies of another run's records.
  *
- * What is copied is a prefix of the other run's records in the order of the log, over all of its tasks: what a crash
- * right there would have left. They get numbers and chains of the new run; their types, steps, points, times and
- * payloads stay, but for
- *   - InstructionStart, whose "run" is the new one, and whose "fork_of" lists where the records come from, oldest
- *     fork first: {"run", "lsn": the last record copied there, "task", "step": as the fork was asked for, "records":
- *     how many of this run's are copies,
- *      "seed": of random numbers drawn behind them, "set": true when a result was put in}
- *   - the keys of steps that follow from the run: the new run's steps have their own
- *   - the one record whose payload the caller replaces;
- *   - of a run that was compacted, the Snapshot it begins at: its tasks' chains and keys are the new run's, and its
- *     "fork_of" tells of seeds as the one above does, but counts only the records behind it.
- * "tid" in a payload stays what it was there. The tasks' numbers keep their distance from the root's, which is what
- * programs know of them.
+ * The copy is a prefix of the other run's records in the order of the log, over all of its tasks: the state that a
+ * crash at that point would have left. The copies get numbers and chains of the new run; their types, steps, points,
+ * times and payloads stay, with these exceptions:
+ *   - InstructionStart: its "run" is the new one, and its "fork_of" lists the origins of the records, oldest fork
+ *     first: {"run", "lsn": the last record copied there, "task", "step": as requested for the fork, "records": how
+ *     many of this run's records are copies, "seed": of random numbers drawn after them, "set": true if a result was
+ *     replaced}
+ *   - The keys of steps that derive from the run: the new run's steps have their own.
+ *   - The one record whose payload the caller replaces.
+ *   - In a compacted run, the Snapshot at which it starts: its tasks' chains and keys are the new run's, and its
+ *     "fork_of" has the seeds as above, but counts only the records behind the snapshot.
+ * "tid" in a payload keeps its value. The tasks' numbers keep their distance from the root's number; programs know
+ * tasks by that distance.
  *
- * A run that was compacted is copied with what is left of it, and the copy begins at the same snapshot, so that
- * belongs to every such prefix. Where records were missing they are missing in the copy: its gap has the chain that
- * the other run's has, which stands for what nobody can compute.
+ * A compacted run is copied with the records that it still has, and the copy starts at the same snapshot, so every
+ * such prefix contains the snapshot. Records that were missing are missing in the copy: its gap has the chain of the
+ * other run's gap, because nobody can compute that value.
  *
- * A once step that had begun and has no result in the copy is in doubt from the beginning: the other run may have
- * done it. Everything is handed over at once, so that a crash leaves the whole fork or none. */
+ * A once step that had started and has no result in the copy is in doubt from the start: the other run may have done
+ * it. Everything is handed over at once, so a crash leaves the whole fork or nothing. */
 #ifndef WAL_HISTORY_FORK_H
 #define WAL_HISTORY_FORK_H
 
 #include "wal/history/history.h"
 
-/* What is to be copied. */
+/* What to copy. */
 typedef struct TfyFork {
-    const TfyHistory *from; /* as it is stored: tfy__history_read_stored */
-    uint32_t records;       /* the first of from->records; at least 1, and beyond the snapshot of a compacted run */
-    uint32_t replaced;      /* which of them has another payload; UINT32_MAX: none */
+    const TfyHistory *from; /* as stored: tfy__history_read_stored */
+    /* The first ones of from->records; at least 1, and beyond the snapshot of a compacted run. */
+    uint32_t records;
+    uint32_t replaced; /* the one of them that gets another payload; UINT32_MAX: none */
     const char *payload;
-    uint32_t
-        resolved; /* the newest record of a step in flight that was done, with this payload of Resolved; UINT32_MAX: none */
+    /* The newest record of a step in flight that was done, with this payload of Resolved; UINT32_MAX: none. */
+    uint32_t resolved;
     const char *resolution;
-    const char *task; /* as the fork was asked for */
+    const char *task; /* as requested for the fork */
     int64_t step;
 } TfyFork;
 
-/* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a sentence; then nothing was appended,
- * or the log has failed. */
+/* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was
+ * appended, or the log has failed. */
 int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text);
 
 #endif

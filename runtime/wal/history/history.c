@@ -117,7 +117,7 @@ static int find_run(Reading *reading, const char *text)
         return 0;
     }
     if (search.matches > 1) {
-        return tfy__log_refuse(reading->error_text, TFY_E_INVALID, "%d runs of %s begin with '%s'; write more of it",
+        return tfy__log_refuse(reading->error_text, TFY_E_INVALID, "%d runs of %s start with '%s'; give more of it",
                                search.matches, path, text);
     }
     return tfy__log_refuse(reading->error_text, TFY_E_ABSENT, "%s has no run '%.60s'; 'tfy ps' lists its runs", path,
@@ -352,7 +352,7 @@ static int load_base(Reading *reading)
     if (!record || record->type != TFY_R_SNAPSHOT ||
         history->tasks[history->record_tasks[index]].tid != history->run.root)
         return refuse(reading, TFY_E_DATA, "record", history->run.base_lsn,
-                      "is not the snapshot that its run begins at");
+                      "is not the snapshot at which its run starts");
     const int code = load_snapshot(reading, record);
     return code ? code : note_layout(reading);
 }
@@ -586,7 +586,7 @@ static int take_moves(Reading *reading)
                        ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_program, 0, from, &program)
                        : TFY_E_ABSENT;
         if (code == TFY_E_ABSENT)
-            return refuse(reading, TFY_E_DATA, "record", record->lsn, "names a program that is not there");
+            return refuse(reading, TFY_E_DATA, "record", record->lsn, "names a program that is missing");
         if (code) return refuse_store(reading, code);
         if (tfy__history_add_move(history, i, &program) != 0) return no_memory(reading);
     }

@@ -29,10 +29,11 @@ static int refuse(Gc *gc, int code)
     if (code == TFY_E_NOMEM) return tfy__log_refuse(gc->error_text, code, "no memory");
     if (code == TFY_E_DATA || code == TFY_E_ABSENT)
         return tfy__log_refuse(gc->error_text, TFY_E_DATA,
-                               "%s is damaged (%s); nothing more was taken out: see 'tfy verify'", gc->path, why);
+                               "%s is damaged (%s); nothing more was deleted; check it with 'tfy verify'", gc->path,
+                               why);
     return tfy__log_refuse(gc->error_text, TFY_E_IO,
-                           "%s cannot be changed (%s); what was not taken out yet is as it was; check the disk",
-                           gc->path, why);
+                           "%s cannot be changed (%s); the remaining runs are unchanged; check the disk", gc->path,
+                           why);
 }
 
 sqlite3 *tfy__gc_database(const Gc *gc)
@@ -383,7 +384,7 @@ static int drop_all(Gc *gc, TfyGcProgress *progress, void *state)
         }
         if (!code) code = drop_runs(gc, &result->runs[done], count);
         done += count;
-        if (progress) progress(state, "runs taken out", done, result->count);
+        if (progress) progress(state, "runs deleted", done, result->count);
     }
     return code;
 }

@@ -172,7 +172,7 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
     int code;
     tfy__uuid_text(history->run.uuid, uuid);
     if (is_there(log, history->run.uuid, &importing.run, &code))
-        return tfy__log_refuse(error_text, TFY_E_STATE, "%s has run %s already; nothing was imported", log->path, uuid);
+        return tfy__log_refuse(error_text, TFY_E_STATE, "%s already has run %s; nothing was imported", log->path, uuid);
     if (code) return tfy__log_refuse(error_text, code, "the runs of %s cannot be read", log->path);
     if ((code = tfy__saved_fits(log, history->saved, error_text))) return code;
     importing.tasks = malloc(history->task_count * sizeof *importing.tasks);
@@ -180,7 +180,7 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
     free(importing.tasks);
     if (!code) return 0;
     /* Half of it may be queued. */
-    tfy__writer_fail(log, code, "a run could not be taken in");
+    tfy__writer_fail(log, code, "a run could not be imported");
     return tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, log->path);
 }
 

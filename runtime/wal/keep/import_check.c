@@ -38,7 +38,7 @@ static int check_tasks(const TfyHistory *history, char *error_text)
         if (!before ? !is_root(history, task) || strchr(task->path, '.')
                     : task->tid <= before->tid || task->born <= before->born || !strchr(task->path, '.') ||
                           task->tid - history->run.root > numbers_max)
-            return refuse(error_text, task, task->born, "it is not where the task can have been born");
+            return refuse(error_text, task, task->born, "the task cannot have been born there");
     }
     return history->task_count ? 0 : tfy__log_refuse(error_text, TFY_E_DATA, "the run has no tasks");
 }
@@ -82,7 +82,7 @@ static int check_records(const TfyHistory *history, Stand *stands, char *error_t
         }
         if (at >= born) return refuse(error_text, task, record->lsn, "its task is not born yet");
         if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
-            return refuse(error_text, task, record->lsn, "this tfy does not know its kind");
+            return refuse(error_text, task, record->lsn, "this tfy does not know its type");
         const int code = check_gap(history, i, &stands[at], &gaps, error_text);
         if (code) return code;
         stands[at] = (Stand){record->lsn, tfy__chain_next(stands[at].chain, record)};
@@ -91,8 +91,9 @@ static int check_records(const TfyHistory *history, Stand *stands, char *error_t
     }
     if (gaps != history->gap_count)
         return tfy__log_refuse(error_text, TFY_E_DATA, "records are missing before one that is not there");
-    return born == history->task_count ? 0
-                                       : tfy__log_refuse(error_text, TFY_E_DATA, "a task of the run was never born");
+    return born == history->task_count
+               ? 0
+               : tfy__log_refuse(error_text, TFY_E_DATA, "a task of the run has no first record");
 }
 
 /* The row of a run and its records must state the same end. */
@@ -108,7 +109,7 @@ static int check_end(const TfyHistory *history, char *error_text)
     const bool open = history->run.state >= 0 && history->run.state < TFY_TASK_COMPLETED;
     return history->run.state == state || (open && state == TFY_TASK_READY)
                ? 0
-               : tfy__log_refuse(error_text, TFY_E_DATA, "the run did not end as it says");
+               : tfy__log_refuse(error_text, TFY_E_DATA, "the end of the run does not match its records");
 }
 
 /* ---- whether its saved rows have their records ---- */
@@ -211,6 +212,6 @@ int tfy__import_check(const TfyHistory *history, char *error_text)
     if (!code && history->run.base_lsn) code = tfy__import_check_base(history, error_text);
     if (!code) code = check_end(history, error_text);
     if (!code && !tfy__history_moves_fit(history))
-        code = tfy__log_refuse(error_text, TFY_E_DATA, "the programs it had do not follow one from the other");
+        code = tfy__log_refuse(error_text, TFY_E_DATA, "its moves do not lead from one program to the next");
     return code ? code : check_saved(history, error_text);
 }

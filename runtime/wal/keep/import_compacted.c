@@ -62,7 +62,8 @@ int tfy__import_check_base(const TfyHistory *history, char *error_text)
 {
     const TfyLogRecord *base = find_base(history);
     if (!base)
-        return tfy__log_refuse(error_text, TFY_E_DATA, "record %" PRId64 " is no snapshot that the run could begin at",
+        return tfy__log_refuse(error_text, TFY_E_DATA,
+                               "record %" PRId64 " is not a snapshot at which the run can start",
                                history->run.base_lsn);
     TfyPayload snapshot;
     tfy__payload_open(&snapshot, base);
@@ -73,7 +74,7 @@ int tfy__import_check_base(const TfyHistory *history, char *error_text)
     const int code = fine ? 0 : chains ? TFY_E_DATA : TFY_E_NOMEM;
     free(chains);
     tfy__payload_close(&snapshot);
-    return code ? tfy__log_refuse(error_text, code, "the snapshot that the run begins at does not fit its tasks") : 0;
+    return code ? tfy__log_refuse(error_text, code, "the snapshot at which the run starts does not fit its tasks") : 0;
 }
 
 /* ---- missing steps ---- */

@@ -455,7 +455,7 @@ static int take_moves(Salvage *salvage, TfyHistory *history, char *error_text)
         TfyStoreProgram program;
         if (!tfy__record_is_move(&history->records[i])) continue;
         if (!tfy__move_hashes(&history->records[i], from, to) || !find_program(salvage, 0, from, &row, &program))
-            code = tfy__log_refuse(error_text, TFY_E_DATA, "its move in record %lld leads from no program",
+            code = tfy__log_refuse(error_text, TFY_E_DATA, "its move in record %lld names no earlier program",
                                    (long long)history->records[i].lsn);
         else
             code = tfy__history_add_move(history, i, &program);

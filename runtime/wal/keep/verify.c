@@ -290,10 +290,11 @@ static int check_head(Verifying *verifying, const TfyStoreTask *task)
         TfyLogRecord record;
         const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, task->head, &record);
         if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
-        if (code || record.tid != task->tid) return refuse_task(verifying, task->tid, "stands at no record of its own");
+        if (code || record.tid != task->tid)
+            return refuse_task(verifying, task->tid, "names a newest record that is not its own");
         chain = record.chain;
     }
-    return task->chain == chain ? 0 : refuse_task(verifying, task->tid, "does not fit the record it stands at");
+    return task->chain == chain ? 0 : refuse_task(verifying, task->tid, "does not match its newest record");
 }
 
 static int take_task(void *state, const TfyStoreTask *task)
@@ -321,7 +322,7 @@ static int check_base(Verifying *verifying, const TfyLogRun *run)
     const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->base_lsn, &record);
     if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
     if (!code && record.tid == run->root && record.type == TFY_R_SNAPSHOT) return 0;
-    return refuse_record(verifying, run->base_lsn, run->root, "is not the snapshot that its run begins at");
+    return refuse_record(verifying, run->base_lsn, run->root, "is not the snapshot at which its run starts");
 }
 
 static int take_run(void *state, const TfyLogRun *run)

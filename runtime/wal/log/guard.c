@@ -49,7 +49,7 @@ static int refuse_walked(TfyLog *log, int64_t frame, char *error_text)
     return tfy__log_refuse(error_text, TFY_E_DATA,
                            "%s-wal is damaged: its frame %" PRId64
                            " is not what was written, and records up to %" PRId64
-                           " are in it; restore both files from a copy, or get out what is left with 'tfy salvage'",
+                           " are in it; restore both files from a copy, or recover what is left with 'tfy salvage'",
                            log->path, frame, log->witness.lsn);
 }
 
@@ -78,10 +78,10 @@ int tfy__guard_before(TfyLog *log, char *error_text)
 static int refuse_short(TfyLog *log, char *error_text)
 {
     const char *why = log->walked == TFY_WAL_BAD_HEADER ? "the header of its -wal file is damaged"
-                                                        : "its -wal file is gone, or an older copy was put back";
+                                                        : "its -wal file is missing, or an older copy was restored";
     return tfy__log_refuse(error_text, TFY_E_DATA,
                            "%s ends at record %" PRId64 ", but %" PRId64
-                           " were written: %s; put the right files back, or take it as it is with 'tfy adopt'",
+                           " were written: %s; restore the right files, or accept it as it is with 'tfy adopt'",
                            log->path, log->last, log->witness.lsn, why);
 }
 
@@ -92,15 +92,15 @@ static int refuse_stranger(const TfyLog *log, const struct stat *status, bool kn
     if (log->meta.epoch && (int64_t)status->st_ino != log->meta.ino) {
         return tfy__log_refuse(
             error_text, TFY_E_DATA,
-            "%s is a copy, and its original may still be at work; read it with 'tfy inspect', or make "
+            "%s is a copy, and its original may still be in use; read it with 'tfy inspect', or make "
             "it a database of its own with 'tfy adopt'",
             log->path);
     }
     if (!known && !log->meta.clean) {
         return tfy__log_refuse(
             error_text, TFY_E_DATA,
-            "%s-tfy, which tells how far the log went, is missing, damaged or of another database; put it back, "
-            "or take the database as it is with 'tfy adopt'",
+            "%s-tfy, which says how far the log goes, is missing, damaged or from another database; restore it, "
+            "or accept the database as it is with 'tfy adopt'",
             log->path);
     }
     return 0;
@@ -109,7 +109,7 @@ static int refuse_stranger(const TfyLog *log, const struct stat *status, bool kn
 static int remember_files(TfyLog *log, char *error_text)
 {
     if (tfy__files_remember(&log->files, log->path)) return 0;
-    return tfy__log_refuse(error_text, TFY_E_IO, "the files of %s cannot be looked at (%s)", log->path,
+    return tfy__log_refuse(error_text, TFY_E_IO, "the files of %s cannot be inspected (%s)", log->path,
                            strerror(errno));
 }
 
@@ -140,8 +140,8 @@ static int renew(TfyLog *log, bool failed, char *error_text)
 {
     const int code = log->store->ops->renew(log->store, failed);
     if (!code) return 0;
-    return tfy__log_refuse(error_text, code, "%s has to be written anew%s, and that fails (%s); check the disk",
-                           log->path, failed ? ", for a sync of it failed" : "", log->store->error);
+    return tfy__log_refuse(error_text, code, "%s must be rewritten%s, and that fails (%s); check the disk", log->path,
+                           failed ? ", because a sync of it failed" : "", log->store->error);
 }
 
 int tfy__guard_recovered(TfyLog *log, char *error_text)
@@ -149,7 +149,7 @@ int tfy__guard_recovered(TfyLog *log, char *error_text)
     struct stat status;
     if (!log->path) return 0;
     if (stat(log->path, &status) != 0)
-        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be looked at (%s)", log->path, strerror(errno));
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be inspected (%s)", log->path, strerror(errno));
     const bool known = log->witness.sequence && memcmp(log->witness.db, log->meta.db, sizeof log->meta.db) == 0;
     if (!log->adopts && !log->read_only) {
         const int code = refuse_stranger(log, &status, known, error_text);

@@ -60,7 +60,7 @@ static int load(TfyLog *log, TfySavedTable *table, char *error_text)
     table->made = !code;
     if (!code || code == TFY_E_ABSENT) return 0;
     if (code == TFY_E_DATA)
-        return tfy__log_refuse(error_text, code, "%s is no table that save made; give the table another name",
+        return tfy__log_refuse(error_text, code, "%s is not a table that save made; give the table another name",
                                table->name);
     return tfy__log_refuse(error_text, code, "table %s cannot be read", table->name);
 }
@@ -312,7 +312,7 @@ static int check_made(const TfySavedRows *saved, char *error_text)
     enum { COLUMN_NAME = 1000, COLUMNS = 1000 };
     const TfySavedTable *table = &saved->table;
     if (!is_name(table->name, SAVED_NAME))
-        return tfy__log_refuse(error_text, TFY_E_DATA, "save gives no table the name '%.80s'", table->name);
+        return tfy__log_refuse(error_text, TFY_E_DATA, "save does not give a table the name '%.80s'", table->name);
     if (table->count > COLUMNS)
         return tfy__log_refuse(error_text, TFY_E_DATA, "table %s has more than %d columns", table->name, COLUMNS);
     for (uint32_t i = 0; i < table->count; i++) {

@@ -118,9 +118,9 @@ static void recycle(TfyLog *log, TfyBatch *first)
 static const char *why_paused(const TfyStore *store, int code)
 {
     if (code == TFY_STORE_HELD) return store->error;
-    return store->limited ? "the log may not grow (RLIMIT_FSIZE): runs pause, and go on when a prlimit --fsize on this "
-                            "process lets it"
-                          : "the disk is full: runs pause, and go on when there is room";
+    return store->limited ? "the log may not grow (RLIMIT_FSIZE): runs pause; raise the limit of this process "
+                            "with prlimit --fsize"
+                          : "the disk is full: runs pause, and continue when there is room";
 }
 
 /* Handles the result of a commit of these batches. The caller holds mutex. */
@@ -141,7 +141,7 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
         CHECK(!last || last > tfy__log_durable(log));
         if (last) atomic_store(&log->durable, last);
         atomic_store(&log->full, false);
-        if (was_paused) give_notice(log, "the log can be written again: runs go on");
+        if (was_paused) give_notice(log, "the log can be written again: runs continue");
         recycle(log, batches->first);
     }
     notify(log);

@@ -6,26 +6,34 @@
  * one JSON object, on one line, because exports are lines:
  *
  *   Opened            {"epoch", "pid", "version"}
- *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?, "max_queue"?,
- *                     "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?}}    first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h
- *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}    in the parent's chain; body: of parallel or race
- *                     {"full": N, "workflow", "args": {…}}                          refused: N tasks were alive
- *   StepStart         {"tool", "args": {…}, "attempt", "key"}                           once tools
- *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}   for a person; type: "bool", "string" or [cases]
- *                     {"tool": "signal", "name"}                                      waits for a signal
- *   ToolResult        {"tool", "digest": "hex16", "value": …} or {…, "outcome"?: "unknown" | "not done", "error": {…}}
- *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms", "answer"} or {…, "error": {…}}
+ *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
+ *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?}}
+ *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h
+ *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
+ *                       in the parent's chain; body: of parallel or race
+ *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
+ *   StepStart         {"tool", "args": {…}, "attempt", "key"}   once tools
+ *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}
+ *                       for a person; type: "bool", "string" or [cases]
+ *                     {"tool": "signal", "name"}   waits for a signal
+ *   ToolResult        {"tool", "digest": "hex16", "value": …}
+ *                     or {…, "outcome"?: "unknown" | "not done", "error": {…}}
+ *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
+ *                      "answer"}
+ *                     or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
  *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has timed out
  *   Woke              {"name", "seq"}: received the run's signal of this number
- *   JoinResult        {"path", "value": …} or {"path", "error": {…}}; of groups; the TaskExit records of their bodies hold the values:
- *                     {"group": "parallel", "path"?, "error"?: {…}}                        path: of the body that failed
+ *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
+ *                     Of groups; the TaskExit records of their bodies hold the values:
+ *                     {"group": "parallel", "path"?, "error"?: {…}}   path: of the body that failed
  *                     {"group": "race", "path", "index", "error"?: {…}}
  *                     {"group": "room", "value": bool}, {"group": "abandon"}
- *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}   obj: "MAKER/N", the maker's path and the number
- *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}       of the channel among its channels
+ *   ChannelSend       {"obj", "seq", "value": …} when there is room; {"obj", "error": {…}}
+ *                       obj: "MAKER/N", the maker's path and the number of the channel among its channels
+ *   ChannelRecv       {"obj", "seq"}, {"obj", "closed": true} or {"obj", "error": {…}}
  *   ChannelClose      {"obj"}
  *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
  *   LockReleased      {"name"}
@@ -36,17 +44,20 @@
  *   InDoubt           {"tool", "key", "why", "error"?: {…}}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
  *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: it was sent to the run
- *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}   in_slice: a task killed itself
+ *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}
+ *                       in_slice: a task killed itself
  *   TaskCancel        {"passages", "why", "force"?}
  *   Undo              {"of": point} before the block runs; {"error": {…}} if it failed
  *   Snapshot          the run's whole state, in the root's chain; docs/log-format.md
  *   TaskExit          {"value": …}
  *   TaskAbort         {"error": {…}, "line"} or {"cancelled": true}
- *   TaskComplete      {"ok": bool, "value"?, "error"?}                                  a run's end, in its root task's chain
- *   ShutdownMarker    {"why": "interrupted"}; {"why": "deadlock", "graph": text} in the root's chain of a run in which nothing can proceed
- *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}     an action of retention, in the database's own chain (gc.h)
- *   Moved             {"from": "hex32", "to"}                                           hashes of programs; in the root's chain (move.h)
- *                     {"root": {…}}                                                   the directory in which it continues (root.h)
+ *   TaskComplete      {"ok": bool, "value"?, "error"?}   a run's end, in its root task's chain
+ *   ShutdownMarker    {"why": "interrupted"}
+ *                     {"why": "deadlock", "graph": text}   in the root's chain of a run in which nothing can proceed
+ *   Compacted         {"why": "dropped" | "archived" | "compacted", "runs": [uuid, …]}
+ *                       an action of retention, in the database's own chain (gc.h)
+ *   Moved             {"from": "hex32", "to"}   hashes of programs, in the root's chain (move.h)
+ *                     {"root": {…}}             the directory in which the run continues (root.h)
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
  * "passages" counts the points passed since the task's previous record, so that an arrival from outside is delivered

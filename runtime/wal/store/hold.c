@@ -90,7 +90,7 @@ static int refuse_held(const char *path, const char *owner, char *error_text)
 {
     return tfy__log_refuse(error_text, TFY_E_HELD,
                            "%s is held by %s, which has it under another name, or its file %s-tfy was removed; wait "
-                           "until it ends, or stop it",
+                           "until it exits, or stop it",
                            path, owner, path);
 }
 

@@ -60,7 +60,7 @@ static bool left_behind(const char *owner)
 
 static int refuse_held(const char *db_path, const char *owner, char *error_text)
 {
-    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s%s; wait until it ends, or stop it", db_path,
+    return tfy__log_refuse(error_text, TFY_E_HELD, "%s is held by %s%s; wait until it exits, or stop it", db_path,
                            left_behind(owner) ? "a process left behind by " : "", owner);
 }
 
@@ -123,11 +123,10 @@ int tfy__lock_take(const char *db_path, char *error_text)
     }
     make_directory(db_path);
     if (tfy__lock_on_network(db_path)) {
-        return tfy__log_refuse(
-            error_text, TFY_E_IO,
-            "%s lies on a file system of the network (or of FUSE), whose locks and syncs cannot be relied "
-            "on; give a name on a local disk with --db",
-            db_path);
+        return tfy__log_refuse(error_text, TFY_E_IO,
+                               "%s is on a network file system (or FUSE), whose locks and syncs cannot be relied "
+                               "on; name a file on a local disk with --db",
+                               db_path);
     }
     const int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {

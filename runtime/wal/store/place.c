@@ -70,7 +70,7 @@ static int check_companion(const char *name, uid_t owner, char *error_text)
     struct stat status;
     if (lstat(name, &status) != 0) {
         if (errno == ENOENT || errno == ENOTDIR) return 0;
-        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be looked at (%s); check the directory", name,
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be inspected (%s); check the directory", name,
                                strerror(errno));
     }
     if (S_ISLNK(status.st_mode)) return refuse_companion(name, "is a symbolic link", error_text);
@@ -108,7 +108,7 @@ int tfy__place_is_free(const char *path, char *error_text)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         if (snprintf(name, sizeof name, "%s%s", path, endings[i]) >= (int)sizeof name) return refuse_length(error_text);
         if (lstat(name, &status) != 0) continue;
-        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s is there already; give another name", name);
+        return tfy__log_refuse(error_text, TFY_E_INVALID, "%s already exists; give another name", name);
     }
     return 0;
 }

@@ -89,7 +89,7 @@ int tfy__store_identify(const char *path, char *error_text)
     if (misplaced) return misplaced;
     if (stat(path, &status) != 0) {
         if (errno == ENOENT || errno == ENOTDIR) return TFY_E_ABSENT;
-        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be looked at (%s); check its name and permissions",
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be inspected (%s); check its name and permissions",
                                path, strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
@@ -258,7 +258,7 @@ static int create(const char *path, char *error_text)
     }
     if (access(name, F_OK) == 0) {
         return tfy__log_refuse(error_text, TFY_E_DATA,
-                               "%s is gone but %s is there; put the first back, or delete the second", path, name);
+                               "%s is missing but %s exists; restore the first, or delete the second", path, name);
     }
     snprintf(name, sizeof name, "%s-new", path);
     remove_beside(name, endings);
@@ -291,7 +291,7 @@ static int refuse_page(SqliteStore *store, char *error_text)
 {
     return tfy__log_refuse(
         error_text, TFY_E_DATA,
-        "%s is damaged: page %lld was changed since it was written; restore it from a copy, or get out "
+        "%s is damaged: page %lld was changed since it was written; restore it from a copy, or recover "
         "what is left with 'tfy salvage'",
         store->path, (long long)tfy__page_vfs_damaged(store->db));
 }

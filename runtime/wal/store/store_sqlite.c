@@ -144,7 +144,8 @@ static void describe_reader(SqliteStore *store, const char *then, char *text, si
     char reader[80];
     const unsigned megabytes = store->wal_pages / ((1u << 20) / SCHEMA_PAGE_BYTES);
     tfy__sqlite_name_reader(store->path, reader, sizeof reader);
-    snprintf(text, size, "%s has been reading the database for long: its -wal file has grown to %u pages (%u MB); %s",
+    snprintf(text, size,
+             "%s has been reading the database for a long time: its -wal file has grown to %u pages (%u MB); %s",
              reader, store->wal_pages, megabytes, then);
 }
 
@@ -159,7 +160,7 @@ static int empty_wal(SqliteStore *store)
         if (!code) store->wal_pages = store->moved_pages = 0;
         return tfy__sqlite_answer(store, code);
     }
-    describe_reader(store, "runs pause, and go on when it ends", store->base.error, sizeof store->base.error);
+    describe_reader(store, "runs pause until it finishes", store->base.error, sizeof store->base.error);
     return TFY_STORE_HELD;
 }
 
@@ -185,7 +186,7 @@ static int check_epoch(SqliteStore *store)
     store->data_version = version;
     if (store->owns && meta.epoch == store->epoch) return 0;
     snprintf(store->base.error, sizeof store->base.error,
-             "%s writes it too, since its lock was taken away: was %s-tfy removed?", meta.owner, store->path);
+             "%s writes it, too, because its lock was removed: was %s-tfy deleted?", meta.owner, store->path);
     return TFY_E_HELD;
 }
 
@@ -397,7 +398,7 @@ static int checkpoint(TfyStore *store)
     const bool again = self->moved_pages != 0;
     self->moved_pages = self->wal_pages;
     if (again && self->wal_pages >= store->wal_limit / 4 && !self->reader_named) {
-        describe_reader(self, "it should end, or runs will have to pause", store->notice, sizeof store->notice);
+        describe_reader(self, "stop it, or runs must pause", store->notice, sizeof store->notice);
         self->reader_named = true;
     }
     /* A reader in the way only means that less is moved; if the disk is full, the rows stay in the -wal file, where
