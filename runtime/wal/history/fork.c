@@ -18,19 +18,21 @@ typedef struct Copying {
     const TfyFork *fork;
     TfyLogRun *run;
     char from_uuid[37], uuid[37];
-    TfyLogTask *tasks;        /* of the new run, by the index of their originals; path NULL: not born yet */
-    const TfyStoreGap **gaps; /* per task: where some were missing since the newest one that was copied; NULL: none */
+    /* Of the new run, by the index of their originals; path NULL: not born yet. */
+    TfyLogTask *tasks;
+    /* Per task: the gap since its newest copied record; NULL: none. */
+    const TfyStoreGap **gaps;
     uint64_t seed;
 } Copying;
 
-/* A copied record's payload, whole and ready to be appended. */
+/* A copied record's complete payload, ready to be appended. */
 typedef struct Payload {
     const char *text;
     size_t len;
-    char *owned; /* NULL: text is somebody else's */
+    char *owned; /* NULL: text is borrowed */
 } Payload;
 
-/* ---- a new run's identity ---- */
+/* ---- identity of the new run ---- */
 
 static bool draw_identity(Copying *copying)
 {
@@ -49,13 +51,13 @@ static bool is_base(const TfyFork *fork, const TfyLogRecord *record)
     return record->lsn == fork->from->run.base_lsn;
 }
 
-/* What says where the other run stood says nothing about this one, unless it begins there. */
+/* A record of where the other run was says nothing about this one, unless this one starts there. */
 static bool is_copied(const TfyFork *fork, const TfyLogRecord *record)
 {
     return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || is_base(fork, record);
 }
 
-/* Of the records behind that one. */
+/* Counts the copied records behind that one. */
 static uint32_t copied_count(const TfyFork *fork, int64_t lsn)
 {
     uint32_t count = 0;
@@ -66,7 +68,7 @@ static uint32_t copied_count(const TfyFork *fork, int64_t lsn)
 
 /* ---- payloads ---- */
 
-/* Earlier forks count as far as their copies reach into this one. */
+/* Earlier forks count as far as their copies extend into this one. */
 static json_t *fork_list(const json_t *before, json_int_t records, json_t *fork)
 {
     json_t *list = json_array(), *one;
@@ -97,7 +99,7 @@ static json_t *told_fork(const Copying *copying, const json_t *before)
     return fork_list(before, records, one);
 }
 
-/* The payload with another value for a member. */
+/* Builds the payload with another value for a member. */
 static bool rewrite(const TfyLogRecord *record, TfyMember member, json_t *value, Payload *payload)
 {
     char *json = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -122,8 +124,8 @@ static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *reco
     return ok;
 }
 
-/* A task of the snapshot stands where the copy of it does, and the key of its step is its own, unless the program
- * chose that. */
+/* A task of the snapshot is where its copy is, and the key of its step is the copy's own, unless the program chose
+ * the key. */
 static bool rewrite_task(const Copying *copying, json_t *json)
 {
     const TfyHistory *from = copying->fork->from;
@@ -173,7 +175,7 @@ static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Pay
     return payload->owned != NULL;
 }
 
-/* A key that the program chose stays: it says what the step means, whoever takes it. */
+/* A key that the program chose stays: it identifies the step, whichever run takes it. */
 static bool rewrite_key(const Copying *copying, const TfyLogTask *task, const TfyLogRecord *record, Payload *payload)
 {
     char old[TFY_KEY_SIZE], new[TFY_KEY_SIZE];
@@ -204,7 +206,8 @@ static bool make_payload(const Copying *copying, uint32_t index, Payload *payloa
 
 /* ---- tasks ---- */
 
-/* A task's number, counted from the root's, is what programs hold of it: it stands in recorded values, so it stays. */
+/* Programs refer to a task by the distance of its number from the root's, and recorded values contain it, so it
+ * stays. */
 static int64_t take_tid(TfyLog *log, int64_t tid)
 {
     if (log->next_tid <= tid) log->next_tid = tid + 1;
@@ -226,7 +229,7 @@ static bool bear(Copying *copying, uint32_t index, int64_t born)
     return true;
 }
 
-/* The tasks that the record was the birth of: they come in the order of their births. */
+/* Queues the tasks that the record started, in the order of their births. */
 static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn, uint32_t *next)
 {
     const TfyHistory *from = copying->fork->from;
@@ -238,7 +241,7 @@ static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn,
 
 /* ---- copying ---- */
 
-/* Also where the record behind the gap was none to copy. */
+/* Also appends the gap if the record just behind it was not copied. */
 static int64_t append_copy(Copying *copying, uint32_t task, const TfyLogRecord *record)
 {
     const TfyStoreGap *gap = copying->gaps[task];
@@ -250,7 +253,7 @@ static int64_t append_copy(Copying *copying, uint32_t task, const TfyLogRecord *
 static int copy_records(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
-    uint32_t next = 1; /* task to be born; the root is there */
+    uint32_t next = 1; /* next task to be born; the root exists */
     for (uint32_t i = 0; i < fork->records; i++) {
         TfyLogRecord record = fork->from->records[i];
         const uint32_t at = fork->from->record_tasks[i];
@@ -299,7 +302,7 @@ static int append_resolution(Copying *copying)
     return lsn < 0 ? (int)lsn : 0;
 }
 
-/* The other run may have done what was in flight, or may be doing it now. */
+/* The other run may have done the steps in flight, or may be doing them now. */
 static int settle_in_flight(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
@@ -350,7 +353,7 @@ int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *err
         free(copying.gaps);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to fork the run");
     }
-    /* Half a fork must not be committed: whatever fails behind this line is a failure of the log. */
+    /* Half a fork must not be committed: any failure after this line is a failure of the log. */
     const int code = write_run(&copying);
     free(copying.tasks);
     free(copying.gaps);

@@ -1,5 +1,5 @@
-/* compact.c: first every task of the run is looked at, then it is settled who is kept, then all chains are walked
- * once more and records go. */
+/* compact.c: inspects every task of the run, then decides which are kept, then walks all chains again and deletes
+ * records. */
 #include "wal/keep/compact.h"
 #include "base/grow.h"
 
@@ -14,14 +14,15 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* Records that are shown or compared long after the step that made them: of each kind the newest stays. */
+/* Records that are shown or compared long after their step: the newest of each kind stays. */
 enum { COMMIT, PREVIEW, APPLIED, PLAN, ANSWER, KINDS };
 
 /* A task of the run. */
 typedef struct Member {
     int64_t tid, born;
-    int64_t last; /* its newest record before the snapshot; 0: it has none */
-    int64_t step; /* records of this step and of later ones stay; INT64_MAX: it had ended, or was not made yet */
+    int64_t last; /* its newest record before the snapshot; 0: none */
+    /* Records of this step and of later ones stay; INT64_MAX: the task had finished, or was not created yet. */
+    int64_t step;
     bool kept;
 } Member;
 
@@ -29,25 +30,25 @@ typedef struct Compacting {
     Gc *gc;
     TfyGcCompacted *run;
     const TfyHistory *tail; /* from the snapshot on */
-    Member *members;        /* tid ascending, and so born is */
+    Member *members;        /* tid ascending, and therefore born, too */
     size_t count, room;
-    size_t *queue; /* of members that are kept: their surroundings have to be looked at */
+    size_t *queue; /* kept members whose relatives are still to be inspected */
     size_t queued;
     bool handed_on;        /* results of tasks may name other tasks */
-    int64_t newest[KINDS]; /* lsn; 0: there is none */
+    int64_t newest[KINDS]; /* lsn; 0: none */
     int64_t owner[KINDS];  /* tid */
 } Compacting;
 
-/* One task's chain on its way down. */
+/* A walk down one task's chain. */
 typedef struct Walk {
     Compacting *compacting;
     Member *member;
-    bool apply;           /* records go; else they are counted */
-    int64_t above;        /* the record above that stays; 0: none does */
-    bool hole;            /* records between that and here go */
-    uint64_t hole_chain;  /* chain of the topmost of them */
-    bool above_gapped;    /* some went from there before */
-    uint64_t above_chain; /* the topmost of those */
+    bool apply;           /* delete records; otherwise only count them */
+    int64_t above;        /* the kept record above; 0: none */
+    bool hole;            /* records between that and here are deleted */
+    uint64_t hole_chain;  /* chain of the newest of them */
+    bool above_gapped;    /* earlier deletions already left a gap there */
+    uint64_t above_chain; /* the newest of those */
 } Walk;
 
 static int64_t before(const Compacting *c)
@@ -93,7 +94,7 @@ static Member *member_of(const Compacting *c, int64_t tid)
     return find_member(c, number_of, tid);
 }
 
-/* The one that a record was the birth of. */
+/* The member that a record started. */
 static Member *born_of(const Compacting *c, int64_t lsn)
 {
     return find_member(c, birth_of, lsn);
@@ -106,7 +107,7 @@ static void keep(Compacting *c, Member *member)
     c->queue[c->queued++] = (size_t)(member - c->members);
 }
 
-/* Tasks that were alive at the snapshot, and the step that each was at. */
+/* Finds the tasks that were alive at the snapshot, and the step of each. */
 static void take_live(Compacting *c)
 {
     const json_t *tasks = json_object_get(c->tail->snapshot, "tasks"), *task;
@@ -122,7 +123,7 @@ static void take_live(Compacting *c)
     }
 }
 
-/* ---- a first look at all records ---- */
+/* ---- a first pass over all records ---- */
 
 /* An answer with a structure is what inspect calls the plan. */
 static bool is_plan(const TfyLogRecord *record)
@@ -181,7 +182,7 @@ static int look_at_all(Compacting *c)
     return code;
 }
 
-/* ---- who is kept ---- */
+/* ---- which tasks are kept ---- */
 
 static bool mentions_tasks(const json_t *type)
 {
@@ -193,12 +194,12 @@ static bool mentions_tasks(const json_t *type)
     return does;
 }
 
-/* What tasks come to names others only if the type of some result, or of a field of some declared type, has such in
- * it. */
+/* The results of tasks can name other tasks only if the type of some result, or of a field of some declared type,
+ * contains tasks. */
 static bool hands_tasks_on(const TfyHistory *tail)
 {
     json_t *layout = json_loads(tail->program_layout, 0, NULL), *one;
-    bool does = !layout || tail->run.moved_lsn; /* then older programs count too */
+    bool does = !layout || tail->run.moved_lsn; /* then earlier programs count, too */
     size_t i;
     json_array_foreach(json_object_get(layout, "workflows"), i, one) does |= mentions_tasks(one);
     json_array_foreach(json_object_get(layout, "types"), i, one) does |= mentions_tasks(one);
@@ -213,8 +214,8 @@ static void keep_number(Compacting *c, const char *digits)
         keep(c, member_of(c, c->run->run.root + strtoll(digits, NULL, 10)));
 }
 
-/* Every number in it is taken for a task's: to keep one too many costs little. What nests deeper than this is not
- * written. */
+/* Every number in it counts as a task's: keeping one too many costs little. Values are never nested deeper than
+ * this. */
 static void keep_named(Compacting *c, const json_t *json)
 {
     const char *key;
@@ -265,7 +266,8 @@ static int settle_kept(Compacting *c)
 
 /* ---- which records ---- */
 
-/* What a live task has begun and not ended yet: its step, or its cancellation. */
+/* Whether the record belongs to something that a live task has started and not finished: its step, or its
+ * cancellation. */
 static bool is_pending(const Member *member, const TfyLogRecord *record)
 {
     switch (record->type) {
@@ -384,7 +386,7 @@ static int plan(Compacting *c)
     return code ? code : thin(c, false);
 }
 
-/* *done: it is worth telling of. */
+/* *done: the result is worth reporting. */
 static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
 {
     Compacting c = {.gc = gc, .run = run};
@@ -404,7 +406,7 @@ static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
     return code;
 }
 
-/* ---- all of them ---- */
+/* ---- all runs ---- */
 
 typedef struct Runs {
     TfyLogRun *items;
@@ -419,7 +421,7 @@ static int take_run(void *state, const TfyLogRun *run)
     return 0;
 }
 
-/* With dry_run, those that would go are still there. */
+/* With dry_run, the runs that would be dropped are still there. */
 static bool goes(const Gc *gc, const TfyLogRun *run)
 {
     for (uint32_t i = 0; i < gc->result->count; i++)
