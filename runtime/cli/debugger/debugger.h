@@ -1,7 +1,7 @@
 /* debugger.h: tfy replay --step: going through a recorded run record by record, forward and back.
  *
- * debugger.c knows the commands and moves; debugger_place.c finds records by what people call them; debugger_view.c
- * says a stop in text, and debugger_screen.c shows it on a terminal. What a stop is made of is one JSON object:
+ * debugger.c has the commands and moves; place.c finds records by their names; view.c writes a stop as text, and
+ * screen.c shows it on a terminal. A stop is one JSON object:
  *
  *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "asked"?, "raising"?, "frames", "tasks"?}
  *

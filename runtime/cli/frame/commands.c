@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define ROW(function, ...) {.run = tfy__cmd_##function, __VA_ARGS__},
-const TfyCommand tfy__commands[] = {TFY_COMMANDS(ROW, ROW){NULL}};
+const TfyCommand tfy__commands[] = {TFY_COMMANDS(ROW, ROW){.name = NULL}};
 #undef ROW
 
 void tfy__commands_usage(void *file)
