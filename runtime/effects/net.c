@@ -148,6 +148,7 @@ static bool is_ready(const TfyDescriptor *d, short events)
 
 static size_t left_over(const TfyDescriptor *d)
 {
+    CHECK(d->at <= d->in.len);
     return d->in.len - d->at;
 }
 
@@ -180,6 +181,7 @@ static void hand_out(TfyDescriptor *d, TfyCall *call, size_t len, size_t skipped
 {
     TfyTask *task = call->task;
     size_t at = d->at;
+    CHECK(len + skipped <= left_over(d));
     d->at += len + skipped;
     d->scanned = 0;
     TfyObj *text = tfy_string_of(task, d->in.data + at, len);
@@ -227,6 +229,7 @@ static bool try_read_line(TfyDescriptor *d, TfyCall *call)
         const char *from = d->in.data ? d->in.data + d->at : "";
         const char *end = memchr(from + d->scanned, '\n', left_over(d) - d->scanned);
         size_t len = end ? (size_t)(end - from) : left_over(d);
+        CHECK(d->scanned <= len);
         d->scanned = len;
         if (len > longest) {
             tfy__call_tool_error(call, EMSGSIZE, "cannot read_line: the line is longer than %zu bytes", longest);

@@ -39,6 +39,7 @@ static void unqueue(Pool *pool, TfyJob *job)
 
 static void pool_free(Pool *pool)
 {
+    CHECK(!pool->threads && !pool->finished.first);
     pthread_mutex_destroy(&pool->mutex);
     pthread_cond_destroy(&pool->wake);
     pthread_cond_destroy(&pool->rest);
@@ -62,6 +63,7 @@ static void run_job(Pool *pool, TfyJob *job)
     CHECK(job->state == TFY_JOB_QUEUED);
     CHECK(!job->alone || !pool->alone_runs);
     job->state = TFY_JOB_RUNNING;
+    CHECK(!job->dropped && pool->threads > 0);
     pool->outliving += outlives;
     pool->alone_runs |= job->alone;
     pthread_mutex_unlock(&pool->mutex);
@@ -98,6 +100,7 @@ static void *serve(void *arg)
         CHECK(pool->idle > 0);
         pool->idle--;
     }
+    CHECK(pool->threads > 0 && pool->idle < pool->threads);
     bool last = --pool->threads == 0 && pool->left;
     pthread_cond_broadcast(&pool->rest);
     pthread_mutex_unlock(&pool->mutex);
@@ -133,6 +136,7 @@ static void on_finished(void *arg, uint32_t events)
     pthread_mutex_lock(&pool->mutex);
     for (TfyJob *job; (job = LIST_TAKE(&pool->finished, next));) {
         pthread_mutex_unlock(&pool->mutex);
+        CHECK(job->state == TFY_JOB_DONE && !job->dropped);
         if (job->starved) tfy__sys_refused();
         job->done(job);
         pthread_mutex_lock(&pool->mutex);
@@ -182,7 +186,9 @@ int tfy__pool_add(TfyLoop *loop, TfyJob *job)
 void tfy__pool_let_go(TfyLoop *loop, TfyJob *job)
 {
     Pool *pool = *tfy__effect_slot(loop, TFY_M_POOL);
+    CHECK(pool);
     pthread_mutex_lock(&pool->mutex);
+    CHECK(!job->dropped);
     if (job->state == TFY_JOB_QUEUED) unqueue(pool, job);
     if (job->state == TFY_JOB_DONE) LIST_REMOVE(&pool->finished, job, next);
     job->dropped = true;

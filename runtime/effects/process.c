@@ -197,6 +197,7 @@ static void remove_process(TfyProcess *process)
 {
     quiet_process(process);
     unlink_process(process);
+    CHECK(process->streams[0].fd < 0 && process->streams[1].fd < 0);
     free_process(process);
 }
 
@@ -220,6 +221,7 @@ static void finish(TfyProcess *process)
 {
     Pool *pool = process->pool;
     const bool left = process->exited && process->end.code && !process->gone;
+    CHECK(process->state != LEFT && process->handler);
     quiet_process(process);
     process->state = LEFT; /* the handler may start the next process of this key */
     if (!left) unlink_process(process);
@@ -262,6 +264,7 @@ static void fail(TfyProcess *process, int error)
 static void flush_requests(Pool *pool)
 {
     size_t sent = 0, size = sizeof(TfyWatcherRequest);
+    CHECK(pool->requests.len % size == 0);
     while (pool->socket >= 0 && sent < pool->requests.len) {
         /* full, or dead and soon reported */
         if (send(pool->socket, pool->requests.data + sent, size, MSG_NOSIGNAL) < 0) break;
@@ -277,6 +280,7 @@ static void flush_requests(Pool *pool)
 static void request(TfyProcess *process, uint32_t kind)
 {
     TfyWatcherRequest message = {.kind = kind, .id = process->id};
+    CHECK(process->id && process->state != WAITING);
     tfy__buffer_add(&process->pool->requests, &message, sizeof message);
     flush_requests(process->pool);
 }
@@ -290,6 +294,7 @@ static bool outputs_ended(const TfyProcess *process)
 
 static void keep_output(Stream *stream, const char *bytes, size_t len)
 {
+    CHECK(stream->kept->len <= stream->process->output_cap);
     size_t room = stream->process->output_cap - stream->kept->len;
     if (len > room) {
         *stream->cut = true;

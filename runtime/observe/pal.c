@@ -45,6 +45,7 @@ void tfy__pal_deinit(TfyPal *pal)
 static void grow(TfyPal *pal)
 {
     const uint32_t mask = pal->mask * 2 + 1;
+    CHECK((mask & (mask + 1)) == 0 && mask < pal->places_max);
     TfyPalEvent *ring = calloc((size_t)mask + 1, sizeof *ring);
     if (!ring) return;
     for (uint64_t i = pal->first; i < pal->next; i++) ring[i & mask] = pal->ring[i & pal->mask];
@@ -57,6 +58,7 @@ void tfy__pal_push(TfyPal *pal, uint64_t seq, const TfyPalEvent *event)
 {
     CHECK(seq >= pal->next);
     CHECK(event->text);
+    CHECK(event->task_at + event->task_len <= event->len);
     if (seq > pal->next) { /* no gaps */
         drop_all(pal);
         pal->first = pal->next = seq;
@@ -78,6 +80,7 @@ bool tfy__pal_matches(const char *filter, const char *task, size_t task_len)
 
 TfyPalFound tfy__pal_read(TfyPal *pal, TfyPalCursor *cursor, const TfyPalEvent **event, uint64_t *from)
 {
+    CHECK(pal->first <= pal->next);
     if (cursor->next < pal->first) {
         *from = cursor->next;
         pal->lost += pal->first - cursor->next;
@@ -86,6 +89,7 @@ TfyPalFound tfy__pal_read(TfyPal *pal, TfyPalCursor *cursor, const TfyPalEvent *
     }
     while (cursor->next < pal->next) {
         *event = &pal->ring[cursor->next++ & pal->mask];
+        CHECK((*event)->text);
         if (tfy__pal_matches(cursor->filter, (*event)->text + (*event)->task_at, (*event)->task_len))
             return TFY_PAL_EVENT;
     }

@@ -1,5 +1,6 @@
 /* heap.c: allocation, counting, and release of values of any depth. */
 #include "value/heap.h"
+#include "base/check.h"
 #include "base/grow.h"
 #include "value/map.h"
 
@@ -40,6 +41,7 @@ void *tfy__alloc(TfyHeap *heap, size_t size)
 
 void *tfy__realloc(TfyHeap *heap, void *old, size_t old_size, size_t new_size)
 {
+    CHECK(heap->in_use >= old_size);
     size_t in_use = heap->in_use - old_size + new_size;
     if (heap->limit && new_size > old_size && in_use > heap->limit) return NULL;
     if (heap->block_limit && new_size > old_size && new_size > heap->block_limit) return NULL;
@@ -52,6 +54,7 @@ void *tfy__realloc(TfyHeap *heap, void *old, size_t old_size, size_t new_size)
 void tfy__free(TfyHeap *heap, void *block, size_t size)
 {
     if (!block) return;
+    CHECK(heap->in_use >= size);
     heap->alloc(heap->alloc_state, block, size, 0);
     heap->in_use -= size;
 }
@@ -98,6 +101,7 @@ size_t tfy__object_size(const TfyObj *object)
 
 static void free_block(TfyHeap *heap, TfyObj *object)
 {
+    CHECK(heap->objects > 0);
     tfy__free(heap, object, tfy__object_size(object));
     heap->objects--;
 }
@@ -155,6 +159,7 @@ static void free_first(TfyHeap *heap, TfyObj **dead)
     TfyObj *object = *dead;
     Grave grave;
     memcpy(&grave, object, sizeof grave);
+    CHECK(grave.type && grave.next != object);
     *dead = grave.next;
     if (grave.type & 1) {
         const TfyCase *of = (const TfyCase *)(grave.type - 1);
@@ -177,6 +182,7 @@ static void free_first(TfyHeap *heap, TfyObj **dead)
 void tfy__free_object(TfyHeap *heap, TfyObj *object)
 {
     TfyObj *dead = NULL;
+    CHECK(object->refs == 0);
     bury(heap, &dead, object);
     while (dead) free_first(heap, &dead);
 }
@@ -201,6 +207,7 @@ bool tfy__temp_slow(TfyTask *task, TfyObj *object)
         tfy_drop(task, object);
         return false;
     }
+    CHECK(heap->temp_count == heap->temp_cap);
     heap->temps = temps;
     heap->temp_cap = (uint32_t)cap;
     heap->temps[heap->temp_count++] = object;

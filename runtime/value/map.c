@@ -2,6 +2,7 @@
  * equal hashes. An update keeps the entry's place. Nothing is ever removed, so entries move only with the whole
  * block. */
 #include "value/map.h"
+#include "base/check.h"
 #include "value/heap.h"
 
 #include <string.h>
@@ -92,6 +93,7 @@ static void note(TfyMap *map, uint32_t position)
 static TfyEntry *insert(TfyMap *map, TfyValue key, TfyValue value, uint32_t hash)
 {
     const TfyType *type = map->head.type;
+    CHECK(map->head.refs == 1 && map->len < map->cap);
     TfyEntry *entry = &map->entries[map->len];
     *entry =
         (TfyEntry){.key = tfy__keep_value(type->key, key), .value = tfy__keep_value(type->elem, value), .hash = hash};
@@ -129,6 +131,7 @@ static bool own(TfyTask *task, uint32_t line, TfyObj **place, uint32_t extra)
     uint32_t cap = !full ? map->cap : map->cap < 4 ? 4 : 2 * map->cap;
     TfyObj *made = copy(task, map, cap, sole);
     if (!made) return false;
+    CHECK(as_map(made)->len + extra <= as_map(made)->cap);
     if (sole) map->len = 0; /* the copy has its references */
     tfy_drop(task, *place);
     *place = made;

@@ -3,6 +3,7 @@
 #ifndef TFY_VALUE_STACK_H
 #define TFY_VALUE_STACK_H
 
+#include "base/check.h"
 #include "base/grow.h"
 #include "tfy.h"
 
@@ -51,6 +52,7 @@ static inline bool tfy__stack_push(TfyStack *stack, TfyLevel level)
         stack->levels = levels;
         stack->cap = cap;
     }
+    CHECK(stack->len < stack->cap);
     stack->levels[stack->len++] = level;
     return true;
 }

@@ -64,7 +64,7 @@ int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
     if (!payload) return TFY_E_NOMEM;
     if (record->payload_len) memcpy(payload, record->payload, record->payload_len);
     if (batch->records && record->tid != batch->tid) batch->one_task = false;
-    CHECK(record->lsn > batch->last_lsn);
+    CHECK(!batch->last_lsn || record->lsn == batch->last_lsn + 1);
     batch->tid = record->tid;
     batch->last_lsn = record->lsn;
     batch->records++;
@@ -106,6 +106,7 @@ int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap)
 
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark)
 {
+    CHECK(!batch->last_lsn || batch->last_lsn == mark->lsn); /* behind all that it seals */
     batch->has_mark = true;
     return add(batch, TFY_B_MARK, mark, sizeof *mark, 0) ? 0 : TFY_E_NOMEM;
 }
@@ -192,7 +193,7 @@ static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
 {
     record->payload = (const char *)(record + 1);
     CHECK(records->count < STORE_MANY);
-    CHECK(!records->count || records->waiting[records->count - 1]->lsn < record->lsn);
+    CHECK(!records->count || records->waiting[records->count - 1]->lsn + 1 == record->lsn);
     records->waiting[records->count++] = record;
     return records->count == STORE_MANY ? put_waiting(records, store) : 0;
 }
@@ -232,5 +233,6 @@ int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
         if (!code) code = put_row(&records, store, (TfyBatchKind)head->kind, head + 1);
         at += head->size;
     }
+    CHECK(records.count < STORE_MANY);
     return code ? code : put_waiting(&records, store);
 }

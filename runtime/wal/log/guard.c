@@ -11,6 +11,7 @@
  *
  * A commit is not acknowledged if a file has lost its name after it: the file was deleted, moved or replaced
  * (files.h). The contents of the -wal file then go to the main file, as long as both are open. */
+#include "base/check.h"
 #include "wal/log/log_state.h"
 
 #include <errno.h>
@@ -208,6 +209,8 @@ int tfy__guard_look(TfyLog *log)
 int tfy__guard_synced(TfyLog *log, int64_t lsn)
 {
     if (log->lock_fd < 0) return 0;
+    CHECK(!lsn || lsn > log->witness.lsn);
+    CHECK(log->witness.epoch == log->meta.epoch);
     if (lsn) log->witness.lsn = lsn;
     log->witness.failed = false;
     log->store->ops->place(log->store, &log->witness.place);

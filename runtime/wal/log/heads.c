@@ -24,6 +24,7 @@ TfyHead *tfy__heads_add(TfyHeads *heads, int64_t tid)
         return NULL;
     TfyHead *head = &heads->items[heads->count++];
     CHECK(!tfy__heads_find(heads, tid));
+    CHECK(heads->count <= heads->room);
     *head = (TfyHead){.tid = tid};
     tfy__index_add(&heads->by_tid, heads->count, key_of, heads->items);
     return head;

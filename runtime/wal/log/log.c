@@ -290,6 +290,7 @@ static int queue_run(TfyLog *log, const TfyLogRun *run, TfyRunPut put)
 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 {
+    CHECK(log->next_run > 0);
     if (writable(log) == 0) run->id = log->next_run++;
     run->state = TFY_TASK_READY;
     return queue_run(log, run, TFY_RUN_BEGINS);
@@ -297,11 +298,13 @@ int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 
 int tfy__log_end_run(TfyLog *log, const TfyLogRun *run)
 {
+    CHECK(run->id > 0 && run->id < log->next_run);
     return queue_run(log, run, TFY_RUN_ENDS);
 }
 
 int tfy__log_change_run(TfyLog *log, const TfyLogRun *run)
 {
+    CHECK(run->id > 0 && run->id < log->next_run);
     return queue_run(log, run, TFY_RUN_CHANGES);
 }
 
@@ -347,6 +350,7 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
     if (code) return code;
     if (record->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
     record->lsn = log->last + 1;
+    CHECK(record->type);
     CHECK(task->head <= log->last);
     if (!log->forgets) {
         record->tid = task->tid;
@@ -354,6 +358,7 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
         record->chain = tfy__chain_next(task->chain, record);
         CHECK(record->prev < record->lsn);
         CHECK(record->tid < log->next_tid);
+        CHECK(!record->tid || (task->born && task->born <= record->lsn));
         if ((code = queued(log, tfy__batch_add_record(log->filling, record)))) return code;
         task->chain = record->chain;
         tfy__mark_count(log, record);

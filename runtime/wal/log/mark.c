@@ -17,6 +17,7 @@ void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
     task->dirty = true;
     CHECK(!task->next_dirty && !task->dirty_link);
     CHECK(!log->dirty == !log->dirty_count);
+    CHECK(!log->dirty || log->dirty->dirty_link == &log->dirty);
     task->next_dirty = log->dirty;
     task->dirty_link = &log->dirty;
     if (log->dirty) log->dirty->dirty_link = &task->next_dirty;
@@ -95,6 +96,7 @@ int tfy__mark_add(TfyLog *log, bool clean)
         log->segment_sum = 0;
     }
     if (code) return code;
+    CHECK(log->mark_lsn == log->last && !log->segment_rows);
     log->meta.clean = clean;
     log->meta.next_lsn = log->last + 1;
     log->meta.next_tid = log->next_tid;

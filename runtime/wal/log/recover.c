@@ -4,6 +4,7 @@
  * previous record and carry the hash that follows from it. Task rows may be newer than the mark (a task that was
  * forgotten between two marks writes its last row early), so a row's head counts only if the tail's first record of
  * that task continues it; otherwise the record that this one names is looked up. */
+#include "base/check.h"
 #include "wal/log/log_state.h"
 
 #include <inttypes.h>
@@ -88,11 +89,14 @@ static int take_record(void *state, const TfyLogRecord *record)
     }
     const int code = tfy__chain_next(chain, record) == record->chain ? 0 : check_gap(tail, record);
     if (code) return code;
+    CHECK(head->lsn < record->lsn && heads->mark < record->lsn);
     head->lsn = record->lsn;
     head->chain = record->chain;
     if (record->step > head->step) head->step = record->step;
     heads->upto = record->lsn;
     heads->rows++;
+    CHECK(heads->rows == heads->upto - heads->mark);
+    CHECK(heads->count <= heads->rows);
     heads->sum += tfy__store_segment_part(record);
     return 0;
 }

@@ -39,6 +39,7 @@ static void notify(TfyLog *log)
 
 void tfy__writer_fail(TfyLog *log, int code, const char *why)
 {
+    CHECK(code < 0);
     if (atomic_load(&log->error)) return;
     snprintf(log->error_text, sizeof log->error_text, "%s", why);
     log->files_lost = code == TFY_STORE_LOST;
@@ -58,6 +59,13 @@ static int64_t last_record(const TfyBatch *first)
     int64_t last = 0;
     for (const TfyBatch *batch = first; batch; batch = batch->next) last = batch->last_lsn ? batch->last_lsn : last;
     return last;
+}
+
+static int64_t record_count(const TfyBatch *first)
+{
+    int64_t count = 0;
+    for (const TfyBatch *batch = first; batch; batch = batch->next) count += batch->records;
+    return count;
 }
 
 static int commit_batches(TfyLog *log, const TfyBatch *first)
@@ -86,6 +94,7 @@ static TfyBatches take_queue(TfyLog *log)
     const TfyBatches taken = log->queue;
     log->queue = (TfyBatches){0};
     CHECK(!taken.last->next);
+    CHECK(log->queued_bytes > 0);
     log->queued_bytes = 0;
     return taken;
 }
@@ -139,6 +148,7 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
     } else {
         const int64_t last = last_record(batches->first);
         CHECK(!last || last > tfy__log_durable(log));
+        CHECK(!last || last - tfy__log_durable(log) == record_count(batches->first)); /* dense */
         if (last) atomic_store(&log->durable, last);
         atomic_store(&log->full, false);
         if (was_paused) give_notice(log, "the log can be written again: runs continue");
@@ -195,6 +205,7 @@ void tfy__writer_look(TfyLog *log)
  * checkpoint at once; the loop leaves it to the thread, because its own records are already safe. */
 static void drain(TfyLog *log, bool by_thread)
 {
+    CHECK(!atomic_load(&log->error));
     TfyBatches batches = take_queue(log);
     log->writing = true;
     pthread_mutex_unlock(&log->mutex);
@@ -207,6 +218,7 @@ static void drain(TfyLog *log, bool by_thread)
         checkpoint(log);
         pthread_mutex_lock(&log->mutex);
     }
+    CHECK(log->writing);
     log->checkpoint_wanted = due && !by_thread;
     log->writing = false;
     pthread_cond_broadcast(&log->rest);
@@ -226,6 +238,7 @@ static void pause_for_room(TfyLog *log)
 /* Makes the checkpoint that the loop left to the thread. The caller holds mutex. */
 static void catch_up_checkpoint(TfyLog *log)
 {
+    CHECK(!log->writing);
     log->checkpoint_wanted = false;
     log->writing = true;
     pthread_mutex_unlock(&log->mutex);
@@ -298,6 +311,7 @@ TfyBatch *tfy__writer_batch(TfyLog *log)
 {
     TfyBatch *batch = log->empty;
     if (!batch) return tfy__batch_new();
+    CHECK(!batch->len && !batch->records);
     log->empty = batch->next;
     batch->next = NULL;
     return batch;
@@ -318,6 +332,8 @@ static int enqueue(TfyLog *log)
     if (!next) return TFY_E_NOMEM;
     log->queued_bytes += log->filling->len;
     CHECK(log->filling != next && !next->len);
+    CHECK(!log->filling->next);
+    CHECK(!log->filling->records || log->filling->last_lsn == log->last);
     LIST_APPEND(&log->queue, log->filling, next);
     log->filling = next;
     return 0;

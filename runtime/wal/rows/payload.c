@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "value/json.h"
 
 typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
@@ -191,6 +192,7 @@ char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char 
 
 bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)
 {
+    CHECK(record->payload);
     payload->json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
     return payload->json != NULL;
 }
