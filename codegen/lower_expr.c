@@ -426,6 +426,61 @@ static Val *lower_map(Lower *l, const Expr *e)
                       val_array(l, REP_WORD, values.items, values.count));
 }
 
+/* ---- json literals ---- */
+
+static const Type *json_container(Lower *l, TypeKind kind)
+{
+    const CoreTypes *core = &l->machine->program->core;
+    for (const Type *type = l->machine->program->types; type; type = type->next)
+        if (type->kind == kind && type->elem == core->json && (kind != TYPE_MAP || type->key == core->string))
+            return type;
+    UNREACHED("the checker makes the types that json literals are built with");
+}
+
+static Val *to_json(Lower *l, const Type *type, Val *value)
+{
+    return lower_call(l, RT_TO_JSON, NULL, 2, val_type(l, type), val_word(l, value));
+}
+
+static Val *lower_json(Lower *l, const Expr *e);
+
+static Val *lower_json_list(Lower *l, const Expr *e)
+{
+    const Type *type = json_container(l, TYPE_LIST);
+    Parts items = {0};
+    for (const Arg *arg = e->args; arg; arg = arg->next) add_part(l, &items, lower_json(l, arg->value));
+    return to_json(l, type,
+                   lower_call(l, RT_LIST_OF, NULL, 3, val_type(l, type), val_int(l, items.count),
+                              val_array(l, REP_WORD, items.items, items.count)));
+}
+
+static Val *lower_json_map(Lower *l, const Expr *e)
+{
+    const Type *type = json_container(l, TYPE_MAP);
+    Parts keys = {0}, values = {0};
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
+        add_part(l, &keys, lower_expr(l, entry->key));
+        add_part(l, &values, lower_json(l, entry->value));
+    }
+    return to_json(l, type,
+                   lower_call(l, RT_MAP_OF, NULL, 4, val_type(l, type), val_int(l, keys.count),
+                              val_array(l, REP_WORD, keys.items, keys.count),
+                              val_array(l, REP_WORD, values.items, values.count)));
+}
+
+/* A part of a literal, as a json of its own. */
+static Val *lower_json(Lower *l, const Expr *e)
+{
+    switch (e->kind) {
+    case EX_MAP: return lower_json_map(l, e);
+    case EX_LIST: return lower_json_list(l, e);
+    case EX_NULL: return to_json(l, json_container(l, TYPE_OPTIONAL), val_null(l));
+    default: break;
+    }
+    Val *value = lower_expr(l, e);
+    return e->to->kind == TYPE_JSON ? value : to_json(l, e->to, value);
+}
+
 /* ---- calls ---- */
 
 static Val *lower_fn(Lower *l, const Expr *e)
@@ -546,6 +601,7 @@ static Val *lower_raw(Lower *l, const Expr *e)
     case EX_UNARY: return lower_unary(l, e);
     case EX_LIST: return lower_list(l, e);
     case EX_MAP: return lower_map(l, e);
+    case EX_JSON: return lower_json(l, e->left);
     case EX_IF: return lower_if(l, e);
     case EX_SPAWN: return lower_spawn(l, e, true);
     default: UNREACHED("every expression is lowered");

@@ -675,6 +675,15 @@ Expr *ast_map(Build *b, Token open, MapEntryList entries)
     return expr;
 }
 
+Expr *ast_json(Build *b, Token keyword, Expr *value)
+{
+    Expr *expr = new_expr(b, EX_JSON, token_span(keyword));
+    expr->left = value;
+    expr->op_span = token_span(keyword);
+    add_height(b, expr, value);
+    return expr;
+}
+
 MapEntry *ast_entry_named(Build *b, Name name, Expr *value)
 {
     MapEntry *entry = arena_new(b->arena, MapEntry);

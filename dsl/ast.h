@@ -65,6 +65,7 @@ typedef enum ExprKind {
     EX_LIST,   /* [args] */
     /* { entries } : a map, or a record where the type is known */
     EX_MAP,
+    EX_JSON,   /* json left: a map or a list whose parts may be of any type */
     EX_IF,     /* if cond { left } else { right } */
     EX_LAMBDA, /* name => left; only as an argument of a method */
     EX_PAREN,  /* (left): kept for the formatter and for mistake 12 */

@@ -145,6 +145,7 @@ Expr *ast_literal(Build *b, Token token);
 Expr *ast_negative(Build *b, Token minus, Token token);
 Expr *ast_list(Build *b, Token open, ArgList args);
 Expr *ast_map(Build *b, Token open, MapEntryList entries);
+Expr *ast_json(Build *b, Token keyword, Expr *value);
 MapEntry *ast_entry_named(Build *b, Name name, Expr *value);
 MapEntry *ast_entry_keyed(Build *b, Expr *key, Expr *value, bool computed);
 Arg *ast_arg(Build *b, Name name, Expr *value);

@@ -88,6 +88,7 @@ static const char *expr_name(ExprKind kind)
         [EX_BINARY] = "binary", [EX_UNARY] = "unary",       [EX_LIST] = "list",     [EX_MAP] = "map",
         [EX_IF] = "if",         [EX_LAMBDA] = "lambda",     [EX_PAREN] = "paren",   [EX_YIELD] = "yield",
         [EX_SPAWN] = "spawn",   [EX_PARALLEL] = "parallel", [EX_RACE] = "race",     [EX_PARALLEL_FOR] = "parallel-for",
+        [EX_JSON] = "json",
     };
     return names[kind];
 }

@@ -21,7 +21,7 @@
 
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
-  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE.
+  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -308,6 +308,8 @@ pcall(A) ::= path(X) LP(O) args(L) RP. { A = ast_call(b, X, O, L); }
 base(A) ::= LP(O) opx(X) RP. { A = ast_paren(b, O, X); }
 base(A) ::= list(X). { A = X; }
 base(A) ::= map(X). { A = X; }
+base(A) ::= JSON(K) map(X). { A = ast_json(b, K, X); }
+base(A) ::= JSON(K) list(X). { A = ast_json(b, K, X); }
 base(A) ::= str(X). { A = X; }
 base(A) ::= lit(X). { A = X; }
 base(A) ::= ifx(X). { A = X; }
@@ -324,6 +326,7 @@ name(A) ::= IF(N). { A = ast_word(b, N); }
 name(A) ::= TRUE(N). { A = ast_word(b, N); }
 name(A) ::= FALSE(N). { A = ast_word(b, N); }
 name(A) ::= NULL(N). { A = ast_word(b, N); }
+name(A) ::= JSON(N). { A = ast_word(b, N); }
 name(A) ::= ELSE|WHILE|FOR|IN|MATCH|RETURN|FAIL|BREAK|CONTINUE|TRY|CATCH|FINALLY|WITH(N). { A = ast_word(b, N); }
 name(A) ::= LET|VAR|YIELD|SPAWN|GIVE|ASSERT|RACE|PARALLEL|WORKFLOW|FN(N). { A = ast_word(b, N); }
 
@@ -349,6 +352,7 @@ alist(A) ::= alist(L) COMMA arg(X). { A = arg_push(L, X); }
 arg(A) ::= opx(V). { A = ast_arg(b, (Name){0}, V); }
 arg(A) ::= name(N) COLON opx(V). { A = ast_arg(b, N, V); }
 arg(A) ::= ID(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
+arg(A) ::= JSON(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
 str(A) ::= STR_BEG(B) parts(L) STR_END(E). { A = ast_string(b, B, L, E); }
 parts(A) ::= . { A = (ExprList){0}; }
 parts(A) ::= parts(L) STR_PART(T). { A = expr_push(L, ast_text(b, T)); }

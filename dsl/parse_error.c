@@ -334,6 +334,9 @@ static void hint_for(Parser *p, Diag *diag, Token found)
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
     bool counts = found.kind == TOK_ASSIGN && parse_wants(p, TOK_IN);
     if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
+    if (before.kind == TOK_JSON && parse_wants(p, TOK_LBRACE))
+        diag_hint(p->build.diags, diag,
+                  "'json' starts a literal, as in json { \"a\": [1, x] }; no value has this name");
     bool unnamed =
         p->open_count && p->opens[p->open_count - 1].list && parse_wants(p, TOK_COLON) && before.kind == TOK_YIELD;
     if (unnamed)

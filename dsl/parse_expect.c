@@ -31,9 +31,9 @@ static void drop_kinds(Expected *expected, const int *kinds)
     for (; *kinds; kinds++) expected->kinds[*kinds] = false;
 }
 
-static const int expression_starts[] = {TOK_ID,     TOK_INT,   TOK_FLOAT, TOK_DUR, TOK_STR_BEG,
-                                        TOK_TRUE,   TOK_FALSE, TOK_NULL,  TOK_LP,  TOK_LSQ,
-                                        TOK_LBRACE, TOK_MINUS, TOK_NOT,   TOK_IF,  0};
+static const int expression_starts[] = {TOK_ID,    TOK_INT,  TOK_FLOAT, TOK_DUR, TOK_STR_BEG, TOK_TRUE,
+                                        TOK_FALSE, TOK_NULL, TOK_LP,    TOK_LSQ, TOK_LBRACE,  TOK_MINUS,
+                                        TOK_NOT,   TOK_IF,   TOK_JSON,  0};
 static const int statement_starts[] = {TOK_ID,       TOK_LET,  TOK_VAR,   TOK_YIELD,  TOK_SPAWN,    TOK_IF,
                                        TOK_WHILE,    TOK_FOR,  TOK_MATCH, TOK_RETURN, TOK_FAIL,     TOK_BREAK,
                                        TOK_CONTINUE, TOK_GIVE, TOK_TRY,   TOK_WITH,   TOK_PARALLEL, TOK_RACE,

@@ -65,6 +65,14 @@ static void check_int(const Build *b, Expr *expr)
     make_bad(expr);
 }
 
+/* A program that calls a value `json` could never read it. */
+static void check_name(const Build *b, Name name)
+{
+    if (!name.text || strcmp(name.text, "json") != 0) return;
+    Diag *diag = diag_error(b->diags, name.span, "'json' starts a JSON literal and names no value; try 'json_'");
+    diag_hint(b->diags, diag, "a literal is written json { \"a\": [1, x] }");
+}
+
 static void check_lambda(const Build *b, Expr *expr)
 {
     Diag *diag = diag_error(b->diags, expr->span, "an inline function is allowed only as an argument of a method");
@@ -76,6 +84,7 @@ static void check_args(const Build *b, Arg *args, bool of_method)
 {
     for (Arg *arg = args; arg; arg = arg->next) {
         bool allowed = of_method && arg->value->kind == EX_LAMBDA;
+        if (allowed) check_name(b, arg->value->name);
         check_expr(b, allowed ? arg->value->left : arg->value);
     }
 }
@@ -99,6 +108,8 @@ static void check_parallel(const Build *b, Expr *expr)
         check_expr(b, body->yield);
         check_block(b, body->block);
     }
+    check_name(b, expr->var);
+    check_name(b, expr->var2);
     check_expr(b, expr->range);
     check_expr(b, expr->range_end);
     check_expr(b, expr->limit);
@@ -147,6 +158,7 @@ static void check_expr(const Build *b, Expr *expr)
         return;
     case EX_FIELD:
     case EX_UNARY:
+    case EX_JSON:
     case EX_PAREN: check_expr(b, expr->left); return;
     case EX_INDEX:
         check_expr(b, expr->left);
@@ -161,8 +173,21 @@ static void check_expr(const Build *b, Expr *expr)
     }
 }
 
+static void check_arm(const Build *b, Arm *arm)
+{
+    for (Pattern *pattern = arm->patterns; pattern; pattern = pattern->next) {
+        for (const Binding *binding = pattern->bindings; binding; binding = binding->next) check_name(b, binding->name);
+        check_expr(b, pattern->literal);
+    }
+    check_expr(b, arm->guard);
+    check_block(b, arm->block);
+}
+
 static void check_stmt(const Build *b, Stmt *stmt)
 {
+    check_name(b, stmt->name);
+    check_name(b, stmt->var);
+    check_name(b, stmt->var2);
     check_expr(b, stmt->target);
     check_expr(b, stmt->value);
     check_expr(b, stmt->range_end);
@@ -170,12 +195,11 @@ static void check_stmt(const Build *b, Stmt *stmt)
     check_args(b, stmt->args, false);
     check_block(b, stmt->block);
     check_block(b, stmt->else_block);
-    for (Arm *arm = stmt->arms; arm; arm = arm->next) {
-        for (Pattern *pattern = arm->patterns; pattern; pattern = pattern->next) check_expr(b, pattern->literal);
-        check_expr(b, arm->guard);
-        check_block(b, arm->block);
+    for (Arm *arm = stmt->arms; arm; arm = arm->next) check_arm(b, arm);
+    for (Catch *clause = stmt->catches; clause; clause = clause->next) {
+        check_name(b, clause->var);
+        check_block(b, clause->block);
     }
-    for (Catch *clause = stmt->catches; clause; clause = clause->next) check_block(b, clause->block);
     check_block(b, stmt->finally);
 }
 
@@ -190,9 +214,19 @@ static void check_fields(const Build *b, Field *fields)
     for (Field *field = fields; field; field = field->next) check_expr(b, field->value);
 }
 
+/* Fields are read behind a '.', so they may have any name; parameters may not. */
+static void check_params(const Build *b, const Decl *decl)
+{
+    bool params =
+        decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW || decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT;
+    for (const Field *field = params ? decl->params : NULL; field; field = field->next) check_name(b, field->name);
+}
+
 void syntax_check(const Build *b, const Module *module)
 {
     for (Decl *decl = module->decls; decl; decl = decl->next) {
+        check_name(b, decl->name);
+        check_params(b, decl);
         check_fields(b, decl->params);
         for (EnumCase *item = decl->cases; item; item = item->next) check_fields(b, item->fields);
         check_expr(b, decl->value);

@@ -60,6 +60,7 @@ static const KindInfo kinds[] = {
     {TOK_INT, "a whole number", 'c'},
     {TOK_INTERP_BEG, "${", 'm'},
     {TOK_INTERP_END, "}", 'm'},
+    {TOK_JSON, "json", 'w'},
     {TOK_KEY, "key", 'w'},
     {TOK_LBRACE, "{", 'm'},
     {TOK_LE, "<=", 'm'},

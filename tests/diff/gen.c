@@ -302,9 +302,23 @@ static char *int_method(Gen *g, uint32_t d)
     }
 }
 
+/* A part of a json literal: a value of any type, or another such part in JSON's own brackets. */
+static char *json_part(Gen *g, uint32_t d)
+{
+    switch (d ? below(g, 6) : 5) {
+    case 0:
+        return text("{ \"z\": %s, \"%s\": %s }", json_part(g, d - 1), chance(g, 50) ? "a" : "é", json_part(g, d - 1));
+    case 1: return text("[%s, null, %s]", json_part(g, d - 1), json_part(g, d - 1));
+    case 2: return text("{ [%s]: %s, [%s]: 2 }", expr(g, STR, d), json_part(g, d - 1), expr(g, STR, d));
+    case 3: return text("(%s).to_json()", expr(g, (Ty)below(g, SHAPE + 1), d));
+    default: return text("(%s)", expr(g, (Ty)below(g, OITEM + 1), d));
+    }
+}
+
 static char *str_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 15)) {
+    switch (below(g, 16)) {
+    case 14: return text("(json { \"k\": %s, \"a\": [%s] }).to_string()", json_part(g, d), json_part(g, d));
     case 12: return text("%s.replace_matches(\"%s\", \"<$0>\")", expr(g, STR, d), pattern(g));
     case 13: return text("\"${%s.find_matches(\"%s\")}\"", expr(g, STR, d), pattern(g));
     case 0: return text("%s.replace(\"%s\", \"%s\")", expr(g, STR, d), chance(g, 90) ? "e" : "", word(g));

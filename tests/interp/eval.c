@@ -230,6 +230,59 @@ static const Value *eval_map(Frame *f, const Expr *e)
     return map;
 }
 
+/* ---- json literals ---- */
+
+static bool json_text(Frame *f, Buf *out, const Expr *e);
+
+static bool json_list(Frame *f, Buf *out, const Expr *e)
+{
+    buf_text(out, "[");
+    for (const Arg *arg = e->args; arg; arg = arg->next) {
+        buf_text(out, arg == e->args ? "" : ",");
+        if (!json_text(f, out, arg->value)) return false;
+    }
+    buf_text(out, "]");
+    return true;
+}
+
+/* Of two names that turn out equal the later one counts. */
+static bool json_object(Frame *f, Buf *out, const Expr *e)
+{
+    size_t count = 0;
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) count++;
+    Value *map = value_map(count);
+    for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
+        Buf text = {0};
+        const Value *key = eval(f, entry->key);
+        if (!key || !json_text(f, &text, entry->value)) return false;
+        map_put(map, key, value_text(text.data, text.len));
+    }
+    buf_text(out, "{");
+    for (size_t i = 0; i < map->len; i++) {
+        buf_text(out, i ? "," : "");
+        quote_text(out, map->keys[i]->text, map->keys[i]->len);
+        buf_text(out, ":");
+        buf_add(out, map->items[i]->text, map->items[i]->len);
+    }
+    buf_text(out, "}");
+    return true;
+}
+
+static bool json_text(Frame *f, Buf *out, const Expr *e)
+{
+    if (e->kind == EX_MAP) return json_object(f, out, e);
+    if (e->kind == EX_LIST) return json_list(f, out, e);
+    const Value *value = e->kind == EX_NULL ? &value_null : eval(f, e);
+    if (value) value_json(out, e->to, value);
+    return value != NULL;
+}
+
+static const Value *eval_json(Frame *f, const Expr *e)
+{
+    Buf text = {0};
+    return json_text(f, &text, e->left) ? json_parse(text.data, text.len) : NULL; /* its one text */
+}
+
 /* ---- strings ---- */
 
 static const Value *eval_string(Frame *f, const Expr *e)
@@ -307,6 +360,7 @@ static const Value *eval_raw(Frame *f, const Expr *e)
     case EX_UNARY: return eval_unary(f, e);
     case EX_LIST: return eval_list(f, e);
     case EX_MAP: return eval_map(f, e);
+    case EX_JSON: return eval_json(f, e);
     case EX_IF: return eval_if(f, e);
     case EX_PAREN: return eval(f, e->left);
     default: fprintf(stderr, "interp: an expression of kind %d\n", (int)e->kind); exit(70);
