@@ -19,7 +19,9 @@ static bool is_same_path(const Expr *a, const Expr *b)
     if (a->kind != b->kind) return false;
     switch (a->kind) {
     case EX_NAME: return a->variable && a->variable == b->variable;
-    case EX_FIELD: return a->call != CALL_CASE && a->field_index == b->field_index && is_same_path(a->left, b->left);
+    case EX_FIELD:
+        if (a->call == CALL_CASE || a->optional || b->optional) return false;
+        return a->field_index == b->field_index && is_same_path(a->left, b->left);
     case EX_INDEX: return is_same_path(a->left, b->left) && is_same_index(a->right, b->right);
     default: return false;
     }

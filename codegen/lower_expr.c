@@ -368,8 +368,34 @@ static Val *lower_case(Lower *l, const Expr *e)
     return val;
 }
 
+/* left?.name and what follows it: what `lower` makes of e where left is not null, else null. Within e the hidden
+ * variable of the access holds left. */
+static Val *lower_optional(Lower *l, const Expr *access, const Expr *e, Val *(*lower)(Lower *, const Expr *))
+{
+    const Type *known = access->variable->type;
+    Val *value = bind_value(l, lower_expr(l, access->left));
+    if (value->kind == VAL_NULL) return value;
+    MBlock *before = l->cur, *first = machine_block(l->routine);
+    machine_place(l->routine, first);
+    l->cur = first;
+    Var *held = l->by_id[access->variable->id] = lower_temp(l, machine_rep(known));
+    lower_instr(l, IN_SET, held, val_narrow(l, value, access->left->type, known));
+    Val *made = lower(l, e);
+    Side yes = {first, l->cur, made}, no = {NULL, NULL, val_null(l)};
+    l->cur = before;
+    return lower_choice(l, val_compare(l, OP_NE, value, val_null(l)), yes, no, REP_OBJ);
+}
+
+static Val *lower_held_field(Lower *l, const Expr *e)
+{
+    const Type *stored = e->variable->type->fields[e->field_index].type;
+    Val *held = val_of(l, l->by_id[e->variable->id]);
+    return lower_convert(l, val_field(l, held, e->field_index, stored), stored, e->type);
+}
+
 static Val *lower_field(Lower *l, const Expr *e)
 {
+    if (e->optional) return lower_optional(l, e, e, lower_held_field);
     if (e->call == CALL_CASE) return lower_case(l, e);
     if (e->decl) return lower_name(l, e); /* a module's constant */
     Val *object = lower_expr(l, e->left);
@@ -567,8 +593,16 @@ const Expr *lower_strip(const Expr *e)
     return e;
 }
 
+static Val *lower_held_method(Lower *l, const Expr *e)
+{
+    Expr plain = *e;
+    plain.type = plain.to = e->left->type;
+    return lower_convert(l, lower_method(l, &plain), plain.type, e->type);
+}
+
 static Val *lower_call_expr(Lower *l, const Expr *e)
 {
+    if (e->call == CALL_METHOD && e->left->optional) return lower_optional(l, e->left, e, lower_held_method);
     switch (e->call) {
     case CALL_FN: return lower_fn(l, e);
     case CALL_RECORD: return lower_record(l, e);

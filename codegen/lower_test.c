@@ -26,7 +26,7 @@ static const Type *shown_type(const Expr *e, const Expr *other)
 static bool is_path(const Expr *e)
 {
     e = lower_strip(e);
-    while (e->kind == EX_FIELD && e->call == CALL_NONE) e = lower_strip(e->left);
+    while (e->kind == EX_FIELD && e->call == CALL_NONE && !e->optional) e = lower_strip(e->left);
     return e->kind == EX_NAME && e->variable;
 }
 

@@ -585,6 +585,13 @@ Expr *ast_member(Build *b, Expr *left, Name name)
     return expr;
 }
 
+Expr *ast_optional_member(Build *b, Expr *left, Name name)
+{
+    Expr *expr = ast_member(b, left, name);
+    expr->optional = expr->kind == EX_FIELD;
+    return expr;
+}
+
 Expr *ast_index(Build *b, Expr *left, Token open, Expr *index)
 {
     Expr *expr = new_expr(b, EX_INDEX, left->span);

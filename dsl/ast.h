@@ -57,7 +57,7 @@ typedef enum ExprKind {
     EX_STRING,
     EX_TEXT,   /* a literal piece of a string: text/text_len, decoded */
     EX_NAME,   /* name */
-    EX_FIELD,  /* left.name */
+    EX_FIELD,  /* left.name, or left?.name */
     EX_INDEX,  /* left[right] */
     EX_CALL,   /* left(args) */
     EX_BINARY, /* left op right */
@@ -193,6 +193,7 @@ struct Expr {
     Name label;       /* `as "…"` of parallel, race; absent otherwise */
     bool detached;    /* EX_SPAWN */
     bool has_with;    /* EX_SPAWN */
+    bool optional;    /* EX_FIELD: written ?. */
     ParallelBody *bodies;
     Name var, var2; /* EX_PARALLEL_FOR */
     Expr *range, *range_end, *limit;
@@ -204,7 +205,8 @@ struct Expr {
     /* the type its surroundings want: equal to type, or T? where type is T or null, or float where it is an int
      * literal; EX_LAMBDA: the list that is made of what it gives, or of the elements it holds for */
     const Type *to;
-    Variable *variable; /* EX_NAME of a local; EX_LAMBDA: its parameter */
+    /* EX_NAME of a local; EX_LAMBDA: its parameter; left?.name: a hidden one that holds left when it is not null */
+    Variable *variable;
     /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
     Decl *decl;
     /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */

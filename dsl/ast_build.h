@@ -137,6 +137,7 @@ Expr *ast_binary(Build *b, Expr *left, Token op, Expr *right);
 Expr *ast_unary(Build *b, Token op, Expr *value);
 Expr *ast_name(Build *b, Token name);
 Expr *ast_member(Build *b, Expr *left, Name name);
+Expr *ast_optional_member(Build *b, Expr *left, Name name);
 Expr *ast_index(Build *b, Expr *left, Token open, Expr *index);
 Expr *ast_call(Build *b, Expr *left, Token open, ArgList args);
 Expr *ast_paren(Build *b, Token open, Expr *value);

@@ -118,6 +118,7 @@ static void dump_expr_head(Dump *d, const Expr *expr)
     if (expr->kind == EX_TEXT) dump_text(d, expr->text, expr->text_len);
     if (expr->kind == EX_BINARY || expr->kind == EX_UNARY) fprintf(d->out, " %s", op_name(expr->op));
     if (expr->detached) fputs(" detached", d->out);
+    if (expr->optional) fputs(" optional", d->out);
     dump_name(d, expr->var);
     dump_name(d, expr->var2);
     if (expr->label.text) dump_text(d, expr->label.text, (uint32_t)strlen(expr->label.text));

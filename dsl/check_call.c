@@ -585,21 +585,56 @@ static void check_pattern(Check *c, const Expr *e)
     diag_error(c->diags, at->span, "this pattern is wrong %s", error);
 }
 
+/* In `left?.name(…)` the method's receiver is the variable that holds left when it is not null. */
+static Expr *optional_receiver(Check *c, const Expr *access)
+{
+    Expr *name = arena_new(c->arena, Expr);
+    *name = (Expr){.kind = EX_NAME, .height = 1, .span = access->left->span, .variable = access->variable};
+    name->name = (Name){access->variable->name, access->left->span};
+    name->type = name->to = access->variable->type;
+    return name;
+}
+
+static Expr *receiver_of(Check *c, Expr *access)
+{
+    if (access->optional) return check_optional_left(c, access) ? optional_receiver(c, access) : NULL;
+    return check_expr(c, access->left, NULL)->kind == TYPE_BAD ? NULL : access->left;
+}
+
+/* A step that is taken or not, as `?.` has it, would be hard to see in a history. */
+static bool check_optional_effect(Check *c, const Expr *e, const Builtin *builtin)
+{
+    if (!e->left->optional || !builtin->effect) return true;
+    Diag *diag =
+        diag_error(c->diags, e->left->name.span, "'%s' takes a step, and no step is taken through '?.'", builtin->name);
+    diag_hint(c->diags, diag, "test it first: if value != null { … }");
+    return false;
+}
+
+/* What the method itself gives is kept on the callee: behind ?. the call may be null as well. */
+static const Type *called_type(Check *c, Expr *e, const Type *type)
+{
+    e->left->type = type;
+    return e->left->optional && type->kind != TYPE_BAD ? type_optional(c, type) : type;
+}
+
 static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     Slots slots;
-    const Type *receiver = check_expr(c, e->left->left, NULL);
-    if (receiver->kind == TYPE_BAD) return give_up(c, e);
-    if (strcmp(e->left->name.text, "or") == 0) { /* as in ??, a second test is idle, not wrong */
+    Expr *self = receiver_of(c, e->left);
+    if (!self) return give_up(c, e);
+    const Type *receiver = self->type;
+    if (!e->left->optional && strcmp(e->left->name.text, "or") == 0) { /* as in ??, a second test is idle, not wrong */
         flow_widen(e->left->left);
         receiver = e->left->left->type;
     }
     const Builtin *builtin = builtin_method(receiver->kind, e->left->name.text);
     if (!builtin && receiver->kind == TYPE_OPTIONAL) {
-        check_null_error(c, e->left->left);
+        check_null_access(c, e->left);
         return give_up(c, e);
     }
     if (!builtin) return report_no_method(c, e, receiver);
+    if (!check_optional_effect(c, e, builtin)) return give_up(c, e);
     if (c->body->kind == BODY_CONST) {
         diag_error(c->diags, e->span,
                    "a constant is made of literals, operators and other constants; it calls nothing");
@@ -615,10 +650,10 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     /* until the inline function is seen, which may be missing */
     c->inline_type = c->core->bad;
     slots_bind(c, e, &slots, 1);
-    e->argv[0] = e->left->left;
+    e->argv[0] = self;
     if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);
-    if (builtin->id == BI_JSON_DECODE) return decoded_type(c, e, want);
-    return type_of_notation(c, builtin->result, receiver);
+    if (builtin->id == BI_JSON_DECODE) return called_type(c, e, decoded_type(c, e, want));
+    return called_type(c, e, type_of_notation(c, builtin->result, receiver));
 }
 
 /* ---- which of them ---- */
@@ -663,6 +698,7 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
 /* Enum.case(…), module.name(…) or value.method(…). */
 static const Type *call_dotted(Check *c, Expr *e, CallMode mode, const Type *want)
 {
+    if (e->left->optional) return call_method(c, e, mode, want);
     const Decl *import = check_import_of(c, e->left->left);
     Decl *decl = import ? check_find_imported(c, import, e->left->name, NAME_CALL) : NULL;
     if (import) return decl ? call_decl(c, e, decl, mode) : give_up(c, e);

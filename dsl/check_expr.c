@@ -196,7 +196,7 @@ static const Type *infer_name(Check *c, Expr *e)
 
 /* ---- fields and indexes ---- */
 
-void check_null_error(Check *c, const Expr *e)
+static Diag *report_null(Check *c, const Expr *e)
 {
     const Expr *at = e;
     while (at->kind == EX_PAREN) at = at->left;
@@ -208,6 +208,19 @@ void check_null_error(Check *c, const Expr *e)
         const TypeField *field = &at->left->type->fields[at->field_index];
         if (field->span.len) diag_other(c->diags, diag, field->span, "declared as %s here", type->name);
     }
+    return diag;
+}
+
+void check_null_error(Check *c, const Expr *e)
+{
+    report_null(c, e);
+}
+
+const Type *check_null_access(Check *c, const Expr *access)
+{
+    Diag *diag = report_null(c, access->left);
+    diag_hint(c->diags, diag, "?.%s gives null where it is null", access->name.text);
+    return c->core->bad;
 }
 
 static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
@@ -258,8 +271,38 @@ static const Type *infer_qualified(Check *c, Expr *e)
     return decl ? infer_decl_name(c, e, decl) : c->core->bad;
 }
 
+bool check_optional_left(Check *c, Expr *access)
+{
+    Expr *left = access->left;
+    if (check_expr(c, left, NULL)->kind == TYPE_BAD) return false;
+    flow_widen(left); /* as in ??, a second test is idle, not wrong */
+    if (left->type->kind != TYPE_OPTIONAL) {
+        Diag *diag = diag_error(c->diags, access->name.span, "%s is never null", left->type->name);
+        diag_hint(c->diags, diag, "write .%s", access->name.text);
+        return false;
+    }
+    if (c->body->kind == BODY_CONST) {
+        diag_error(c->diags, access->name.span, "a constant is made of literals, operators and other constants");
+        return false;
+    }
+    access->variable = check_add_variable(c, (Name){"_", left->span}, left->type->elem, false);
+    return true;
+}
+
+/* left?.name: the field of what left is, or null. */
+static const Type *infer_optional_field(Check *c, Expr *e)
+{
+    if (!check_optional_left(c, e)) return c->core->bad;
+    const Type *type = e->left->type->elem;
+    int index = type_find_field(type->fields, type->field_count, e->name.text);
+    if (index < 0) return report_no_field(c, e, type);
+    e->field_index = (uint32_t)index;
+    return type_optional(c, type->fields[index].type);
+}
+
 static const Type *infer_field(Check *c, Expr *e)
 {
+    if (e->optional) return infer_optional_field(c, e);
     const Type *type = infer_qualified(c, e);
     if (type) return type;
     c->allow_any_error = expr_strip(e->left)->kind == EX_NAME;
@@ -267,7 +310,7 @@ static const Type *infer_field(Check *c, Expr *e)
     c->allow_any_error = false;
     switch (type->kind) {
     case TYPE_BAD: return type;
-    case TYPE_OPTIONAL: check_null_error(c, e->left); return c->core->bad;
+    case TYPE_OPTIONAL: return check_null_access(c, e);
     case TYPE_ANY_ERROR:
         if (check_same_name(e->name.text, "message")) return c->core->string;
         Diag *diag = diag_error(c->diags, e->name.span, "an error of unknown kind has only '.message'");

@@ -188,6 +188,11 @@ static void assume_comparison(Check *c, const Expr *cond, bool outcome)
     const Expr *path = is_null_literal(cond->right) ? cond->left : is_null_literal(cond->left) ? cond->right : NULL;
     if (!path || (cond->op == OP_NE) != outcome) return;
     if (path->type && path->type->kind == TYPE_OPTIONAL) flow_learn(c, path, path->type->elem);
+    /* a?.b is not null: neither is a */
+    while (path->kind == EX_PAREN) path = path->left;
+    for (; path->kind == EX_FIELD && path->optional && path->left->type; path = path->left) {
+        if (path->left->type->kind == TYPE_OPTIONAL) flow_learn(c, path->left, path->left->type->elem);
+    }
 }
 
 void flow_assume(Check *c, const Expr *cond, bool outcome)

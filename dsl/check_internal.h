@@ -244,6 +244,10 @@ void check_mismatch(Check *c, const Expr *e, const Type *want, Why why);
 const Type *check_unify(Check *c, Expr *a, Expr *b);
 const Type *check_binary_type(Check *c, Expr *e, Expr *left, Expr *right);
 void check_null_error(Check *c, const Expr *e);
+/* left.name of something that may be null; gives bad. */
+const Type *check_null_access(Check *c, const Expr *access);
+/* Checks the left side of `left?.name` and makes the variable that holds it; false after a report. */
+bool check_optional_left(Check *c, Expr *access);
 Decl *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
 Expr *expr_strip(Expr *e);                    /* without parentheses */
 

@@ -129,6 +129,11 @@ static void report_immutable(Check *c, const Expr *root)
 static bool check_target_steps(Check *c, const Expr *target)
 {
     for (; target->kind == EX_FIELD || target->kind == EX_INDEX; target = target->left) {
+        if (target->optional) {
+            Diag *diag = diag_error(c->diags, target->name.span, "nothing is assigned through '?.'");
+            diag_hint(c->diags, diag, "test it first: if value != null { … }");
+            return false;
+        }
         const Type *inside = target->left->type;
         if (!inside || inside->kind == TYPE_BAD) return false;
         if (inside->kind == TYPE_RECORD || inside->kind == TYPE_LIST || inside->kind == TYPE_MAP) continue;

@@ -80,7 +80,8 @@ static bool stands_apart(const Piece *left, const Piece *right)
 {
     if (left->kind == TOK_LBRACE || right->kind == TOK_RBRACE)
         return left->kind != TOK_LBRACE || right->kind != TOK_RBRACE;
-    if (left->kind == TOK_LP || left->kind == TOK_LSQ || left->kind == TOK_DOT || left->kind == TOK_DOTDOT)
+    if (left->kind == TOK_LP || left->kind == TOK_LSQ || left->kind == TOK_DOT || left->kind == TOK_QDOT ||
+        left->kind == TOK_DOTDOT)
         return false;
     if (is_prefix(left) || is_angle(left, TOK_LT)) return false;
     if ((left->kind == TOK_SLASH && left->marks & MARK_RATE) || (right->kind == TOK_SLASH && right->marks & MARK_RATE))
@@ -92,6 +93,7 @@ static bool stands_apart(const Piece *left, const Piece *right)
     case TOK_COLON:
     case TOK_QUEST:
     case TOK_DOT:
+    case TOK_QDOT:
     case TOK_DOTDOT:
     case 0: return false;
     case TOK_LP:
@@ -124,7 +126,7 @@ static bool breaks_inside(const Printer *p, uint32_t i)
     if (left->chain && left->chain->broken && left->chain->behind) return true;
     if (right->chain && right->chain->broken && !right->chain->behind) return true;
     if (!right->newlines) return false;
-    return right->marks & MARK_POLICY || right->kind == TOK_DOT || right->kind == TOK_BAR;
+    return right->marks & MARK_POLICY || right->kind == TOK_DOT || right->kind == TOK_QDOT || right->kind == TOK_BAR;
 }
 
 /* Is it known before it is printed that an opener's inside is on lines of its own? */

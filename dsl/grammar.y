@@ -301,8 +301,10 @@ opx(A) ::= base(X). { A = X; }
 opx(A) ::= bcall(X). { A = X; }
 path(A) ::= ID(N). { A = ast_name(b, N); }
 path(A) ::= path(X) DOT name(N). { A = ast_member(b, X, N); }
+path(A) ::= path(X) QDOT name(N). { A = ast_optional_member(b, X, N); }
 path(A) ::= path(X) LSQ(O) opx(I) RSQ. { A = ast_index(b, X, O, I); }
 path(A) ::= pcall(X) DOT name(N). { A = ast_member(b, X, N); }
+path(A) ::= pcall(X) QDOT name(N). { A = ast_optional_member(b, X, N); }
 path(A) ::= pcall(X) LSQ(O) opx(I) RSQ. { A = ast_index(b, X, O, I); }
 pcall(A) ::= path(X) LP(O) args(L) RP. { A = ast_call(b, X, O, L); }
 base(A) ::= LP(O) opx(X) RP. { A = ast_paren(b, O, X); }
@@ -316,8 +318,10 @@ base(A) ::= ifx(X). { A = X; }
 ifx(A) ::= IF(K) opx(C) LBRACE opx(L) RBRACE ELSE LBRACE opx(R) RBRACE. { A = ast_if_expr(b, K, C, L, R); }
 ifx(A) ::= IF(K) opx(C) LBRACE opx(L) RBRACE ELSE ifx(R). { A = ast_if_expr(b, K, C, L, R); }
 base(A) ::= base(X) DOT name(N). { A = ast_member(b, X, N); }
+base(A) ::= base(X) QDOT name(N). { A = ast_optional_member(b, X, N); }
 base(A) ::= base(X) LSQ(O) opx(I) RSQ. { A = ast_index(b, X, O, I); }
 base(A) ::= bcall(X) DOT name(N). { A = ast_member(b, X, N); }
+base(A) ::= bcall(X) QDOT name(N). { A = ast_optional_member(b, X, N); }
 base(A) ::= bcall(X) LSQ(O) opx(I) RSQ. { A = ast_index(b, X, O, I); }
 bcall(A) ::= base(X) LP(O) args(L) RP. { A = ast_call(b, X, O, L); }
 

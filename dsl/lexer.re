@@ -360,6 +360,7 @@ static void lex_code(Lexer *lx)
         "&&"                   { EMIT(TOK_AND); }
         "||"                   { EMIT(TOK_OR); }
         "??"                   { EMIT(TOK_COALESCE); }
+        "?."                   { EMIT(TOK_QDOT); }
         "?"                    { EMIT(TOK_QUEST); }
         "+="                   { EMIT(TOK_PLUSEQ); }
         "-="                   { EMIT(TOK_MINUSEQ); }

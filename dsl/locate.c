@@ -192,6 +192,13 @@ static void walk_args(Walk *w, const Expr *call, const Arg *args)
     }
 }
 
+/* The type of what is before the dot; behind `?.` it is not null. */
+static const Type *accessed(const Expr *access)
+{
+    const Type *type = access->left ? access->left->type : NULL;
+    return type && access->optional && type->kind == TYPE_OPTIONAL ? type->elem : type;
+}
+
 /* The callee is not a value, so the checker says on the call what it is. */
 static void walk_callee(Walk *w, const Expr *call)
 {
@@ -199,7 +206,7 @@ static void walk_callee(Walk *w, const Expr *call)
     if (!callee) return;
     if (callee->kind == EX_FIELD) {
         if (holds(callee->name.span, w->off)) w->dotted = callee;
-        if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, callee->left->type);
+        if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, accessed(callee));
         if (call->call == CALL_CASE) {
             offer_case(w, callee->name.span, call->decl->type, call->case_index);
             walk_qualifier(w, callee->left, call->decl);
@@ -220,7 +227,7 @@ static void walk_callee(Walk *w, const Expr *call)
 
 static void walk_field(Walk *w, const Expr *e)
 {
-    const Type *inside = e->left ? e->left->type : NULL;
+    const Type *inside = accessed(e);
     if (holds(e->name.span, w->off)) w->dotted = e;
     if (e->call == CALL_CASE) {
         offer_case(w, e->name.span, e->decl->type, e->case_index);
@@ -479,7 +486,7 @@ const Type *locate_receiver(const Program *program, uint32_t off, const Decl **n
         const Decl *import = left->left->variable ? NULL : find_import(&w, left->left->name.text);
         if (import && !left->decl) *name_decl = find_in_module(import->imported, left->name.text);
     }
-    return left->type;
+    return accessed(w.dotted);
 }
 
 void locate_scope(const Program *program, uint32_t off, LocateFound *found, void *state)

@@ -74,6 +74,7 @@ static bool is_continuing_mark(int kind)
 {
     switch (kind) {
     case TOK_DOT:
+    case TOK_QDOT:
     case TOK_PLUS:
     case TOK_STAR:
     case TOK_SLASH:

@@ -40,9 +40,9 @@ static const int statement_starts[] = {TOK_ID,       TOK_LET,  TOK_VAR,   TOK_YI
                                        TOK_ASSERT,   TOK_MOCK, TOK_NL,    0};
 static const int declaration_starts[] = {TOK_IMPORT, TOK_CONST, TOK_TYPE,     TOK_ERROR, TOK_ENUM, TOK_TOOL,
                                          TOK_PROMPT, TOK_FN,    TOK_WORKFLOW, TOK_TEST,  TOK_NL,   0};
-static const int infix[] = {TOK_OR,    TOK_AND,     TOK_EQ,       TOK_NE,   TOK_LT,    TOK_LE,
-                            TOK_GT,    TOK_GE,      TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR,
-                            TOK_SLASH, TOK_PERCENT, TOK_DOT,      TOK_LSQ,  TOK_LP,    0};
+static const int infix[] = {TOK_OR,  TOK_AND,      TOK_EQ,   TOK_NE,    TOK_LT,   TOK_LE,    TOK_GT,
+                            TOK_GE,  TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT,
+                            TOK_DOT, TOK_QDOT,     TOK_LSQ,  TOK_LP,    0};
 static const int policies[] = {TOK_RETRY, TOK_BACKOFF, TOK_TIMEOUT, TOK_ELSE, TOK_UNDO,
                                TOK_AS,    TOK_KEY,     TOK_APPROVE, 0};
 static const int attributes[] = {TOK_PURE, TOK_IDEMPOTENT, TOK_ONCE, TOK_DANGEROUS, TOK_LIMIT, TOK_RATE, 0};
@@ -95,10 +95,12 @@ static void collapse_followers(Expected *expected)
 {
     const bool *kinds = expected->kinds;
     bool operators = kinds[TOK_OR];
-    static const int postfix[] = {TOK_DOT, TOK_LSQ, TOK_LP, 0}, argument_marks[] = {TOK_COLON, TOK_FATARROW, 0};
+    static const int postfix[] = {TOK_DOT, TOK_QDOT, TOK_LSQ, TOK_LP, 0},
+                     argument_marks[] = {TOK_COLON, TOK_FATARROW, 0};
     static const int type_marks[] = {TOK_QUEST, TOK_LT, TOK_DOT, 0};
     if (operators) drop_kinds(expected, infix);
     if (kinds[TOK_NL] || kinds[TOK_GT] || kinds[TOK_FATARROW]) drop_kinds(expected, postfix);
+    expected->kinds[TOK_QDOT] &= !kinds[TOK_DOT];
     if (kinds[TOK_DOT] && kinds[TOK_LSQ] && kinds[TOK_LP]) expected->kinds[TOK_DOT] = expected->kinds[TOK_LSQ] = false;
     if (kinds[TOK_QUEST] && (kinds[TOK_ASSIGN] || kinds[TOK_GT] || kinds[TOK_COMMA] || kinds[TOK_NL]))
         drop_kinds(expected, type_marks);

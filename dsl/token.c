@@ -86,6 +86,7 @@ static const KindInfo kinds[] = {
     {TOK_PLUSEQ, "+=", 'm'},
     {TOK_PROMPT, "prompt", 'w'},
     {TOK_PURE, "pure", 'w'},
+    {TOK_QDOT, "?.", 'm'},
     {TOK_QUEST, "?", 'm'},
     {TOK_RACE, "race", 'w'},
     {TOK_RATE, "rate", 'w'},

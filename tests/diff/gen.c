@@ -278,7 +278,9 @@ static char *mapped(Gen *g, Ty gives, uint32_t d)
 
 static char *int_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 17)) {
+    switch (below(g, 19)) {
+    case 16: return text("(%s?.%s ?? %s)", expr(g, OITEM, d), chance(g, 50) ? "n" : "tags?.len()", expr(g, INT, d));
+    case 17: return text("(%s?.min(%s)?.max(-9) ?? %u)", expr(g, OINT, d), expr(g, INT, d), below(g, 9));
     case 15: return text("%s.find_matches(\"%s\").map(m => 100 * m.start + m.end).sum()", expr(g, STR, d), pattern(g));
     case 0: return text("(%s %% 1000).abs()", expr(g, INT, d));
     case 1: return text("%s.%s(%s)", expr(g, INT, d), chance(g, 50) ? "min" : "max", expr(g, INT, d));
@@ -317,7 +319,11 @@ static char *json_part(Gen *g, uint32_t d)
 
 static char *str_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 16)) {
+    switch (below(g, 18)) {
+    case 15: return text("(%s?.name ?? \"-\")", expr(g, OITEM, d));
+    case 16:
+        return text("(%s?.%s ?? %s)", expr(g, OSTR, d),
+                    chance(g, 50) ? "to_upper()" : text("replace(\"e\", %s)", expr(g, STR, d)), expr(g, STR, d));
     case 14: return text("(json { \"k\": %s, \"a\": [%s] }).to_string()", json_part(g, d), json_part(g, d));
     case 12: return text("%s.replace_matches(\"%s\", \"<$0>\")", expr(g, STR, d), pattern(g));
     case 13: return text("\"${%s.find_matches(\"%s\")}\"", expr(g, STR, d), pattern(g));

@@ -313,6 +313,7 @@ static const Value *eval_field(Frame *f, const Expr *e)
     if (e->call == CALL_CASE) return eval_case(f, e);
     if (e->decl) return eval(f, e->decl->value); /* a module's constant */
     const Value *object = eval(f, e->left);
+    if (object && e->optional && object->kind == V_NULL) return object;
     return object ? object->items[e->field_index] : NULL;
 }
 
@@ -322,8 +323,20 @@ static const Value *eval_fn_call(Frame *f, const Expr *e)
     return args ? call_fn(f, e->decl, args) : NULL;
 }
 
+/* left?.name(…): the hidden variable holds left while the call is evaluated. */
+static const Value *eval_optional_method(Frame *f, const Expr *e)
+{
+    const Value *left = eval(f, e->left->left);
+    if (!left || left->kind == V_NULL) return left;
+    f->vars[e->left->variable->id] = left;
+    Expr plain = *e;
+    plain.type = plain.to = e->left->type;
+    return eval_method(f, &plain);
+}
+
 static const Value *eval_call(Frame *f, const Expr *e)
 {
+    if (e->call == CALL_METHOD && e->left->optional) return eval_optional_method(f, e);
     switch (e->call) {
     case CALL_FN: return eval_fn_call(f, e);
     case CALL_RECORD: return eval_record(f, e);

@@ -11,7 +11,7 @@
 static bool is_path(const Expr *e)
 {
     e = strip(e);
-    while (e->kind == EX_FIELD && e->call == CALL_NONE) e = strip(e->left);
+    while (e->kind == EX_FIELD && e->call == CALL_NONE && !e->optional) e = strip(e->left);
     return e->kind == EX_NAME && e->variable;
 }
 
