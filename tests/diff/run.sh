@@ -52,7 +52,7 @@ compiled() { # programs.c
         "$CC" -w -O0 -g1 $sanitize -DTFY_POISON -I"$build" -c programs.c 2>err || return 1
     fi
     "$CC" $sanitize -z noexecstack -o programs programs.o "$build/tests/diff/libdiff_runner.a" \
-        "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread 2>err
+        "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lcurl -lpcre2-8 -lm -lpthread 2>err
 }
 fail() { # the whole batch
     echo "not ok - seeds $first..$((first + count - 1)): $1"

@@ -4,7 +4,7 @@
 repository=$here/../..
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--g -O1}
-libs="$build/runtime/libtfy.a -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lpthread -lm"
+libs="$build/runtime/libtfy.a -lsqlite3 -ljansson -lcurl -lpcre2-8 -lpthread -lm"
 
 # Every program of the tests and examples, with each compiler that is there; where it costs more, those of the tests.
 programs="$(echo "$repository"/tests/golden/lang/all_*.tfy "$repository"/tests/golden/machine/*.tfy)"

@@ -54,7 +54,7 @@ CC=${CC:-cc}
 CFLAGS=${CFLAGS:--g -O1}
 tfyc --no-main "$golden/schema.tfy" -o schema.c
 check "the probe links" $CC $CFLAGS -std=gnu11 -D_GNU_SOURCE -I "$here/../../runtime" schema.c "$here/compiler_probe.c" -o probe \
-    "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lpthread -lm
+    "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lcurl -lpcre2-8 -lpthread -lm
 for tool in plan words many_maps simple nothing choose; do
     tfyc --schema $tool "$golden/schema.tfy" >"$tool.json"
     check "models are sent the schema of $tool" ./probe schema $tool "$tool.json"

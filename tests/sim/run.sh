@@ -40,7 +40,7 @@ if [ ! -x "$work/sim" ]; then
     # shellcheck disable=SC2086
     ${CC:-cc} ${CFLAGS:--O0} -w -DTFY_POISON -I"$build" -c "$work/programs.c" -o "$work/programs.o" &&
         ${CC:-cc} ${CFLAGS:--O0} $wraps -o "$work/sim" "$work/programs.o" "$build/tests/sim/libsim.a" \
-            "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lxxhash -lcurl -lpcre2-8 -lm -lpthread || exit 1
+            "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lcurl -lpcre2-8 -lm -lpthread || exit 1
 fi
 # shellcheck disable=SC2086
 "$work/sim" $options

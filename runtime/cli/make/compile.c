@@ -31,8 +31,7 @@ typedef struct Toolchain {
 } Toolchain;
 
 /* A program is linked with what it uses only, of libtfy and of the libraries behind it. */
-static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3",
-                                        "-ljansson",         "-lxxhash",        "-lcurl",
+static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3", "-ljansson", "-lcurl",
                                         "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
 /* -O1: the time of -O2 grows beyond all measure on long workflows. Of -O2 only what costs nothing: a workflow ends
