@@ -320,7 +320,7 @@ static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
         return;
     }
     if (!end->out.len || !touches_only(&end->out, job->path)) {
-        tfy__canvas_error(job, EXDEV, "the patch changes something else than the text of '%s'; it was not applied",
+        tfy__canvas_error(job, EXDEV, "the patch changes something other than the text of '%s'; it was not applied",
                           job->path);
         return;
     }

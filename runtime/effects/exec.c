@@ -174,7 +174,7 @@ static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_
     const TfyString *word = (const TfyString *)name;
     if (!word->byte_len || memchr(word->bytes, '=', word->byte_len)) {
         tfy__call_tool_error(job->call, EINVAL,
-                             "environment entry %lld is not possible: a name has no '=' and is not empty",
+                             "environment entry %lld is not valid: a name must not be empty or contain '='",
                              (long long)index);
         return NULL;
     }

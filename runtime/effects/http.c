@@ -137,7 +137,7 @@ static bool set_method(Request *request, const char *text, size_t len)
         return true;
     }
     tfy__call_tool_error(request->call, EINVAL,
-                         "'%.*s' is no method; they are GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH",
+                         "'%.*s' is not a method; use GET, HEAD, OPTIONS, PUT, DELETE, POST and PATCH",
                          len > 40 ? 40 : (int)len, text);
     return false;
 }
@@ -162,7 +162,7 @@ static bool set_url(Request *request, const char *url, size_t len)
     wanted->shown = plain && len ? shown_url(request) : NULL;
     if (wanted->shown) return true;
     tfy__call_tool_error(request->call, EINVAL,
-                         "'%s' needs an address that begins with http:// or https:// and has no blanks",
+                         "'%s' needs an address that starts with http:// or https:// and has no blanks",
                          request->call->tool->name);
     return false;
 }
@@ -213,7 +213,7 @@ static bool add_header(Request *request, const TfyObj *name, const TfyObj *value
     if (!right) return false;
     if (!is_header_name(left, name_len) || !is_header_value(right, value_len)) {
         tfy__call_tool_error(request->call, EINVAL,
-                             "the header '%.*s' is not possible: a name is one word, and a value has no line breaks or "
+                             "the header '%.*s' is not valid: a name is one word, and a value has no line breaks or "
                              "control characters",
                              name_len > 60 ? 60 : (int)name_len, left);
         return false;
@@ -460,7 +460,7 @@ static const char *words_of(CURLcode result)
 {
     switch (result) {
     case CURLE_TOO_MANY_REDIRECTS: return "it was redirected more than 10 times";
-    case CURLE_UNSUPPORTED_PROTOCOL: return "what answers there does not speak HTTP";
+    case CURLE_UNSUPPORTED_PROTOCOL: return "the server does not speak HTTP";
     default: return curl_easy_strerror(result);
     }
 }
@@ -477,7 +477,7 @@ static bool fail_transfer(TfyCall *call, const Request *request, CURLcode result
     }
     if (was_never_sent(request)) call->outcome = TFY_NOT_DONE;
     tfy__call_tool_error(call, code_of(result, os_error), "%s %s: %s%s", wanted->method, wanted->shown,
-                         status && result != CURLE_TOO_MANY_REDIRECTS ? "the answer broke off: " : "",
+                         status && result != CURLE_TOO_MANY_REDIRECTS ? "the response broke off: " : "",
                          words_of(result));
     return true;
 }

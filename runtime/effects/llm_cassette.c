@@ -114,7 +114,7 @@ static const char *read_place(const json_t *line, uint64_t *digest, uint32_t *oc
     uint64_t said = *digest;
     if (named && (!json_is_string(named) || !parse_digest(json_string_value(named), &said)))
         return "'digest' must be 16 hexadecimal digits";
-    if (said != *digest) return "'digest' does not belong to 'request'; leave it out of a line written by hand";
+    if (said != *digest) return "'digest' does not match 'request'; leave it out of a line written by hand";
     json_int_t n = nth ? json_integer_value(nth) : 1;
     if (n < 1 || n > UINT32_MAX) return "'occurrence' must be a number from 1";
     *occurrence = (uint32_t)n;
@@ -235,7 +235,8 @@ static int load(TfyCassette *cassette, int fd, const char *path, bool record, ch
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size > FILE_MAX) {
-        snprintf(error, TFY_ERROR_TEXT, "%s is not a file of at most 256 MiB, so it is no recorded session", path);
+        snprintf(error, TFY_ERROR_TEXT, "%s is not a file of at most 256 MiB, so it cannot be a recorded session",
+                 path);
         return TFY_E_DATA;
     }
     size_t len = (size_t)st.st_size;

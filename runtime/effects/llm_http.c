@@ -216,7 +216,7 @@ static void take_response(TfyLlmAsk *ask)
     else if (json_is_string(content))
         succeed(ask, response, content);
     else if (reason && reason[0])
-        fail(ask, EBADMSG, "the model gave no text (finish_reason %.40s) at %s", reason, ask->url);
+        fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);
     else
         fail(ask, EBADMSG, "the answer of the model's endpoint %s has no choices[0].message.content", ask->url);
     free(reason);
@@ -245,7 +245,7 @@ static void fail_status(TfyLlmAsk *ask, long status)
              ask->url, status);
     else
         fail(ask, status, "the model's endpoint %s answered HTTP %ld%s%s%.300s", ask->url, status,
-             ask->tries > 1 ? " again and again" : "", has ? ": " : "", has ? words : "");
+             ask->tries > 1 ? " repeatedly" : "", has ? ": " : "", has ? words : "");
     free(words);
 }
 

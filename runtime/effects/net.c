@@ -31,18 +31,18 @@
 const char *tfy__net_explain(int error)
 {
     switch (error) {
-    case ECONNREFUSED: return "connection refused: nobody listens there";
+    case ECONNREFUSED: return "connection refused: nothing listens there";
     case ECONNRESET: return "the connection was reset by the other side";
     case EPIPE: return "the other side has closed the connection";
     case ETIMEDOUT: return "the other side does not answer";
     case ENETUNREACH:
-    case EHOSTUNREACH: return "there is no way to that host";
-    case EADDRINUSE: return "the address is in use by somebody else";
+    case EHOSTUNREACH: return "there is no route to that host";
+    case EADDRINUSE: return "the address is already in use";
     case EADDRNOTAVAIL: return "this machine has no such address";
     case EMFILE:
     case ENFILE: return "too many files are open";
     case ENOENT: return "there is no such socket";
-    case EAGAIN: return "too many wait there already";
+    case EAGAIN: return "too many connections already wait there";
     default: return strerror(error);
     }
 }
@@ -207,7 +207,7 @@ static bool size_asked(TfyCall *call, size_t otherwise, size_t *out)
     int64_t size = asked ? tfy_unbox(asked).i : (int64_t)otherwise;
     *out = (size_t)size;
     if (size >= 1 && size <= SIZE_MAX_ASK) return true;
-    tfy__call_tool_error(call, EINVAL, "cannot %s %lld bytes: a size is from 1 to %d", call->tool->name,
+    tfy__call_tool_error(call, EINVAL, "cannot %s %lld bytes: a size must be from 1 to %d", call->tool->name,
                          (long long)size, SIZE_MAX_ASK);
     return false;
 }

@@ -33,13 +33,13 @@ const char *tfy__net_address(TfyLoop *loop, const TfyObj *text, TfyNetAddress *o
     const char *colon = strrchr(address, ':'), *host = address;
     size_t len = colon ? (size_t)(colon - address) : 0;
     if (!colon) return "write host:port, [ipv6]:port, :port or unix:path";
-    if (!is_port(colon + 1)) return "the port behind the last ':' is to be a number up to 65535";
+    if (!is_port(colon + 1)) return "the port after the last ':' must be a number up to 65535";
     if (len && *host == '[') {
-        if (host[len - 1] != ']' || len < 3) return "an IPv6 address stands in [ ]: [::1]:4200";
+        if (host[len - 1] != ']' || len < 3) return "an IPv6 address needs brackets: [::1]:4200";
         host++;
         len -= 2;
     } else if (memchr(host, ':', len)) {
-        return "an IPv6 address stands in [ ]: [::1]:4200";
+        return "an IPv6 address needs brackets: [::1]:4200";
     }
     if (len >= sizeof out->host) return "the name of the host is too long";
     memcpy(out->host, host, len);

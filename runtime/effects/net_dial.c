@@ -280,7 +280,7 @@ static void lookup_drop(TfyJob *job)
 static const char *explain_lookup(int code, int error)
 {
     switch (code) {
-    case EAI_NONAME: return "there is no host of that name";
+    case EAI_NONAME: return "there is no host with that name";
     case EAI_AGAIN: return "the name cannot be looked up now";
     case EAI_SYSTEM: return strerror(error);
     default: return gai_strerror(code);

@@ -21,7 +21,7 @@ static bool fail_value(TfyCall *call, const char *error)
 static bool fail_cut(TfyCall *call, const char *whole)
 {
     char text[128];
-    snprintf(text, sizeof text, "there was more than 1 MiB of output; only %s can hold a part of it", whole);
+    snprintf(text, sizeof text, "the output is longer than 1 MiB; only %s can hold a part of it", whole);
     tfy__call_bad_value(call, "$", text);
     return true;
 }

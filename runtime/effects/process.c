@@ -409,7 +409,7 @@ static void on_watcher_death(Pool *pool)
 {
     stop_watching(pool);
     pool->lost = true;
-    tfy__loop_fail(pool->loop, TFY_E_LOST, "the process that watches over the tools (pid %ld) was killed",
+    tfy__loop_fail(pool->loop, TFY_E_LOST, "the process that supervises the tools (pid %ld) was killed",
                    (long)pool->watcher);
 }
 

@@ -74,7 +74,7 @@ const char *tfy__protect_reason(int reason)
     case TFY_PROTECT_LOG: return "it belongs to the runtime: its log, its cache, or a file of secrets";
     case TFY_PROTECT_COMMANDS: return "programs outside the sandbox take commands from it";
     case TFY_PROTECT_SOURCE: return "it is the source of this program";
-    case TFY_PROTECT_BLIND: return "without /proc nobody can tell where it leads";
+    case TFY_PROTECT_BLIND: return "without /proc its target cannot be determined";
     default: return NULL;
     }
 }

@@ -67,7 +67,7 @@ run tfy crashtest races.tfy --all true --loose --at 9
 check "the same question has the same answer, whoever asks" ended 0
 check "in all trials" printed ' the same, 0 differ'
 run tfy crashtest races.tfy --all false --at 9
-check "a question that the first run never asked ends the second" ended 65 "task 1 waits for look (line 29), and nothing like that was answered in the first run: its tasks race"
+check "a question that the first run never asked ends the second" ended 65 "task 1 waits for look (line 29), for which the first run has no answer: its tasks race"
 
 # Each trial has keys of its own, and the time of its own; neither is a difference. A further line is one, and so is a further file.
 cat >stamps.tfy <<'END'

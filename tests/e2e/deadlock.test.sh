@@ -43,7 +43,7 @@ END
 circle="  task 1 (main, circle.tfy:13) waits for the end of task 1.1
   task 1.1 (grab, circle.tfy:4) waits for lock \"right\", held by task 1.2
   task 1.2 (grab, circle.tfy:4) waits for lock \"left\", held by task 1.1
-  in a circle: 1.1 -> 1.2 -> 1.1"
+  in a cycle: 1.1 -> 1.2 -> 1.1"
 graph() { [ "$(grep '^  task\|^  in a' err)" = "$circle" ]; }
 
 run timeout 20 tfy run circle.tfy
@@ -89,5 +89,5 @@ kill "$pid"
 finish
 
 run timeout 20 tfy run "$EXAMPLES/philosophers/philosophers.tfy" --workflow reckless
-check "philosophers who all reach to the left first: 75" ended 75 "in a circle: "
+check "philosophers who all reach to the left first: 75" ended 75 "in a cycle: "
 check "... the whole table" [ "$(grep -c "waits for lock \"fork [0-2]\", held by task 1.[1-3]$" err)" = 3 ]

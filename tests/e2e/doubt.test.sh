@@ -50,7 +50,7 @@ tfy resolve last "$step" --done '"by hand"' --db kept.db 2>check.out && tfy wal 
 run tfy wal import old/*.run --db old.db
 check "a log that an older tfy wrote can be read" ended 0
 run tfy resume last --db old.db
-check "... and its result of the wrong type decides nothing: 75" ended 75 "is to be string"
+check "... and its result of the wrong type decides nothing: 75" ended 75 "does not fit: act returns string"
 check "... the step is in doubt as before" grep -q "resolve" err
 
 # A live process looks too.

@@ -106,9 +106,9 @@ check "a redirect is followed" printed "/text 200 18 false false
 /to/text 200 18 false false"
 check "... but not for ever" printed "/circle error 40: GET $base/circle: it was redirected more than 10 times"
 check "slow answers" printed "/drip 200 5 false false"
-check "half an answer" printed "/half error 104: GET $base/half: the answer broke off"
+check "half an answer" printed "/half error 104: GET $base/half: the response broke off"
 check "headers without end" printed "/heads error 27:"
-check "what is no HTTP" printed "/garbage error 71: GET $base/garbage: what answers there does not speak HTTP"
+check "what is no HTTP" printed "/garbage error 71: GET $base/garbage: the server does not speak HTTP"
 check "a header that comes twice, bytes that are no text" printed "/twice 200 3 false true
 one, two"
 check "a reset" printed "/reset error 104:"
@@ -120,7 +120,7 @@ check "... in doubt when nobody answers in time" printed "/hang timeout true"
 check "... and sent once each" [ "$(asked 'POST /to/text') $(asked 'POST /hang')" = "1 1" ]
 check "other protocols are refused" printed "ftp://x/ error 22"
 check "nobody there" printed "http://127.0.0.1:1/ error 111"
-check "line breaks in headers are refused" printed "the header 'X-A' is not possible"
+check "line breaks in headers are refused" printed "the header 'X-A' is not valid"
 
 # A POST that is under way when the process dies is in doubt.
 cat >post.tfy <<'END'

@@ -208,7 +208,7 @@ put whole
 compacted
 sed 's/square(n: int) -> int/square(n: int) -> float/; s/return n \* n/return 1.5/; s/let squared = .*/let squared = 49/' old.tfy >other.tfy
 run tfy resume last --with other.tfy
-check "one that has ended with a result of another type" ended 65 "task 1.1 (square) has ended, somebody may still ask how"
+check "one that has ended with a result of another type" ended 65 "task 1.1 (square) has ended, another task may still join it"
 put caught
 compacted
 check "an error that was met" refused "and that type was changed" 's/n: int \}/n: int, by: int }/; s/n: n\)/n: n, by: 1)/'

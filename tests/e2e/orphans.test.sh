@@ -93,7 +93,7 @@ begin 60
 kill -KILL "$watcher"
 finish
 check "a dead watcher is a crash: 70, and what to type" ended 70 "; go on with: "
-check "... which is said" grep -q "the process that watches over the tools (pid $watcher) was killed" err
+check "... which is said" grep -q "the process that supervises the tools (pid $watcher) was killed" err
 check "... no tool is left" idle
 check "... and no outcome recorded" [ "$(records ToolResult)$(records ToolError)$(records InDoubt)" = 000 ]
 check_resume "watcher killed"

@@ -50,7 +50,7 @@ status=0
 tfy ps >/dev/full 2>err </dev/null || status=$?
 check "a full disk behind stdout: 74" [ "$status" = 74 ]
 tfy run talk.tfy >/dev/full 2>err </dev/null || true
-check "... of a run: its lines are in the log, and it says so" grep -q "cannot be written .*'tfy output'" err
+check "... of a run: its lines are in the log, and it says so" grep -q "cannot write to standard output .*'tfy output'" err
 status=0
 tfy run talk.tfy <&- >out 2>err || status=$?
 check "stdin closed" [ "$status" = 0 ]

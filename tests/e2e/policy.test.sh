@@ -39,7 +39,7 @@ low 2"
 run tfy replay last
 check "replay: 0 divergences" printed " 0 divergences"
 run tfy run order.tfy --policy lifo
-check "an unknown policy: 64" ended 64 "there is no policy 'lifo'; there are fifo, priority and deps"
+check "an unknown policy: 64" ended 64 "'lifo' is not a policy; use fifo, priority or deps"
 
 run tfy run order.tfy --workflow stops --policy deps
 check "a task after others waits: 75" ended 75 "who?"

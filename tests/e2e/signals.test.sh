@@ -50,7 +50,7 @@ check "... with the command that answers" grep -q "tfy approve [0-9a-f-]* --task
 run tfy inspect last
 check "inspect shows it" grep -q "approve [0-9a-f-]* TEXT" out
 run tfy approve last
-check "an answer without a text: 64" ended 64 "any text"
+check "an answer without a text: 64" ended 64 "needs a text as its answer"
 run tfy approve last "ann b" --yes
 check "two answers: 64" ended 64
 run tfy approve last "ann b"

@@ -174,22 +174,22 @@ workflow main() {
 END
 cat >wrong.expected <<'END'
 cannot connect to unix:nobody.sock: there is no such socket
-cannot connect to 127.0.0.1:1: connection refused: nobody listens there
+cannot connect to 127.0.0.1:1: connection refused: nothing listens there
 cannot connect to no-such-host.invalid:80: NAME
 cannot connect to localhost: write host:port, [ipv6]:port, :port or unix:path
-cannot connect to ::1:80: an IPv6 address stands in [ ]: [::1]:4200
-cannot connect to localhost:99999: the port behind the last ':' is to be a number up to 65535
+cannot connect to ::1:80: an IPv6 address needs brackets: [::1]:4200
+cannot connect to localhost:99999: the port after the last ':' must be a number up to 65535
 cannot connect to :80: the host is missing
 unix:once.sock: the end
 unix:PATH/once.sock
 unix:once.sock: half a line
 unix:PATH/once.sock
 read_line had no answer in time
-cannot listen at HERE: the address is in use by somebody else
+cannot listen at HERE: the address is already in use
 cannot read_line: the stream was closed meanwhile
 cannot read: the descriptor is closed
 the other side is gone
-cannot read 0 bytes: a size is from 1 to 16777216
+cannot read 0 bytes: a size must be from 1 to 16777216
 END
 for poller in epoll poll; do
     run env TFY_POLLER=$poller tfy run wrong.tfy

@@ -40,7 +40,7 @@ type_lines()
     type_lines maybe y drop
 } | timeout 60 script -qfec "./ask" /dev/null >screen 2>err
 check "the answers were taken" grep -q '"drop"' screen
-check "one that fits nothing is asked for again" grep -q "'maybe' is no answer" screen
+check "one that fits nothing is asked for again" grep -q "'maybe' is not an answer" screen
 check "details and cases are shown" grep -q "there are two" screen
 check "the loop went on meanwhile" grep -q "tick 0" screen
 check "what could steer the terminal is not sent to it" sh -c "! grep -q \"\$(printf '\\033')\" screen"

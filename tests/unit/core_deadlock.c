@@ -54,15 +54,15 @@ static void deadlocks(const char *workflow, const char *wanted)
 static void test_says_who_waits(void **state)
 {
     (void)state;
-    deadlocks("embrace", ": 3 tasks, and nothing can move them any more\n"
+    deadlocks("embrace", ": 3 tasks, and nothing can wake them any more\n"
                          "  task 1 (embrace, script.tfy:10) waits for the end of task 1.2\n"
                          "  task 1.1 (taker, script.tfy:20) waits for lock \"right\", held by task 1.2\n"
                          "  task 1.2 (giver, script.tfy:20) waits for lock \"left\", held by task 1.1\n"
-                         "  in a circle: 1.2 -> 1.1 -> 1.2\n");
+                         "  in a cycle: 1.2 -> 1.1 -> 1.2\n");
     deadlocks("silence", "  task 1 (silence, script.tfy:15) waits for its bodies 1.1, 1.2\n"
                          "  task 1.1 (hearer, script.tfy:19) waits to receive from channel 1/1, which is empty and to "
                          "which nobody sends\n");
-    deadlocks("speaker", ": 1 task, and nothing can move it any more\n"
+    deadlocks("speaker", ": 1 task, and nothing can wake it any more\n"
                          "  task 1 (speaker, script.tfy:19) waits to send to channel 1/1, which is full (1) and from "
                          "which nobody receives\n");
 }

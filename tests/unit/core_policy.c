@@ -124,7 +124,7 @@ static void test_unknown(void **state)
     char error[TFY_ERROR_TEXT] = "";
     TfyLoop *loop;
     assert_int_equal(tfy_open(&loop, &program, &(TfyOptions){.policy = "lifo"}, error), TFY_E_INVALID);
-    assert_string_equal(error, "there is no policy 'lifo'; there are fifo, priority and deps");
+    assert_string_equal(error, "'lifo' is not a policy; use fifo, priority or deps");
 }
 
 int main(void)

@@ -572,7 +572,7 @@ static void check_loss(TfyLoop *loop, bool stub)
     assert_int_equal(kill(stub ? find_child(watcher, "tfy-stub") : watcher, SIGKILL), 0);
     for (int64_t end_ns = clock_ns() + INT64_C(10000000000); !loop->failure && clock_ns() < end_ns;) turn(loop);
     assert_int_equal(loop->failure, TFY_E_LOST);
-    assert_non_null(strstr(loop->report, "the process that watches over the tools"));
+    assert_non_null(strstr(loop->report, "the process that supervises the tools"));
     run_for(loop, 700);
     assert_false(job->done || job->failed || escaped->done || escaped->failed);
     tfy__perform_exec.abort(&job->call);

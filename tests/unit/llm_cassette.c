@@ -166,7 +166,7 @@ static void malformed_lines(void **state)
     expect_refusal("{\"request\": {}, \"answer\": \"a\", \"answer\": \"b\"}", 1, "duplicate");
     expect_refusal("{\"request\": {}, \"answer\": \"a\", \"occurrence\": 0}", 1, "'occurrence'");
     expect_refusal("{\"request\": {}, \"answer\": \"a\", \"digest\": \"xyz\"}", 1, "16 hexadecimal digits");
-    expect_refusal("{\"request\": {}, \"answer\": \"a\", \"digest\": \"0123456789abcdef\"}", 1, "does not belong");
+    expect_refusal("{\"request\": {}, \"answer\": \"a\", \"digest\": \"0123456789abcdef\"}", 1, "does not match");
     expect_refusal("{\"request\": {}, \"answer\": \"a\", \"model\": 1}", 1, "'model'");
     expect_refusal("{\"request\": {}, \"answer\": \"a\", \"prompt_tokens\": \"1\"}", 1, "token counts");
 }

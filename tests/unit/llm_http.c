@@ -254,7 +254,7 @@ static void the_wait_is_bounded(void **state)
 
 static void refusals(void **state)
 {
-    expect_failure("{\"fault\": \"500\", \"times\": 9}", 500, "HTTP 500 again and again: scripted refusal");
+    expect_failure("{\"fault\": \"500\", \"times\": 9}", 500, "HTTP 500 repeatedly: scripted refusal");
     expect_failure("{\"fault\": \"302\"}", 302, "redirect");
     expect_failure("{\"match\": \"nothing like it\"}", 404, "no answer left");
 }

@@ -125,7 +125,7 @@ static int answer_question(TfyLog *log, const Target *target, const char *answer
     const bool missing = !answer && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
     if (!answer) answer = "yes";
     if (missing)
-        fail(error_text, code, "any text answers this question; write it behind the run%s%s", "", "");
+        fail(error_text, code, "this question needs a text as its answer; write it after the run%s%s", "", "");
     else if (!fits_question(type, answer, &choices))
         fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", answer,
              choices.data ? choices.data : "");

@@ -235,7 +235,7 @@ static void say_circle(TfyBuffer *out, const Graph *graph)
     for (uint32_t i = 0; colour && tried && way && i < graph->count && !found; i++)
         found = colour[i] == UNSEEN && walk(graph, i, colour, way, tried, &from, &length);
     if (found) {
-        tfy__buffer_text(out, "  in a circle: ");
+        tfy__buffer_text(out, "  in a cycle: ");
         for (uint32_t i = from; i < length && i < from + TASKS_SHOWN; i++)
             tfy__buffer_printf(out, "%s -> ", graph->tasks[way[i]]->log.path);
         bool whole = length - from <= TASKS_SHOWN;
@@ -282,11 +282,11 @@ static void say_wait(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
     const Step *step = rest->step;
     Awaited awaited = awaited_by(graph, rest);
     if (!step && rest->after_left) {
-        say_paths(out, &awaited, "begins after task", "begins after tasks");
+        say_paths(out, &awaited, "starts after task", "starts after tasks");
         return;
     }
     if (!step) {
-        say_paths(out, &awaited, "is done and waits for its child", "is done and waits for its children");
+        say_paths(out, &awaited, "has finished and waits for its child", "has finished and waits for its children");
         return;
     }
     switch (step->call.tool->family) {
@@ -316,7 +316,7 @@ static void say_run(TfyBuffer *out, const Run *run, bool with_name)
     Graph graph;
     if (graph_init(&graph, run)) {
         if (with_name)
-            tfy__buffer_printf(out, "run %s: %u task%s, and nothing can move %s any more\n", run->uuid, graph.count,
+            tfy__buffer_printf(out, "run %s: %u task%s, and nothing can wake %s any more\n", run->uuid, graph.count,
                                graph.count == 1 ? "" : "s", graph.count == 1 ? "it" : "them");
         for (uint32_t i = 0; i < graph.count && i < TASKS_SHOWN; i++) say_task(out, &graph, graph.tasks[i]);
         if (graph.count > TASKS_SHOWN) tfy__buffer_printf(out, "  and %u more\n", graph.count - TASKS_SHOWN);

@@ -61,7 +61,7 @@ static void output_ends(TfyLoop *loop)
     const char *reason = strerror(errno);
     loop->stdout_error = errno;
     if (errno != EPIPE)
-        tfy__report_text(loop, "standard output cannot be written (%s); 'tfy output' shows what the run prints\n",
+        tfy__report_text(loop, "cannot write to standard output (%s); 'tfy output' shows what the run prints\n",
                          reason);
     loop->stdout_closed = true;
 }
@@ -239,7 +239,7 @@ void tfy__out_release(TfyLoop *loop)
 static void tell_left_out(TfyLoop *loop)
 {
     if (!loop->left_out || tfy__outlet_held(loop->outlets[STDERR_FILENO]) > TFY_OUTLET_FULL) return;
-    tfy__report_text(loop, "%llu messages were left out here, since nobody read them\n",
+    tfy__report_text(loop, "%llu messages were dropped here, since nobody read them\n",
                      (unsigned long long)loop->left_out);
     loop->left_out = 0;
 }

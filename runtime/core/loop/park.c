@@ -176,7 +176,7 @@ static bool bring_back(TfyLoop *loop, const TfyLogRun *parked)
     snprintf(which, sizeof which, "%lld", (long long)parked->id);
     int code = tfy__resume(loop, which, text);
     if (code < 0) {
-        tfy__loop_fail(loop, code, "a parked run cannot be taken up: %.400s", text);
+        tfy__loop_fail(loop, code, "a parked run cannot be resumed: %.400s", text);
         return false;
     }
     return true;

@@ -95,7 +95,7 @@ int tfy__policy_init(TfyLoop *loop, const char *name, char *error_text)
     if (!name || strcmp(name, "fifo") == 0) return 0;
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         if (strcmp(policies[i].name, name) == 0) return tfy_register_policy(loop, &policies[i]);
-    snprintf(error_text, TFY_ERROR_TEXT, "there is no policy '%.40s'; there are fifo, priority and deps", name);
+    snprintf(error_text, TFY_ERROR_TEXT, "'%.40s' is not a policy; use fifo, priority or deps", name);
     return TFY_E_INVALID;
 }
 
@@ -144,7 +144,7 @@ uint32_t tfy__policy_run(TfyLoop *loop, uint32_t most)
         uint32_t slot = loop->policy->pop(loop->policy_queue);
         loop->policy_count--;
         if (!is_ready(loop, slot)) {
-            tfy__loop_fail(loop, TFY_E_INVALID, "the policy '%s' answered slot %u, which is not ready",
+            tfy__loop_fail(loop, TFY_E_INVALID, "the policy '%s' returned slot %u, which is not ready",
                            loop->policy->name, slot);
             break;
         }

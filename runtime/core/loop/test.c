@@ -375,7 +375,7 @@ static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *othe
     tfy__buffer_text(&out, "no mock answers ");
     write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_shown);
     if (other)
-        tfy__buffer_printf(&out, "; the one in line %u gives %s, and %s is asked for here", other->line,
+        tfy__buffer_printf(&out, "; the one in line %u gives %s, but %s is needed here", other->line,
                            other->now->type->name, call->result->name);
     test->unanswered = take_text(&out);
     tfy__buffer_text(&out, "mock ");
@@ -650,7 +650,7 @@ static void say_task(TfyBuffer *out, const TaskRest *rest)
     else if (rest->task && rest->task->state & T_RETURNING)
         tfy__buffer_text(out, " waits for its children");
     else
-        tfy__buffer_text(out, point ? " runs" : " is to begin");
+        tfy__buffer_text(out, point ? " runs" : " has not started yet");
     if (!point) return;
     uint32_t line = point->line;
     const char *file = tfy__line_file(rest->run->loop->program, &line);
@@ -686,7 +686,7 @@ static void report_stuck(TfyLoop *loop, bool still, TfyTestReport *report)
     if (loop->failure)
         tfy__buffer_text(&out, loop->failure_text);
     else if (still)
-        tfy__buffer_text(&out, "the test hangs, for nothing can happen any more: ");
+        tfy__buffer_text(&out, "the test hangs, since no task can continue: ");
     else
         tfy__buffer_text(&out, "the test does not end: ");
     uint32_t line = loop->failure ? 0 : say_tasks(&out, loop);

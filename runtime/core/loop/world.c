@@ -68,7 +68,7 @@ int tfy__env_number(const char *name, int64_t max, int64_t *value, char *error_t
     errno = 0;
     const long long number = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
     if (number < 0 || *end || errno || number > max) {
-        snprintf(error_text, TFY_ERROR_TEXT, "%s takes a whole number up to %lld, not '%.60s'", name, (long long)max,
+        snprintf(error_text, TFY_ERROR_TEXT, "%s must be a whole number up to %lld, not '%.60s'", name, (long long)max,
                  text);
         return TFY_E_INVALID;
     }
@@ -80,7 +80,7 @@ int tfy__poller_check(char *error_text)
 {
     const char *choice = getenv("TFY_POLLER");
     if (!choice || !*choice || strcmp(choice, "poll") == 0 || strcmp(choice, "epoll") == 0) return 0;
-    snprintf(error_text, TFY_ERROR_TEXT, "TFY_POLLER takes epoll or poll, not '%.60s'", choice);
+    snprintf(error_text, TFY_ERROR_TEXT, "TFY_POLLER must be epoll or poll, not '%.60s'", choice);
     return TFY_E_INVALID;
 }
 

@@ -47,7 +47,7 @@ static TaskRest *from_log(Run *run, int64_t tid)
     const int code = find_end(run, tid, &end);
     if (code == TFY_E_NOMEM) run->loop->heap.ran_out = true; /* not finding it proves nothing then */
     if (code < 0 && code != TFY_E_NOMEM && code != TFY_E_ABSENT)
-        tfy__loop_fail(run->loop, code, "the end of a task that is asked for cannot be read from the log");
+        tfy__loop_fail(run->loop, code, "the end of a task that is needed cannot be read from the log");
     if (code < 0) return NULL;
     const TfyWorkflow *workflow = tfy__workflow_by_name(run->loop->program, end.workflow);
     TaskRest *rest = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;

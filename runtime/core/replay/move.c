@@ -31,7 +31,7 @@ static const TfyCompatPoint *old_point(const TfyCompat *compat, uint32_t new_num
 static int refuse_stand(const Check *check, const TaskRest *rest, const TfyPoint *point, const char *why)
 {
     snprintf(check->error_text, TFY_ERROR_TEXT,
-             "task %s stands at %.100s (line %u of the new program), where it cannot go on: %.250s", rest->log.path,
+             "task %s is at %.100s (line %u of the new program), where it cannot continue: %.250s", rest->log.path,
              point->id, point->line, why);
     return TFY_E_DIVERGED;
 }
@@ -82,7 +82,8 @@ static int check_ended(const TfyHistory *history, const TfyCompat *compat, char 
         const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
         if (routine && (routine->inner || !routine->reason)) continue;
         snprintf(error_text, TFY_ERROR_TEXT,
-                 "task %s (%.100s) has ended, somebody may still ask how, and the program could not tell: %.200s",
+                 "task %s (%.100s) has ended, another task may still join it, and the program cannot read its result: "
+                 "%.200s",
                  task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");
         return TFY_E_DIVERGED;
     }

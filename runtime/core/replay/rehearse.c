@@ -143,7 +143,7 @@ int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
     if (!file && errno == ENOENT) return 0;
     const bool good = file && read_answers(rehearsal, file) && index_asked(rehearsal);
     if (file) fclose(file);
-    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s holds no answers", name);
+    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s does not contain the answers of a run", name);
     rehearsal->answering = true;
     return 0;
 }
@@ -168,7 +168,7 @@ static void write_line(Step *step, json_t *line)
     tfy__buffer_printf(&out, "%s\n", text ? text : "");
     const TfyRehearsal *rehearsal = step->call.loop->rehearsal;
     if (!text || out.failed || write(rehearsal->calls_fd, out.data, out.len) != (ssize_t)out.len)
-        tfy__loop_fail(step->call.loop, TFY_E_IO, "the calls of the run cannot be written down");
+        tfy__loop_fail(step->call.loop, TFY_E_IO, "the calls of the run cannot be written to its file");
     tfy__buffer_free(&out);
     free(text);
     json_decref(line);
@@ -327,7 +327,7 @@ bool tfy__rehearse_call(Step *step)
     TfyCall *call = &step->call;
     if (step->doubt == DOUBT_PROBED) { /* the tool itself is absent, so its probe knows nothing */
         if (tfy__rehearse_answers(call->loop))
-            tfy__call_tool_error(call, -1, "%s is not asked in a rehearsal", call->tool->name);
+            tfy__call_tool_error(call, -1, "%s is not performed in a rehearsal", call->tool->name);
         return tfy__rehearse_answers(call->loop);
     }
     note_start(step);
@@ -351,8 +351,8 @@ bool tfy__rehearse_stuck(TfyLoop *loop)
             if (!step || step->in_call != CALL_UNANSWERED) continue;
             const TfyPoint *point = step->call.site->point;
             tfy__loop_fail(loop, TFY_E_DIVERGED,
-                           "task %s waits for %s (line %u), and nothing like that was answered in the first run: its "
-                           "tasks race; with --real the tools do their work in every trial",
+                           "task %s waits for %s (line %u), for which the first run has no answer: its tasks race; with "
+                           "--real the tools do their work in every trial",
                            rest->log.path, step->call.tool->name, point ? point->line : 0);
             return true;
         }

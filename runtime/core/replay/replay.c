@@ -283,7 +283,7 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
     if (!next) {
         if (!rest->run->loop->replay_only || !rest->run->history) return true;
         if (rest->run->history->run.state >= TFY_TASK_COMPLETED)
-            tfy__history_diverge(rest, NULL, "it goes on with %s", tfy__record_type_name(type));
+            tfy__history_diverge(rest, NULL, "it continues with %s", tfy__record_type_name(type));
         /* an unfinished run is replayed as far as its log reaches */
         else if (rest->task)
             tfy__sched_halt(rest->task);
@@ -370,7 +370,8 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
 {
     const TfyLogRecord *first = history->record_count ? &history->records[0] : NULL;
     if (!first || first->type != TFY_R_INSTRUCTION_START) {
-        snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart: nothing to go on from", run->uuid);
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s has no InstructionStart record, so it cannot be resumed",
+                 run->uuid);
         return TFY_E_DATA;
     }
     TfyPayload begin;
@@ -382,7 +383,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
     int code = 0;
     if (!workflow) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s began with",
+        snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s was started with",
                  name ? name : "?", run->uuid);
         code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_ABSENT;
     } else {
@@ -438,7 +439,7 @@ static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_
     }
     if (!code) code = tfy__history_take_snapshot(history, mapped, layout);
     if (!code || code == TFY_E_NOMEM) return code;
-    snprintf(error_text, TFY_ERROR_TEXT, "another program wrote the snapshot that the run begins at, and %.400s", why);
+    snprintf(error_text, TFY_ERROR_TEXT, "another program wrote the snapshot that the run starts at, and %.400s", why);
     return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 
@@ -521,7 +522,7 @@ static void say_stuck(Run *run)
         tfy__history_diverge(rest, record,
                              rest->end_state ? "the task has ended"
                              : rest->step    ? "it waits for something else"
-                                             : "it does not come to it");
+                                             : "it does not reach it");
     else
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
@@ -547,7 +548,7 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
     char uuid[37];
     tfy__uuid_text(history->run.uuid, uuid);
     if (lives_here(loop, history)) {
-        snprintf(error_text, TFY_ERROR_TEXT, "run %s is under way in this process already", uuid);
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s is already running in this process", uuid);
         return TFY_E_STATE;
     }
     if (history->run.state >= TFY_TASK_COMPLETED) {
@@ -557,7 +558,8 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
     }
     if (same_program(loop, history)) return 0;
     snprintf(error_text, TFY_ERROR_TEXT,
-             "run %s began with another version of the program; 'tfy resume %s' goes on with its own code", uuid, uuid);
+             "run %s was started with another version of the program; 'tfy resume %s' continues it with its own code",
+             uuid, uuid);
     return TFY_E_STATE;
 }
 
@@ -571,9 +573,10 @@ static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
     char which[24], why[TFY_ERROR_TEXT];
     if (run->log.base_lsn) {
         snprintf(why, sizeof why, "%s", error_text);
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 "%.300s, and what came before it was dropped: go on with the program that wrote it, 'tfy resume %s'",
-                 why, run->uuid);
+        snprintf(
+            error_text, TFY_ERROR_TEXT,
+            "%.300s, and the records before it were dropped: continue with the program that wrote it, 'tfy resume %s'",
+            why, run->uuid);
         tfy__run_discard(loop, run);
         return TFY_E_DATA;
     }

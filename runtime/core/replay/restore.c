@@ -34,7 +34,7 @@ static bool refuse(Reader *r, const char *what)
 
 static bool no_memory(Reader *r)
 {
-    return refuse(r, "no room in memory");
+    return refuse(r, "no memory for its values");
 }
 
 static int64_t number_in(const json_t *json, const char *name)
@@ -75,11 +75,11 @@ static bool read_value(Reader *r, const TfyType *type, const json_t *json, TfyVa
     *out = tfy_of_int(0);
     if (json_is_integer(json) && !type->scalar) {
         size_t number = (size_t)json_integer_value(json);
-        if (number >= r->object_count) return refuse(r, "a value that is not there");
+        if (number >= r->object_count) return refuse(r, "a reference to a value that it does not contain");
         out->o = tfy_keep(r->objects[number]);
         return true;
     }
-    if (!json_array_size(json)) return refuse(r, "no value where one belongs");
+    if (!json_array_size(json)) return refuse(r, "no value where there must be one");
     bool ok = tfy__decode_exact(&r->scratch, &r->exact, type, json_array_get(json, 0), out, text);
     if (!ok) {
         tfy_drop(&r->scratch, tfy_take_error(&r->scratch));
@@ -111,7 +111,7 @@ static TfyObj *read_name(Reader *r, const json_t *json)
 {
     TfyObj *name =
         json_is_string(json) ? tfy_string_of(&r->scratch, json_string_value(json), json_string_length(json)) : NULL;
-    if (!name) refuse(r, "no name where one belongs");
+    if (!name) refuse(r, "no name where there must be one");
     return name;
 }
 
@@ -123,14 +123,14 @@ static const TfyWorkflow *routine_in(Reader *r, const json_t *json)
     int64_t number = json_integer_value(json_object_get(json, "routine"));
     if (json_is_integer(json_object_get(json, "routine")) && number >= 0 && number < program->routine_count)
         return program->routines[number];
-    refuse(r, "a workflow that the program has not");
+    refuse(r, "a workflow that is missing in the program");
     return NULL;
 }
 
 static const TfyPoint *point_in(Reader *r, const json_t *json)
 {
     const TfyPoint *point = tfy__point_of(r->loop, (uint32_t)number_in(json, "point"));
-    if (!point) refuse(r, "a point that the program has not");
+    if (!point) refuse(r, "a point that is missing in the program");
     return point;
 }
 
@@ -138,7 +138,7 @@ static TaskRest *task_in(Reader *r, const json_t *handle)
 {
     TaskRest *rest = json_is_integer(handle) ? tfy__task_of_handle(r->run, json_integer_value(handle)) : NULL;
     if (rest) return rest;
-    refuse(r, "a task that is not in it");
+    refuse(r, "a reference to a task that it does not contain");
     return NULL;
 }
 
@@ -184,7 +184,7 @@ static bool find_pc(Reader *r, TfyFrame *frame, const json_t *json)
     uint32_t number = (uint32_t)number_in(json, "point"), pc = 0;
     if (!number) return true;
     while (pc < workflow->resume_count && workflow->resume[pc]->number != number) pc++;
-    if (pc == workflow->resume_count) return refuse(r, "a point that its workflow has not");
+    if (pc == workflow->resume_count) return refuse(r, "a point that is missing in its workflow");
     frame->pc = pc + 1;
     return true;
 }
@@ -311,7 +311,7 @@ static bool read_answer(Reader *r, TaskRest *rest, const json_t *json)
                           : !site                   ? NULL
                           : site->tool              ? site->result
                                                     : &tfy_type_nothing;
-    if (!type) return refuse(r, "an answer that nobody asked for");
+    if (!type) return refuse(r, "an answer without a request");
     if (!read_value(r, type, answer, &task->result)) return false;
     rest->answer_type = type;
     return !error || read_error(r, error, &task->error);
@@ -364,7 +364,7 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     int64_t steps = rest->log.step;
     if (!json) return true;
     if (!site || !site->tool != !!((unsigned)number_in(json, "flags") & STEP_BACKOFF_ONLY))
-        return refuse(r, "a step where nothing is asked for");
+        return refuse(r, "a step at a point that requests nothing");
     TfyValue few[FEW_ARGS] = {{0}}, *args = few;
     uint32_t count = site->tool ? site->tool->param_count : 0;
     if (count > FEW_ARGS && !(args = calloc(count, sizeof *args))) return no_memory(r);
@@ -378,7 +378,7 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     read_step_numbers(r, step, json);
     const json_t *failure = json_object_get(json, "failure");
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
-    if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at no known stage");
+    if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at an unknown stage");
     if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step requires, whatever the log contains */
     if (step->stage == STAGE_OUTCOME) step->counted = true;
     if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {
@@ -405,7 +405,7 @@ static bool read_head(Reader *r, TaskRest *rest, const json_t *json)
     uint64_t group = (uint64_t)number_in(json, "group");
     rest->log.chain = chain ? strtoull(chain, NULL, 16) : 0;
     rest->joined = flag_in(json, "joined");
-    if (group > r->group_count) return refuse(r, "a group that is not in it");
+    if (group > r->group_count) return refuse(r, "a reference to a group that it does not contain");
     if (group) rest->group = r->groups[group - 1];
     return true;
 }
@@ -443,7 +443,7 @@ static bool read_channel(Reader *r, TaskRest *maker, const json_t *json)
     int64_t sender = number_in(json, "sender");
     const TfyProgram *program = r->loop->program;
     const TfySite *site = sender > 0 && sender <= program->point_count ? program->sites[sender - 1] : NULL;
-    if (!site || !site->tool || site->tool->family != TFY_F_SEND) return refuse(r, "messages that nobody sends");
+    if (!site || !site->tool || site->tool->family != TFY_F_SEND) return refuse(r, "messages of an unknown type");
     channel->elem = site->tool->params[1].type;
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *one = json_array_get(messages, i);
@@ -511,7 +511,7 @@ static bool link_children(Reader *r, TaskRest *parent, const json_t *json)
         uint32_t at = frame_offset(parent, (uint32_t)i);
         for (size_t n = json_array_size(children); n-- > 0;) {
             TaskRest *child = task_in(r, json_array_get(children, n));
-            if (!child || !child->task || child->parent) return refuse(r, "a child that is none");
+            if (!child || !child->task || child->parent) return refuse(r, "a child that is not alive");
             TfyFrame *frame = frame_at(parent->task, at);
             const uint32_t self = slot_of(loop, child->task) + 1;
             child->parent = parent;
@@ -542,7 +542,7 @@ static Lock *lock_named(Reader *r, const json_t *json)
     Lock *lock = name ? tfy__lock_of(r->run, name, 0) : NULL;
     tfy_cut(&r->scratch, 0);
     if (lock && lock->permits > 0) return lock;
-    refuse(r, "a lock that is not in it");
+    refuse(r, "a reference to a lock that it does not contain");
     return NULL;
 }
 
@@ -592,7 +592,7 @@ static bool link_granted(Reader *r, TaskRest *rest, const json_t *json)
     const char *channel = text_in(json, "granted_from");
     const json_t *lock = json_object_get(json, "granted_lock"), *signal = json_object_get(json, "granted_signal");
     if (channel && !(rest->granted_from = channel_named(r->run, channel)))
-        return refuse(r, "a channel that is not in it");
+        return refuse(r, "a reference to a channel that it does not contain");
     rest->granted_seq = (uint64_t)number_in(json, "granted_seq");
     if (rest->granted_from) { /* a channel's type is known from its messages, and this was one */
         if (!rest->granted_from->elem) rest->granted_from->elem = site_of(rest->task)->result->elem;
@@ -694,7 +694,7 @@ static bool attach(Reader *r, const json_t *json)
     for (TaskRest *rest = r->run->tasks; rest; rest = rest->next_in_run) tfy__history_attach(rest);
     for (size_t i = 0; i < json_array_size(order); i++) {
         TaskRest *rest = task_in(r, json_array_get(order, i));
-        if (!rest || !rest->step) return refuse(r, "a step that is not in it");
+        if (!rest || !rest->step) return refuse(r, "a reference to a step that it does not contain");
         tfy__history_defer(rest->step);
     }
     return true;
@@ -712,7 +712,8 @@ static bool read_run(Reader *r, const json_t *json)
 {
     Run *run = r->run;
     const char *seed = text_in(json, "seed");
-    if (number_in(json, "v") != SNAPSHOT_V || !seed) return refuse(r, "a form that this version does not know");
+    if (number_in(json, "v") != SNAPSHOT_V || !seed)
+        return refuse(r, "a version of the format that this program cannot read");
     run->seed = strtoull(seed, NULL, 16);
     run->max_memory = number_in(json, "max_memory");
     run->max_queue = number_in(json, "max_queue");
@@ -744,7 +745,7 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
                 .back_ms = taken_ms > loop->now_ms ? taken_ms - since_ms : 0,
                 .error_text = error_text};
     bool ok = program->routines && program->sites;
-    ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that could take it up");
+    ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that can restore it");
     for (size_t i = 0; i < r.object_count; i++) tfy_drop(&r.scratch, r.objects[i]);
     free(r.objects);
     free(r.groups);

@@ -304,7 +304,8 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
     }
     if (!found) {
         snprintf(error_text, TFY_ERROR_TEXT,
-                 doubt ? "no step of run %s is in doubt" : "run %s asks nothing now, or it was already answered",
+                 doubt ? "no step of run %s is in doubt"
+                       : "run %s has no open question; it may have been answered already",
                  run->uuid);
         *code = TFY_E_STATE;
     }
@@ -320,7 +321,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     TfyCall *call = &step->call;
     TfyValue value;
     if (!answer && call->result->kind == TFY_STRING) {
-        snprintf(error_text, TFY_ERROR_TEXT, "any text answers this question; write it behind the run");
+        snprintf(error_text, TFY_ERROR_TEXT, "this question needs a text as its answer; write it after the run");
         return TFY_E_INVALID;
     }
     if (!answer) answer = "yes";
@@ -328,8 +329,8 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
         if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
         answers_text(call->result, answers, sizeof answers);
-        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is no answer to this question; it takes one of: %s", answer,
-                 answers);
+        snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: %.390s",
+                 answer, answers);
         return TFY_E_INVALID;
     }
     if (!record_approval(step, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
@@ -381,7 +382,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
     TfyValue value = {.i = 0};
     bool done = strcmp(how, "done") == 0;
     if (!done && strcmp(how, "retry") != 0 && strcmp(how, "fail") != 0) {
-        snprintf(error_text, TFY_ERROR_TEXT, "a step is resolved with done, retry or fail, not '%.40s'", how);
+        snprintf(error_text, TFY_ERROR_TEXT, "a step can be resolved with done, retry or fail, not '%.40s'", how);
         return TFY_E_INVALID;
     }
     if (done && !read_result(call, value_json, &value, error_text))

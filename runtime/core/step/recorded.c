@@ -108,7 +108,7 @@ static void take_result(Step *step, const TfyLogRecord *record)
     } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
     } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
-        tfy__history_diverge(step->rest, record, "its result is to be %s: %s", call->result->name, text);
+        tfy__history_diverge(step->rest, record, "it returns %s, which the record does not fit: %s", call->result->name, text);
     }
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
@@ -196,7 +196,7 @@ static void refuse_resolution(Step *step, const char *why)
     step->stage = STAGE_DOUBT;
     step->doubt = DOUBT_NONE;
     if (!call->loop->replay_only)
-        tfy__report_text(call->loop, "the result given for step %lld (%s) is to be %s: %s\n", (long long)call->step,
+        tfy__report_text(call->loop, "the result given for step %lld does not fit: %s returns %s: %s\n", (long long)call->step,
                          call->tool->name, call->result->name, why);
 }
 

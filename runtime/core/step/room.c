@@ -21,12 +21,13 @@ void tfy__room_tell(const Step *step, int error)
     if (error == EMFILE)
         tfy__report_text(
             loop,
-            "tfy: no file descriptor is free for %s (RLIMIT_NOFILE is %llu): steps wait, and go on when one is; "
-            "a larger 'ulimit -n' before the start leaves more\n",
+            "tfy: no file descriptor is free for %s (RLIMIT_NOFILE is %llu): steps wait, and continue when one "
+            "is; raise 'ulimit -n' before the start for more\n",
             name, (unsigned long long)files.rlim_cur);
     else
-        tfy__report_text(loop, "tfy: the system has no room for %s (%s): steps wait, and go on when it has\n", name,
-                         error == EAGAIN ? "no further process or thread, see 'ulimit -u'" : strerror(error));
+        tfy__report_text(loop, "tfy: the system has no room for %s (%s): steps wait, and continue when it has\n", name,
+                         error == EAGAIN ? "no further process or thread can be made, see 'ulimit -u'"
+                                         : strerror(error));
 }
 
 static void try_again(void *arg);
@@ -95,6 +96,6 @@ void tfy__room_made(Step *step)
         try_in(loop, 0);
     } else if (waited && loop->room_told) {
         loop->room_told = false;
-        tfy__report_text(loop, "tfy: there is room again: steps go on\n");
+        tfy__report_text(loop, "tfy: there is room again: steps continue\n");
     }
 }

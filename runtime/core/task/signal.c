@@ -276,7 +276,8 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
     TfyBuffer value = {0};
     if (!write_value(&value, value_json)) {
         tfy__buffer_free(&value);
-        snprintf(error_text, TFY_ERROR_TEXT, "a signal's value is JSON, nested at most %d levels deep", TFY_JSON_DEPTH);
+        snprintf(error_text, TFY_ERROR_TEXT, "a signal's value must be JSON, nested at most %d levels deep",
+                 TFY_JSON_DEPTH);
         return TFY_E_INVALID;
     }
     if (record_signal(run, name, value.data, id, by ? by : "") > 0)
