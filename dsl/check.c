@@ -53,7 +53,8 @@ static void report_not_in_module(Check *c, const Module *module, Name name, Name
     const char *near = nearest_own_name(c, name.text, use);
     c->module = here;
     if (near)
-        diag_error(c->diags, name.span, "no '%s' in %s; did you mean '%s'?", name.text, module->file, near);
+        diag_replace(
+            diag_error(c->diags, name.span, "no '%s' in %s; did you mean '%s'?", name.text, module->file, near), near);
     else
         diag_error(c->diags, name.span, "no '%s' in %s", name.text, module->file);
 }

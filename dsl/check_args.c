@@ -55,8 +55,9 @@ static void report_unknown_slot(Check *c, const Slots *slots, const Arg *arg)
     for (uint32_t i = 0; i < slots->count; i++) names[i] = slots->items[i].name;
     const char *near = diag_nearest(arg->name.text, strlen(arg->name.text), names, slots->count);
     if (near)
-        diag_error(c->diags, arg->name.span, "no %s '%s' in %s; did you mean '%s'?", slots->noun, arg->name.text,
-                   slots->owner, near);
+        diag_replace(diag_error(c->diags, arg->name.span, "no %s '%s' in %s; did you mean '%s'?", slots->noun,
+                                arg->name.text, slots->owner, near),
+                     near);
     else
         diag_error(c->diags, arg->name.span, "no %s '%s' in %s", slots->noun, arg->name.text, slots->owner);
 }
@@ -151,10 +152,12 @@ static void bind_inline(Check *c, const Slots *slots, const Slot *slot, Expr *e)
         return;
     }
     Diag *diag = diag_error(c->diags, e->span, "%s takes an inline function", slots->owner);
-    if (e->kind == EX_NAME)
+    if (e->kind == EX_NAME) {
         diag_hint(c->diags, diag, "write x => %s(x)", e->name.text);
-    else
+        diag_replace(diag, arena_printf(c->arena, "x => %s(x)", e->name.text));
+    } else {
         diag_hint(c->diags, diag, "as in %s(x => …)", slots->owner);
+    }
     e->type = e->to = c->core->bad;
 }
 

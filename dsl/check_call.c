@@ -70,9 +70,10 @@ static const TypeCase *find_case(Check *c, Expr *e, Name name, Decl *decl)
     const char **names = arena_alloc(c->arena, (type->case_count + 1) * sizeof *names);
     for (uint32_t i = 0; i < type->case_count; i++) names[i] = type->cases[i].name;
     const char *near = diag_nearest(name.text, strlen(name.text), names, type->case_count);
-    Diag *diag =
-        near ? diag_error(c->diags, name.span, "no case '%s' in %s; did you mean '%s'?", name.text, type->name, near)
-             : diag_error(c->diags, name.span, "no case '%s' in %s", name.text, type->name);
+    Diag *diag = near ? diag_replace(diag_error(c->diags, name.span, "no case '%s' in %s; did you mean '%s'?",
+                                                name.text, type->name, near),
+                                     near)
+                      : diag_error(c->diags, name.span, "no case '%s' in %s", name.text, type->name);
     diag_other(c->diags, diag, decl->name.span, "declared here");
     return NULL;
 }
@@ -96,6 +97,8 @@ static const Type *build_case(Check *c, Expr *e, Decl *decl)
     if (!found->has_fields) {
         Diag *diag = diag_error(c->diags, e->span, "the case '%s' carries no values", found->name);
         diag_hint(c->diags, diag, "write %s.%s", decl->name.text, found->name);
+        uint32_t end = e->left->span.off + e->left->span.len;
+        diag_fix(diag, (Span){end, e->span.off + e->span.len - end}, "");
         return give_up(c, e);
     }
     slots_of_fields(c, &slots, found->name, found->fields, found->field_count);
@@ -183,6 +186,7 @@ static bool check_mode(Check *c, Expr *e, CallMode mode, const char *name, bool 
                                                         : "brings a value from outside";
         Diag *diag = diag_error(c->diags, e->span, "'%s' %s; write 'yield %s(…)'", name, why, name);
         diag_hint(c->diags, diag, "yield comes first in a statement: let x = yield %s(…)", name);
+        if (e == c->statement || e == c->let_value) diag_fix(diag, (Span){e->span.off, 0}, "yield ");
         return false;
     }
     if (!wants_yield && mode == MODE_YIELD) {
@@ -505,7 +509,9 @@ static const Type *report_no_method(Check *c, Expr *e, const Type *receiver)
     }
     const char *near = builtin_nearest_method(receiver->kind, name.text);
     if (near)
-        diag_error(c->diags, name.span, "no method '%s' on %s; did you mean '%s'?", name.text, receiver->name, near);
+        diag_replace(diag_error(c->diags, name.span, "no method '%s' on %s; did you mean '%s'?", name.text,
+                                receiver->name, near),
+                     near);
     else
         diag_error(c->diags, name.span, "no method '%s' on %s", name.text, receiver->name);
     return give_up(c, e);
@@ -672,7 +678,7 @@ static const Type *report_unknown_callee(Check *c, Expr *e)
     }
     const char *near = check_nearest_name(c, name, NAME_CALL);
     if (near)
-        diag_error(c->diags, callee->span, "unknown name '%s'; did you mean '%s'?", name, near);
+        diag_replace(diag_error(c->diags, callee->span, "unknown name '%s'; did you mean '%s'?", name, near), near);
     else
         diag_error(c->diags, callee->span, "unknown name '%s'", name);
     return give_up(c, e);

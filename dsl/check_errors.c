@@ -66,7 +66,7 @@ const Type *check_error_name(Check *c, CatchName *name)
     }
     const char *near = check_nearest_name(c, text, NAME_ERROR);
     if (near)
-        diag_error(c->diags, name->name.span, "unknown error '%s'; did you mean '%s'?", text, near);
+        diag_replace(diag_error(c->diags, name->name.span, "unknown error '%s'; did you mean '%s'?", text, near), near);
     else
         diag_error(c->diags, name->name.span, "unknown error '%s'", text);
     return c->core->bad;

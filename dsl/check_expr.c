@@ -63,6 +63,13 @@ bool check_coerce(Check *c, Expr *e, const Type *want)
     return true;
 }
 
+void check_fix_behind(Diag *diag, const Expr *e, const char *text)
+{
+    bool close = e->kind == EX_NAME || e->kind == EX_FIELD || e->kind == EX_CALL || e->kind == EX_INDEX ||
+                 e->kind == EX_PAREN || e->kind == EX_STRING;
+    if (close) diag_fix(diag, (Span){e->span.off + e->span.len, 0}, text);
+}
+
 static void hint_mismatch(Check *c, Diag *diag, const Expr *e, const Type *want)
 {
     const Type *got = e->type;
@@ -70,16 +77,22 @@ static void hint_mismatch(Check *c, Diag *diag, const Expr *e, const Type *want)
         diag_hint(c->diags, diag, "only %s? can be null", want->name);
     } else if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
         diag_hint(c->diags, diag, "did you mean %llds?", (long long)e->int_value);
+        diag_fix(diag, e->span, arena_printf(c->arena, "%llds", (long long)e->int_value));
     } else if (want->kind == TYPE_JSON && type_is_printable(got)) {
         diag_hint(c->diags, diag, "use .to_json()");
+        check_fix_behind(diag, e, ".to_json()");
     } else if (want->kind == TYPE_STRING && type_is_printable(got)) {
         diag_hint(c->diags, diag, "write \"${…}\" or .to_string()");
+        check_fix_behind(diag, e, ".to_string()");
     } else if (want->kind == TYPE_FLOAT && got->kind == TYPE_INT) {
         diag_hint(c->diags, diag, "int and float do not mix; use .to_float()");
+        check_fix_behind(diag, e, ".to_float()");
     } else if (want->kind == TYPE_INT && got->kind == TYPE_FLOAT) {
         diag_hint(c->diags, diag, "use .to_int(), which cuts the fraction off");
+        check_fix_behind(diag, e, ".to_int()");
     } else if (want->kind == TYPE_BOOL && got->kind == TYPE_OPTIONAL) {
         diag_hint(c->diags, diag, "test it: != null");
+        check_fix_behind(diag, e, " != null");
     }
 }
 
@@ -141,7 +154,7 @@ static const Type *report_unknown_name(Check *c, const Expr *e)
     }
     const char *near = check_nearest_name(c, name, NAME_VALUE);
     if (near)
-        diag_error(c->diags, e->span, "unknown name '%s'; did you mean '%s'?", name, near);
+        diag_replace(diag_error(c->diags, e->span, "unknown name '%s'; did you mean '%s'?", name, near), near);
     else
         diag_error(c->diags, e->span, "unknown name '%s'", name);
     return c->core->bad;
@@ -242,11 +255,15 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
         Diag *diag = diag_error(c->diags, e->name.span, "no field '%s' in %s", name, type->name);
         bool by_key = type->kind == TYPE_MAP && type->key->kind == TYPE_STRING;
         if (by_key && !method) diag_hint(c->diags, diag, "a map is asked by key: [\"%s\"]", name);
-        if (method) diag_hint(c->diags, diag, "did you mean the method .%s(…)?", method);
+        if (method) {
+            diag_hint(c->diags, diag, "did you mean the method .%s(…)?", method);
+            diag_replace(diag, arena_printf(c->arena, "%s()", method));
+        }
         return c->core->bad;
     }
     const TypeField *field = &type->fields[type_find_field(type->fields, type->field_count, near)];
-    Diag *diag = diag_error(c->diags, e->name.span, "no field '%s' in %s; did you mean '%s'?", name, type->name, near);
+    Diag *diag = diag_replace(
+        diag_error(c->diags, e->name.span, "no field '%s' in %s; did you mean '%s'?", name, type->name, near), near);
     if (field->span.len) diag_other(c->diags, diag, field->span, "declared here");
     return c->core->bad;
 }
@@ -361,7 +378,10 @@ static const Type *infer_string(Check *c, Expr *e)
             check_null_error(c, part);
         } else if (!type_is_printable(type) || type_has_handle(c, type)) {
             Diag *diag = diag_error(c->diags, part->span, "%s has no text form", type->name);
-            if (type->kind == TYPE_ERROR) diag_hint(c->diags, diag, "write .message");
+            if (type->kind == TYPE_ERROR) {
+                diag_hint(c->diags, diag, "write .message");
+                check_fix_behind(diag, part, ".message");
+            }
         }
     }
     return c->core->string;
@@ -701,6 +721,8 @@ static const Type *infer_coalesce(Check *c, Expr *e, const Type *want)
     if (left->kind != TYPE_OPTIONAL) {
         Diag *diag = diag_error(c->diags, e->left->span, "%s is never null", left->name);
         diag_hint(c->diags, diag, "remove ?? and what follows");
+        uint32_t end = e->left->span.off + e->left->span.len;
+        diag_fix(diag, (Span){end, e->span.off + e->span.len - end}, "");
         check_expr(c, e->right, left);
         return c->core->bad;
     }

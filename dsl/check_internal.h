@@ -158,6 +158,7 @@ typedef struct Check {
     const Expr *statement; /* the last expression that is a statement of its own */
     /* of the let or var whose value is being checked: its undo sees the answer under this name */
     Name let_name;
+    const Expr *let_value; /* of the let or var that was checked last */
     Type *first_anonymous; /* types of parallel and race */
     Table workflows;       /* full name → WorkflowErrors */
     LIST(WorkflowErrors) declared;
@@ -328,5 +329,8 @@ ErrorSource *errors_note(Check *c, Span span);
 WorkflowErrors *errors_register(Check *c, Decl *decl); /* before anything of its body is noted */
 void errors_solve(Check *c);
 const Type *check_error_name(Check *c, CatchName *name);
+
+/* The mistake is mended by `text` behind an expression that binds as closely as a call. */
+void check_fix_behind(Diag *diag, const Expr *e, const char *text);
 
 #endif

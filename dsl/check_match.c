@@ -102,9 +102,10 @@ static void report_no_case(Check *c, const Pattern *p, const Type *type)
     const char **names = arena_alloc(c->arena, (type->case_count + 1) * sizeof *names);
     for (uint32_t i = 0; i < type->case_count; i++) names[i] = type->cases[i].name;
     const char *name = p->case_name.text, *near = diag_nearest(name, strlen(name), names, type->case_count);
-    Diag *diag =
-        near ? diag_error(c->diags, p->case_name.span, "no case '%s' in %s; did you mean '%s'?", name, type->name, near)
-             : diag_error(c->diags, p->case_name.span, "no case '%s' in %s", name, type->name);
+    Diag *diag = near ? diag_replace(diag_error(c->diags, p->case_name.span, "no case '%s' in %s; did you mean '%s'?",
+                                                name, type->name, near),
+                                     near)
+                      : diag_error(c->diags, p->case_name.span, "no case '%s' in %s", name, type->name);
     if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
 }
 

@@ -98,6 +98,7 @@ static const Type *check_initial_value(Check *c, Stmt *s)
 static bool check_let(Check *c, Stmt *s)
 {
     c->let_name = s->name;
+    c->let_value = s->value;
     const Type *type = check_initial_value(c, s);
     c->let_name = (Name){0};
     s->variable = check_add_variable(c, s->name, type, s->kind == ST_VAR);
@@ -111,6 +112,15 @@ static Expr *root_of(Expr *target)
     return target;
 }
 
+/* "let" before the name becomes "var", where one blank is between them. */
+static void fix_declaration(Check *c, Diag *diag, const Variable *variable)
+{
+    const Source *source = source_of(c->program->sources, variable->span.off);
+    if (variable->span.off - source->base < 4) return;
+    Span word = {variable->span.off - 4, 3};
+    if (memcmp(source_text(c->program->sources, word), "let ", 4) == 0) diag_fix(diag, word, "var");
+}
+
 static void report_immutable(Check *c, const Expr *root)
 {
     const Variable *variable = root->variable;
@@ -121,6 +131,7 @@ static void report_immutable(Check *c, const Expr *root)
     } else {
         diag = diag_error(c->diags, root->span, "'%s' cannot be assigned", variable->name);
         diag_hint(c->diags, diag, "only a 'var' changes: declare it with var, or copy it into one");
+        fix_declaration(c, diag, variable);
     }
     diag_other(c->diags, diag, variable->span, "declared here");
 }
@@ -202,11 +213,14 @@ static void refuse_unused(Check *c, const Expr *e)
     Diag *diag = diag_error(c->diags, e->span, "result unused");
     const Expr *receiver = e->call == CALL_METHOD ? expr_strip(e->argv[0]) : NULL;
     const char *name = receiver && receiver->kind == EX_NAME ? receiver->name.text : "x";
-    if (receiver && type == receiver->type)
+    if (receiver && type == receiver->type) {
         diag_hint(c->diags, diag, "values do not change; bind the new one: %s = %s.%s(…)", name, name,
                   e->builtin->name);
-    else
+        if (receiver->variable && receiver->variable->mutable)
+            diag_fix(diag, (Span){e->span.off, 0}, arena_printf(c->arena, "%s = ", name));
+    } else {
         diag_hint(c->diags, diag, "this call does nothing but give a value; bind it or remove the line");
+    }
 }
 
 static bool check_expr_stmt(Check *c, Stmt *s)
@@ -278,8 +292,14 @@ static Range check_int_range(Check *c, Expr *value, Expr *range_end, Name var2)
 static void report_no_range(Check *c, const Expr *e)
 {
     Diag *diag = diag_error(c->diags, e->span, "'for' needs a list, a map or a range, got %s", e->type->name);
-    if (e->type->kind == TYPE_INT) diag_hint(c->diags, diag, "write 0..n");
-    if (e->type->kind == TYPE_STRING) diag_hint(c->diags, diag, "go through its .lines()");
+    if (e->type->kind == TYPE_INT) {
+        diag_hint(c->diags, diag, "write 0..n");
+        diag_fix(diag, (Span){e->span.off, 0}, "0..");
+    }
+    if (e->type->kind == TYPE_STRING) {
+        diag_hint(c->diags, diag, "go through its .lines()");
+        check_fix_behind(diag, e, ".lines()");
+    }
 }
 
 Range check_range(Check *c, Expr *value, Expr *range_end, Name var, Name var2)
@@ -293,6 +313,7 @@ Range check_range(Check *c, Expr *value, Expr *range_end, Name var, Name var2)
         if (var2.text) return (Range){type->key, type->elem};
         Diag *diag = diag_error(c->diags, var.span, "a map gives a key and a value");
         diag_hint(c->diags, diag, "write for %s, value in …", var.text);
+        diag_fix(diag, (Span){var.span.off + var.span.len, 0}, ", value");
         break;
     case TYPE_BAD: break;
     case TYPE_OPTIONAL: check_null_error(c, value); break;
@@ -366,8 +387,12 @@ static void check_return_value(Check *c, Stmt *s)
         if (check_expr_or_nothing(c, s->value, NULL)->kind == TYPE_BAD) return;
         Diag *diag =
             diag_error(c->diags, s->value->span, "'%s' gives no value, so 'return' takes none", decl->name.text);
-        if (decl->kind != DECL_TEST && type_has_name(s->value->type))
+        if (decl->kind != DECL_TEST && type_has_name(s->value->type)) {
             diag_hint(c->diags, diag, "declare the result: -> %s", s->value->type->name);
+            if (!decl->has_fails && decl->block)
+                diag_fix(diag, (Span){decl->block->span.off, 0},
+                         arena_printf(c->arena, "-> %s ", s->value->type->name));
+        }
     } else {
         check_expr_to(c, s->value, result,
                       (Why){"the result is declared here", decl->result ? decl->result->span : decl->span});

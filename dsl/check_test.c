@@ -115,7 +115,7 @@ static Callee find_callee(Check *c, Name module, Name name)
     if (module.text) return (Callee){0}; /* reported */
     const char *near = check_nearest_name(c, name.text, NAME_CALL);
     if (near)
-        diag_error(c->diags, name.span, "unknown name '%s'; did you mean '%s'?", name.text, near);
+        diag_replace(diag_error(c->diags, name.span, "unknown name '%s'; did you mean '%s'?", name.text, near), near);
     else
         diag_error(c->diags, name.span, "unknown name '%s'", name.text);
     return (Callee){0};
@@ -168,8 +168,9 @@ static int find_place(Check *c, const Places *places, const Arg *arg)
     }
     const char *near = diag_nearest(arg->name.text, strlen(arg->name.text), names, places->count);
     if (near)
-        diag_error(c->diags, arg->name.span, "no parameter '%s' in %s; did you mean '%s'?", arg->name.text,
-                   places->owner, near);
+        diag_replace(diag_error(c->diags, arg->name.span, "no parameter '%s' in %s; did you mean '%s'?", arg->name.text,
+                                places->owner, near),
+                     near);
     else
         diag_error(c->diags, arg->name.span, "no parameter '%s' in %s", arg->name.text, places->owner);
     return -1;

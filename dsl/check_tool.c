@@ -134,7 +134,10 @@ static void check_probe(Check *c, Decl *decl, const ProviderOption *option)
         Diag *diag = diag_error(c->diags, e->span, probe ? "'%s' is %s, not a tool" : "unknown tool '%s'", e->name.text,
                                 probe ? decl_kind_word(probe->kind) : "");
         const char *near = probe ? NULL : check_nearest_name(c, e->name.text, NAME_CALL);
-        if (near) diag_hint(c->diags, diag, "did you mean '%s'?", near);
+        if (near) {
+            diag_hint(c->diags, diag, "did you mean '%s'?", near);
+            diag_replace(diag, near);
+        }
         return;
     }
     if (decl->repeat != REPEAT_ONCE) {
@@ -170,7 +173,8 @@ static void report_unknown_option(Check *c, const Decl *decl, const ProviderOpti
                            ? diag_nearest(name, strlen(name), http, 3)
                            : diag_nearest(name, strlen(name), names, decl->provider == PROV_EXEC ? 4 : 1);
     if (near)
-        diag_error(c->diags, option->name.span, "unknown option '%s'; did you mean '%s'?", name, near);
+        diag_replace(diag_error(c->diags, option->name.span, "unknown option '%s'; did you mean '%s'?", name, near),
+                     near);
     else
         diag_error(c->diags, option->name.span, "unknown option '%s'", name);
 }
@@ -362,7 +366,7 @@ static void check_row(Check *c, PromptRow *row)
     }
     const char *near = diag_nearest(name, strlen(name), names, 4);
     if (near)
-        diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near);
+        diag_replace(diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near), near);
     else
         diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user and retry", name);
 }

@@ -66,7 +66,8 @@ static const Type *report_unknown_type(Check *c, const TypeExpr *written)
     const char *near = name_elsewhere(name);
     if (!near) near = check_nearest_name(c, name, NAME_TYPE);
     if (near)
-        diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", name, near);
+        diag_fix(diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", name, near),
+                 written->name.span, near);
     else
         diag_error(c->diags, written->span, "unknown type '%s'", name);
     return c->core->bad;
@@ -146,7 +147,8 @@ static void report_no_generic(Check *c, const TypeExpr *written)
 {
     const char *near = name_elsewhere(written->name.text);
     if (near)
-        diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", written->name.text, near);
+        diag_fix(diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", written->name.text, near),
+                 written->name.span, near);
     else
         diag_error(c->diags, written->span,
                    "'%s' takes no types; those that do are list<T>, map<K, T>, task<T> and channel<T>",

@@ -70,6 +70,18 @@ void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...)
     diag->other = span;
 }
 
+Diag *diag_fix(Diag *diag, Span span, const char *text)
+{
+    diag->fix = text;
+    diag->fix_span = span;
+    return diag;
+}
+
+Diag *diag_replace(Diag *diag, const char *text)
+{
+    return diag_fix(diag, diag->span, text);
+}
+
 void diag_not_yet(DiagList *list, Span span, const char *what)
 {
     diag_error(list, span, "%s is not supported yet", what);

@@ -18,7 +18,10 @@ typedef struct Diag {
     /* one sentence, no trailing full stop: what was found and what was expected */
     const char *message;
     const char *hint; /* what to do, or NULL */
-    bool has_other;   /* a second place that explains the first */
+    /* an edit that does exactly what the message or the hint says: `fix` in place of the text there; NULL: none */
+    const char *fix;
+    Span fix_span;
+    bool has_other; /* a second place that explains the first */
     Span other;
     const char *other_message; /* e.g. "declared here" */
     struct Diag *next;
@@ -42,6 +45,12 @@ Diag *diag_error(DiagList *list, Span span, const char *format, ...) __attribute
 Diag *diag_warning(DiagList *list, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(DiagList *list, Diag *diag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Says which edit mends it: the text, which the caller keeps, in place of the span (len 0: inserted there). The result
+ * is the diag. */
+Diag *diag_fix(Diag *diag, Span span, const char *text);
+/* The same where the text replaces what the diag points at. */
+Diag *diag_replace(Diag *diag, const char *text);
 
 /* Takes over an error that was reported to another list of the same arena. */
 void diag_adopt(DiagList *list, Diag *diag);

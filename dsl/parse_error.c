@@ -214,7 +214,8 @@ static void report_unknown(Parser *p, Token word, const char *what, const char *
     const char *text = text_of(p, word);
     int len = (int)word.len;
     if (suggestion) {
-        diag_error(p->build.diags, token_span(word), "unknown %s; did you mean '%s'?", what, suggestion);
+        diag_replace(diag_error(p->build.diags, token_span(word), "unknown %s; did you mean '%s'?", what, suggestion),
+                     suggestion);
         return;
     }
     Diag *diag = diag_error(p->build.diags, token_span(word), "unknown %s '%.*s'", what, len, text);
@@ -251,7 +252,10 @@ static bool report_bare_path(Parser *p, Token found)
     Span span = span_join(token_span(first), token_span(parse_token(p, p->at - 1)));
     Diag *diag =
         diag_error(p->build.diags, span, "this value is not used; only a call or an assignment can be a statement");
-    if (found.kind == TOK_EQ) diag_hint(p->build.diags, diag, "'==' compares; use '=' to assign");
+    if (found.kind == TOK_EQ) {
+        diag_hint(p->build.diags, diag, "'==' compares; use '=' to assign");
+        diag_fix(diag, token_span(found), "=");
+    }
     if (found.kind == TOK_PLUS && parse_token(p, p->at + 1).kind == TOK_PLUS)
         diag_hint(p->build.diags, diag, "to count up write '+= 1'");
     return true;
@@ -326,11 +330,16 @@ static void hint_for(Parser *p, Diag *diag, Token found)
         const char *theirs, *ours;
     } words[] = {{"and", "&&"}, {"or", "||"}, {"is", "=="}, {"mod", "%"}, {"then", "{"}, {"do", "{"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strlen(words[i].theirs) == found.len && memcmp(words[i].theirs, text_of(p, found), found.len) == 0)
+        if (strlen(words[i].theirs) == found.len && memcmp(words[i].theirs, text_of(p, found), found.len) == 0) {
             diag_hint(p->build.diags, diag, "'%s' is written '%s'", words[i].theirs, words[i].ours);
+            diag_fix(diag, token_span(found), words[i].ours);
+        }
     Token before = p->at > 0 ? parse_token(p, p->at - 1) : found;
     const char *meant = before.kind == TOK_ID ? suggest_foreign(p, before) : NULL;
-    if (meant) diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
+    if (meant) {
+        diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
+        diag_fix(diag, token_span(before), meant);
+    }
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
     bool counts = found.kind == TOK_ASSIGN && parse_wants(p, TOK_IN);
     if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
