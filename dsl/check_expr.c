@@ -229,10 +229,20 @@ void check_null_error(Check *c, const Expr *e)
     report_null(c, e);
 }
 
+/* What is between a value and the name of its part becomes another mark, where nothing but the mark is there. */
+static void fix_dot(Check *c, Diag *diag, const Expr *access, const char *mark, const char *text)
+{
+    uint32_t end = access->left->span.off + access->left->span.len;
+    Span span = {end, (uint32_t)strlen(mark)};
+    if (span.off + span.len != access->name.span.off) return;
+    if (memcmp(source_text(c->program->sources, span), mark, span.len) == 0) diag_fix(diag, span, text);
+}
+
 const Type *check_null_access(Check *c, const Expr *access)
 {
     Diag *diag = report_null(c, access->left);
     diag_hint(c->diags, diag, "?.%s gives null where it is null", access->name.text);
+    fix_dot(c, diag, access, ".", "?.");
     return c->core->bad;
 }
 
@@ -296,6 +306,7 @@ bool check_optional_left(Check *c, Expr *access)
     if (left->type->kind != TYPE_OPTIONAL) {
         Diag *diag = diag_error(c->diags, access->name.span, "%s is never null", left->type->name);
         diag_hint(c->diags, diag, "write .%s", access->name.text);
+        fix_dot(c, diag, access, "?.", ".");
         return false;
     }
     if (c->body->kind == BODY_CONST) {

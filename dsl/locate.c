@@ -16,7 +16,9 @@ typedef struct Walk {
     const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */
     /* locate_scope */
     LocateFound *found; /* NULL: no scope is asked for */
-    void *state;
+    /* locate_names: every place is passed, whatever the offset; NULL: one place is asked for */
+    LocateName *each;
+    void *state; /* of found or each */
 } Walk;
 
 static bool holds(Span span, uint32_t off)
@@ -24,9 +26,20 @@ static bool holds(Span span, uint32_t off)
     return off >= span.off && off <= span.off + span.len;
 }
 
+/* Is this stretch of the text asked about? */
+static bool meets(const Walk *w, Span span)
+{
+    return w->each || holds(span, w->off);
+}
+
 static void offer(Walk *w, Span span, Located found)
 {
-    if (!span.len || !holds(span, w->off)) return;
+    if (!span.len || !meets(w, span)) return;
+    if (w->each) {
+        found.span = span;
+        w->each(w->state, &found);
+        return;
+    }
     if (w->best.kind != LOC_NONE && w->best.span.len < span.len) return;
     found.span = span;
     w->best = found;
@@ -69,6 +82,12 @@ static void offer_case(Walk *w, Span span, const Type *type, uint32_t index)
 {
     if (!type || index >= type->case_count) return;
     offer(w, span, (Located){.kind = LOC_CASE, .type = type, .case_index = index, .target = type->cases[index].span});
+}
+
+static void offer_param(Walk *w, Span span, const Decl *decl, const Field *param)
+{
+    offer(w, span,
+          (Located){.kind = LOC_PARAM, .decl = decl, .param = param, .type = param->type, .target = param->name.span});
 }
 
 static void offer_builtin(Walk *w, Span span, const Builtin *builtin, const Type *type)
@@ -114,7 +133,7 @@ static void offer_type_name(Walk *w, Name qualifier, Name name)
 {
     const Decl *import = qualifier.text ? find_import(w, qualifier.text) : NULL;
     if (import) offer_decl(w, qualifier.span, import);
-    if (!name.text || !holds(name.span, w->off)) return;
+    if (!name.text || !meets(w, name.span)) return;
     const Decl *decl = find_in_module(import ? import->imported : w->module, name.text);
     if (decl && is_type_decl(decl))
         offer_decl(w, name.span, decl);
@@ -150,7 +169,7 @@ static void walk_expr(Walk *w, const Expr *e);
 static void offer_arg_name(Walk *w, const Expr *call, Name name)
 {
     const Type *type = call->type;
-    if (!name.text || !holds(name.span, w->off)) return;
+    if (!name.text || !meets(w, name.span)) return;
     if (call->call == CALL_CASE && call->decl->type && call->case_index < call->decl->type->case_count) {
         const TypeCase *found = &call->decl->type->cases[call->case_index];
         offer_field(w, name.span, found->name, found->fields, found->field_count, name.text);
@@ -166,9 +185,7 @@ static void offer_arg_name(Walk *w, const Expr *call, Name name)
     } else if (call->decl) {
         for (const Field *f = call->decl->params; f; f = f->next) {
             if (f->name.text && f->type && strcmp(f->name.text, name.text) == 0)
-                offer(w, name.span,
-                      (Located){
-                          .kind = LOC_PARAM, .decl = call->decl, .param = f, .type = f->type, .target = f->name.span});
+                offer_param(w, name.span, call->decl, f);
         }
     }
 }
@@ -205,7 +222,7 @@ static void walk_callee(Walk *w, const Expr *call)
     const Expr *callee = call->left;
     if (!callee) return;
     if (callee->kind == EX_FIELD) {
-        if (holds(callee->name.span, w->off)) w->dotted = callee;
+        if (meets(w, callee->name.span)) w->dotted = callee;
         if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, accessed(callee));
         if (call->call == CALL_CASE) {
             offer_case(w, callee->name.span, call->decl->type, call->case_index);
@@ -218,6 +235,8 @@ static void walk_callee(Walk *w, const Expr *call)
         walk_expr(w, callee);
     } else if (call->call == CALL_BUILTIN) {
         offer_builtin(w, callee->span, call->builtin, NULL);
+    } else if (call->call == CALL_CALLS) {
+        return; /* the argument names what is counted */
     } else if (call->decl) {
         offer_decl(w, callee->span, call->decl);
     } else {
@@ -228,7 +247,7 @@ static void walk_callee(Walk *w, const Expr *call)
 static void walk_field(Walk *w, const Expr *e)
 {
     const Type *inside = accessed(e);
-    if (holds(e->name.span, w->off)) w->dotted = e;
+    if (meets(w, e->name.span)) w->dotted = e;
     if (e->call == CALL_CASE) {
         offer_case(w, e->name.span, e->decl->type, e->case_index);
         walk_qualifier(w, e->left, e->decl);
@@ -261,16 +280,26 @@ static void walk_parts(Walk *w, const Expr *parts)
     }
 }
 
+/* The bodies' names are the fields of what parallel gives, or the cases of what race gives. */
+static void offer_body(Walk *w, const Type *type, Name name)
+{
+    if (!type || !name.text) return;
+    offer_field(w, name.span, type->name, type->fields, type->field_count, name.text);
+    for (uint32_t i = 0; i < type->case_count; i++)
+        if (strcmp(type->cases[i].name, name.text) == 0) offer_case(w, name.span, type, i);
+}
+
 static void walk_concurrent(Walk *w, const Expr *e)
 {
     for (const ParallelBody *body = e->bodies; body; body = body->next) {
+        offer_body(w, e->type, body->name);
         walk_expr(w, body->yield);
         walk_block(w, body->block);
     }
     if (e->closure) {
         walk_declared(w, e->var, e->closure->first);
         walk_declared(w, e->var2, e->closure->second);
-        if (e->block && holds(e->block->span, w->off)) {
+        if (e->block && meets(w, e->block->span)) {
             meet(w, e->closure->first);
             meet(w, e->closure->second);
         }
@@ -284,7 +313,7 @@ static void walk_policies(Walk *w, const Expr *e)
 {
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->value) walk_expr(w, policy->value);
-        if (policy->block && policy->closure && holds(policy->block->span, w->off)) meet(w, policy->closure->answer);
+        if (policy->block && policy->closure && meets(w, policy->block->span)) meet(w, policy->closure->answer);
         walk_block(w, policy->block);
     }
 }
@@ -344,7 +373,7 @@ static void walk_arms(Walk *w, const Type *subject, const Arm *arms)
 {
     for (const Arm *arm = arms; arm; arm = arm->next) {
         walk_patterns(w, subject, arm->patterns);
-        for (const Pattern *p = arm->patterns; p && holds(arm->span, w->off); p = p->next)
+        for (const Pattern *p = arm->patterns; p && meets(w, arm->span); p = p->next)
             for (const Binding *b = p->bindings; b; b = b->next) meet(w, b->variable);
         walk_expr(w, arm->guard);
         walk_block(w, arm->block);
@@ -362,9 +391,20 @@ static void walk_catches(Walk *w, const Catch *catches)
     for (const Catch *k = catches; k; k = k->next) {
         for (const CatchName *name = k->names; name; name = name->next) walk_error_name(w, name);
         walk_declared(w, k->var, k->variable);
-        if (k->block && holds(k->block->span, w->off)) meet(w, k->variable);
+        if (k->block && meets(w, k->block->span)) meet(w, k->variable);
         walk_block(w, k->block);
     }
+}
+
+static void walk_mock(Walk *w, const Stmt *s)
+{
+    if (s->mock_module.text) offer_decl(w, s->mock_module.span, find_import(w, s->mock_module.text));
+    if (s->mock_builtin) offer_builtin(w, s->mock_name.span, s->mock_builtin, NULL);
+    offer_decl(w, s->mock_name.span, s->mock_decl);
+    for (const Arg *arg = s->args; arg; arg = arg->next)
+        for (const Field *f = arg->name.text && s->mock_decl ? s->mock_decl->params : NULL; f; f = f->next)
+            if (f->name.text && f->type && strcmp(f->name.text, arg->name.text) == 0)
+                offer_param(w, arg->name.span, s->mock_decl, f);
 }
 
 static void walk_stmt(Walk *w, const Stmt *s)
@@ -377,13 +417,12 @@ static void walk_stmt(Walk *w, const Stmt *s)
     walk_expr(w, s->timeout);
     walk_declared(w, loop ? s->var : s->name, s->variable);
     walk_declared(w, s->var2, s->variable2);
-    if (loop && s->block && holds(s->block->span, w->off)) {
+    if (loop && s->block && meets(w, s->block->span)) {
         meet(w, s->variable);
         meet(w, s->variable2);
     }
     walk_args(w, NULL, s->args);
-    if (s->kind == ST_MOCK && !s->mock_module.text)
-        offer_decl(w, s->mock_name.span, find_in_module(w->module, s->mock_name.text));
+    if (s->kind == ST_MOCK) walk_mock(w, s);
     walk_block(w, s->block);
     walk_block(w, s->else_block);
     walk_arms(w, s->arms ? s->value->type : NULL, s->arms);
@@ -394,7 +433,7 @@ static void walk_stmt(Walk *w, const Stmt *s)
 /* Blocks that do not hold the place are passed by: a file has many. */
 static void walk_block(Walk *w, const Block *block)
 {
-    if (!block || !holds(block->span, w->off)) return;
+    if (!block || !meets(w, block->span)) return;
     for (const Stmt *s = block->stmts; s; s = s->next) {
         walk_stmt(w, s);
         bool declares = s->kind == ST_LET || s->kind == ST_VAR;
@@ -453,7 +492,7 @@ static void walk_decl(Walk *w, const Decl *decl)
     }
     for (const PromptRow *row = decl->rows; row; row = row->next) walk_expr(w, row->value);
     for (const CatchName *name = decl->fails; name; name = name->next) walk_error_name(w, name);
-    for (const Field *f = decl->params; f && decl->block && holds(decl->block->span, w->off); f = f->next)
+    for (const Field *f = decl->params; f && decl->block && meets(w, decl->block->span); f = f->next)
         meet(w, f->variable);
     walk_block(w, decl->block);
 }
@@ -462,7 +501,7 @@ static void walk_program(Walk *w)
 {
     for (uint32_t i = 0; i < w->program->decl_count; i++) {
         const Decl *decl = w->program->decls[i];
-        if (holds(decl->span, w->off)) walk_decl(w, decl);
+        if (meets(w, decl->span)) walk_decl(w, decl);
     }
 }
 
@@ -493,4 +532,11 @@ void locate_scope(const Program *program, uint32_t off, LocateFound *found, void
 {
     Walk w = {.program = program, .off = off, .found = found, .state = state};
     walk_program(&w);
+}
+
+void locate_names(const Program *program, const Source *source, LocateName *name, void *state)
+{
+    Walk w = {.program = program, .each = name, .state = state};
+    for (uint32_t i = 0; i < program->decl_count; i++)
+        if (program->decls[i]->module->source == source) walk_decl(&w, program->decls[i]);
 }

@@ -46,4 +46,9 @@ const Type *locate_receiver(const Program *program, uint32_t off, const Decl **n
 typedef void LocateFound(void *state, const Variable *variable);
 void locate_scope(const Program *program, uint32_t off, LocateFound *found, void *state);
 
+/* Calls `name` for every name in one file of the program, in no order that means anything. A name that stands for two
+ * things is passed twice. */
+typedef void LocateName(void *state, const Located *name);
+void locate_names(const Program *program, const Source *source, LocateName *name, void *state);
+
 #endif

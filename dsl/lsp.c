@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,23 +38,55 @@ static void answer(LspServer *server, json_t *id, json_t *result)
 
 static void answer_error(LspServer *server, json_t *id, int code, const char *message)
 {
-    json_t *error = json_pack("{s:i, s:s}", "code", code, "message", message);
+    json_t *error = json_pack("{s:i, s:o}", "code", code, "message", lsp_text(message));
     lsp_send(server,
              json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id ? json_incref(id) : json_null(), "error", error));
 }
 
+json_t *lsp_refuse(LspServer *server, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    free(server->refusal);
+    if (vasprintf(&server->refusal, format, args) < 0) abort();
+    va_end(args);
+    return NULL;
+}
+
 /* ---- the methods ---- */
+
+static json_t *capabilities_of(void)
+{
+    static const char *const plain[] = {"documentFormattingProvider", "hoverProvider",      "definitionProvider",
+                                        "documentSymbolProvider",     "referencesProvider", "workspaceSymbolProvider"};
+    json_t *sync = json_pack("{s:b, s:i}", "openClose", true, "change", 2);
+    json_t *complete = json_pack("{s:[s]}", "triggerCharacters", ".");
+    json_t *signature = json_pack("{s:[s, s]}", "triggerCharacters", "(", ",");
+    json_t *tokens = json_pack("{s:o, s:b}", "legend", lsp_token_legend(), "full", true);
+    json_t *capabilities =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:[s]}, s:{s:b}, s:{s:b}}", "positionEncoding", "utf-16",
+                  "textDocumentSync", sync, "completionProvider", complete, "signatureHelpProvider", signature,
+                  "semanticTokensProvider", tokens, "codeActionProvider", "codeActionKinds", "quickfix",
+                  "renameProvider", "prepareProvider", true, "codeLensProvider", "resolveProvider", false);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) json_object_set_new(capabilities, plain[i], json_true());
+    return capabilities;
+}
+
+/* What a client can show of a signature. */
+static bool takes_label_offsets(const json_t *params)
+{
+    static const char *const way[] = {"capabilities",         "textDocument",         "signatureHelp",
+                                      "signatureInformation", "parameterInformation", "labelOffsetSupport"};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) params = json_object_get(params, way[i]);
+    return json_is_true(params);
+}
 
 static json_t *initialize(LspServer *server, const json_t *params)
 {
-    (void)params;
     server->state = LSP_RUNNING;
-    json_t *sync = json_pack("{s:b, s:i}", "openClose", true, "change", 2);
-    json_t *complete = json_pack("{s:[s]}", "triggerCharacters", ".");
-    json_t *capabilities =
-        json_pack("{s:s, s:b, s:o, s:b, s:b, s:b, s:o}", "positionEncoding", "utf-16", "documentFormattingProvider",
-                  true, "textDocumentSync", sync, "hoverProvider", true, "definitionProvider", true,
-                  "documentSymbolProvider", true, "completionProvider", complete);
+    server->label_offsets = takes_label_offsets(params);
+    lsp_keep_folders(server, params);
+    json_t *capabilities = capabilities_of();
     return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", capabilities, "serverInfo", "name", "tfyc", "version",
                      TFY_VERSION);
 }
@@ -91,6 +124,14 @@ static const Method methods[] = {
     {"textDocument/formatting", lsp_formatting, NULL},
     {"textDocument/documentSymbol", lsp_document_symbol, NULL},
     {"textDocument/completion", lsp_completion, NULL},
+    {"textDocument/signatureHelp", lsp_signature_help, NULL},
+    {"textDocument/codeAction", lsp_code_action, NULL},
+    {"textDocument/codeLens", lsp_code_lens, NULL},
+    {"textDocument/references", lsp_references, NULL},
+    {"textDocument/prepareRename", lsp_prepare_rename, NULL},
+    {"textDocument/rename", lsp_rename, NULL},
+    {"textDocument/semanticTokens/full", lsp_semantic_tokens, NULL},
+    {"workspace/symbol", lsp_workspace_symbol, NULL},
 };
 
 static const Method *find_method(const char *name)
@@ -125,8 +166,12 @@ static void handle_request(LspServer *server, const char *name, json_t *id, cons
         json_t *result = method->request(server, params);
         if (result)
             answer(server, id, result);
+        else if (server->refusal)
+            answer_error(server, id, LSP_REQUEST_FAILED, server->refusal);
         else
             answer_error(server, id, LSP_INVALID_PARAMS, "the parameters do not fit the request");
+        free(server->refusal);
+        server->refusal = NULL;
     }
 }
 
@@ -228,6 +273,7 @@ LspServer *lsp_server_new(FILE *out, const ModulePaths *paths)
     server->out = out;
     server->paths = paths;
     server->queue = json_array();
+    server->folders = json_array();
     return server;
 }
 
@@ -237,6 +283,7 @@ void lsp_server_free(LspServer *server)
     lsp_analysis_deinit(&server->analysis);
     lsp_documents_free(server);
     json_decref(server->queue);
+    json_decref(server->folders);
     free(server);
 }
 

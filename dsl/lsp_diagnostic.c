@@ -9,7 +9,7 @@ static json_t *related(const LspAnalysis *analysis, const Diag *diag)
                      lsp_text(diag->other_message));
 }
 
-static json_t *diagnostic(const LspAnalysis *analysis, const Diag *diag)
+json_t *lsp_diagnostic(const LspAnalysis *analysis, const Diag *diag)
 {
     json_t *result = json_pack("{s:o, s:i, s:s}", "range", lsp_range(analysis, diag->span), "severity",
                                diag->level == DIAG_ERROR ? 1 : 2, "source", "tfyc");
@@ -41,18 +41,23 @@ static void add_elsewhere(const LspAnalysis *analysis, json_t *list, const Diag 
     *last = source;
     Diag here = {.span = import->value->span, .has_other = true, .other = diag->span, .other_message = diag->message};
     here.message = arena_printf(analysis->sources.arena, "there are mistakes in '%s'", source->name);
-    json_array_append_new(list, diagnostic(analysis, &here));
+    json_array_append_new(list, lsp_diagnostic(analysis, &here));
 }
 
-/* The editor sorts them; mistakes of meaning are told when the form is right, as the compiler does. */
+/* Mistakes of meaning are told when the form is right, as the compiler does. */
+const DiagList *lsp_shown_diags(const LspAnalysis *analysis)
+{
+    return analysis->parse_diags.errors ? &analysis->parse_diags : &analysis->check_diags;
+}
+
+/* The editor sorts them. */
 static json_t *diagnostics_of(const LspAnalysis *analysis)
 {
     json_t *list = json_array();
     const Source *last = NULL;
-    const DiagList *diags = analysis->parse_diags.errors ? &analysis->parse_diags : &analysis->check_diags;
-    for (const Diag *diag = diags->first; diag; diag = diag->next) {
+    for (const Diag *diag = lsp_shown_diags(analysis)->first; diag; diag = diag->next) {
         if (source_of(&analysis->sources, diag->span.off) == analysis->source)
-            json_array_append_new(list, diagnostic(analysis, diag));
+            json_array_append_new(list, lsp_diagnostic(analysis, diag));
         else if (diag->level == DIAG_ERROR)
             add_elsewhere(analysis, list, diag, &last);
     }

@@ -62,17 +62,24 @@ bool lsp_offset_of(const char *text, size_t len, const json_t *position, size_t 
     return true;
 }
 
+size_t lsp_units(const char *text, size_t len)
+{
+    size_t units, count = 0;
+    for (size_t at = 0; at < len; count += units) at += point_size(text + at, len - at, &units);
+    return count;
+}
+
+/* A file may be one long line with a name at every second byte, so the way to the last position is not gone again. */
 static json_t *position_of(const LspAnalysis *analysis, uint32_t off)
 {
-    LineCol where = source_line_col(&analysis->sources, off);
-    size_t size, units, character = 0;
-    uint32_t line_len, local = off - where.source->base;
-    const char *line = source_line(where.source, where.line, &line_len), *end = where.source->text + local;
-    for (const char *at = line; at < end; at += size) {
-        size = point_size(at, (size_t)(end - at), &units);
-        character += units;
-    }
-    return json_pack("{s:I, s:I}", "line", (json_int_t)where.line - 1, "character", (json_int_t)character);
+    LspCursor *cursor = analysis->cursor;
+    const Source *source = source_of(&analysis->sources, off);
+    uint32_t start, line = source_line_of(&analysis->sources, off, &start), local = off - source->base;
+    if (cursor->source != source || cursor->line_start != start || cursor->off > local)
+        *cursor = (LspCursor){.source = source, .line_start = start, .off = start};
+    cursor->character += lsp_units(source->text + cursor->off, local - cursor->off);
+    cursor->off = local;
+    return json_pack("{s:I, s:I}", "line", (json_int_t)line - 1, "character", (json_int_t)cursor->character);
 }
 
 json_t *lsp_range(const LspAnalysis *analysis, Span span)
@@ -212,6 +219,12 @@ void lsp_documents_free(LspServer *server)
     for (LspDocument *document; (document = LIST_TAKE(&server->documents, next));) free_document(document);
 }
 
+char *lsp_real_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    return real ? real : copy_bytes(path, strlen(path));
+}
+
 /* ---- analyses ---- */
 
 /* A file that is imported: the text of the open document it is, else what is on the disk. Only plain files are
@@ -222,6 +235,12 @@ static int find_held(void *state, const char *path, const char **text, size_t *l
     char real[PATH_MAX], other[PATH_MAX];
     struct stat st;
     if (!realpath(path, real)) return errno == ENOENT ? EIO : errno;
+    for (const LspProposal *proposal = server->proposals.first; proposal; proposal = proposal->next) {
+        if (strcmp(real, proposal->path) != 0) continue;
+        *text = proposal->text;
+        *len = proposal->len;
+        return 0;
+    }
     for (const LspDocument *document = server->documents.first; document; document = document->next) {
         if (!realpath(document->path, other) || strcmp(real, other) != 0) continue;
         *text = document->text;
@@ -236,6 +255,7 @@ void lsp_analysis_init(LspAnalysis *a, LspServer *server, const LspDocument *doc
 {
     *a = (LspAnalysis){.document = document};
     arena_init(&a->arena, 0);
+    a->cursor = arena_new(&a->arena, LspCursor);
     source_set_init(&a->sources, &a->arena);
     a->sources.overlay = find_held;
     a->sources.overlay_state = server;

@@ -1,4 +1,6 @@
-/* lsp_symbol.c: the outline of a file. */
+/* lsp_symbol.c: the outline of a file, and the declarations of a workspace by their names. */
+#include <ctype.h>
+
 #include "lsp_internal.h"
 
 /* The protocol's kinds of symbols. */
@@ -80,4 +82,50 @@ json_t *lsp_document_symbol(LspServer *server, const json_t *params)
         if (entry) json_array_append_new(list, entry);
     }
     return list;
+}
+
+/* ---- of the workspace ---- */
+
+enum { FOUND_MAX = 500 }; /* an editor asks again with every letter */
+
+typedef struct Find {
+    LspServer *server;
+    const char *query;
+    json_t *list;
+} Find;
+
+/* The letters of the query in their order, whatever is between them and however they are written. */
+static bool matches(const char *name, const char *query)
+{
+    for (; *query; query++, name++) {
+        while (*name && tolower((unsigned char)*name) != tolower((unsigned char)*query)) name++;
+        if (!*name) return false;
+    }
+    return true;
+}
+
+static void find_in_file(void *state, const LspDocument *file)
+{
+    Find *find = state;
+    LspAnalysis analysis;
+    if (json_array_size(find->list) >= FOUND_MAX) return;
+    lsp_analysis_init(&analysis, find->server, file, file->text, file->len);
+    for (const Decl *decl = analysis.module->decls; decl; decl = decl->next) {
+        Name name;
+        bool listed = decl->kind != DECL_IMPORT && name_of(&analysis, decl, &name) && matches(name.text, find->query);
+        if (!listed || json_array_size(find->list) >= FOUND_MAX) continue;
+        json_array_append_new(find->list,
+                              json_pack("{s:o, s:i, s:o}", "name", lsp_text(*name.text ? name.text : "test"), "kind",
+                                        kind_of(decl), "location", lsp_location(&analysis, name.span)));
+    }
+    lsp_analysis_deinit(&analysis);
+}
+
+json_t *lsp_workspace_symbol(LspServer *server, const json_t *params)
+{
+    const json_t *query = json_object_get(params, "query");
+    if (!json_is_string(query)) return NULL;
+    Find find = {server, json_string_value(query), json_array()};
+    lsp_each_file(server, NULL, find_in_file, &find);
+    return find.list;
 }

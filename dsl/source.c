@@ -131,6 +131,16 @@ LineCol source_line_col(const SourceSet *set, uint32_t off)
     return (LineCol){source, line + 1, col};
 }
 
+uint32_t source_line_of(const SourceSet *set, uint32_t off, uint32_t *start)
+{
+    Source *source = source_of(set, off);
+    CHECK(source);
+    if (!source->line_starts) index_lines(set, source);
+    uint32_t line = line_index_of(source, off - source->base);
+    *start = source->line_starts[line];
+    return line + 1;
+}
+
 uint32_t source_global_line(const SourceSet *set, uint32_t off)
 {
     LineCol at = source_line_col(set, off);

@@ -68,6 +68,9 @@ Source *source_of(const SourceSet *set, uint32_t off);
 
 LineCol source_line_col(const SourceSet *set, uint32_t off);
 
+/* The line of an offset, and in *start where that line starts in its file, without counting columns. */
+uint32_t source_line_of(const SourceSet *set, uint32_t off, uint32_t *start);
+
 /* The line counted over all files: a line number that says which file it is in. For a compilation of one file, its
  * line. */
 uint32_t source_global_line(const SourceSet *set, uint32_t off);

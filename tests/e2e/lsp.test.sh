@@ -30,9 +30,11 @@ sweep_script()
         echo ">>"
         echo "symbols a.tfy"
         awk 'NR < 80 { for (at = 6; at < length($0); at += 9) {
-                printf "hover a.tfy %d:%d\n", NR, at; if (at % 2) printf "definition a.tfy %d:%d\n", NR, at } }
+                printf "hover a.tfy %d:%d\n", NR, at; if (at % 2) printf "definition a.tfy %d:%d\n", NR, at
+                else printf "signature a.tfy %d:%d\nprepare a.tfy %d:%d\n", NR, at, NR, at } }
+            NR % 7 == 3 { printf "references a.tfy %d:9\nrename a.tfy %d:9 another\n", NR, NR }
             NR % 9 == 5 { printf "complete a.tfy %d:%d nothing\n", NR, length($0) + 1 }
-            END { printf "format a.tfy\nchange a.tfy %d:3-%d:1 \".\"\ncomplete a.tfy %d:4 nothing\nclose a.tfy\n", NR / 2 + 1, NR + 9, NR / 2 + 1 }' "$program"
+            END { printf "tokens a.tfy\nlenses a.tfy\nactions a.tfy 1:1-%d:1\nformat a.tfy\nchange a.tfy %d:3-%d:1 \".\"\ncomplete a.tfy %d:4 nothing\nclose a.tfy\n", NR + 1, NR / 2 + 1, NR + 9, NR / 2 + 1 }' "$program"
     done
     echo end
 }

@@ -40,6 +40,25 @@ static void ask(LspServer *server, const char *method, const uint8_t *act)
     send_message(server, method, json_pack("{s:{s:s}, s:o}", "textDocument", "uri", uri, "position", place(act)));
 }
 
+/* The requests that came later share a number. */
+static void ask_more(LspServer *server, const uint8_t *act)
+{
+    static const char *const methods[] = {"signatureHelp", "references",          "prepareRename", "rename",
+                                          "codeAction",    "semanticTokens/full", "codeLens"};
+    static const char *const names[] = {"x", "main", "print", "a b", ""};
+    char method[64];
+    int which = act[0] >> 3 & 7;
+    if (which == 7) {
+        send_message(server, "workspace/symbol", json_pack("{s:s}", "query", names[act[1] % 5]));
+        return;
+    }
+    snprintf(method, sizeof method, "textDocument/%s", methods[which]);
+    json_t *end = json_pack("{s:i, s:i}", "line", act[1] + (act[0] >> 6) * 99, "character", act[2]);
+    send_message(server, method,
+                 json_pack("{s:{s:s}, s:o, s:s, s:{s:o, s:o}}", "textDocument", "uri", uri, "position", place(act),
+                           "newName", names[act[2] % 5], "range", "start", place(act), "end", end));
+}
+
 /* Takes away up to 15 lines from there, or puts a piece of a program there. */
 static void change(LspServer *server, const uint8_t *act)
 {
@@ -59,6 +78,7 @@ static void act_on(LspServer *server, const uint8_t *act)
     case 3: ask(server, "textDocument/documentSymbol", act); break;
     case 4: ask(server, "textDocument/formatting", act); break;
     case 5: change(server, act); break;
+    case 6: ask_more(server, act); break;
     default: lsp_server_work(server); break;
     }
 }

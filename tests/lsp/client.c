@@ -2,11 +2,14 @@
  *
  * It prints what the server answers in a form that people can read. Places are LINE:COLUMN from 1, columns in UTF-16 units.
  *
- *   file NAME << … >>           writes the lines between to a file; names are relative to the working directory
+ *   file NAME << … >>           writes the lines between to a file, and makes its directories; names are relative to the
+ *                   working directory
  *   open NAME << … >>           didOpen with the lines between, then reads one message (the diagnostics)
  *   change NAME << … >>         a whole new text; change NAME FROM-TO "TEXT": TEXT, a JSON string, in place of that range; reads one message
  *   close NAME                  didClose; reads one message
- *   hover|definition|complete|symbols|format NAME [PLACE] [PREFIX]    a request; reads one message
+ *   hover|definition|complete|symbols|format|references|uses|prepare|signature|tokens|lenses NAME [PLACE] [PREFIX]
+ *                   a request; reads one message; uses are references without the declaration
+ *   rename NAME PLACE NEW, actions NAME FROM-TO, find QUERY    the same
  *   send JSON                   a message; file:/// in it becomes the working directory; read N afterwards
  *   raw "TEXT"                  bytes as they stand, a JSON string
  *   fill N TEXT                 N times these bytes
@@ -20,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +145,103 @@ static void print_edits(const json_t *edits)
     }
 }
 
+static void print_json(const json_t *value);
+
+static void print_locations(const json_t *locations)
+{
+    const json_t *location;
+    size_t i;
+    json_array_foreach(locations, i, location)
+    {
+        printf("  %s ", name_of(json_object_get(location, "uri")));
+        print_range(json_object_get(location, "range"));
+        printf("\n");
+    }
+}
+
+static void print_changes(const json_t *changes)
+{
+    const char *uri;
+    json_t *edits;
+    json_object_foreach((json_t *)changes, uri, edits)
+    {
+        json_t *name = json_string(uri);
+        printf("  in %s\n", name_of(name));
+        print_edits(edits);
+        json_decref(name);
+    }
+}
+
+static void print_signature(const json_t *result)
+{
+    const json_t *signature = json_array_get(json_object_get(result, "signatures"), 0);
+    const json_t *params = json_object_get(signature, "parameters");
+    const json_t *doc = json_object_get(json_object_get(signature, "documentation"), "value");
+    size_t active = (size_t)json_integer_value(json_object_get(result, "activeParameter"));
+    printf("  %s\n    at ", json_string_value(json_object_get(signature, "label")));
+    const json_t *label = json_object_get(json_array_get(params, active), "label");
+    if (label)
+        json_dumpf(label, stdout, JSON_ENCODE_ANY);
+    else
+        printf("none of %d", (int)json_array_size(params));
+    printf("\n");
+    if (doc) print_indented(json_string_value(doc), 4);
+}
+
+static void print_actions(const json_t *actions)
+{
+    const json_t *action;
+    size_t i;
+    json_array_foreach(actions, i, action)
+    {
+        printf("  %s: %s\n", json_string_value(json_object_get(action, "kind")),
+               json_string_value(json_object_get(action, "title")));
+        print_changes(json_object_get(json_object_get(action, "edit"), "changes"));
+    }
+}
+
+/* A token a line: LINE:COLUMN+LENGTH type.modifiers, as numbers. */
+static void print_tokens(const json_t *data)
+{
+    int line = 1, column = 1;
+    for (size_t i = 0; i + 4 < json_array_size(data); i += 5) {
+        int five[5];
+        for (size_t n = 0; n < 5; n++) five[n] = (int)json_integer_value(json_array_get(data, i + n));
+        column = five[0] ? 1 + five[1] : column + five[1];
+        line += five[0];
+        printf("  %d:%d+%d type %d, %d\n", line, column, five[2], five[3], five[4]);
+    }
+}
+
+static void print_lenses(const json_t *lenses)
+{
+    const json_t *lens;
+    size_t i;
+    json_array_foreach(lenses, i, lens)
+    {
+        const json_t *command = json_object_get(lens, "command"), *args = json_object_get(command, "arguments");
+        printf("  ");
+        print_range(json_object_get(lens, "range"));
+        printf(" %s: %s %s \"%s\"\n", json_string_value(json_object_get(command, "title")),
+               json_string_value(json_object_get(command, "command")), name_of(json_array_get(args, 0)),
+               json_string_value(json_array_get(args, 1)));
+    }
+}
+
+static void print_found(const json_t *symbols)
+{
+    const json_t *symbol;
+    size_t i;
+    json_array_foreach(symbols, i, symbol)
+    {
+        const json_t *location = json_object_get(symbol, "location");
+        printf("  %s, kind %d, %s ", json_string_value(json_object_get(symbol, "name")),
+               (int)json_integer_value(json_object_get(symbol, "kind")), name_of(json_object_get(location, "uri")));
+        print_range(json_object_get(location, "range"));
+        printf("\n");
+    }
+}
+
 static void print_json(const json_t *value)
 {
     json_dumpf(value, stdout, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENCODE_ANY);
@@ -163,6 +264,24 @@ static void print_result(const Client *c, const json_t *result)
         printf("\n");
     } else if (strcmp(c->command, "symbols") == 0) {
         print_symbols(result, 2);
+    } else if (strcmp(c->command, "references") == 0 || strcmp(c->command, "uses") == 0) {
+        print_locations(result);
+    } else if (strcmp(c->command, "prepare") == 0) {
+        printf("  ");
+        print_range(json_object_get(result, "range"));
+        printf(" %s\n", json_string_value(json_object_get(result, "placeholder")));
+    } else if (strcmp(c->command, "rename") == 0) {
+        print_changes(json_object_get(result, "changes"));
+    } else if (strcmp(c->command, "signature") == 0) {
+        print_signature(result);
+    } else if (strcmp(c->command, "actions") == 0) {
+        print_actions(result);
+    } else if (strcmp(c->command, "tokens") == 0) {
+        print_tokens(json_object_get(result, "data"));
+    } else if (strcmp(c->command, "lenses") == 0) {
+        print_lenses(result);
+    } else if (strcmp(c->command, "find") == 0) {
+        print_found(result);
     } else if (strcmp(c->command, "complete") == 0) {
         print_completions(c, result);
     } else {
@@ -310,10 +429,37 @@ typedef struct Request {
 } Request;
 
 static const Request requests[] = {
-    {"hover", "textDocument/hover", true},         {"definition", "textDocument/definition", true},
-    {"complete", "textDocument/completion", true}, {"symbols", "textDocument/documentSymbol", false},
-    {"format", "textDocument/formatting", false},
+    {"references", "textDocument/references", true},   {"uses", "textDocument/references", true},
+    {"prepare", "textDocument/prepareRename", true},   {"rename", "textDocument/rename", true},
+    {"signature", "textDocument/signatureHelp", true}, {"tokens", "textDocument/semanticTokens/full", false},
+    {"lenses", "textDocument/codeLens", false},        {"hover", "textDocument/hover", true},
+    {"definition", "textDocument/definition", true},   {"complete", "textDocument/completion", true},
+    {"symbols", "textDocument/documentSymbol", false}, {"format", "textDocument/formatting", false},
 };
+
+static json_t *range_of(char *word)
+{
+    char *to = strchr(word, '-');
+    if (!to) die("'%s' is no range", word);
+    *to = 0;
+    return json_pack("{s:o, s:o}", "start", place_of(word), "end", place_of(to + 1));
+}
+
+static void ask(Client *c, const char *command, const char *method, json_t *params)
+{
+    c->command = command;
+    send_message(
+        c, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", ++c->last_id, "method", method, "params", params));
+    read_messages(c, 1);
+}
+
+static void ask_actions(Client *c, char *rest)
+{
+    char *name = take_word(&rest);
+    ask(c, "actions", "textDocument/codeAction",
+        json_pack("{s:{s:o}, s:o, s:{s:[]}}", "textDocument", "uri", uri_of(name), "range", range_of(take_word(&rest)),
+                  "context", "diagnostics"));
+}
 
 static bool request(Client *c, const char *command, char *rest)
 {
@@ -323,9 +469,10 @@ static bool request(Client *c, const char *command, char *rest)
         if (requests[i].has_place) json_object_set_new(params, "position", place_of(take_word(&rest)));
         c->prefix = take_word(&rest);
         c->command = requests[i].command;
-        send_message(c, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", ++c->last_id, "method",
-                                  requests[i].method, "params", params));
-        read_messages(c, 1);
+        if (strcmp(command, "uses") == 0)
+            json_object_set_new(params, "context", json_pack("{s:b}", "includeDeclaration", false));
+        if (strcmp(command, "rename") == 0) json_object_set_new(params, "newName", json_string(c->prefix));
+        ask(c, requests[i].command, requests[i].method, params);
         return true;
     }
     return false;
@@ -349,6 +496,11 @@ static void end(Client *c)
 
 static void write_file(const char *name, const char *text)
 {
+    for (const char *slash = name; (slash = strchr(slash, '/')) != NULL; slash++) {
+        char *directory = strndup(name, (size_t)(slash - name));
+        mkdir(directory, 0777);
+        free(directory);
+    }
     FILE *file = fopen(name, "w");
     if (!file || fputs(text, file) < 0 || fclose(file) != 0) die("cannot write %s", name);
 }
@@ -387,6 +539,10 @@ static void run_line(Client *c, char *line, FILE *script)
     } else if (strcmp(command, "close") == 0) {
         notify(c, "textDocument/didClose", json_pack("{s:{s:o}}", "textDocument", "uri", uri_of(take_word(&rest))));
         read_messages(c, 1);
+    } else if (strcmp(command, "actions") == 0) {
+        ask_actions(c, rest);
+    } else if (strcmp(command, "find") == 0) {
+        ask(c, "find", "workspace/symbol", json_pack("{s:s}", "query", take_word(&rest)));
     } else if (strcmp(command, "send") == 0) {
         send_line(c, rest);
     } else if (strcmp(command, "raw") == 0) {

@@ -55,6 +55,22 @@ read 1
 # NUL, half a pair
 change a.tfy 1:1-2:1 "\u0000"
 change a.tfy 1:1-1:2 "let x = “quotes”"
+# Requests whose parameters make no sense.
+send {"jsonrpc": "2.0", "id": 300, "method": "textDocument/rename", "params": {"textDocument": {"uri": "file:///a.tfy"}, "position": {"line": 0, "character": 9}}}
+send {"jsonrpc": "2.0", "id": 301, "method": "textDocument/rename", "params": {"textDocument": {"uri": "file:///a.tfy"}, "position": {"line": 0, "character": 9}, "newName": 5}}
+send {"jsonrpc": "2.0", "id": 302, "method": "textDocument/rename", "params": {"textDocument": {"uri": "file:///a.tfy"}, "position": {"line": 0, "character": 9}, "newName": "a\u0000b"}}
+send {"jsonrpc": "2.0", "id": 303, "method": "textDocument/rename", "params": {"textDocument": {"uri": "file:///a.tfy"}, "newName": "x"}}
+send {"jsonrpc": "2.0", "id": 304, "method": "textDocument/prepareRename", "params": {"textDocument": {"uri": "file:///a.tfy"}, "position": {"line": -1, "character": 0}}}
+send {"jsonrpc": "2.0", "id": 305, "method": "textDocument/references", "params": {"textDocument": {"uri": "file:///a.tfy"}, "position": {"line": 0, "character": 9}, "context": 7}}
+send {"jsonrpc": "2.0", "id": 306, "method": "textDocument/references", "params": []}
+send {"jsonrpc": "2.0", "id": 307, "method": "textDocument/signatureHelp", "params": {"textDocument": {"uri": "file:///a.tfy"}}}
+send {"jsonrpc": "2.0", "id": 308, "method": "textDocument/codeAction", "params": {"textDocument": {"uri": "file:///a.tfy"}, "range": {"start": {"line": 5, "character": 0}}}}
+send {"jsonrpc": "2.0", "id": 309, "method": "textDocument/codeAction", "params": {"textDocument": {"uri": "file:///a.tfy"}, "range": {"start": {"line": 9, "character": 9}, "end": {"line": 0, "character": 0}}, "context": {"only": [1, {}]}}}
+send {"jsonrpc": "2.0", "id": 310, "method": "textDocument/codeLens", "params": null}
+send {"jsonrpc": "2.0", "id": 311, "method": "textDocument/semanticTokens/full", "params": {"textDocument": {"uri": 1}}}
+send {"jsonrpc": "2.0", "id": 312, "method": "textDocument/semanticTokens/full", "params": {"textDocument": {"uri": "file:///other.tfy"}}}
+send {"jsonrpc": "2.0", "id": 313, "method": "workspace/symbol", "params": {"query": ["a"]}}
+read 14
 # a body that is cut off by the end of the input
 raw "Content-Length: 500\r\n\r\n{\"jsonrpc\""
 end
