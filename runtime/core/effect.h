@@ -29,6 +29,8 @@ typedef enum TfyOutcome {
     TFY_DONE /* tfy__call_done has its result */
 } TfyOutcome;
 
+struct TfyPayload; /* wal/rows/payload.h */
+
 typedef struct TfyCall {
     TfyLoop *loop;
     TfyTask *task; /* for allocating values; stable while the call lives */
@@ -60,7 +62,7 @@ struct TfyPerformer {
     /* Turns a recorded payload back into the result if the record has no plain "value" (LLMPlan: decode the
      * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as
      * it was then. NULL: not needed. */
-    bool (*replay)(TfyTask *task, const TfySite *site, const char *payload, size_t len, TfyValue *out);
+    bool (*replay)(TfyTask *task, const TfySite *site, const struct TfyPayload *payload, TfyValue *out);
     /* Releases a descriptor of this performer; handle 0: all of the run. Called twice: first for the program
      * (durable false: the program may not use it any more), then for the world, once everything recorded before is
      * durable. NULL: the performer makes no descriptors. */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "effects/former.h"
-#include "wal/rows/record.h"
+#include "wal/rows/payload.h"
 
 #define TRAILER "Tiffany-Step"
 #define FORMAT  "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
@@ -32,14 +32,11 @@ static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
-    const TfyString *message = (const TfyString *)call->args[0].o;
     TfyObj *sha = tfy_string_of(task, id, id_len);
     call->outcome = TFY_UNKNOWN; /* the commit exists, whatever becomes of its answer */
     if (sha) {
-        tfy__buffer_text(&call->extra, ",\"message\":");
-        tfy__buffer_json_string(&call->extra, message->bytes, message->byte_len);
-        tfy__buffer_text(&call->extra, ",\"key\":");
-        tfy__buffer_json_string(&call->extra, call->key, strlen(call->key));
+        tfy__put_string(&call->extra, TFY_P_MESSAGE, call->args[0].o);
+        tfy__put_text(&call->extra, TFY_P_KEY, call->key);
         tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(sha));
     } else {
         tfy_drop(task, tfy_take_error(task));

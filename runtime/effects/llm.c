@@ -14,6 +14,7 @@
  *   both
  *   to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
+#include "wal/rows/payload.h"
 #include "base/grow.h"
 #include "base/table.h"
 
@@ -236,27 +237,20 @@ static void free_asking(Asking *asking)
     free(asking);
 }
 
-static void add_member(TfyBuffer *extra, const char *name, const char *text, size_t len)
-{
-    tfy__buffer_printf(extra, ",\"%s\":", name);
-    tfy__buffer_json_string(extra, text, len);
-}
-
 /* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same
  * way. */
 static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t occurrence)
 {
     TfyBuffer *extra = &asking->call->extra;
-    add_member(extra, "model", reply->model, strlen(reply->model));
-    if (reply->prompt_tokens >= 0)
-        tfy__buffer_printf(extra, ",\"prompt_tokens\":%lld", (long long)reply->prompt_tokens);
-    if (reply->completion_tokens >= 0)
-        tfy__buffer_printf(extra, ",\"completion_tokens\":%lld", (long long)reply->completion_tokens);
-    add_member(extra, "finish_reason", reply->finish_reason, strlen(reply->finish_reason));
-    tfy__buffer_printf(extra, ",\"ms\":%lld,\"attempt\":%u,\"request\":\"%016llx\",\"occurrence\":%u",
-                       (long long)((tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000),
-                       asking->call->attempt, (unsigned long long)asking->digest, occurrence);
-    add_member(extra, "answer", reply->answer, reply->answer_len);
+    tfy__put_text(extra, TFY_P_MODEL, reply->model);
+    if (reply->prompt_tokens >= 0) tfy__put_int(extra, TFY_P_PROMPT_TOKENS, reply->prompt_tokens);
+    if (reply->completion_tokens >= 0) tfy__put_int(extra, TFY_P_COMPLETION_TOKENS, reply->completion_tokens);
+    tfy__put_text(extra, TFY_P_FINISH_REASON, reply->finish_reason);
+    tfy__put_int(extra, TFY_P_MS, (tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000);
+    tfy__put_int(extra, TFY_P_ATTEMPT, asking->call->attempt);
+    tfy__put_hex(extra, TFY_P_REQUEST, asking->digest);
+    tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
+    tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
     asking->call->value_in_extra = true;
 }
 
@@ -473,11 +467,11 @@ static void close_llm(TfyLoop *loop)
 
 /* ---- replay ---- */
 
-static void count_again(Llm *llm, TfyTask *task, const json_t *payload)
+static void count_again(Llm *llm, TfyTask *task, const TfyPayload *payload)
 {
-    const char *digest = json_string_value(json_object_get(payload, "request"));
-    json_int_t occurrence = json_integer_value(json_object_get(payload, "occurrence"));
-    Count *count = digest ? find_count(llm, task, strtoull(digest, NULL, 16)) : NULL;
+    const int64_t occurrence = tfy__payload_int(payload, TFY_P_OCCURRENCE);
+    const bool asked = tfy__payload_text(payload, TFY_P_REQUEST);
+    Count *count = asked ? find_count(llm, task, tfy__payload_hex(payload, TFY_P_REQUEST)) : NULL;
     if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
 }
 
@@ -489,25 +483,23 @@ static bool fail_again(TfyTask *task, const TfySite *site, char *error)
     return words && where && tfy_fail(task, &tfy_type_bad_value, site->point->line, fields);
 }
 
-static bool replay(TfyTask *task, const TfySite *site, const char *text, size_t len, TfyValue *out)
+static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload, TfyValue *out)
 {
     char error[TFY_ERROR_TEXT] = "the record has no answer";
     Llm *llm = find_llm(task->loop);
-    json_t *payload = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
-    const json_t *answer = json_object_get(payload, "answer");
+    const json_t *answer = tfy__payload_get(payload, TFY_P_ANSWER);
     bool ok = false;
-    if (!llm || !payload) {
+    if (!llm || !payload->json) {
         tfy__starved(task);
     } else {
         const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
         count_again(llm, task, payload);
-        if (json_integer_value(json_object_get(payload, "attempt")) <= 1) forget(llm, task);
+        if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) forget(llm, task);
         ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
         if (ok) forget(llm, task);
         if (!ok && !task->error && answer) remember(llm, task, site, bytes, json_string_length(answer), error);
         if (!ok && !task->error) fail_again(task, site, error);
     }
-    json_decref(payload);
     return ok;
 }
 
@@ -515,12 +507,13 @@ static bool replay(TfyTask *task, const TfySite *site, const char *text, size_t 
 
 static void save_memory(TfyBuffer *out, const Memory *memory)
 {
-    tfy__buffer_printf(out, "{\"task\":\"%016llx\",\"point\":%u,\"misfits\":%lld,\"answer\":",
-                       (unsigned long long)memory->task, memory->site->point->number, (long long)memory->misfits);
-    tfy__buffer_json_string(out, memory->last.answer, memory->last.answer_len);
-    tfy__buffer_text(out, ",\"error\":");
-    tfy__buffer_json_string(out, memory->last.error, strlen(memory->last.error));
-    tfy__buffer_char(out, '}');
+    tfy__put_begin(out);
+    tfy__put_hex(out, TFY_S_TASK, memory->task);
+    tfy__put_int(out, TFY_S_POINT, memory->site->point->number);
+    tfy__put_int(out, TFY_S_MISFITS, memory->misfits);
+    tfy__put_bytes(out, TFY_S_ANSWER, memory->last.answer, memory->last.answer_len);
+    tfy__put_text(out, TFY_S_ERROR, memory->last.error);
+    tfy__put_end(out);
 }
 
 static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
@@ -528,7 +521,9 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     const Llm *llm = *tfy__effect_slot(loop, TFY_M_LLM);
     const uint64_t run = run_key(run_uuid);
     const char *comma = "";
-    tfy__buffer_text(out, "{\"counts\":[");
+    tfy__put_begin(out);
+    tfy__put(out, TFY_S_COUNTS);
+    tfy__buffer_char(out, '[');
     for (size_t i = 0; llm && i < llm->count_used; i++) {
         if (llm->counts[i].run != run) continue;
         tfy__buffer_printf(out, "%s[\"%016llx\",%u]", comma, (unsigned long long)llm->counts[i].key,
@@ -536,7 +531,9 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
         comma = ",";
     }
     comma = "";
-    tfy__buffer_text(out, "],\"misfits\":[");
+    tfy__buffer_char(out, ']');
+    tfy__put(out, TFY_S_MISFITS);
+    tfy__buffer_char(out, '[');
     for (const Memory *memory = llm ? llm->memories : NULL; memory; memory = memory->next) {
         if (memory->run != run || !memory->last.answer) continue;
         tfy__buffer_text(out, comma);
@@ -548,18 +545,18 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
 
 static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
 {
-    const char *task = json_string_value(json_object_get(json, "task"));
-    const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
-    const TfySite *site = tfy__site_at(llm->loop, (uint32_t)json_integer_value(json_object_get(json, "point")));
+    const char *task = tfy__member_text(json, TFY_S_TASK);
+    const json_t *answer = tfy__member_get(json, TFY_S_ANSWER), *error = tfy__member_get(json, TFY_S_ERROR);
+    const TfySite *site = tfy__site_at(llm->loop, (uint32_t)tfy__member_int(json, TFY_S_POINT));
     Memory *memory =
         task && site && json_is_string(answer) && json_is_string(error) ? tfy__sys_calloc(1, sizeof *memory) : NULL;
     if (!memory) return;
     const size_t len = json_string_length(answer);
     *memory = (Memory){.next = llm->memories,
-                       .task = strtoull(task, NULL, 16),
+                       .task = tfy__member_hex(json, TFY_S_TASK),
                        .run = run,
                        .site = site,
-                       .misfits = json_integer_value(json_object_get(json, "misfits"))};
+                       .misfits = tfy__member_int(json, TFY_S_MISFITS)};
     memory->last = (TfyLlmMisfit){tfy__sys_malloc(len + 1), len, tfy__sys_strdup(json_string_value(error))};
     if (memory->last.answer && memory->last.error) {
         memcpy(memory->last.answer, json_string_value(answer), len + 1);
@@ -574,7 +571,7 @@ static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
 /* Without memory a request counts as a new one, and an attempt as the first, as in `remember`. */
 static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
 {
-    const json_t *counts = json_object_get(json, "counts"), *misfits = json_object_get(json, "misfits");
+    const json_t *counts = tfy__member_get(json, TFY_S_COUNTS), *misfits = tfy__member_get(json, TFY_S_MISFITS);
     const uint64_t run = run_key(run_uuid);
     Llm *llm = json_array_size(counts) || json_array_size(misfits) ? find_llm(loop) : NULL;
     for (size_t i = 0; llm && i < json_array_size(counts); i++) {

@@ -58,7 +58,7 @@ run tfy gc --compact
 check "gc --compact" ended 0 "1 run begins now at its snapshot"
 check "... most of its records go" [ "$((5 * $(rows)))" -lt "$before" ]
 check "... and tasks that nobody can ask for" [ "$(sql 'select count(*) from task')" -lt 20 ]
-check "... the log tells it" [ "$(sql "select payload->>'why' from wal where type=34")" = compacted ]
+check "... the log tells it" [ "$(sql "select m.value from wal w, json_each(w.payload) m where w.type=34 and m.key like '%why'")" = compacted ]
 run tfy verify
 check "the database is sound" ended 0
 check "... for others, too" python3 "$here/read_log.py" "$db"

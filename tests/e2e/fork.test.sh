@@ -104,7 +104,7 @@ check "what was refused left nothing" [ "$(sql "select count(*) from run")" = "$
 rm -rf .tfy booked keys
 start tfy run trip.tfy --pause 5
 within 20 grep -qs Rome booked
-step=$(sql "select step from history where type='StepStart' and what='book'")
+step=$(sql "select step from wal where type=3 and payload like '%\"book\"%'")
 tfy fork last --at "$step" >made 2>said
 check "a live run can be forked" grep -q "when the process that has the database has ended" said
 check "... what is under way is in doubt" grep -q "tfy resolve $(cat made) $step --task 1 --done" said

@@ -12,7 +12,7 @@ export TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_C
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    longest="codegen stats sockets resume examples watch fork doubt builds lsp"
+    longest="renamed codegen stats sockets resume examples watch fork doubt builds lsp"
     for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "effects/llm.h"
+#include "wal/rows/payload.h"
 
 #include "../llm/fake_loop.h"
 #include "../llm/server.h"
@@ -292,7 +293,11 @@ static char *payload_of(const FakeCall *fake)
 
 static bool replay(FakeCall *fake, const TfySite *site, const char *payload, TfyValue *value)
 {
-    return tfy__perform_llm.replay(&fake->task, site, payload, strlen(payload), value);
+    TfyPayload opened;
+    tfy__payload_open(&opened, &(TfyLogRecord){.payload = payload, .payload_len = (uint32_t)strlen(payload)});
+    const bool ok = tfy__perform_llm.replay(&fake->task, site, &opened, value);
+    tfy__payload_close(&opened);
+    return ok;
 }
 
 static void a_resumed_run_goes_on_in_the_middle(void **state)

@@ -223,10 +223,13 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
 /* An opening for writing leaves its trace, whoever it is. */
 static int record_opening(TfyLog *log)
 {
-    char text[160];
-    int len = snprintf(text, sizeof text, "{\"epoch\":%lld,\"pid\":%ld,\"version\":\"%s\"}",
-                       (long long)tfy__log_epoch(log), (long)getpid(), tfy_version());
-    int64_t lsn = tfy__log_append(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, text, (size_t)len);
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
+    tfy__put_int(&out, TFY_P_PID, getpid());
+    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
     return lsn < 0 ? (int)lsn : tfy__log_sync(log);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/crash/crash.h"
+#include "wal/rows/payload.h"
 
 /* ---- answers ---- */
 
@@ -16,7 +17,7 @@ static const char answers_sql[] =
     "SELECT json_object('path',t.path,'step',w.step,'type',w.type,'payload',json(w.payload)) FROM wal w JOIN task t ON "
     "t.tid=w.tid "
     "WHERE t.run=(SELECT max(id) FROM run) AND w.step>0 AND w.type IN (2,4,5,6,15,17,27) AND "
-    "json_extract(w.payload,'$.scope') IS NULL "
+    "w.payload->>? IS NULL "
     "ORDER BY t.path, w.step, w.lsn";
 
 void crash_answers_write(const char *db, const char *file)
@@ -26,6 +27,7 @@ void crash_answers_write(const char *db, const char *file)
     FILE *out = fopen(file, "we");
     int code = sqlite3_open_v2(db, &handle, SQLITE_OPEN_READONLY, NULL);
     if (!code) code = sqlite3_prepare_v2(handle, answers_sql, -1, &rows, NULL);
+    if (!code) code = sqlite3_bind_text(rows, 1, tfy__member_name(TFY_P_SCOPE), -1, SQLITE_STATIC);
     while (out && !code && (code = sqlite3_step(rows)) == SQLITE_ROW) {
         fprintf(out, "%s\n", (const char *)sqlite3_column_text(rows, 0));
         code = SQLITE_OK;
@@ -75,7 +77,7 @@ static bool see_state(void *state, const json_t *line)
     if (is_key(line, "start", wanted->key)) wanted->state = CALL_BEGUN;
     if (is_key(line, "failed", wanted->key)) wanted->state = CALL_FAILED;
     if (is_key(line, "done", wanted->key)) {
-        const json_t *value = json_object_get(json_object_get(line, "payload"), "value");
+        const json_t *value = tfy__member_get(json_object_get(line, "payload"), TFY_P_VALUE);
         free(wanted->result);
         wanted->result = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : crash_text("null");
         wanted->state = CALL_DONE;

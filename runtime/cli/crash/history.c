@@ -95,13 +95,16 @@ bool crash_history_doubt(const char *db, Doubt *doubt)
     sqlite3 *handle = open_db(db);
     sqlite3_stmt *statement = prepare(
         handle,
-        "SELECT t.path, w.step, json_extract(w.payload,'$.key') FROM wal w JOIN task t ON t.tid=w.tid "
+        "SELECT t.path, w.step, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
         "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v WHERE v.tid=w.tid AND v.type<>33) LIMIT 1");
     bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
     if (found) {
         snprintf(doubt->path, sizeof doubt->path, "%s", text_at(statement, 0));
         doubt->step = sqlite3_column_int64(statement, 1);
-        snprintf(doubt->key, sizeof doubt->key, "%s", text_at(statement, 2));
+        json_t *payload = payload_at(statement, 2);
+        const char *key = tfy__member_text(payload, TFY_P_KEY);
+        snprintf(doubt->key, sizeof doubt->key, "%s", key ? key : "");
+        json_decref(payload);
     }
     sqlite3_finalize(statement);
     sqlite3_close(handle);
@@ -183,10 +186,11 @@ static bool said_before(Walk *walk, int type, long long step)
 
 static void strip(int type, json_t *payload)
 {
-    static const char *const differing[] = {"run", "seed",     "tid",  "due",     "ms",
-                                            "by",  "passages", "fuel", "attempt", "root"};
-    for (size_t i = 0; i < sizeof differing / sizeof *differing; i++) json_object_del(payload, differing[i]);
-    if (type == TFY_R_VALUE) json_object_del(payload, "now");
+    static const TfyMember differing[] = {TFY_P_RUN, TFY_P_SEED,     TFY_P_TID,  TFY_P_DUE,     TFY_P_MS,
+                                          TFY_P_BY,  TFY_P_PASSAGES, TFY_P_FUEL, TFY_P_ATTEMPT, TFY_P_ROOT};
+    for (size_t i = 0; i < sizeof differing / sizeof *differing; i++)
+        json_object_del(payload, tfy__member_name(differing[i]));
+    if (type == TFY_R_VALUE) json_object_del(payload, tfy__member_name(TFY_P_NOW));
 }
 
 /* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not
@@ -194,14 +198,13 @@ static void strip(int type, json_t *payload)
 static char *result_words(json_t *payload)
 {
     json_t *shown = json_object();
-    static const char *const parts[] = {"value", "error"};
+    static const TfyMember parts[] = {TFY_P_VALUE, TFY_P_ERROR};
     for (size_t i = 0; i < 2; i++) {
-        json_t *part = json_object_get(payload, parts[i]);
-        if (part && !json_is_null(part)) json_object_set(shown, parts[i], part);
+        json_t *part = tfy__member_get(payload, parts[i]);
+        if (part && !json_is_null(part)) tfy__member_set(shown, parts[i], json_incref(part));
     }
     char *value = json_dumps(shown, JSON_COMPACT | JSON_SORT_KEYS);
-    const char *tool = json_string_value(json_object_get(payload, "tool")),
-               *digest = json_string_value(json_object_get(payload, "digest"));
+    const char *tool = tfy__member_text(payload, TFY_P_TOOL), *digest = tfy__member_text(payload, TFY_P_DIGEST);
     char *words = digest ? crash_text("%s #%s %s", value, tool, digest) : crash_text("%s", value);
     free(value);
     json_decref(shown);
@@ -223,7 +226,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         return NULL;
     json_t *payload = payload_at(row, 4);
     if (!payload) return crash_text("%s a payload that is not JSON: %s\n", path, text_at(row, 4));
-    const char *how = json_string_value(json_object_get(payload, "how"));
+    const char *how = tfy__member_text(payload, TFY_P_HOW);
     if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
         walk->again = step;
         walk->start = walk->deadline = true;
@@ -245,7 +248,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
 static char *result_value(sqlite3_stmt *row)
 {
     json_t *payload = payload_at(row, 4);
-    json_t *value = json_object_get(payload, "value");
+    json_t *value = tfy__member_get(payload, TFY_P_VALUE);
     char *line = value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(payload);
     return line;

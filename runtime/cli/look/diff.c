@@ -128,12 +128,12 @@ static void add_changes(const TfyDiffRow *row, TfyBuffer *out)
     json_array_foreach(row->changed, i, change)
     {
         const char *member = json_string_value(json_object_get(change, "member"));
-        if (strcmp(member, "digest") == 0) {
+        if (strcmp(member, tfy__member_name(TFY_P_DIGEST)) == 0) {
             tfy__buffer_text(out, "      argument\n");
             continue;
         }
         tfy__buffer_printf(out, "      %s", json_string_value(json_object_get(change, "what")));
-        if (strcmp(member, "error") != 0) tfy__buffer_printf(out, " (%s)", member);
+        if (strcmp(member, tfy__member_name(TFY_P_ERROR)) != 0) tfy__buffer_printf(out, " (%s)", member);
         tfy__buffer_text(out, "\n        a  ");
         add_value(out, json_object_get(change, "a"));
         tfy__buffer_text(out, "\n        b  ");

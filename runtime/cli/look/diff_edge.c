@@ -1,4 +1,5 @@
 #include "cli/look/diff_edge.h"
+#include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
 #include <stdlib.h>
@@ -14,26 +15,21 @@ static TfyDiffEdge *find(const TfyDiffEdges *edges, const char *path)
     return bsearch(&(TfyDiffEdge){.path = path}, edges->edges, edges->count, sizeof *edges->edges, by_path);
 }
 
-static int64_t number_in(const json_t *json, const char *name)
-{
-    return json_integer_value(json_object_get(json, name));
-}
-
 static void take_live(TfyDiffEdges *edges, const json_t *task)
 {
-    const char *path = json_string_value(json_object_get(task, "path"));
-    const json_t *pending = json_object_get(task, "pending");
+    const char *path = tfy__member_text(task, TFY_S_PATH);
+    const json_t *pending = tfy__member_get(task, TFY_S_PENDING);
     TfyDiffEdge *edge = path ? find(edges, path) : NULL;
     if (!edge) return;
     edge->kind = EDGE_STEP;
-    edge->step = number_in(pending ? pending : task, "step");
+    edge->step = tfy__member_int(pending ? pending : task, TFY_S_STEP);
     edge->under_way = pending != NULL;
-    edge->spawned = (uint32_t)number_in(task, "spawned");
+    edge->spawned = (uint32_t)tfy__member_int(task, TFY_S_SPAWNED);
 }
 
 bool tfy__diff_edges(TfyDiffEdges *edges, const TfyHistory *history)
 {
-    const json_t *tasks = json_object_get(history->snapshot, "tasks"), *task;
+    const json_t *tasks = tfy__member_get(history->snapshot, TFY_S_TASKS), *task;
     size_t i;
     *edges = (TfyDiffEdges){0};
     if (!history->run.base_lsn) return true;

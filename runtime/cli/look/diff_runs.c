@@ -70,14 +70,25 @@ static json_t *normal_value(const json_t *value)
     return json_incref((json_t *)value);
 }
 
+static bool is_member(const char *name, TfyMember member)
+{
+    return strcmp(name, tfy__member_name(member)) == 0;
+}
+
+static bool is_one_of(const char *name, const TfyMember *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_member(name, members[i])) return true;
+    return false;
+}
+
 /* Members that differ between any two runs. */
 static bool is_passing(const char *name)
 {
-    static const char *const passing[] = {"run",      "tid", "seed", "due",  "now",     "ms",  "passages",
-                                          "in_slice", "by",  "id",   "line", "fork_of", "root"};
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-        if (strcmp(passing[i], name) == 0) return true;
-    return false;
+    static const TfyMember passing[] = {TFY_P_RUN,  TFY_P_TID,      TFY_P_SEED,     TFY_P_DUE, TFY_P_NOW,
+                                        TFY_P_MS,   TFY_P_PASSAGES, TFY_P_IN_SLICE, TFY_P_BY,  TFY_P_ID,
+                                        TFY_P_LINE, TFY_P_FORK_OF,  TFY_P_ROOT};
+    return is_one_of(name, passing, sizeof passing / sizeof *passing);
 }
 
 json_t *tfy__diff_normal(const TfyLogRecord *record)
@@ -89,10 +100,10 @@ json_t *tfy__diff_normal(const TfyLogRecord *record)
     json_object_foreach(payload.json, name, value)
     {
         const bool key =
-            strcmp(name, "key") == 0 && json_is_string(value) && has_form(json_string_value(value), UUID_FORM);
+            is_member(name, TFY_P_KEY) && json_is_string(value) && has_form(json_string_value(value), UUID_FORM);
         if (is_passing(name) || key) continue;
         json_t *normal = normal_value(value);
-        if (strcmp(name, "error") == 0) json_object_del(normal, "line");
+        if (is_member(name, TFY_P_ERROR)) tfy__error_forget_line(normal);
         json_object_set_new(copy, name, normal);
     }
     tfy__payload_close(&payload);
@@ -103,14 +114,12 @@ json_t *tfy__diff_normal(const TfyLogRecord *record)
 
 static const char *kind_of(const char *member)
 {
-    static const char *const results[] = {
-        "value",        "answer", "ok",   "how",   "seq",           "closed",
-        "index",        "path",   "full", "model", "prompt_tokens", "completion_tokens",
-        "finish_reason"};
-    if (strcmp(member, "error") == 0 || strcmp(member, "cancelled") == 0) return "error";
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        if (strcmp(results[i], member) == 0) return "result";
-    return "argument";
+    static const TfyMember results[] = {
+        TFY_P_VALUE,        TFY_P_ANSWER, TFY_P_OK,   TFY_P_HOW,   TFY_P_SEQ,           TFY_P_CLOSED,
+        TFY_P_INDEX,        TFY_P_PATH,   TFY_P_FULL, TFY_P_MODEL, TFY_P_PROMPT_TOKENS, TFY_P_COMPLETION_TOKENS,
+        TFY_P_FINISH_REASON};
+    if (is_member(member, TFY_P_ERROR) || is_member(member, TFY_P_CANCELLED)) return "error";
+    return is_one_of(member, results, sizeof results / sizeof *results) ? "result" : "argument";
 }
 
 static void note_change(json_t *changes, const char *member, json_t *a, json_t *b)

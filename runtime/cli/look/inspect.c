@@ -293,12 +293,12 @@ static void report_due(const Standing *standing, json_t *object)
 /* Of a run that was compacted: those that nobody had taken at the snapshot. */
 static int kept_signals(const TfyHistory *history, const char *name)
 {
-    const json_t *names = json_object_get(history->snapshot, "signals"), *one;
+    const json_t *names = tfy__member_get(history->snapshot, TFY_S_SIGNALS), *one;
     size_t i, kept = 0;
     json_array_foreach(names, i, one)
     {
-        const char *known = json_string_value(json_object_get(one, "name"));
-        if (known && strcmp(known, name) == 0) kept += json_array_size(json_object_get(one, "kept"));
+        const char *known = tfy__member_text(one, TFY_S_NAME);
+        if (known && strcmp(known, name) == 0) kept += json_array_size(tfy__member_get(one, TFY_S_KEPT));
     }
     return (int)kept;
 }

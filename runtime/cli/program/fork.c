@@ -185,7 +185,7 @@ static int change_signal(Plan *plan, const TfyLogRecord *woke)
 {
     const TfyHistory *history = plan->history;
     const int64_t seq = tfy__record_int(woke, TFY_P_SEQ);
-    json_int_t count = json_integer_value(json_object_get(history->snapshot, "signal_count"));
+    json_int_t count = tfy__member_int(history->snapshot, TFY_S_SIGNAL_COUNT);
     if (seq <= count) return refuse_settled(plan);
     for (uint32_t i = plan->base == UINT32_MAX ? 0 : plan->base; i < plan->fork.records; i++) {
         const TfyLogRecord *signal = &history->records[i];

@@ -103,9 +103,9 @@ int tfy__result_print(const TfyHistory *history)
     else if (!end)
         status = tfy__fail(EXIT_DATA, "run %s has ended, and the record of its end is missing", run);
     else if (history->run.state == TFY_TASK_FAILED)
-        status = print_failure(history, json_object_get(end, "error"));
+        status = print_failure(history, tfy__member_get(end, TFY_P_ERROR));
     else
-        status = print_value(json_object_get(end, "value"));
+        status = print_value(tfy__member_get(end, TFY_P_VALUE));
     json_decref(end);
     return status;
 }

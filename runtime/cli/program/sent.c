@@ -17,7 +17,7 @@ static bool knows_signal(const json_t *snapshot, const char *id)
 {
     const json_t *one;
     size_t i;
-    json_array_foreach(json_object_get(snapshot, "signal_ids"), i, one)
+    json_array_foreach(tfy__member_get(snapshot, TFY_S_SIGNAL_IDS), i, one)
     {
         if (is_text(one, id)) return true;
     }
@@ -27,7 +27,7 @@ static bool knows_signal(const json_t *snapshot, const char *id)
 /* The number of the signal in its run, counted as the run counts them; 0: no record has the id. */
 static json_int_t number_of(const TfyHistory *history, const char *id)
 {
-    json_int_t count = json_integer_value(json_object_get(history->snapshot, "signal_count"));
+    json_int_t count = tfy__member_int(history->snapshot, TFY_S_SIGNAL_COUNT);
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->lsn <= history->run.base_lsn || !tfy__record_is_run_signal(record)) continue;

@@ -638,11 +638,13 @@ static bool idle(const TfyLoop *loop)
 
 static int write_shutdown(TfyLoop *loop)
 {
-    static const char payload[] = "{\"why\":\"interrupted\"}";
+    TfyBuffer out = {0};
     if (loop->shutdown_written) return 0;
     loop->shutdown_written = true;
-    int64_t lsn =
-        tfy__log_append(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, payload, sizeof payload - 1);
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_WHY, "interrupted");
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, &out);
     int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
     if (code >= 0) tfy__out_flush(loop);
     return code;

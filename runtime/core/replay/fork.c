@@ -14,9 +14,8 @@ bool tfy__fork_begin(Run *run, const json_t *forks, int64_t first)
     if (!run->forks) return false;
     json_array_foreach(forks, i, fork)
     {
-        const char *seed = json_string_value(json_object_get(fork, "seed"));
-        const int64_t records = json_integer_value(json_object_get(fork, "records"));
-        run->forks[run->fork_count++] = (Fork){first + records - 1, seed ? strtoull(seed, NULL, 16) : 0};
+        const int64_t records = tfy__member_int(fork, TFY_P_RECORDS);
+        run->forks[run->fork_count++] = (Fork){first + records - 1, tfy__member_hex(fork, TFY_P_SEED)};
     }
     return true;
 }

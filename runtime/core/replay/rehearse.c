@@ -80,8 +80,8 @@ static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
                      .step = json_integer_value(json_object_get(line, "step")),
                      .type = (int)json_integer_value(json_object_get(line, "type"))};
     const json_t *payload = json_object_get(line, "payload");
-    answer.tool = json_string_value(json_object_get(payload, "tool"));
-    answer.digest = json_string_value(json_object_get(payload, "digest"));
+    answer.tool = tfy__member_text(payload, TFY_P_TOOL);
+    answer.digest = tfy__member_text(payload, TFY_P_DIGEST);
     if (!GROW(rehearsal->answers, rehearsal->room, rehearsal->count + 1, 64)) return false;
     const bool ordered =
         answer.path && (!rehearsal->count || compare(&rehearsal->answers[rehearsal->count - 1], &answer) <= 0);
@@ -256,6 +256,15 @@ static const Answer *find_answer(const Step *step)
     return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
 
+/* Members that every outcome may have. */
+static bool is_plain(const char *name)
+{
+    static const TfyMember plain[] = {TFY_P_TOOL, TFY_P_DIGEST, TFY_P_VALUE, TFY_P_ERROR, TFY_P_OUTCOME};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (strcmp(name, tfy__member_name(plain[i])) == 0) return true;
+    return false;
+}
+
 /* Members of the record that its performer added. */
 static void add_extra(TfyCall *call, json_t *payload)
 {
@@ -263,9 +272,7 @@ static void add_extra(TfyCall *call, json_t *payload)
     json_t *member;
     json_object_foreach(payload, name, member)
     {
-        if (strcmp(name, "tool") == 0 || strcmp(name, "digest") == 0 || strcmp(name, "value") == 0 ||
-            strcmp(name, "error") == 0 || strcmp(name, "outcome") == 0)
-            continue;
+        if (is_plain(name)) continue;
         char *text = json_dumps(member, JSON_COMPACT | JSON_ENCODE_ANY);
         tfy__buffer_printf(&call->extra, ",\"%s\":%s", name, text ? text : "null");
         free(text);
@@ -276,25 +283,22 @@ static void add_extra(TfyCall *call, json_t *payload)
 static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
 {
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
-    char *text = json_dumps(payload, JSON_COMPACT);
-    const bool ok =
-        text && performer && performer->replay && performer->replay(call->task, call->site, text, strlen(text), value);
-    free(text);
     call->value_in_extra = true;
-    return ok;
+    return performer && performer->replay &&
+           performer->replay(call->task, call->site, &(TfyPayload){.json = payload}, value);
 }
 
 static void give(Step *step, const Answer *answer)
 {
     TfyCall *call = &step->call;
-    json_t *payload = json_object_get(answer->line, "payload"), *error = json_object_get(payload, "error"),
-           *plain = json_object_get(payload, "value");
+    json_t *payload = json_object_get(answer->line, "payload"), *error = tfy__member_get(payload, TFY_P_ERROR),
+           *plain = tfy__member_get(payload, TFY_P_VALUE);
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
     call->record_type = (uint8_t)answer->type;
     add_extra(call, payload);
     if (error) {
-        const char *outcome = json_string_value(json_object_get(payload, "outcome"));
+        const char *outcome = tfy__member_text(payload, TFY_P_OUTCOME);
         call->outcome = outcome && strcmp(outcome, "unknown") == 0 ? TFY_UNKNOWN : TFY_NOT_DONE;
         tfy__step_raise_recorded(step, error);
         tfy__call_panicked(call);
@@ -317,7 +321,7 @@ bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
     if (!tfy__rehearse_answers(task->loop)) return false;
     const size_t at = find_step(rehearsal, rest->log.path, rest->log.step);
     if (at == rehearsal->count) return false;
-    const json_t *now = json_object_get(json_object_get(rehearsal->answers[at].line, "payload"), "now");
+    const json_t *now = tfy__member_get(json_object_get(rehearsal->answers[at].line, "payload"), TFY_P_NOW);
     if (now) *out = json_integer_value(now);
     return now != NULL;
 }

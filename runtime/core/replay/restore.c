@@ -37,26 +37,11 @@ static bool no_memory(Reader *r)
     return refuse(r, "no memory for its values");
 }
 
-static int64_t number_in(const json_t *json, const char *name)
-{
-    return json_integer_value(json_object_get(json, name));
-}
-
 /* A time by the wall clock; 0: none. */
 static int64_t due_in(const Reader *r, const json_t *json)
 {
-    int64_t due_ms = number_in(json, "due");
+    int64_t due_ms = tfy__member_int(json, TFY_S_DUE);
     return due_ms > r->back_ms && due_ms < INT64_MAX ? due_ms - r->back_ms : due_ms;
-}
-
-static bool flag_in(const json_t *json, const char *name)
-{
-    return json_is_true(json_object_get(json, name));
-}
-
-static const char *text_in(const json_t *json, const char *name)
-{
-    return json_string_value(json_object_get(json, name));
 }
 
 /* ---- values ---- */
@@ -120,16 +105,16 @@ static TfyObj *read_name(Reader *r, const json_t *json)
 static const TfyWorkflow *routine_in(Reader *r, const json_t *json)
 {
     const TfyProgram *program = r->loop->program;
-    int64_t number = json_integer_value(json_object_get(json, "routine"));
-    if (json_is_integer(json_object_get(json, "routine")) && number >= 0 && number < program->routine_count)
-        return program->routines[number];
+    const json_t *number = tfy__member_get(json, TFY_S_ROUTINE);
+    const int64_t at = json_integer_value(number);
+    if (number && at >= 0 && at < program->routine_count) return program->routines[at];
     refuse(r, "a workflow that is missing in the program");
     return NULL;
 }
 
 static const TfyPoint *point_in(Reader *r, const json_t *json)
 {
-    const TfyPoint *point = tfy__point_of(r->loop, (uint32_t)number_in(json, "point"));
+    const TfyPoint *point = tfy__point_of(r->loop, (uint32_t)tfy__member_int(json, TFY_S_POINT));
     if (!point) refuse(r, "a point that is missing in the program");
     return point;
 }
@@ -167,9 +152,9 @@ static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
     TfyValue *slots = (TfyValue *)(frame + 1);
     const TfyWorkflow *workflow = frame->workflow;
     if (!frame->pc)
-        return read_values(r, workflow->params, workflow->param_count, json_object_get(json, "params"), slots);
+        return read_values(r, workflow->params, workflow->param_count, tfy__member_get(json, TFY_S_PARAMS), slots);
     const TfyPoint *point = workflow->resume[frame->pc - 1];
-    const json_t *values = json_object_get(json, "slots");
+    const json_t *values = tfy__member_get(json, TFY_S_SLOTS);
     for (uint32_t i = 0; i < point->live_count; i++) {
         const TfyLive *live = &point->live[i];
         const json_t *value = slot_in(values, live);
@@ -181,7 +166,7 @@ static bool read_slots(Reader *r, TfyTask *task, const json_t *json)
 static bool find_pc(Reader *r, TfyFrame *frame, const json_t *json)
 {
     const TfyWorkflow *workflow = frame->workflow;
-    uint32_t number = (uint32_t)number_in(json, "point"), pc = 0;
+    uint32_t number = (uint32_t)tfy__member_int(json, TFY_S_POINT), pc = 0;
     if (!number) return true;
     while (pc < workflow->resume_count && workflow->resume[pc]->number != number) pc++;
     if (pc == workflow->resume_count) return refuse(r, "a point that is missing in its workflow");
@@ -197,9 +182,9 @@ static bool read_frame(Reader *r, TaskRest *rest, const json_t *json, bool retur
     if (!workflow) return false;
     if (!tfy__task_push(task, workflow)) return no_memory(r);
     TfyFrame *frame = frame_at(task, task->top);
-    frame->scope = (uint32_t)number_in(json, "scope");
-    frame->mask = (uint16_t)number_in(json, "mask");
-    frame->flags = (uint16_t)number_in(json, "flags");
+    frame->scope = (uint32_t)tfy__member_int(json, TFY_S_SCOPE);
+    frame->mask = (uint16_t)tfy__member_int(json, TFY_S_MASK);
+    frame->flags = (uint16_t)tfy__member_int(json, TFY_S_FLAGS);
     if (!find_pc(r, frame, json)) return false;
     int64_t due_ms = due_in(r, json);
     if (due_ms && !(frame->timer = tfy__scope_arm(rest, due_ms))) return no_memory(r);
@@ -208,9 +193,9 @@ static bool read_frame(Reader *r, TaskRest *rest, const json_t *json, bool retur
 
 static bool read_frames(Reader *r, TaskRest *rest, const json_t *json)
 {
-    const json_t *frames = json_object_get(json, "frames");
+    const json_t *frames = tfy__member_get(json, TFY_S_FRAMES);
     size_t count = json_array_size(frames);
-    bool returning = flag_in(json, "returning");
+    bool returning = tfy__member_flag(json, TFY_S_RETURNING);
     if (!count) return refuse(r, "a task without a frame");
     for (size_t i = 0; i < count; i++)
         if (!read_frame(r, rest, json_array_get(frames, i), returning && i + 1 == count)) return false;
@@ -237,10 +222,10 @@ static bool read_deadlines(Reader *r, TaskRest *rest, const json_t *list)
     for (size_t i = 0; i < count; i++) {
         const json_t *json = json_array_get(list, i);
         Deadline *deadline = &rest->deadlines[rest->deadline_count++];
-        *deadline = (Deadline){.frame = frame_offset(rest, (uint32_t)number_in(json, "frame")),
-                               .scope = (uint32_t)number_in(json, "scope"),
-                               .mask = (uint16_t)number_in(json, "mask"),
-                               .flags = (uint16_t)number_in(json, "flags")};
+        *deadline = (Deadline){.frame = frame_offset(rest, (uint32_t)tfy__member_int(json, TFY_S_FRAME)),
+                               .scope = (uint32_t)tfy__member_int(json, TFY_S_SCOPE),
+                               .mask = (uint16_t)tfy__member_int(json, TFY_S_MASK),
+                               .flags = (uint16_t)tfy__member_int(json, TFY_S_FLAGS)};
         int64_t due_ms = due_in(r, json);
         if (due_ms && !(deadline->timer = tfy__scope_arm(rest, due_ms))) return no_memory(r);
     }
@@ -249,9 +234,9 @@ static bool read_deadlines(Reader *r, TaskRest *rest, const json_t *list)
 
 static bool read_undo(Reader *r, TaskRest *rest, const json_t *json)
 {
-    unsigned flags = (unsigned)number_in(json, "flags");
-    Undo undo = {.frame = frame_offset(rest, (uint32_t)number_in(json, "frame")),
-                 .height = (uint32_t)number_in(json, "height"),
+    unsigned flags = (unsigned)tfy__member_int(json, TFY_S_FLAGS);
+    Undo undo = {.frame = frame_offset(rest, (uint32_t)tfy__member_int(json, TFY_S_FRAME)),
+                 .height = (uint32_t)tfy__member_int(json, TFY_S_HEIGHT),
                  .block = routine_in(r, json),
                  .point = point_in(r, json),
                  .idle = flags & UNDO_IDLE,
@@ -261,7 +246,7 @@ static bool read_undo(Reader *r, TaskRest *rest, const json_t *json)
     if (!undo.block || !undo.point) return false;
     if (!(undo.args = calloc(undo.block->param_count + 1, sizeof *undo.args))) return no_memory(r);
     rest->undos[rest->undo_count++] = undo;
-    return read_values(r, undo.block->params, undo.block->param_count, json_object_get(json, "args"), undo.args);
+    return read_values(r, undo.block->params, undo.block->param_count, tfy__member_get(json, TFY_S_ARGS), undo.args);
 }
 
 static bool read_undos(Reader *r, TaskRest *rest, const json_t *list)
@@ -284,8 +269,8 @@ static bool read_unwinding(Reader *r, TaskRest *rest, const json_t *list)
         if (!unwinding) return no_memory(r);
         *link = unwinding;
         link = &unwinding->below;
-        if (number_in(json, "point") && !(unwinding->point = point_in(r, json))) return false;
-        if (!read_error(r, json_object_get(json, "error"), &unwinding->error)) return false;
+        if (tfy__member_int(json, TFY_S_POINT) && !(unwinding->point = point_in(r, json))) return false;
+        if (!read_error(r, tfy__member_get(json, TFY_S_ERROR), &unwinding->error)) return false;
     }
     return true;
 }
@@ -302,9 +287,9 @@ static const TfySite *site_of(const TfyTask *task)
 static bool read_answer(Reader *r, TaskRest *rest, const json_t *json)
 {
     TfyTask *task = rest->task;
-    const json_t *answer = json_object_get(json, "answer"), *error = json_object_get(json, "error");
-    if (flag_in(json, "returning")) task->state |= T_RETURNING;
-    if (flag_in(json, "answered")) task->state |= T_ANSWERED;
+    const json_t *answer = tfy__member_get(json, TFY_S_ANSWER), *error = tfy__member_get(json, TFY_S_ERROR);
+    if (tfy__member_flag(json, TFY_S_RETURNING)) task->state |= T_RETURNING;
+    if (tfy__member_flag(json, TFY_S_ANSWERED)) task->state |= T_ANSWERED;
     if (!answer) return !error || read_error(r, error, &task->error);
     const TfySite *site = site_of(task);
     const TfyType *type = task->state & T_RETURNING ? frame_at(task, task->top)->workflow->result
@@ -337,16 +322,16 @@ static bool read_stage(Step *step, const char *name)
 
 static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
 {
-    const json_t *timeout = json_object_get(json, "timeout");
-    unsigned flags = (unsigned)number_in(json, "flags");
-    step->call.step = number_in(json, "step");
-    step->call.attempt = (uint32_t)number_in(json, "attempt");
-    step->retry = number_in(json, "retry");
-    step->backoff_ms = number_in(json, "backoff");
+    const json_t *timeout = tfy__member_get(json, TFY_S_TIMEOUT);
+    unsigned flags = (unsigned)tfy__member_int(json, TFY_S_FLAGS);
+    step->call.step = tfy__member_int(json, TFY_S_STEP);
+    step->call.attempt = (uint32_t)tfy__member_int(json, TFY_S_ATTEMPT);
+    step->retry = tfy__member_int(json, TFY_S_RETRY);
+    step->backoff_ms = tfy__member_int(json, TFY_S_BACKOFF);
     step->timeout_ms = timeout ? json_integer_value(timeout) : TFY_NEVER;
-    step->asks = number_in(json, "asks");
+    step->asks = tfy__member_int(json, TFY_S_ASKS);
     const bool by_clock = step->call.tool && step->call.tool->family == TFY_F_SLEEP_UNTIL;
-    step->due_ms = by_clock ? number_in(json, "due") : due_in(r, json);
+    step->due_ms = by_clock ? tfy__member_int(json, TFY_S_DUE) : due_in(r, json);
     step->counted = flags & STEP_COUNTED;
     step->started = flags & STEP_STARTED && !step->backoff_only ? START_FOUND : START_NONE;
     step->due_kind = !(flags & STEP_TIMEOUT_BEGUN) ? DUE_NONE : flags & STEP_BOUNDED ? DUE_TIMEOUT : DUE_SLEEP;
@@ -360,15 +345,15 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
 {
     TfyTask *task = rest->task;
     const TfySite *site = site_of(task);
-    const char *key = text_in(json, "key");
+    const char *key = tfy__member_text(json, TFY_S_KEY);
     int64_t steps = rest->log.step;
     if (!json) return true;
-    if (!site || !site->tool != !!((unsigned)number_in(json, "flags") & STEP_BACKOFF_ONLY))
+    if (!site || !site->tool != !!((unsigned)tfy__member_int(json, TFY_S_FLAGS) & STEP_BACKOFF_ONLY))
         return refuse(r, "a step at a point that requests nothing");
     TfyValue few[FEW_ARGS] = {{0}}, *args = few;
     uint32_t count = site->tool ? site->tool->param_count : 0;
     if (count > FEW_ARGS && !(args = calloc(count, sizeof *args))) return no_memory(r);
-    bool ok = !site->tool || read_values(r, site->tool->params, count, json_object_get(json, "args"), args);
+    bool ok = !site->tool || read_values(r, site->tool->params, count, tfy__member_get(json, TFY_S_ARGS), args);
     Step *step = ok ? tfy__step_restore(task, site, site->tool ? args : NULL, key ? key : "") : NULL;
     for (uint32_t i = 0; i < count; i++) tfy__drop_value(task, site->tool->params[i].type, args[i]);
     if (args != few) free(args);
@@ -376,9 +361,9 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     if (!step) return no_memory(r);
     rest->log.step = steps;
     read_step_numbers(r, step, json);
-    const json_t *failure = json_object_get(json, "failure");
+    const json_t *failure = tfy__member_get(json, TFY_S_FAILURE);
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
-    if (!read_stage(step, text_in(json, "stage"))) return refuse(r, "a step at an unknown stage");
+    if (!read_stage(step, tfy__member_text(json, TFY_S_STAGE))) return refuse(r, "a step at an unknown stage");
     if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step requires, whatever the log contains */
     if (step->stage == STAGE_OUTCOME) step->counted = true;
     if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {
@@ -393,7 +378,7 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
 
 static bool read_path(Reader *r, const json_t *json, const char **path, const TfyWorkflow **workflow)
 {
-    *path = text_in(json, "path");
+    *path = tfy__member_text(json, TFY_S_PATH);
     *workflow = routine_in(r, json);
     return (*path && *workflow) || refuse(r, "a task without a path");
 }
@@ -401,10 +386,9 @@ static bool read_path(Reader *r, const json_t *json, const char **path, const Tf
 /* The head of its chain: later records belong to the tail. */
 static bool read_head(Reader *r, TaskRest *rest, const json_t *json)
 {
-    const char *chain = text_in(json, "chain");
-    uint64_t group = (uint64_t)number_in(json, "group");
-    rest->log.chain = chain ? strtoull(chain, NULL, 16) : 0;
-    rest->joined = flag_in(json, "joined");
+    uint64_t group = (uint64_t)tfy__member_int(json, TFY_S_GROUP);
+    rest->log.chain = tfy__member_hex(json, TFY_S_CHAIN);
+    rest->joined = tfy__member_flag(json, TFY_S_JOINED);
     if (group > r->group_count) return refuse(r, "a reference to a group that it does not contain");
     if (group) rest->group = r->groups[group - 1];
     return true;
@@ -412,22 +396,22 @@ static bool read_head(Reader *r, TaskRest *rest, const json_t *json)
 
 static void read_counters(TaskRest *rest, const json_t *json)
 {
-    rest->log.step = number_in(json, "step");
-    rest->task->passages = (uint32_t)number_in(json, "passages");
-    rest->task->scopes = (uint32_t)number_in(json, "scopes");
-    rest->spawned = (uint32_t)number_in(json, "spawned");
-    rest->randoms = (uint64_t)number_in(json, "randoms");
-    rest->priority = (int32_t)number_in(json, "priority");
-    rest->after_left = (uint32_t)number_in(json, "after");
+    rest->log.step = tfy__member_int(json, TFY_S_STEP);
+    rest->task->passages = (uint32_t)tfy__member_int(json, TFY_S_PASSAGES);
+    rest->task->scopes = (uint32_t)tfy__member_int(json, TFY_S_SCOPES);
+    rest->spawned = (uint32_t)tfy__member_int(json, TFY_S_SPAWNED);
+    rest->randoms = (uint64_t)tfy__member_int(json, TFY_S_RANDOMS);
+    rest->priority = (int32_t)tfy__member_int(json, TFY_S_PRIORITY);
+    rest->after_left = (uint32_t)tfy__member_int(json, TFY_S_AFTER);
 }
 
 static void read_cancellation(TaskRest *rest, const json_t *json)
 {
-    const char *why = text_in(json, "kill");
-    if (flag_in(json, "cancel")) rest->task->state |= T_CANCEL;
-    rest->cancelled = flag_in(json, "cancelled");
+    const char *why = tfy__member_text(json, TFY_S_KILL);
+    if (tfy__member_flag(json, TFY_S_CANCEL)) rest->task->state |= T_CANCEL;
+    rest->cancelled = tfy__member_flag(json, TFY_S_CANCELLED);
     rest->kill = why != NULL;
-    rest->kill_force = flag_in(json, "force");
+    rest->kill_force = tfy__member_flag(json, TFY_S_FORCE);
     rest->kill_why = why ? tfy__kill_reason(why) : NULL;
 }
 
@@ -435,20 +419,20 @@ static bool read_channel(Reader *r, TaskRest *maker, const json_t *json)
 {
     Channel *channel = tfy__channel_add(maker);
     if (!channel) return no_memory(r);
-    channel->capacity = number_in(json, "capacity");
-    channel->sent = (uint64_t)number_in(json, "sent");
-    channel->closed = flag_in(json, "closed");
-    const json_t *messages = json_object_get(json, "messages");
+    channel->capacity = tfy__member_int(json, TFY_S_CAPACITY);
+    channel->sent = (uint64_t)tfy__member_int(json, TFY_S_SENT);
+    channel->closed = tfy__member_flag(json, TFY_S_CLOSED);
+    const json_t *messages = tfy__member_get(json, TFY_S_MESSAGES);
     if (!json_array_size(messages)) return true;
-    int64_t sender = number_in(json, "sender");
+    int64_t sender = tfy__member_int(json, TFY_S_SENDER);
     const TfyProgram *program = r->loop->program;
     const TfySite *site = sender > 0 && sender <= program->point_count ? program->sites[sender - 1] : NULL;
     if (!site || !site->tool || site->tool->family != TFY_F_SEND) return refuse(r, "messages of an unknown type");
     channel->elem = site->tool->params[1].type;
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *one = json_array_get(messages, i);
-        Message message = {.seq = (uint64_t)number_in(one, "seq")};
-        if (!read_value(r, channel->elem, json_object_get(one, "value"), &message.value)) return false;
+        Message message = {.seq = (uint64_t)tfy__member_int(one, TFY_S_SEQ)};
+        if (!read_value(r, channel->elem, tfy__member_get(one, TFY_S_VALUE), &message.value)) return false;
         if (tfy__channel_put(r->loop, channel, message)) continue;
         tfy__drop_value(&r->scratch, channel->elem, message.value);
         return no_memory(r);
@@ -468,35 +452,37 @@ static bool read_live(Reader *r, const json_t *json)
     const char *path;
     const TfyWorkflow *workflow;
     if (!read_path(r, json, &path, &workflow)) return false;
-    TaskRest *rest = tfy__task_new(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    TaskRest *rest =
+        tfy__task_new(r->loop, r->run, workflow, r->run->log.root + tfy__member_int(json, TFY_S_TASK), path);
     if (!rest) return no_memory(r);
     if (strcmp(path, "1") == 0) r->run->root = rest;
     if (!read_head(r, rest, json) || !read_frames(r, rest, json)) return false;
     read_counters(rest, json);
     read_cancellation(rest, json);
     take_care(rest->task); /* deadlines and undo entries are restored after the frames */
-    return read_deadlines(r, rest, json_object_get(json, "deadlines")) &&
-           read_undos(r, rest, json_object_get(json, "undos")) &&
-           read_unwinding(r, rest, json_object_get(json, "unwinding")) && read_answer(r, rest, json) &&
-           read_step(r, rest, json_object_get(json, "pending")) &&
-           read_channels(r, rest, json_object_get(json, "channels"));
+    return read_deadlines(r, rest, tfy__member_get(json, TFY_S_DEADLINES)) &&
+           read_undos(r, rest, tfy__member_get(json, TFY_S_UNDOS)) &&
+           read_unwinding(r, rest, tfy__member_get(json, TFY_S_UNWINDING)) && read_answer(r, rest, json) &&
+           read_step(r, rest, tfy__member_get(json, TFY_S_PENDING)) &&
+           read_channels(r, rest, tfy__member_get(json, TFY_S_CHANNELS));
 }
 
 static bool read_ended(Reader *r, const json_t *json)
 {
-    const char *path, *text = text_in(json, "text");
+    const char *path, *text = tfy__member_text(json, TFY_S_TEXT);
     const TfyWorkflow *workflow;
     if (!read_path(r, json, &path, &workflow)) return false;
-    TaskRest *rest = tfy__task_new_ended(r->loop, r->run, workflow, r->run->log.root + number_in(json, "task"), path);
+    TaskRest *rest =
+        tfy__task_new_ended(r->loop, r->run, workflow, r->run->log.root + tfy__member_int(json, TFY_S_TASK), path);
     if (!rest) return no_memory(r);
-    rest->end_state = (TfyTaskState)number_in(json, "state");
+    rest->end_state = (TfyTaskState)tfy__member_int(json, TFY_S_STATE);
     if (strcmp(path, "1") == 0) r->run->root = rest;
     if (!read_head(r, rest, json)) return false;
-    const json_t *value = json_object_get(json, "value"), *failure = json_object_get(json, "failure");
+    const json_t *value = tfy__member_get(json, TFY_S_VALUE), *failure = tfy__member_get(json, TFY_S_FAILURE);
     if (text && !(rest->failure_text = strdup(text))) return no_memory(r);
     if (value && !read_value(r, workflow->result, value, &rest->value)) return false;
     if (failure && !read_error(r, failure, &rest->failure)) return false;
-    return read_channels(r, rest, json_object_get(json, "channels"));
+    return read_channels(r, rest, tfy__member_get(json, TFY_S_CHANNELS));
 }
 
 /* ---- links between tasks ---- */
@@ -505,9 +491,9 @@ static bool read_ended(Reader *r, const json_t *json)
 static bool link_children(Reader *r, TaskRest *parent, const json_t *json)
 {
     TfyLoop *loop = r->loop;
-    const json_t *frames = json_object_get(json, "frames");
+    const json_t *frames = tfy__member_get(json, TFY_S_FRAMES);
     for (size_t i = 0; i < json_array_size(frames); i++) {
-        const json_t *children = json_object_get(json_array_get(frames, i), "children");
+        const json_t *children = tfy__member_get(json_array_get(frames, i), TFY_S_CHILDREN);
         uint32_t at = frame_offset(parent, (uint32_t)i);
         for (size_t n = json_array_size(children); n-- > 0;) {
             TaskRest *child = task_in(r, json_array_get(children, n));
@@ -570,14 +556,14 @@ static Channel *channel_named(const Run *run, const char *name)
 /* NULL: no memory. */
 static Signal *read_signal(Reader *r, const json_t *json, SignalName *name)
 {
-    char *value = json_dumps(json_object_get(json, "value"), JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+    char *value = json_dumps(tfy__member_get(json, TFY_S_VALUE), JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
     Signal *signal = value && name ? malloc(sizeof *signal) : NULL;
     if (!signal) {
         free(value);
         no_memory(r);
         return NULL;
     }
-    *signal = (Signal){.value = value, .seq = (uint64_t)number_in(json, "seq"), .name = name};
+    *signal = (Signal){.value = value, .seq = (uint64_t)tfy__member_int(json, TFY_S_SEQ), .name = name};
     return signal;
 }
 
@@ -589,27 +575,29 @@ static SignalName *signal_name(Reader *r, const json_t *name)
 
 static bool link_granted(Reader *r, TaskRest *rest, const json_t *json)
 {
-    const char *channel = text_in(json, "granted_from");
-    const json_t *lock = json_object_get(json, "granted_lock"), *signal = json_object_get(json, "granted_signal");
+    const char *channel = tfy__member_text(json, TFY_S_GRANTED_FROM);
+    const json_t *lock = tfy__member_get(json, TFY_S_GRANTED_LOCK),
+                 *signal = tfy__member_get(json, TFY_S_GRANTED_SIGNAL);
     if (channel && !(rest->granted_from = channel_named(r->run, channel)))
         return refuse(r, "a reference to a channel that it does not contain");
-    rest->granted_seq = (uint64_t)number_in(json, "granted_seq");
+    rest->granted_seq = (uint64_t)tfy__member_int(json, TFY_S_GRANTED_SEQ);
     if (rest->granted_from) { /* a channel's type is known from its messages, and this was one */
         if (!rest->granted_from->elem) rest->granted_from->elem = site_of(rest->task)->result->elem;
     }
     if (lock && !(rest->granted_lock = lock_named(r, lock))) return false;
-    if (signal) rest->granted_signal = read_signal(r, signal, signal_name(r, json_object_get(json, "granted_name")));
+    if (signal)
+        rest->granted_signal = read_signal(r, signal, signal_name(r, tfy__member_get(json, TFY_S_GRANTED_NAME)));
     return !signal || rest->granted_signal;
 }
 
 static bool link_task(Reader *r, const json_t *json)
 {
-    TaskRest *rest = task_in(r, json_object_get(json, "task"));
-    if (!rest || !link_children(r, rest, json) || !link_followers(r, rest, json_object_get(json, "followers")) ||
-        !link_holds(r, rest, json_object_get(json, "holds")) || !link_granted(r, rest, json))
+    TaskRest *rest = task_in(r, tfy__member_get(json, TFY_S_TASK));
+    if (!rest || !link_children(r, rest, json) || !link_followers(r, rest, tfy__member_get(json, TFY_S_FOLLOWERS)) ||
+        !link_holds(r, rest, tfy__member_get(json, TFY_S_HOLDS)) || !link_granted(r, rest, json))
         return false;
     TfyTask *task = rest->task;
-    if (flag_in(json, "ready"))
+    if (tfy__member_flag(json, TFY_S_READY))
         tfy__ready_push(r->loop, task);
     else if (!rest->step && task->state & T_RETURNING)
         set_state(task, TFY_TASK_JOINING);
@@ -624,7 +612,7 @@ static bool make_groups(Reader *r, const json_t *list)
     if (!(r->groups = calloc(count + 1, sizeof *r->groups))) return no_memory(r);
     for (size_t i = 0; i < count; i++) {
         if (!(r->groups[i] = tfy__group_new(r->run))) return no_memory(r);
-        r->groups[i]->alive = (uint32_t)number_in(json_array_get(list, i), "alive");
+        r->groups[i]->alive = (uint32_t)tfy__member_int(json_array_get(list, i), TFY_S_ALIVE);
         r->group_count++;
     }
     return true;
@@ -633,8 +621,8 @@ static bool make_groups(Reader *r, const json_t *list)
 static bool link_groups(Reader *r, const json_t *list)
 {
     for (size_t i = 0; i < r->group_count; i++) {
-        const json_t *json = json_array_get(list, i), *ended = json_object_get(json, "ended"),
-                     *failed = json_object_get(json, "failed");
+        const json_t *json = json_array_get(list, i), *ended = tfy__member_get(json, TFY_S_ENDED),
+                     *failed = tfy__member_get(json, TFY_S_FAILED);
         if (ended && !(r->groups[i]->first_ended = task_in(r, ended))) return false;
         if (failed && !(r->groups[i]->first_failed = task_in(r, failed))) return false;
     }
@@ -645,9 +633,9 @@ static bool make_locks(Reader *r, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *json = json_array_get(list, i);
-        TfyObj *name = read_name(r, json_object_get(json, "name"));
+        TfyObj *name = read_name(r, tfy__member_get(json, TFY_S_NAME));
         if (!name) return false;
-        Lock *lock = tfy__lock_of(r->run, name, number_in(json, "permits"));
+        Lock *lock = tfy__lock_of(r->run, name, tfy__member_int(json, TFY_S_PERMITS));
         tfy_cut(&r->scratch, 0);
         if (!lock) return no_memory(r);
     }
@@ -656,11 +644,11 @@ static bool make_locks(Reader *r, const json_t *list)
 
 static bool make_signals(Reader *r, const json_t *json)
 {
-    const json_t *names = json_object_get(json, "signals"), *ids = json_object_get(json, "signal_ids");
-    r->run->signal_count = (uint64_t)number_in(json, "signal_count");
+    const json_t *names = tfy__member_get(json, TFY_S_SIGNALS), *ids = tfy__member_get(json, TFY_S_SIGNAL_IDS);
+    r->run->signal_count = (uint64_t)tfy__member_int(json, TFY_S_SIGNAL_COUNT);
     for (size_t i = 0; i < json_array_size(names); i++) {
-        const json_t *one = json_array_get(names, i), *kept = json_object_get(one, "kept");
-        SignalName *name = signal_name(r, json_object_get(one, "name"));
+        const json_t *one = json_array_get(names, i), *kept = tfy__member_get(one, TFY_S_KEPT);
+        SignalName *name = signal_name(r, tfy__member_get(one, TFY_S_NAME));
         if (!name) return no_memory(r);
         for (size_t n = 0; n < json_array_size(kept); n++) {
             Signal *signal = read_signal(r, json_array_get(kept, n), name);
@@ -690,7 +678,7 @@ static void restore_performers(Reader *r, const json_t *json)
  * the order of their queues. */
 static bool attach(Reader *r, const json_t *json)
 {
-    const json_t *order = json_object_get(json, "order");
+    const json_t *order = tfy__member_get(json, TFY_S_ORDER);
     for (TaskRest *rest = r->run->tasks; rest; rest = rest->next_in_run) tfy__history_attach(rest);
     for (size_t i = 0; i < json_array_size(order); i++) {
         TaskRest *rest = task_in(r, json_array_get(order, i));
@@ -700,9 +688,9 @@ static bool attach(Reader *r, const json_t *json)
     return true;
 }
 
-static bool read_all(Reader *r, const json_t *json, bool (*read)(Reader *r, const json_t *json), const char *name)
+static bool read_all(Reader *r, const json_t *json, bool (*read)(Reader *r, const json_t *json), TfyMember member)
 {
-    const json_t *list = json_object_get(json, name);
+    const json_t *list = tfy__member_get(json, member);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!read(r, json_array_get(list, i))) return false;
     return true;
@@ -711,22 +699,23 @@ static bool read_all(Reader *r, const json_t *json, bool (*read)(Reader *r, cons
 static bool read_run(Reader *r, const json_t *json)
 {
     Run *run = r->run;
-    const char *seed = text_in(json, "seed");
-    if (number_in(json, "v") != SNAPSHOT_V || !seed)
+    const char *seed = tfy__member_text(json, TFY_S_SEED);
+    if (tfy__member_int(json, TFY_S_V) != SNAPSHOT_V || !seed)
         return refuse(r, "a version of the format that this program cannot read");
     run->seed = strtoull(seed, NULL, 16);
-    run->max_memory = number_in(json, "max_memory");
-    run->max_queue = number_in(json, "max_queue");
+    run->max_memory = tfy__member_int(json, TFY_S_MAX_MEMORY);
+    run->max_queue = tfy__member_int(json, TFY_S_MAX_QUEUE);
     run->in_log = true;
-    if (!make_groups(r, json_object_get(json, "groups")) || !make_locks(r, json_object_get(json, "locks")))
+    if (!make_groups(r, tfy__member_get(json, TFY_S_GROUPS)) || !make_locks(r, tfy__member_get(json, TFY_S_LOCKS)))
         return false;
     if (!make_signals(r, json)) return false;
-    if (!read_all(r, json, read_live, "tasks") || !read_all(r, json, read_ended, "ended")) return false;
+    if (!read_all(r, json, read_live, TFY_S_TASKS) || !read_all(r, json, read_ended, TFY_S_ENDED)) return false;
     if (!run->root) return refuse(r, "no first task");
-    if (!link_groups(r, json_object_get(json, "groups")) || !read_all(r, json, link_task, "tasks")) return false;
+    if (!link_groups(r, tfy__member_get(json, TFY_S_GROUPS)) || !read_all(r, json, link_task, TFY_S_TASKS))
+        return false;
     restore_performers(r, json);
-    if (!tfy__limit_read(run, json_object_get(json, "starts"), r->back_ms) ||
-        !tfy__fork_begin(run, json_object_get(json, "fork_of"), run->history->snapshot_lsn + 1))
+    if (!tfy__limit_read(run, tfy__member_get(json, TFY_S_STARTS), r->back_ms) ||
+        !tfy__fork_begin(run, tfy__member_get(json, TFY_S_FORK_OF), run->history->snapshot_lsn + 1))
         return no_memory(r);
     return attach(r, json);
 }

@@ -80,22 +80,27 @@ static void write_error(Writer *w, const TfyObj *error)
     write_value(w, &tfy_type_any_error, tfy_of_obj((TfyObj *)error));
 }
 
-/* ,"name":number unless it is 0 */
-static void write_number(Writer *w, const char *name, int64_t number)
+static void write_number(Writer *w, TfyMember member, int64_t number)
 {
-    if (!number) return;
-    tfy__buffer_printf(&w->out, ",\"%s\":", name);
-    tfy__buffer_int(&w->out, number);
-}
-
-static void write_flag(Writer *w, const char *name, bool flag)
-{
-    if (flag) tfy__buffer_printf(&w->out, ",\"%s\":true", name);
+    if (number) tfy__put_int(&w->out, member, number);
 }
 
 static void write_text(Writer *w, const char *text)
 {
     tfy__buffer_json_string(&w->out, text, strlen(text));
+}
+
+static void open_list(Writer *w, TfyMember member)
+{
+    tfy__put(&w->out, member);
+    tfy__buffer_char(&w->out, '[');
+}
+
+/* An object in a list. */
+static void open_item(Writer *w, bool first)
+{
+    if (!first) tfy__buffer_char(&w->out, ',');
+    tfy__put_begin(&w->out);
 }
 
 /* ---- frames ---- */
@@ -106,7 +111,7 @@ static void write_due(Writer *w, uint64_t timer)
     const TfyLoop *loop = w->loop;
     if (!tfy__timers_has(&loop->timers, timer)) return;
     int64_t due_ns = tfy__timers_due(&loop->timers, timer);
-    write_number(w, "due", loop->now_ms + (due_ns - loop->now_ns) / 1000000);
+    write_number(w, TFY_S_DUE, loop->now_ms + (due_ns - loop->now_ns) / 1000000);
 }
 
 /* A variable in an inner scope may have the same name. */
@@ -132,13 +137,14 @@ static void write_slots(Writer *w, const TfyFrame *frame)
 {
     const TfyValue *slots = (const TfyValue *)(frame + 1);
     if (!frame->pc) {
-        tfy__buffer_text(&w->out, ",\"params\":");
+        tfy__put(&w->out, TFY_S_PARAMS);
         write_values(w, frame->workflow->params, frame->workflow->param_count, slots);
         return;
     }
     const TfyPoint *point = frame->workflow->resume[frame->pc - 1];
     if (!point->live_count) return;
-    tfy__buffer_text(&w->out, ",\"slots\":{");
+    tfy__put(&w->out, TFY_S_SLOTS);
+    tfy__put_begin(&w->out);
     for (uint32_t i = 0; i < point->live_count; i++) {
         write_slot_name(w, point, i);
         write_value(w, point->live[i].type, slots[point->live[i].slot]);
@@ -150,7 +156,7 @@ static void write_children(Writer *w, const TfyFrame *frame)
 {
     if (!frame->children) return;
     const char *comma = "";
-    tfy__buffer_text(&w->out, ",\"children\":[");
+    open_list(w, TFY_S_CHILDREN);
     for (uint32_t at = frame->children; at; at = tfy__siblings(w->loop, at)->next) {
         tfy__buffer_text(&w->out, comma);
         tfy__buffer_int(&w->out, tfy__task_handle(rest_of(task_at(w->loop, at - 1)))); /* none is folded now */
@@ -163,10 +169,12 @@ static void write_frame(Writer *w, const TfyTask *task, uint32_t at)
 {
     const TfyFrame *frame = frame_at(task, at);
     bool returned = frame->flags & FRAME_UNDOING || (at == task->top && task->state & T_RETURNING);
-    tfy__buffer_printf(&w->out, "{\"routine\":%u,\"point\":%u,\"scope\":%u", frame->workflow->number,
-                       frame->pc ? frame->workflow->resume[frame->pc - 1]->number : 0, frame->scope);
-    write_number(w, "mask", frame->mask);
-    write_number(w, "flags", frame->flags);
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_ROUTINE, frame->workflow->number);
+    tfy__put_int(&w->out, TFY_S_POINT, frame->pc ? frame->workflow->resume[frame->pc - 1]->number : 0);
+    tfy__put_int(&w->out, TFY_S_SCOPE, frame->scope);
+    write_number(w, TFY_S_MASK, frame->mask);
+    write_number(w, TFY_S_FLAGS, frame->flags);
     write_due(w, frame->timer);
     write_children(w, frame);
     if (!returned) write_slots(w, frame);
@@ -206,7 +214,7 @@ static uint32_t frame_index(const Writer *w, uint32_t at)
 static void write_frames(Writer *w, const TfyTask *task)
 {
     if (!list_frames(w, task)) return;
-    tfy__buffer_text(&w->out, ",\"frames\":[");
+    open_list(w, TFY_S_FRAMES);
     for (uint32_t i = 0; i < w->frame_count && !w->out.failed; i++) {
         if (i) tfy__buffer_char(&w->out, ',');
         write_frame(w, task, w->frames[i]);
@@ -219,13 +227,14 @@ static void write_frames(Writer *w, const TfyTask *task)
 static void write_deadlines(Writer *w, const TaskRest *rest)
 {
     if (!rest->deadline_count) return;
-    tfy__buffer_text(&w->out, ",\"deadlines\":[");
+    open_list(w, TFY_S_DEADLINES);
     for (uint32_t i = 0; i < rest->deadline_count; i++) {
         const Deadline *deadline = &rest->deadlines[i];
-        tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"scope\":%u", i ? "," : "", frame_index(w, deadline->frame),
-                           deadline->scope);
-        write_number(w, "mask", deadline->mask);
-        write_number(w, "flags", deadline->flags);
+        open_item(w, !i);
+        tfy__put_int(&w->out, TFY_S_FRAME, frame_index(w, deadline->frame));
+        tfy__put_int(&w->out, TFY_S_SCOPE, deadline->scope);
+        write_number(w, TFY_S_MASK, deadline->mask);
+        write_number(w, TFY_S_FLAGS, deadline->flags);
         write_due(w, deadline->timer);
         tfy__buffer_char(&w->out, '}');
     }
@@ -235,15 +244,18 @@ static void write_deadlines(Writer *w, const TaskRest *rest)
 static void write_undos(Writer *w, const TaskRest *rest)
 {
     if (!rest->undo_count) return;
-    tfy__buffer_text(&w->out, ",\"undos\":[");
+    open_list(w, TFY_S_UNDOS);
     for (uint32_t i = 0; i < rest->undo_count; i++) {
         const Undo *undo = &rest->undos[i];
         unsigned flags = (undo->idle ? UNDO_IDLE : 0) | (undo->once ? UNDO_ONCE : 0) |
                          (undo->started ? UNDO_STARTED : 0) | (undo->unknown ? UNDO_UNKNOWN : 0);
-        tfy__buffer_printf(&w->out, "%s{\"frame\":%u,\"height\":%u,\"routine\":%u,\"point\":%u", i ? "," : "",
-                           frame_index(w, undo->frame), undo->height, undo->block->number, undo->point->number);
-        write_number(w, "flags", flags);
-        tfy__buffer_text(&w->out, ",\"args\":");
+        open_item(w, !i);
+        tfy__put_int(&w->out, TFY_S_FRAME, frame_index(w, undo->frame));
+        tfy__put_int(&w->out, TFY_S_HEIGHT, undo->height);
+        tfy__put_int(&w->out, TFY_S_ROUTINE, undo->block->number);
+        tfy__put_int(&w->out, TFY_S_POINT, undo->point->number);
+        write_number(w, TFY_S_FLAGS, flags);
+        tfy__put(&w->out, TFY_S_ARGS);
         write_values(w, undo->block->params, undo->block->param_count, undo->args);
         tfy__buffer_char(&w->out, '}');
     }
@@ -254,10 +266,11 @@ static void write_undos(Writer *w, const TaskRest *rest)
 static void write_unwinding(Writer *w, const TaskRest *rest)
 {
     if (!rest->unwinding) return;
-    tfy__buffer_text(&w->out, ",\"unwinding\":[");
+    open_list(w, TFY_S_UNWINDING);
     for (const Unwinding *at = rest->unwinding; at; at = at->below) {
-        if (at != rest->unwinding) tfy__buffer_char(&w->out, ',');
-        tfy__buffer_printf(&w->out, "{\"point\":%u,\"error\":", at->point ? at->point->number : 0);
+        open_item(w, at == rest->unwinding);
+        tfy__put_int(&w->out, TFY_S_POINT, at->point ? at->point->number : 0);
+        tfy__put(&w->out, TFY_S_ERROR);
         write_error(w, at->error);
         tfy__buffer_char(&w->out, '}');
     }
@@ -290,20 +303,22 @@ static void write_step(Writer *w, const Step *step)
 {
     const TfyCall *call = &step->call;
     const TfyTool *tool = call->site->tool;
-    tfy__buffer_printf(&w->out, ",\"pending\":{\"step\":%lld,\"stage\":\"%s\",\"attempt\":%u,\"flags\":%u",
-                       (long long)call->step, stage_name(step), call->attempt, step_flags(step));
-    write_number(w, "retry", step->retry);
-    write_number(w, "backoff", step->backoff_ms);
-    if (step->timeout_ms != TFY_NEVER) write_number(w, "timeout", step->timeout_ms);
-    write_number(w, "asks", step->asks);
-    write_number(w, "due", tfy__step_due(step));
-    if (step->failure) tfy__buffer_printf(&w->out, ",\"failure\":%s", step->failure);
+    tfy__put(&w->out, TFY_S_PENDING);
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_STEP, call->step);
+    tfy__put_text(&w->out, TFY_S_STAGE, stage_name(step));
+    tfy__put_int(&w->out, TFY_S_ATTEMPT, call->attempt);
+    tfy__put_int(&w->out, TFY_S_FLAGS, step_flags(step));
+    write_number(w, TFY_S_RETRY, step->retry);
+    write_number(w, TFY_S_BACKOFF, step->backoff_ms);
+    if (step->timeout_ms != TFY_NEVER) write_number(w, TFY_S_TIMEOUT, step->timeout_ms);
+    write_number(w, TFY_S_ASKS, step->asks);
+    write_number(w, TFY_S_DUE, tfy__step_due(step));
+    if (step->failure) tfy__put_json(&w->out, TFY_S_FAILURE, step->failure, strlen(step->failure));
     if (tool) {
-        tfy__buffer_text(&w->out, ",\"tool\":");
-        write_text(w, tool->name);
-        tfy__buffer_text(&w->out, ",\"key\":");
-        write_text(w, step->key);
-        tfy__buffer_text(&w->out, ",\"args\":");
+        tfy__put_text(&w->out, TFY_S_TOOL, tool->name);
+        tfy__put_text(&w->out, TFY_S_KEY, step->key);
+        tfy__put(&w->out, TFY_S_ARGS);
         write_values(w, tool->params, tool->param_count, call->args);
     }
     tfy__buffer_char(&w->out, '}');
@@ -319,24 +334,22 @@ static void write_string(Writer *w, const TfyObj *string)
 
 static void write_signal(Writer *w, const Signal *signal)
 {
-    tfy__buffer_printf(&w->out, "{\"seq\":%llu,\"value\":%s}", (unsigned long long)signal->seq, signal->value);
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_SEQ, (int64_t)signal->seq);
+    tfy__put_json(&w->out, TFY_S_VALUE, signal->value, strlen(signal->value));
+    tfy__put_end(&w->out);
 }
 
 static void write_granted(Writer *w, const TaskRest *rest)
 {
     if (rest->granted_from) {
-        tfy__buffer_text(&w->out, ",\"granted_from\":");
-        write_text(w, rest->granted_from->name);
-        write_number(w, "granted_seq", (int64_t)rest->granted_seq);
+        tfy__put_text(&w->out, TFY_S_GRANTED_FROM, rest->granted_from->name);
+        write_number(w, TFY_S_GRANTED_SEQ, (int64_t)rest->granted_seq);
     }
-    if (rest->granted_lock) {
-        tfy__buffer_text(&w->out, ",\"granted_lock\":");
-        write_string(w, rest->granted_lock->name);
-    }
+    if (rest->granted_lock) tfy__put_string(&w->out, TFY_S_GRANTED_LOCK, rest->granted_lock->name);
     if (rest->granted_signal) {
-        tfy__buffer_text(&w->out, ",\"granted_name\":");
-        write_string(w, rest->granted_signal->name->text);
-        tfy__buffer_text(&w->out, ",\"granted_signal\":");
+        tfy__put_string(&w->out, TFY_S_GRANTED_NAME, rest->granted_signal->name->text);
+        tfy__put(&w->out, TFY_S_GRANTED_SIGNAL);
         write_signal(w, rest->granted_signal);
     }
 }
@@ -345,7 +358,7 @@ static void write_granted(Writer *w, const TaskRest *rest)
 static void write_holds(Writer *w, const TaskRest *rest)
 {
     if (!rest->holds) return;
-    tfy__buffer_text(&w->out, ",\"holds\":[");
+    open_list(w, TFY_S_HOLDS);
     for (const Hold *hold = rest->holds; hold; hold = hold->next) {
         if (hold != rest->holds) tfy__buffer_char(&w->out, ',');
         write_string(w, hold->lock->name);
@@ -365,14 +378,17 @@ static uint32_t sender_of(const TfyProgram *program, const TfyType *elem)
 
 static void write_channel(Writer *w, const Channel *channel)
 {
-    tfy__buffer_printf(&w->out, "{\"capacity\":%lld", (long long)channel->capacity);
-    write_number(w, "sent", (int64_t)channel->sent);
-    write_flag(w, "closed", channel->closed);
-    if (channel->count) write_number(w, "sender", sender_of(w->loop->program, channel->elem));
-    if (channel->count) tfy__buffer_text(&w->out, ",\"messages\":[");
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_CAPACITY, channel->capacity);
+    write_number(w, TFY_S_SENT, (int64_t)channel->sent);
+    tfy__put_true(&w->out, TFY_S_CLOSED, channel->closed);
+    if (channel->count) write_number(w, TFY_S_SENDER, sender_of(w->loop->program, channel->elem));
+    if (channel->count) open_list(w, TFY_S_MESSAGES);
     for (uint32_t i = 0; i < channel->count; i++) {
         const Message *message = &channel->ring[(channel->head + i) & (channel->cap - 1)];
-        tfy__buffer_printf(&w->out, "%s{\"seq\":%llu,\"value\":", i ? "," : "", (unsigned long long)message->seq);
+        open_item(w, !i);
+        tfy__put_int(&w->out, TFY_S_SEQ, (int64_t)message->seq);
+        tfy__put(&w->out, TFY_S_VALUE);
         write_value(w, channel->elem, message->value);
         tfy__buffer_char(&w->out, '}');
     }
@@ -382,7 +398,7 @@ static void write_channel(Writer *w, const Channel *channel)
 static void write_channels(Writer *w, const TaskRest *maker)
 {
     if (!maker->channel_count) return;
-    tfy__buffer_text(&w->out, ",\"channels\":[");
+    open_list(w, TFY_S_CHANNELS);
     for (uint32_t i = 0; i < maker->channel_count; i++) {
         if (i) tfy__buffer_char(&w->out, ',');
         write_channel(w, maker->channels[i]);
@@ -396,7 +412,7 @@ static void write_channels(Writer *w, const TaskRest *maker)
 static void write_followers(Writer *w, const TaskRest *awaited)
 {
     if (!awaited->followers) return;
-    tfy__buffer_text(&w->out, ",\"followers\":[");
+    open_list(w, TFY_S_FOLLOWERS);
     for (const Follower *follower = awaited->followers; follower; follower = follower->next) {
         if (follower != awaited->followers) tfy__buffer_char(&w->out, ',');
         tfy__buffer_int(&w->out, tfy__task_handle(follower->child));
@@ -407,50 +423,52 @@ static void write_followers(Writer *w, const TaskRest *awaited)
 static void write_group(Writer *w, const TaskRest *body)
 {
     bool is_new;
-    if (body->group) write_number(w, "group", number_of(w, &w->groups, body->group, &is_new) + 1);
+    if (body->group) write_number(w, TFY_S_GROUP, number_of(w, &w->groups, body->group, &is_new) + 1);
 }
 
 static void write_identity(Writer *w, const TaskRest *rest)
 {
-    tfy__buffer_printf(&w->out, "{\"task\":%lld,\"path\":\"%s\",\"routine\":%u,\"chain\":\"%016llx\"",
-                       (long long)tfy__task_handle(rest), rest->log.path, rest->workflow->number,
-                       (unsigned long long)rest->log.chain);
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_TASK, tfy__task_handle(rest));
+    tfy__put_text(&w->out, TFY_S_PATH, rest->log.path);
+    tfy__put_int(&w->out, TFY_S_ROUTINE, rest->workflow->number);
+    tfy__put_hex(&w->out, TFY_S_CHAIN, rest->log.chain);
     write_group(w, rest);
-    write_flag(w, "joined", rest->joined);
+    tfy__put_true(&w->out, TFY_S_JOINED, rest->joined);
 }
 
 static void write_counters(Writer *w, const TaskRest *rest)
 {
-    write_number(w, "step", rest->log.step);
-    write_number(w, "passages", rest->task->passages);
-    write_number(w, "scopes", rest->task->scopes);
-    write_number(w, "spawned", rest->spawned);
-    write_number(w, "randoms", (int64_t)rest->randoms);
-    write_number(w, "priority", rest->priority);
-    write_number(w, "after", rest->after_left);
+    write_number(w, TFY_S_STEP, rest->log.step);
+    write_number(w, TFY_S_PASSAGES, rest->task->passages);
+    write_number(w, TFY_S_SCOPES, rest->task->scopes);
+    write_number(w, TFY_S_SPAWNED, rest->spawned);
+    write_number(w, TFY_S_RANDOMS, (int64_t)rest->randoms);
+    write_number(w, TFY_S_PRIORITY, rest->priority);
+    write_number(w, TFY_S_AFTER, rest->after_left);
 }
 
 static void write_cancellation(Writer *w, const TaskRest *rest)
 {
-    write_flag(w, "cancel", rest->task->state & T_CANCEL);
-    write_flag(w, "cancelled", rest->cancelled);
+    tfy__put_true(&w->out, TFY_S_CANCEL, rest->task->state & T_CANCEL);
+    tfy__put_true(&w->out, TFY_S_CANCELLED, rest->cancelled);
     if (!rest->kill) return;
-    tfy__buffer_printf(&w->out, ",\"kill\":\"%s\"", rest->kill_why);
-    write_flag(w, "force", rest->kill_force);
+    tfy__put_text(&w->out, TFY_S_KILL, rest->kill_why);
+    tfy__put_true(&w->out, TFY_S_FORCE, rest->kill_force);
 }
 
 static void write_state(Writer *w, const TaskRest *rest)
 {
     const TfyTask *task = rest->task;
-    write_flag(w, "ready", task->state & T_QUEUED);
-    write_flag(w, "returning", task->state & T_RETURNING);
-    write_flag(w, "answered", task->state & T_ANSWERED);
+    tfy__put_true(&w->out, TFY_S_READY, task->state & T_QUEUED);
+    tfy__put_true(&w->out, TFY_S_RETURNING, task->state & T_RETURNING);
+    tfy__put_true(&w->out, TFY_S_ANSWERED, task->state & T_ANSWERED);
     if (rest->answer_type) {
-        tfy__buffer_text(&w->out, ",\"answer\":");
+        tfy__put(&w->out, TFY_S_ANSWER);
         write_value(w, rest->answer_type, task->result);
     }
     if (!task->error) return;
-    tfy__buffer_text(&w->out, ",\"error\":");
+    tfy__put(&w->out, TFY_S_ERROR);
     write_error(w, task->error);
 }
 
@@ -475,16 +493,15 @@ static void write_live(Writer *w, const TaskRest *rest)
 static void write_ended(Writer *w, const TaskRest *rest)
 {
     write_identity(w, rest);
-    write_number(w, "state", rest->end_state);
+    write_number(w, TFY_S_STATE, rest->end_state);
     if (rest->end_state == TFY_TASK_COMPLETED) {
-        tfy__buffer_text(&w->out, ",\"value\":");
+        tfy__put(&w->out, TFY_S_VALUE);
         write_value(w, rest->workflow->result, rest->value);
     } else if (rest->failure) {
-        tfy__buffer_text(&w->out, ",\"failure\":");
+        tfy__put(&w->out, TFY_S_FAILURE);
         write_error(w, rest->failure);
     }
-    if (rest->failure_text) tfy__buffer_text(&w->out, ",\"text\":");
-    if (rest->failure_text) write_text(w, rest->failure_text);
+    if (rest->failure_text) tfy__put_text(&w->out, TFY_S_TEXT, rest->failure_text);
     write_channels(w, rest);
     tfy__buffer_char(&w->out, '}');
 }
@@ -493,16 +510,16 @@ static void write_ended(Writer *w, const TaskRest *rest)
 
 static void write_locks(Writer *w)
 {
-    const char *comma = "";
+    bool first = true;
     if (!w->run->locks) return;
-    tfy__buffer_text(&w->out, ",\"locks\":[");
+    open_list(w, TFY_S_LOCKS);
     for (uint32_t i = 0; i < LOCK_BUCKETS; i++) {
         for (const Lock *lock = w->run->locks[i]; lock; lock = lock->next) {
-            tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
-            write_string(w, lock->name);
-            write_number(w, "permits", lock->permits);
-            tfy__buffer_char(&w->out, '}');
-            comma = ",";
+            open_item(w, first);
+            tfy__put_string(&w->out, TFY_S_NAME, lock->name);
+            write_number(w, TFY_S_PERMITS, lock->permits);
+            tfy__put_end(&w->out);
+            first = false;
         }
     }
     tfy__buffer_char(&w->out, ']');
@@ -510,25 +527,25 @@ static void write_locks(Writer *w)
 
 static void write_signals(Writer *w)
 {
-    const char *comma = "";
+    bool first = true;
     const Run *run = w->run;
-    write_number(w, "signal_count", (int64_t)run->signal_count);
-    if (run->signals) tfy__buffer_text(&w->out, ",\"signals\":[");
+    write_number(w, TFY_S_SIGNAL_COUNT, (int64_t)run->signal_count);
+    if (run->signals) open_list(w, TFY_S_SIGNALS);
     for (const SignalName *name = run->signals; name; name = name->next) {
         if (!name->kept.first) continue;
-        tfy__buffer_printf(&w->out, "%s{\"name\":", comma);
-        write_string(w, name->text);
-        tfy__buffer_text(&w->out, ",\"kept\":[");
+        open_item(w, first);
+        tfy__put_string(&w->out, TFY_S_NAME, name->text);
+        open_list(w, TFY_S_KEPT);
         for (const Signal *signal = name->kept.first; signal; signal = signal->next) {
             if (signal != name->kept.first) tfy__buffer_char(&w->out, ',');
             write_signal(w, signal);
         }
         tfy__buffer_text(&w->out, "]}");
-        comma = ",";
+        first = false;
     }
     if (run->signals) tfy__buffer_char(&w->out, ']');
     if (!run->signal_ids) return;
-    tfy__buffer_text(&w->out, ",\"signal_ids\":[");
+    open_list(w, TFY_S_SIGNAL_IDS);
     for (const SignalId *id = run->signal_ids; id; id = id->next) {
         if (id != run->signal_ids) tfy__buffer_char(&w->out, ',');
         write_text(w, id->text);
@@ -539,12 +556,13 @@ static void write_signals(Writer *w)
 static void write_groups(Writer *w)
 {
     if (!w->groups.index.count) return;
-    tfy__buffer_text(&w->out, ",\"groups\":[");
+    open_list(w, TFY_S_GROUPS);
     for (size_t i = 0; i < w->groups.index.count; i++) {
         const Group *group = w->groups.things[i];
-        tfy__buffer_printf(&w->out, "%s{\"alive\":%u", i ? "," : "", group->alive);
-        write_number(w, "ended", group->first_ended ? tfy__task_handle(group->first_ended) : 0);
-        write_number(w, "failed", group->first_failed ? tfy__task_handle(group->first_failed) : 0);
+        open_item(w, !i);
+        tfy__put_int(&w->out, TFY_S_ALIVE, group->alive);
+        write_number(w, TFY_S_ENDED, group->first_ended ? tfy__task_handle(group->first_ended) : 0);
+        write_number(w, TFY_S_FAILED, group->first_failed ? tfy__task_handle(group->first_failed) : 0);
         tfy__buffer_char(&w->out, '}');
     }
     tfy__buffer_char(&w->out, ']');
@@ -556,7 +574,7 @@ static void write_order(Writer *w)
     const char *comma = "";
     const TaskRest *oldest = w->run->tasks;
     while (oldest && oldest->next_in_run) oldest = oldest->next_in_run;
-    tfy__buffer_text(&w->out, ",\"order\":[");
+    open_list(w, TFY_S_ORDER);
     for (const TaskRest *rest = oldest; rest; rest = rest->prev_in_run) {
         const Step *step = rest->step;
         if (!step || (step->queue && step->queue_prev)) continue;
@@ -594,13 +612,14 @@ static bool write_tasks(Writer *w)
         if (rest->end_state || !RESERVE(w, live, cap, count)) continue;
         live[count++] = rest;
     }
-    tfy__buffer_text(&w->out, ",\"tasks\":[");
+    open_list(w, TFY_S_TASKS);
     while (count && !w->out.failed) {
         write_live(w, live[--count]);
         if (count) tfy__buffer_char(&w->out, ',');
     }
     free(live);
-    tfy__buffer_text(&w->out, "],\"ended\":[");
+    tfy__buffer_char(&w->out, ']');
+    open_list(w, TFY_S_ENDED);
     for (size_t i = 0; i < w->ended.index.count && !w->out.failed; i++) {
         if (i) tfy__buffer_char(&w->out, ',');
         write_ended(w, w->ended.things[i]);
@@ -613,15 +632,16 @@ static bool write_tasks(Writer *w)
 static bool write_run(Writer *w)
 {
     const Run *run = w->run;
-    tfy__buffer_printf(&w->out, "{\"v\":%d,\"seed\":\"%016llx\"", SNAPSHOT_V,
-                       (unsigned long long)tfy__fork_seed(run->root));
+    tfy__put_begin(&w->out);
+    tfy__put_int(&w->out, TFY_S_V, SNAPSHOT_V);
+    tfy__put_hex(&w->out, TFY_S_SEED, tfy__fork_seed(run->root));
     /* at the front: a reader that needs only this need not read all of it */
     if (run->rooted) {
-        tfy__put(&w->out, TFY_P_ROOT);
+        tfy__put(&w->out, TFY_S_ROOT);
         tfy__root_write(&w->out, &run->loop->root);
     }
-    write_number(w, "max_memory", run->max_memory);
-    write_number(w, "max_queue", run->max_queue);
+    write_number(w, TFY_S_MAX_MEMORY, run->max_memory);
+    write_number(w, TFY_S_MAX_QUEUE, run->max_queue);
     if (!write_tasks(w)) return false;
     write_groups(w);
     write_locks(w);

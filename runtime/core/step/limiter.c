@@ -129,7 +129,10 @@ static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
 {
     const TfyLoop *loop = limiter->loop;
     const char *comma = "";
-    tfy__buffer_printf(out, "{\"tool\":\"%s\",\"at\":[", limiter->tool->name);
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_S_TOOL, limiter->tool->name);
+    tfy__put(out, TFY_S_AT);
+    tfy__buffer_char(out, '[');
     for (uint32_t i = 0; i < limiter->start_count; i++) {
         const LimitStart *start = start_at(limiter, i);
         if (!counts(limiter, start, run)) continue;
@@ -142,14 +145,15 @@ static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
 
 void tfy__limit_write(const Run *run, TfyBuffer *out)
 {
-    const char *before = ",\"starts\":[";
+    bool some = false;
     for (const Limiter *limiter = run->loop->limiters; limiter; limiter = limiter->next) {
         if (!count_of(limiter, run)) continue;
-        tfy__buffer_text(out, before);
+        if (!some) tfy__put(out, TFY_S_STARTS);
+        tfy__buffer_char(out, some ? ',' : '[');
         write_window(limiter, run, out);
-        before = ",";
+        some = true;
     }
-    if (*before == ',' && !before[1]) tfy__buffer_char(out, ']');
+    if (some) tfy__buffer_char(out, ']');
 }
 
 static const TfyTool *tool_by_name(const TfyProgram *program, const char *name)
@@ -167,13 +171,13 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
     size_t i, j;
     json_array_foreach(starts, i, one)
     {
-        const char *name = json_string_value(json_object_get(one, "tool"));
+        const char *name = tfy__member_text(one, TFY_S_TOOL);
         const TfyTool *tool = name ? tool_by_name(run->loop->program, name) : NULL;
         if (!tool) continue; /* it no longer has a rate */
         Limiter *limiter = limiter_of(run->loop, tool);
         if (!limiter) return false;
         if (count_of(limiter, run)) continue; /* the run was here before: nothing was forgotten */
-        json_array_foreach(json_object_get(one, "at"), j, at)
+        json_array_foreach(tfy__member_get(one, TFY_S_AT), j, at)
             note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
     }
     return true;

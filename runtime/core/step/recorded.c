@@ -104,7 +104,7 @@ static void take_result(Step *step, const TfyLogRecord *record)
         tfy__step_raise_recorded(step, error);
         tfy__step_note_outcome(step, tfy__payload_text(&payload, TFY_P_OUTCOME));
     } else if (!plain && performer && performer->replay) {
-        ok = performer->replay(call->task, call->site, record->payload, record->payload_len, &value);
+        ok = performer->replay(call->task, call->site, &payload, &value);
     } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
     } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {

@@ -253,12 +253,8 @@ void tfy__error_json(TfyBuffer *out, const TfyObj *error)
     /* Readers of the log would fail on it: people see the message, and no code reads the fields from here. */
     out->depth = depth;
     out->len = begin;
-    tfy__put_begin(out);
-    tfy__put(out, TFY_P_ERROR);
-    tfy__buffer_json_string(out, error->type->name, strlen(error->type->name));
-    tfy__put_string(out, TFY_P_MESSAGE, tfy_field(error, 0).o);
-    tfy__put_int(out, TFY_P_LINE, error->aux);
-    tfy__put_end(out);
+    const TfyString *message = (const TfyString *)tfy_field(error, 0).o;
+    tfy__error_write(out, error->type->name, message->bytes, message->byte_len, error->aux);
 }
 
 void tfy__put_error(TfyBuffer *out, const TfyObj *error)

@@ -75,27 +75,31 @@ static json_t *fork_list(const json_t *before, json_int_t records, json_t *fork)
     size_t i;
     json_array_foreach(before, i, one)
     {
-        if (json_integer_value(json_object_get(one, "records")) < records) json_array_append(list, one);
+        if (tfy__member_int(one, TFY_P_RECORDS) < records) json_array_append(list, one);
     }
     json_array_append_new(list, fork);
     return list;
 }
 
-static void seed_text(const Copying *copying, char text[17])
+static void set_counts(const Copying *copying, json_t *fork, json_int_t records)
 {
-    snprintf(text, 17, "%016llx", (unsigned long long)copying->seed);
+    char seed[17];
+    snprintf(seed, sizeof seed, "%016llx", (unsigned long long)copying->seed);
+    tfy__member_set(fork, TFY_P_RECORDS, json_integer(records));
+    tfy__member_set(fork, TFY_P_SEED, json_string(seed));
 }
 
 static json_t *told_fork(const Copying *copying, const json_t *before)
 {
     const TfyFork *fork = copying->fork;
     const json_int_t records = copied_count(fork, 0);
-    char seed[17];
-    seed_text(copying, seed);
-    json_t *one = json_pack("{s:s,s:I,s:s,s:I,s:I,s:s}", "run", copying->from_uuid, "lsn",
-                            (json_int_t)fork->from->records[fork->records - 1].lsn, "task", fork->task, "step",
-                            (json_int_t)fork->step, "records", records, "seed", seed);
-    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) json_object_set_new(one, "set", json_true());
+    json_t *one = json_object();
+    tfy__member_set(one, TFY_P_RUN, json_string(copying->from_uuid));
+    tfy__member_set(one, TFY_P_LSN, json_integer(fork->from->records[fork->records - 1].lsn));
+    tfy__member_set(one, TFY_P_TASK, json_string(fork->task));
+    tfy__member_set(one, TFY_P_STEP, json_integer(fork->step));
+    set_counts(copying, one, records);
+    if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) tfy__member_set(one, TFY_P_SET, json_true());
     return fork_list(before, records, one);
 }
 
@@ -129,20 +133,19 @@ static bool rewrite_instruction(const Copying *copying, const TfyLogRecord *reco
 static bool rewrite_task(const Copying *copying, json_t *json)
 {
     const TfyHistory *from = copying->fork->from;
-    const TfyLogTask *original =
-        tfy__history_task(from, from->run.root + json_integer_value(json_object_get(json, "task")));
+    const TfyLogTask *original = tfy__history_task(from, from->run.root + tfy__member_int(json, TFY_S_TASK));
     const TfyLogTask *task = original ? &copying->tasks[original - from->tasks] : NULL;
-    json_t *pending = json_object_get(json, "pending");
-    const char *used = json_string_value(json_object_get(pending, "key"));
-    const int64_t step = json_integer_value(json_object_get(pending, "step"));
+    json_t *pending = tfy__member_get(json, TFY_S_PENDING);
+    const char *used = tfy__member_text(pending, TFY_S_KEY);
+    const int64_t step = tfy__member_int(pending, TFY_S_STEP);
     char key[TFY_KEY_SIZE], text[17];
     if (!task || !task->path) return false;
     snprintf(text, sizeof text, "%016llx", (unsigned long long)task->chain);
     tfy__record_key(copying->from_uuid, task->path, step, key);
     const bool own = used && strcmp(used, key) == 0;
     tfy__record_key(copying->uuid, task->path, step, key);
-    if (own && json_object_set_new(pending, "key", json_string(key)) != 0) return false;
-    return json_object_set_new(json, "chain", json_string(text)) == 0;
+    if (own && !tfy__member_set(pending, TFY_S_KEY, json_string(key))) return false;
+    return tfy__member_set(json, TFY_S_CHAIN, json_string(text));
 }
 
 static bool rewrite_tasks(const Copying *copying, json_t *tasks)
@@ -160,14 +163,13 @@ static bool rewrite_base(const Copying *copying, const TfyLogRecord *record, Pay
 {
     const json_int_t records = copied_count(copying->fork, record->lsn);
     TfyPayload base;
-    char seed[17];
     tfy__payload_open(&base, record);
     json_t *json = base.json;
-    seed_text(copying, seed);
-    if (json && rewrite_tasks(copying, json_object_get(json, "tasks")) &&
-        rewrite_tasks(copying, json_object_get(json, "ended"))) {
-        json_t *one = json_pack("{s:I,s:s}", "records", records, "seed", seed);
-        json_object_set_new(json, "fork_of", fork_list(json_object_get(json, "fork_of"), records, one));
+    if (json && rewrite_tasks(copying, tfy__member_get(json, TFY_S_TASKS)) &&
+        rewrite_tasks(copying, tfy__member_get(json, TFY_S_ENDED))) {
+        json_t *one = json_object();
+        set_counts(copying, one, records);
+        tfy__member_set(json, TFY_S_FORK_OF, fork_list(tfy__member_get(json, TFY_S_FORK_OF), records, one));
         payload->text = payload->owned = json_dumps(json, JSON_COMPACT);
     }
     payload->len = payload->owned ? strlen(payload->owned) : 0;

@@ -447,8 +447,8 @@ static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
 static int read_task_tail(Reading *reading, const json_t *known)
 {
     TfyHistory *history = reading->history;
-    const int64_t tid = history->run.root + json_integer_value(json_object_get(known, "task"));
-    const char *chain = json_string_value(json_object_get(known, "chain"));
+    const int64_t tid = history->run.root + tfy__member_int(known, TFY_S_TASK);
+    const char *chain = tfy__member_text(known, TFY_S_CHAIN);
     TfyStoreTask row;
     if (tid == history->run.root) return 0;
     int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
@@ -564,8 +564,7 @@ static int note_root(Reading *reading)
             record->type == TFY_R_MOVED || record->type == TFY_R_SNAPSHOT || record->type == TFY_R_INSTRUCTION_START;
         if (tells) code = tfy__root_of_record(record, &newest);
     }
-    if (!code && !newest.path)
-        code = tfy__root_of_json(json_object_get(history->snapshot, tfy__member_name(TFY_P_ROOT)), &newest);
+    if (!code && !newest.path) code = tfy__root_of_json(tfy__member_get(history->snapshot, TFY_S_ROOT), &newest);
     if (newest.path) {
         tfy__root_free(&history->root);
         history->root = newest;
@@ -604,7 +603,7 @@ static int read_tail(Reading *reading)
         return code;
     }
     if (!code) code = read_root_birth(reading);
-    const json_t *tasks = json_object_get(history->snapshot, "tasks");
+    const json_t *tasks = tfy__member_get(history->snapshot, TFY_S_TASKS);
     for (size_t i = 0; !code && i < json_array_size(tasks); i++)
         code = read_task_tail(reading, json_array_get(tasks, i));
     if (!code) code = read_births(reading);

@@ -14,6 +14,7 @@
 
 #include "tfy_program.h"
 #include "wal/history/compat_state.h"
+#include "wal/rows/payload.h"
 
 /* A value that several places refer to. */
 typedef struct Shared {
@@ -60,17 +61,23 @@ static bool no_memory(Mapper *m)
     return false;
 }
 
+static const char *path_of(const json_t *task)
+{
+    const char *path = tfy__member_text(task, TFY_S_PATH);
+    return path ? path : "";
+}
+
 /* ---- what the layouts know ---- */
 
 static const json_t *routine_in(const Mapper *m, const json_t *json)
 {
-    return json_array_get(m->layout->workflows, (size_t)number_of(json, "routine"));
+    return json_array_get(m->layout->workflows, (size_t)tfy__member_int(json, TFY_S_ROUTINE));
 }
 
 /* The index of a point; -1: there is none, or no task can stand there. */
 static int64_t point_in(const Mapper *m, const json_t *json)
 {
-    const int64_t number = number_of(json, "point");
+    const int64_t number = tfy__member_int(json, TFY_S_POINT);
     return number > 0 && number <= m->layout->count && m->layout->live[number - 1] ? number - 1 : -1;
 }
 
@@ -161,10 +168,15 @@ static bool visit_item(Mapper *m, json_t *list, size_t index, const char *type)
     return now && (json_array_set_new(list, index, now) == 0 || no_memory(m)) && !m->code;
 }
 
-static bool visit_member(Mapper *m, json_t *object, const char *name, const char *type)
+static bool visit_named(Mapper *m, json_t *object, const char *name, const char *type)
 {
     json_t *now = visit(m, json_object_get(object, name), type);
     return now && (json_object_set_new(object, name, now) == 0 || no_memory(m)) && !m->code;
+}
+
+static bool visit_member(Mapper *m, json_t *object, TfyMember member, const char *type)
+{
+    return visit_named(m, object, tfy__member_name(member), type);
 }
 
 /* ---- a walk, in the order in which snapshot.c writes ---- */
@@ -180,7 +192,7 @@ static bool walk_params(Mapper *m, json_t *values, const json_t *routine)
 
 static bool walk_frame(Mapper *m, json_t *frame)
 {
-    json_t *params = json_object_get(frame, "params"), *slots = json_object_get(frame, "slots");
+    json_t *params = tfy__member_get(frame, TFY_S_PARAMS), *slots = tfy__member_get(frame, TFY_S_SLOTS);
     const int64_t at = point_in(m, frame);
     char key[320];
     if (params && !walk_params(m, params, routine_in(m, frame))) return false;
@@ -189,7 +201,7 @@ static bool walk_frame(Mapper *m, json_t *frame)
         const Slot *live = m->layout->live[at];
         if (!live[i].name) continue;
         slot_key(live, m->layout->slot_counts[at], i, key);
-        if (!visit_member(m, slots, key, live[i].type)) return false;
+        if (!visit_named(m, slots, key, live[i].type)) return false;
     }
     return true;
 }
@@ -200,11 +212,11 @@ static bool walk_channels(Mapper *m, json_t *channels)
     size_t i, j;
     json_array_foreach(channels, i, channel)
     {
-        const char *type = message_type(m, number_of(channel, "sender"));
-        json_array_foreach(json_object_get(channel, "messages"), j, message)
+        const char *type = message_type(m, tfy__member_int(channel, TFY_S_SENDER));
+        json_array_foreach(tfy__member_get(channel, TFY_S_MESSAGES), j, message)
         {
             if (!*type) return refuse_form(m);
-            if (!visit_member(m, message, "value", type)) return false;
+            if (!visit_member(m, message, TFY_S_VALUE, type)) return false;
         }
     }
     return true;
@@ -213,18 +225,18 @@ static bool walk_channels(Mapper *m, json_t *channels)
 /* What the frame at the top has been answered. */
 static const char *answer_type(const Mapper *m, const json_t *task)
 {
-    const json_t *frames = json_object_get(task, "frames");
+    const json_t *frames = tfy__member_get(task, TFY_S_FRAMES);
     const json_t *top = json_array_get(frames, json_array_size(frames) - 1);
-    if (json_is_true(json_object_get(task, "returning"))) return text_of(routine_in(m, top), "result");
+    if (tfy__member_flag(task, TFY_S_RETURNING)) return text_of(routine_in(m, top), "result");
     return text_of(json_array_get(m->layout->points, (size_t)point_in(m, top)), "result");
 }
 
 static bool walk_step(Mapper *m, const json_t *task)
 {
-    const json_t *frames = json_object_get(task, "frames");
+    const json_t *frames = tfy__member_get(task, TFY_S_FRAMES);
     const int64_t at = point_in(m, json_array_get(frames, json_array_size(frames) - 1));
     const json_t *args = json_object_get(json_array_get(m->layout->points, (size_t)at), "args");
-    json_t *values = json_object_get(json_object_get(task, "pending"), "args");
+    json_t *values = tfy__member_get(tfy__member_get(task, TFY_S_PENDING), TFY_S_ARGS);
     for (size_t i = 0; i < json_array_size(values); i++) {
         const char *type =
             json_array_size(args) == json_array_size(values) ? text_of(json_array_get(args, i), "type") : "";
@@ -237,71 +249,71 @@ static bool walk_live(Mapper *m, json_t *task)
 {
     json_t *one;
     size_t i;
-    m->path = text_of(task, "path");
-    json_array_foreach(json_object_get(task, "frames"), i, one) if (!walk_frame(m, one)) return false;
-    json_array_foreach(json_object_get(task, "undos"), i, one)
+    m->path = path_of(task);
+    json_array_foreach(tfy__member_get(task, TFY_S_FRAMES), i, one) if (!walk_frame(m, one)) return false;
+    json_array_foreach(tfy__member_get(task, TFY_S_UNDOS), i, one)
     {
-        if (!walk_params(m, json_object_get(one, "args"), routine_in(m, one))) return false;
+        if (!walk_params(m, tfy__member_get(one, TFY_S_ARGS), routine_in(m, one))) return false;
     }
-    json_array_foreach(json_object_get(task, "unwinding"), i, one)
+    json_array_foreach(tfy__member_get(task, TFY_S_UNWINDING), i, one)
     {
-        if (!visit_member(m, one, "error", "error")) return false;
+        if (!visit_member(m, one, TFY_S_ERROR, "error")) return false;
     }
-    if (json_object_get(task, "answer") && !visit_member(m, task, "answer", answer_type(m, task))) return false;
-    if (json_object_get(task, "error") && !visit_member(m, task, "error", "error")) return false;
-    return walk_step(m, task) && walk_channels(m, json_object_get(task, "channels"));
+    if (tfy__member_get(task, TFY_S_ANSWER) && !visit_member(m, task, TFY_S_ANSWER, answer_type(m, task))) return false;
+    if (tfy__member_get(task, TFY_S_ERROR) && !visit_member(m, task, TFY_S_ERROR, "error")) return false;
+    return walk_step(m, task) && walk_channels(m, tfy__member_get(task, TFY_S_CHANNELS));
 }
 
 static bool walk_ended(Mapper *m, json_t *task)
 {
-    m->path = text_of(task, "path");
+    m->path = path_of(task);
     const char *result = text_of(routine_in(m, task), "result");
-    if (json_object_get(task, "value") && !visit_member(m, task, "value", result)) return false;
-    if (json_object_get(task, "failure") && !visit_member(m, task, "failure", "error")) return false;
-    return walk_channels(m, json_object_get(task, "channels"));
+    if (tfy__member_get(task, TFY_S_VALUE) && !visit_member(m, task, TFY_S_VALUE, result)) return false;
+    if (tfy__member_get(task, TFY_S_FAILURE) && !visit_member(m, task, TFY_S_FAILURE, "error")) return false;
+    return walk_channels(m, tfy__member_get(task, TFY_S_CHANNELS));
 }
 
-static bool each(Mapper *m, json_t *snapshot, const char *list, bool (*visit_task)(Mapper *m, json_t *task))
+static bool each(Mapper *m, json_t *snapshot, TfyMember list, bool (*visit_task)(Mapper *m, json_t *task))
 {
     json_t *task;
     size_t i;
-    json_array_foreach(json_object_get(snapshot, list), i, task) if (!visit_task(m, task)) return false;
+    json_array_foreach(tfy__member_get(snapshot, list), i, task) if (!visit_task(m, task)) return false;
     return true;
 }
 
 static bool walk(Mapper *m, json_t *snapshot, const Layout *layout)
 {
     m->layout = layout;
-    return each(m, snapshot, "tasks", walk_live) && each(m, snapshot, "ended", walk_ended);
+    return each(m, snapshot, TFY_S_TASKS, walk_live) && each(m, snapshot, TFY_S_ENDED, walk_ended);
 }
 
 /* ---- numbers ---- */
 
-static bool set_number(Mapper *m, json_t *json, const char *name, uint32_t number)
+static bool set_number(Mapper *m, json_t *json, TfyMember member, uint32_t number)
 {
-    return json_object_set_new(json, name, json_integer(number)) == 0 || no_memory(m);
+    return tfy__member_set(json, member, json_integer(number)) || no_memory(m);
 }
 
 static bool map_routine(Mapper *m, json_t *json)
 {
-    const json_t *index = json_object_get(json, "routine");
+    const json_t *index = tfy__member_get(json, TFY_S_ROUTINE);
     if (!json_is_integer(index) || !routine_in(m, json)) return refuse_form(m);
     const TfyCompatRoutine *routine = &m->compat->routines[json_integer_value(index)];
     if (routine->reason) return refuse(m, "cannot go on: %s", routine->reason);
-    return set_number(m, json, "routine", routine->new_index);
+    return set_number(m, json, TFY_S_ROUTINE, routine->new_index);
 }
 
 /* standing: a frame goes on there; else it is where a step was taken. */
 static bool map_point(Mapper *m, json_t *json, bool standing)
 {
-    if (!number_of(json, "point")) return true;
+    if (!tfy__member_int(json, TFY_S_POINT)) return true;
     const int64_t at = point_in(m, json);
     if (at < 0) return refuse_form(m);
     const TfyCompatPoint *point = &m->compat->points[at];
     const char *reason = point->unsure;
     if (!point->new_number || (standing && point->verdict == TFY_REFUSED)) reason = point->reason;
     if (!reason && standing) reason = point->mixed;
-    if (!reason) return set_number(m, json, "point", point->new_number);
+    if (!reason) return set_number(m, json, TFY_S_POINT, point->new_number);
     return refuse(m, "%s %.100s (line %.60s of the program it has), where it cannot go on: %.200s",
                   standing ? "stands at" : "has a step to undo at", point->id, point->place, reason);
 }
@@ -318,9 +330,9 @@ static int64_t find_param(const json_t *params, const char *name)
 }
 
 /* Arguments in the order of the new program's parameters. */
-static bool map_args(Mapper *m, json_t *json, const char *member, const json_t *old_routine, const json_t *new_routine)
+static bool map_args(Mapper *m, json_t *json, TfyMember member, const json_t *old_routine, const json_t *new_routine)
 {
-    const json_t *values = json_object_get(json, member), *old = json_object_get(old_routine, "params"),
+    const json_t *values = tfy__member_get(json, member), *old = json_object_get(old_routine, "params"),
                  *new = json_object_get(new_routine, "params"), *param;
     const bool alike = json_equal(old, new);
     json_t *mapped = json_array();
@@ -337,14 +349,13 @@ static bool map_args(Mapper *m, json_t *json, const char *member, const json_t *
         else if (json_array_append(mapped, json_array_get(values, (size_t)from)) != 0)
             no_memory(m);
     }
-    if (!m->code && json_object_set(json, member, mapped) != 0) no_memory(m);
-    json_decref(mapped);
+    if (!tfy__member_set(json, member, mapped)) no_memory(m);
     return !m->code;
 }
 
 static bool map_slots(Mapper *m, json_t *frame, int64_t from, uint32_t to)
 {
-    const json_t *values = json_object_get(frame, "slots");
+    const json_t *values = tfy__member_get(frame, TFY_S_SLOTS);
     const Slot *old = m->both->old.live[from], *new = m->both->new.live[to];
     const uint32_t old_count = m->both->old.slot_counts[from], new_count = m->both->new.slot_counts[to];
     json_t *mapped = json_object();
@@ -361,8 +372,7 @@ static bool map_slots(Mapper *m, json_t *frame, int64_t from, uint32_t to)
         slot_key(new, new_count, i, key);
         if (json_object_set(mapped, key, value) != 0) no_memory(m);
     }
-    if (!m->code && json_object_set(frame, "slots", mapped) != 0) no_memory(m);
-    json_decref(mapped);
+    if (!tfy__member_set(frame, TFY_S_SLOTS, mapped)) no_memory(m);
     return !m->code;
 }
 
@@ -371,17 +381,18 @@ static bool map_frame(Mapper *m, json_t *frame)
     const json_t *routine = routine_in(m, frame);
     const int64_t from = point_in(m, frame);
     if (!map_routine(m, frame) || !map_point(m, frame, true)) return false;
-    const json_t *other = json_array_get(m->both->new.workflows, (size_t)number_of(frame, "routine"));
-    if (json_object_get(frame, "params") && !map_args(m, frame, "params", routine, other)) return false;
-    return !json_object_get(frame, "slots") || map_slots(m, frame, from, (uint32_t)number_of(frame, "point") - 1);
+    const json_t *other = json_array_get(m->both->new.workflows, (size_t)tfy__member_int(frame, TFY_S_ROUTINE));
+    if (tfy__member_get(frame, TFY_S_PARAMS) && !map_args(m, frame, TFY_S_PARAMS, routine, other)) return false;
+    return !tfy__member_get(frame, TFY_S_SLOTS) ||
+           map_slots(m, frame, from, (uint32_t)tfy__member_int(frame, TFY_S_POINT) - 1);
 }
 
 static bool map_undo(Mapper *m, json_t *undo)
 {
     const json_t *routine = routine_in(m, undo);
     if (!map_point(m, undo, false) || !map_routine(m, undo)) return false;
-    const json_t *other = json_array_get(m->both->new.workflows, (size_t)number_of(undo, "routine"));
-    return map_args(m, undo, "args", routine, other);
+    const json_t *other = json_array_get(m->both->new.workflows, (size_t)tfy__member_int(undo, TFY_S_ROUTINE));
+    return map_args(m, undo, TFY_S_ARGS, routine, other);
 }
 
 static bool map_channels(Mapper *m, json_t *channels)
@@ -391,8 +402,8 @@ static bool map_channels(Mapper *m, json_t *channels)
     json_array_foreach(channels, i, channel)
     {
         uint32_t sender = 0;
-        if (!number_of(channel, "sender")) continue;
-        const char *type = message_type(m, number_of(channel, "sender"));
+        if (!tfy__member_int(channel, TFY_S_SENDER)) continue;
+        const char *type = message_type(m, tfy__member_int(channel, TFY_S_SENDER));
         for (uint32_t n = 0; n < m->both->new.count && !sender; n++) {
             const json_t *point = json_array_get(m->both->new.points, n);
             const char *other = text_of(json_array_get(json_object_get(point, "args"), 0), "type");
@@ -400,7 +411,7 @@ static bool map_channels(Mapper *m, json_t *channels)
                 sender = n + 1;
         }
         if (!sender) return refuse(m, "has messages in a %s, and nothing sends such any more", type);
-        if (!set_number(m, channel, "sender", sender)) return false;
+        if (!set_number(m, channel, TFY_S_SENDER, sender)) return false;
     }
     return true;
 }
@@ -409,23 +420,23 @@ static bool map_live(Mapper *m, json_t *task)
 {
     json_t *one;
     size_t i;
-    m->path = text_of(task, "path");
+    m->path = path_of(task);
     if (!map_routine(m, task)) return false;
-    json_array_foreach(json_object_get(task, "frames"), i, one) if (!map_frame(m, one)) return false;
-    json_array_foreach(json_object_get(task, "undos"), i, one) if (!map_undo(m, one)) return false;
-    json_array_foreach(json_object_get(task, "unwinding"), i, one) if (!map_point(m, one, false)) return false;
-    return map_channels(m, json_object_get(task, "channels"));
+    json_array_foreach(tfy__member_get(task, TFY_S_FRAMES), i, one) if (!map_frame(m, one)) return false;
+    json_array_foreach(tfy__member_get(task, TFY_S_UNDOS), i, one) if (!map_undo(m, one)) return false;
+    json_array_foreach(tfy__member_get(task, TFY_S_UNWINDING), i, one) if (!map_point(m, one, false)) return false;
+    return map_channels(m, tfy__member_get(task, TFY_S_CHANNELS));
 }
 
 static bool map_ended(Mapper *m, json_t *task)
 {
-    m->path = text_of(task, "path");
-    return map_routine(m, task) && map_channels(m, json_object_get(task, "channels"));
+    m->path = path_of(task);
+    return map_routine(m, task) && map_channels(m, tfy__member_get(task, TFY_S_CHANNELS));
 }
 
 static bool map_numbers(Mapper *m, json_t *snapshot)
 {
-    return each(m, snapshot, "tasks", map_live) && each(m, snapshot, "ended", map_ended);
+    return each(m, snapshot, TFY_S_TASKS, map_live) && each(m, snapshot, TFY_S_ENDED, map_ended);
 }
 
 /* ---- the whole ---- */

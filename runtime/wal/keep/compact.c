@@ -110,13 +110,13 @@ static void keep(Compacting *c, Member *member)
 /* Finds the tasks that were alive at the snapshot, and the step of each. */
 static void take_live(Compacting *c)
 {
-    const json_t *tasks = json_object_get(c->tail->snapshot, "tasks"), *task;
+    const json_t *tasks = tfy__member_get(c->tail->snapshot, TFY_S_TASKS), *task;
     size_t i;
     json_array_foreach(tasks, i, task)
     {
-        Member *member = member_of(c, c->run->run.root + json_integer_value(json_object_get(task, "task")));
-        const json_t *step = json_object_get(json_object_get(task, "pending"), "step");
-        if (!step) step = json_object_get(task, "step");
+        Member *member = member_of(c, c->run->run.root + tfy__member_int(task, TFY_S_TASK));
+        const json_t *step = tfy__member_get(tfy__member_get(task, TFY_S_PENDING), TFY_S_STEP);
+        if (!step) step = tfy__member_get(task, TFY_S_STEP);
         if (!member) continue;
         member->step = json_integer_value(step) > 0 ? json_integer_value(step) : 1;
         keep(c, member);

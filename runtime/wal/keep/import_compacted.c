@@ -27,9 +27,8 @@ static uint64_t *chains_at(const TfyHistory *history)
 /* The position of a task that had finished by then no longer matters. */
 static bool fits(const TfyHistory *history, const uint64_t *chains, const json_t *json, bool ended)
 {
-    const json_t *number = json_object_get(json, "task");
-    const char *path = json_string_value(json_object_get(json, "path")),
-               *chain = json_string_value(json_object_get(json, "chain"));
+    const json_t *number = tfy__member_get(json, TFY_S_TASK);
+    const char *path = tfy__member_text(json, TFY_S_PATH), *chain = tfy__member_text(json, TFY_S_CHAIN);
     const int64_t distance = json_integer_value(number);
     if (!json_is_integer(number) || distance < 0 || distance > INT64_C(1) << 40) return false;
     const TfyLogTask *task = tfy__history_task(history, history->run.root + distance);
@@ -69,8 +68,8 @@ int tfy__import_check_base(const TfyHistory *history, char *error_text)
     tfy__payload_open(&snapshot, base);
     uint64_t *chains = chains_at(history);
     const bool fine = snapshot.json && chains &&
-                      all_fit(history, chains, json_object_get(snapshot.json, "tasks"), false) &&
-                      all_fit(history, chains, json_object_get(snapshot.json, "ended"), true);
+                      all_fit(history, chains, tfy__member_get(snapshot.json, TFY_S_TASKS), false) &&
+                      all_fit(history, chains, tfy__member_get(snapshot.json, TFY_S_ENDED), true);
     const int code = fine ? 0 : chains ? TFY_E_DATA : TFY_E_NOMEM;
     free(chains);
     tfy__payload_close(&snapshot);

@@ -550,14 +550,23 @@ static bool gather(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalva
     return fill_history(salvage, run, history, report);
 }
 
+static bool write_end(TfyBuffer *out, bool abort)
+{
+    static const char message[] = "records behind this one were lost";
+    tfy__put_begin(out);
+    if (!abort) tfy__put_flag(out, TFY_P_OK, false);
+    tfy__put(out, TFY_P_ERROR);
+    tfy__error_write(out, "Salvaged", message, sizeof message - 1, -1);
+    if (abort) tfy__put_int(out, TFY_P_LINE, 0);
+    tfy__put_end(out);
+    return !out->failed;
+}
+
 /* Two additional records end a run that lost something. Its chain continues in them, so they cannot pass for its
  * own. */
-static bool end_history(TfyHistory *history, TfyLogRecord ends[2])
+static bool end_history(TfyHistory *history, TfyLogRecord ends[2], TfyBuffer texts[2])
 {
-    static const char *const texts[] = {
-        "{\"error\":{\"error\":\"Salvaged\",\"message\":\"records behind this one were lost\"},\"line\":0}",
-        "{\"ok\":false,\"error\":{\"error\":\"Salvaged\",\"message\":\"records behind this one were lost\"}}"};
-    if (!history->record_count) return false;
+    if (!history->record_count || !write_end(&texts[0], true) || !write_end(&texts[1], false)) return false;
     const TfyLogRecord *last = &history->records[history->record_count - 1];
     TfyLogTask *root = &history->tasks[0];
     history->run.state = TFY_TASK_FAILED;
@@ -567,8 +576,8 @@ static bool end_history(TfyHistory *history, TfyLogRecord ends[2])
                                  .ts_ms = last->ts_ms,
                                  .v = TFY_RECORD_V,
                                  .type = i ? TFY_R_TASK_COMPLETE : TFY_R_TASK_ABORT,
-                                 .payload = texts[i],
-                                 .payload_len = (uint32_t)strlen(texts[i])};
+                                 .payload = texts[i].data,
+                                 .payload_len = (uint32_t)texts[i].len};
         ends[i].chain = root->chain = tfy__chain_next(root->chain, &ends[i]);
     }
     if (!RESIZE(history->records, history->record_count + 2) ||
@@ -587,17 +596,19 @@ static int write_run(Salvage *salvage, TfyLog *log, uint32_t run, char *error_te
     Found *found = &salvage->runs[run];
     TfyHistory history = {0};
     TfyLogRecord ends[2];
+    TfyBuffer texts[2] = {{0}, {0}};
     tfy__uuid_text(found->run.uuid, report->uuid);
     bool fine = gather(salvage, run, &history, report);
     report->cut = found->cut != INT64_MAX;
     if (!found->ended || report->cut) history.run.state = TFY_TASK_READY;
     fine = fine && take_program(salvage, found, &history, &report->no_program);
     int code = fine ? take_moves(salvage, &history, error_text) : TFY_E_NOMEM;
-    if (!code && report->cut && !end_history(&history, ends)) code = TFY_E_NOMEM;
+    if (!code && report->cut && !end_history(&history, ends, texts)) code = TFY_E_NOMEM;
     if (!code) code = tfy__import_check(&history, error_text);
     if (!code) code = tfy__import_run(log, &history, &salvage->result->doubts, error_text);
     if (!code) code = tfy__log_sync(log);
     empty_history(&history);
+    for (int i = 0; i < 2; i++) tfy__buffer_free(&texts[i]);
     return code;
 }
 

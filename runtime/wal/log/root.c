@@ -80,22 +80,24 @@ static bool is_utf8(const char *text)
 
 static void write_hex(TfyBuffer *out, const char *bytes)
 {
+    tfy__buffer_char(out, '"');
     for (; *bytes; bytes++) tfy__buffer_printf(out, "%02x", (unsigned char)*bytes);
+    tfy__buffer_char(out, '"');
 }
 
 /* A path consists of bytes: if they are not UTF-8, "bytes" has them exactly. */
 void tfy__root_write(TfyBuffer *out, const TfyRoot *root)
 {
-    tfy__buffer_text(out, "{\"path\":");
-    tfy__buffer_json_string(out, root->path, strlen(root->path));
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_PATH, root->path);
     if (!is_utf8(root->path)) {
-        tfy__buffer_text(out, ",\"bytes\":\"");
+        tfy__put(out, TFY_P_BYTES);
         write_hex(out, root->path);
-        tfy__buffer_char(out, '"');
     }
-    tfy__buffer_printf(out, ",\"dev\":%lld,\"ino\":%lld", (long long)root->dev, (long long)root->ino);
-    if (root->born_ns) tfy__buffer_printf(out, ",\"born\":%lld", (long long)root->born_ns);
-    tfy__buffer_char(out, '}');
+    tfy__put_int(out, TFY_P_DEV, (int64_t)root->dev);
+    tfy__put_int(out, TFY_P_INO, (int64_t)root->ino);
+    if (root->born_ns) tfy__put_int(out, TFY_P_BORN, root->born_ns);
+    tfy__put_end(out);
 }
 
 static char *read_hex(const char *digits)
@@ -107,16 +109,12 @@ static char *read_hex(const char *digits)
     return bytes;
 }
 
-static int64_t number_in(const json_t *json, const char *name)
-{
-    return json_integer_value(json_object_get(json, name));
-}
-
 int tfy__root_of_json(const json_t *json, TfyRoot *root)
 {
-    const char *path = json_string_value(json_object_get(json, "path")),
-               *bytes = json_string_value(json_object_get(json, "bytes"));
-    *root = (TfyRoot){.dev = number_in(json, "dev"), .ino = number_in(json, "ino"), .born_ns = number_in(json, "born")};
+    const char *path = tfy__member_text(json, TFY_P_PATH), *bytes = tfy__member_text(json, TFY_P_BYTES);
+    *root = (TfyRoot){.dev = tfy__member_int(json, TFY_P_DEV),
+                      .ino = tfy__member_int(json, TFY_P_INO),
+                      .born_ns = tfy__member_int(json, TFY_P_BORN)};
     if (path) root->path = bytes ? read_hex(bytes) : strdup(path);
     return path && !root->path ? TFY_E_NOMEM : 0;
 }

@@ -17,22 +17,27 @@
 
 #include "tfy.h"
 #include "wal/rows/record.h"
+#include "wal/rows/snapshot_members.h"
 #include "base/buffer.h"
 
-/* M(NAME, "name", KIND): every member of every payload except Snapshot's, which has a table of its own
- * (snapshot_members.h). ANY: a value of the program's types, or one that differs from record to record. */
+/* M(NAME, "name", KIND): every member of every payload, and of the objects in `root` and `fork_of`, except
+ * Snapshot's, which has a table of its own (snapshot_members.h). ANY: a value of the program's types, or one that
+ * differs from record to record. */
 #define TFY_PAYLOAD_MEMBERS(M)                                                                                         \
     M(AFTER, "after", LIST)                                                                                            \
     M(ANSWER, "answer", ANY)                                                                                           \
     M(ARGS, "args", OBJECT)                                                                                            \
     M(ATTEMPT, "attempt", INT)                                                                                         \
     M(BODY, "body", FLAG)                                                                                              \
+    M(BORN, "born", INT)                                                                                               \
     M(BY, "by", TEXT)                                                                                                  \
+    M(BYTES, "bytes", TEXT)                                                                                            \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CLOSED, "closed", FLAG)                                                                                          \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
     M(DETACHED, "detached", FLAG)                                                                                      \
     M(DETAILS, "details", TEXT)                                                                                        \
+    M(DEV, "dev", INT)                                                                                                 \
     M(DIGEST, "digest", TEXT)                                                                                          \
     M(DUE, "due", INT)                                                                                                 \
     M(EPOCH, "epoch", INT)                                                                                             \
@@ -48,11 +53,13 @@
     M(HOW, "how", TEXT)                                                                                                \
     M(ID, "id", TEXT)                                                                                                  \
     M(INDEX, "index", INT)                                                                                             \
+    M(INO, "ino", INT)                                                                                                 \
     M(IN_SLICE, "in_slice", FLAG)                                                                                      \
     M(KEY, "key", TEXT)                                                                                                \
     M(KILL, "kill", TEXT)                                                                                              \
     M(LEVEL, "level", TEXT)                                                                                            \
     M(LINE, "line", INT)                                                                                               \
+    M(LSN, "lsn", INT)                                                                                                 \
     M(MAX_MEMORY, "max_memory", INT)                                                                                   \
     M(MAX_QUEUE, "max_queue", INT)                                                                                     \
     M(MESSAGE, "message", TEXT)                                                                                        \
@@ -72,6 +79,7 @@
     M(PRIORITY, "priority", INT)                                                                                       \
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
     M(QUESTION, "question", TEXT)                                                                                      \
+    M(RECORDS, "records", INT)                                                                                         \
     M(REQUEST, "request", TEXT)                                                                                        \
     M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
@@ -81,7 +89,10 @@
     M(SCOPE, "scope", INT)                                                                                             \
     M(SEED, "seed", TEXT)                                                                                              \
     M(SEQ, "seq", INT)                                                                                                 \
+    M(SET, "set", FLAG)                                                                                                \
     M(STAGE, "stage", TEXT)                                                                                            \
+    M(STEP, "step", INT)                                                                                               \
+    M(TASK, "task", TEXT)                                                                                              \
     M(TEXT, "text", TEXT)                                                                                              \
     M(TID, "tid", INT)                                                                                                 \
     M(TO, "to", TEXT)                                                                                                  \
@@ -96,10 +107,25 @@ typedef enum TfyMember {
 #define TFY__MEMBER(Name, Text, Kind) TFY_P_##Name,
     TFY_PAYLOAD_MEMBERS(TFY__MEMBER)
 #undef TFY__MEMBER
-        TFY_P_COUNT
+        TFY_P_COUNT,
+    TFY__P_LAST = TFY_P_COUNT - 1, /* those of snapshots follow */
+#define TFY__MEMBER(Name, Text, Kind) TFY_S_##Name,
+    TFY_SNAPSHOT_MEMBERS(TFY__MEMBER)
+#undef TFY__MEMBER
+        TFY_MEMBER_COUNT
 } TfyMember;
 
 const char *tfy__member_name(TfyMember member);
+
+/* ---- an object of a payload: itself, or one inside it ---- */
+
+json_t *tfy__member_get(const json_t *object, TfyMember member);      /* borrowed; NULL: absent, or not of its kind */
+const char *tfy__member_text(const json_t *object, TfyMember member); /* borrowed; NULL: absent */
+int64_t tfy__member_int(const json_t *object, TfyMember member);      /* 0: absent */
+bool tfy__member_flag(const json_t *object, TfyMember member);        /* false: absent */
+uint64_t tfy__member_hex(const json_t *object, TfyMember member);     /* a text of hexadecimal digits; 0: absent */
+/* Takes the value. False: no memory, or the value is NULL. */
+bool tfy__member_set(json_t *object, TfyMember member, json_t *value);
 
 /* ---- queries for one member ---- */
 
@@ -139,6 +165,9 @@ uint64_t tfy__payload_hex(const TfyPayload *payload, TfyMember member);
 const char *tfy__error_kind(const json_t *error);
 const char *tfy__error_message(const json_t *error);
 int64_t tfy__error_line(const json_t *error);
+void tfy__error_forget_line(json_t *error);
+/* Appends such an object without fields. line < 0: it has none. */
+void tfy__error_write(TfyBuffer *out, const char *kind, const char *message, size_t len, int64_t line);
 
 /* A copy of the payload, malloc'ed, *len bytes and a NUL, in which the member has another value (JSON text); an
  * absent member is added at the end. All other bytes stay. NULL: out of memory, or the payload is not an object. */
