@@ -97,6 +97,7 @@
     X(LIST_SUM, tfy_list_sum, CHECKS, LINE, WORD)                            \
     X(LIST_ROOM, tfy_list_room, MAKES, TASK, OBJ)                            \
     X(LIST_ADD, tfy_list_add, VALUE, NONE, NONE)                             \
+    X(LIST_HOLD, tfy_list_hold, VALUE, TASK, NONE)                           \
     X(LIST_FITTED, tfy_list_fitted, MAKES, TASK, OBJ)                        \
     X(LIST_GROUPED, tfy_list_grouped, MAKES, TASK, OBJ)                      \
     X(LIST_EXTREME, tfy_list_extreme, GIVES, TASK, OBJ)                      \

@@ -55,9 +55,15 @@ static void leave(Lower *l, Inline *loop)
     lower_begin(l, after);
 }
 
+/* The parameter that is the element. */
+static const Variable *element_of(const Inline *loop)
+{
+    return loop->lambda->variable2 ? loop->lambda->variable2 : loop->lambda->variable;
+}
+
 static Val *element(Lower *l, const Inline *loop)
 {
-    const Type *type = loop->lambda->variable->type;
+    const Type *type = element_of(loop)->type;
     RtId get = loop->receiver->kind == TYPE_LIST                                              ? RT_LIST_ITEM
                : type == loop->receiver->key && loop->call->builtin->id == BI_MAP_FILTER_KEYS ? RT_MAP_KEY_AT
                                                                                               : RT_MAP_VALUE_AT;
@@ -67,7 +73,7 @@ static Val *element(Lower *l, const Inline *loop)
 /* Goes through the list; behind it the next instruction belongs to a turn, whose element is the lambda's parameter. */
 static void open_inline(Lower *l, Inline *loop)
 {
-    const Variable *parameter = loop->lambda->variable;
+    const Variable *parameter = element_of(loop);
     loop->at = to_temp(l, val_int(l, 0))->var;
     loop->mark = to_temp(l, val_pure(l, RT_MARK, REP_INT, 0))->var;
     loop->head = machine_block(l->routine);
@@ -171,14 +177,36 @@ static Val *count(Lower *l, Inline *loop)
     return result;
 }
 
+/* What was made so far is in a list of one, which holds it while the turns cut the stack. */
+static Val *fold(Lower *l, Inline *loop)
+{
+    const Variable *before = loop->lambda->variable;
+    Rep rep = machine_rep(before->type);
+    Val *initial = lower_expr(l, loop->call->argv[1]);
+    Val *made = lower_call(l, RT_LIST_ROOM, NULL, 2, val_type(l, loop->lambda->to), val_int(l, 1));
+    lower_call(l, RT_LIST_ADD, NULL, 2, made, val_word(l, initial));
+    open_inline(l, loop);
+    Var *var = l->by_id[before->id] = lower_temp(l, rep);
+    lower_instr(l, IN_SET, var, val_pure(l, RT_LIST_ITEM, rep, 2, made, val_int(l, 0)));
+    lower_call(l, RT_LIST_HOLD, NULL, 2, made, val_word(l, lower_expr(l, loop->lambda->left)));
+    close_inline(l, loop);
+    return to_temp(l, val_pure(l, RT_LIST_ITEM, rep, 2, made, val_int(l, 0)));
+}
+
+static const Expr *lambda_of(const Expr *e)
+{
+    const Expr *last = e->argc > 1 ? e->argv[e->argc - 1] : NULL;
+    return last && last->kind == EX_LAMBDA ? last : NULL;
+}
+
 bool lower_is_inline(const Expr *e)
 {
-    return e->argc > 1 && e->argv[1] && e->argv[1]->kind == EX_LAMBDA;
+    return lambda_of(e) != NULL;
 }
 
 Val *lower_inline(Lower *l, const Expr *e)
 {
-    Inline loop = {.call = e, .lambda = e->argv[1], .receiver = e->argv[0]->to};
+    Inline loop = {.call = e, .lambda = lambda_of(e), .receiver = e->argv[0]->to};
     Val *made;
     loop.items = lower_expr(l, e->argv[0]);
     if (!val_is_variable(loop.items)) loop.items = to_temp(l, loop.items);
@@ -189,6 +217,7 @@ Val *lower_inline(Lower *l, const Expr *e)
     case BI_LIST_ANY: return decide(l, &loop, true);
     case BI_LIST_ALL: return decide(l, &loop, false);
     case BI_LIST_COUNT: return count(l, &loop);
+    case BI_LIST_FOLD: return fold(l, &loop);
     case BI_LIST_SORT_BY:
         made = collected(l, &loop, false);
         return lower_call(l, RT_LIST_SORTED, NULL, 2, loop.items, made);

@@ -725,6 +725,18 @@ Expr *ast_lambda(Build *b, Token name, Expr *value)
     return expr;
 }
 
+Expr *ast_lambda_of_two(Build *b, Token open, Token name, const Binding *others, Expr *value)
+{
+    Expr *expr = ast_lambda(b, name, value);
+    expr->span = span_from(b, token_span(open));
+    if (expr->kind == EX_BAD) return expr;
+    expr->var2 = others->name;
+    if (!others->next) return expr;
+    Diag *diag = diag_error(b->diags, others->next->name.span, "an inline function has at most two parameters");
+    diag_hint(b->diags, diag, "as in xs.fold(0, (sum, x) => sum + x)");
+    return expr;
+}
+
 Expr *ast_string(Build *b, Token open, ExprList parts, Token close)
 {
     Expr *expr = new_expr(b, EX_STRING, token_span(open));

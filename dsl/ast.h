@@ -67,7 +67,7 @@ typedef enum ExprKind {
     EX_MAP,
     EX_JSON,   /* json left: a map or a list whose parts may be of any type */
     EX_IF,     /* if cond { left } else { right } */
-    EX_LAMBDA, /* name => left; only as an argument of a method */
+    EX_LAMBDA, /* name => left, or (name, var2) => left; only as an argument of a method */
     EX_PAREN,  /* (left): kept for the formatter and for mistake 12 */
     /* the ones that are only at the root of a statement */
     EX_YIELD,        /* yield left(EX_CALL) policies */
@@ -195,7 +195,7 @@ struct Expr {
     bool has_with;    /* EX_SPAWN */
     bool optional;    /* EX_FIELD: written ?. */
     ParallelBody *bodies;
-    Name var, var2; /* EX_PARALLEL_FOR */
+    Name var, var2; /* EX_PARALLEL_FOR; var2: EX_LAMBDA */
     Expr *range, *range_end, *limit;
     Block *block;
 
@@ -207,6 +207,7 @@ struct Expr {
     const Type *to;
     /* EX_NAME of a local; EX_LAMBDA: its parameter; left?.name: a hidden one that holds left when it is not null */
     Variable *variable;
+    Variable *variable2; /* EX_LAMBDA: its second parameter */
     /* EX_NAME of a const, EX_FIELD of a module's const; the target of a call; the enum of a bare case (EX_FIELD) */
     Decl *decl;
     /* EX_CALL; CALL_CASE also on EX_FIELD for a bare case such as Verdict.drop */

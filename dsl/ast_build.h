@@ -151,6 +151,7 @@ MapEntry *ast_entry_named(Build *b, Name name, Expr *value);
 MapEntry *ast_entry_keyed(Build *b, Expr *key, Expr *value, bool computed);
 Arg *ast_arg(Build *b, Name name, Expr *value);
 Expr *ast_lambda(Build *b, Token name, Expr *value);
+Expr *ast_lambda_of_two(Build *b, Token open, Token name, const Binding *others, Expr *value);
 Expr *ast_string(Build *b, Token open, ExprList parts, Token close);
 Expr *ast_text(Build *b, Token token);
 Name ast_label(Build *b, Expr *string);

@@ -14,7 +14,7 @@ void slots_of_params(Check *c, Slots *slots, const Decl *decl)
     slots_init(c, slots, decl->name.text, "parameter", decl->param_count);
     for (const Field *f = decl->params; f; f = f->next) {
         const Type *type = f->type ? f->type : c->core->bad;
-        slots->items[i++] = (Slot){f->name.text, type, f->value, false, f->name.span, NULL};
+        slots->items[i++] = (Slot){.name = f->name.text, .type = type, .value = f->value, .span = f->name.span};
     }
     CHECK(i == slots->count);
 }
@@ -23,7 +23,8 @@ void slots_of_fields(Check *c, Slots *slots, const char *owner, const TypeField 
 {
     slots_init(c, slots, owner, "field", count);
     for (uint32_t i = 0; i < count; i++) {
-        slots->items[i] = (Slot){fields[i].name, fields[i].type, fields[i].value, false, fields[i].span, NULL};
+        slots->items[i] =
+            (Slot){.name = fields[i].name, .type = fields[i].type, .value = fields[i].value, .span = fields[i].span};
     }
 }
 
@@ -33,7 +34,10 @@ void slots_of_builtin(Check *c, Slots *slots, const Builtin *builtin, const Type
     for (uint32_t i = 0; i < builtin->param_count; i++) {
         const BuiltinParam *p = &builtin->params[i];
         slots->items[i] = (Slot){.name = p->name, .optional = p->optional};
-        slots->items[i].type = type_of_notation(c, p->type, receiver);
+        slots->items[i].folds = p->type[0] == '(';
+        slots->items[i].infers = strcmp(p->type, "U") == 0;
+        slots->items[i].type =
+            type_of_notation(c, slots->items[i].folds ? strchr(p->type, ' ') + 1 : p->type, receiver);
         const char *arrow = strstr(p->type, "=> ");
         slots->items[i].gives = arrow ? arrow + 3 : NULL;
     }
@@ -129,35 +133,87 @@ static const Type *inline_body(Check *c, Expr *body, const char *gives)
     return body->to;
 }
 
-/* x => body, where x is an element. It may use everything around it, changes nothing and takes no steps. */
-static void check_inline(Check *c, Expr *e, const Type *element, const char *gives)
+/* What came before and an element give what comes next, which has the type of the initial value. */
+static const Type *fold_body(Check *c, Expr *body, const Type *before)
+{
+    return check_expr_to(c, body, before, (Why){0}) ? before : c->core->bad;
+}
+
+/* x => body, where x is an element, or (before, x) => body. It may use everything around it, changes nothing and takes
+ * no steps. */
+static void check_inline(Check *c, Expr *e, const Slot *slot)
 {
     const Facts *before = c->facts;
+    const Type *element = slot->type, *folded = c->inline_type;
     uint32_t scope = check_scope_enter(c);
-    e->variable = check_add_variable(c, e->name, element, false);
+    e->variable = check_add_variable(c, e->name, slot->folds ? folded : element, false);
+    if (slot->folds) e->variable2 = check_add_variable(c, e->var2, element, false);
     c->body->inline_depth++;
-    c->inline_type = inline_body(c, e->left, gives);
+    c->inline_type = slot->folds ? fold_body(c, e->left, folded) : inline_body(c, e->left, slot->gives);
     c->body->inline_depth--;
     check_scope_leave(c, scope);
     c->facts = before;
     e->type = c->inline_type;
-    e->to = type_list(c, strcmp(gives, "bool") == 0 ? element : e->type);
+    e->to = type_list(c, strcmp(slot->gives, "bool") == 0 ? element : e->type);
+}
+
+static bool check_inline_params(Check *c, const Slots *slots, const Slot *slot, Expr *e)
+{
+    Diag *diag;
+    if (slot->folds == (e->var2.text != NULL)) return true;
+    if (slot->folds) {
+        diag = diag_error(c->diags, e->name.span, "%s takes an inline function of two parameters", slots->owner);
+        diag_hint(c->diags, diag, "as in %s(0, (sum, x) => sum + x)", slots->owner);
+    } else {
+        diag = diag_error(c->diags, e->var2.span, "%s takes an inline function of one parameter", slots->owner);
+        diag_hint(c->diags, diag, "as in %s(%s => …)", slots->owner, e->name.text);
+    }
+    return false;
+}
+
+static bool report_no_initial(Check *c, Expr *e)
+{
+    Diag *diag = diag_error(c->diags, e->span, "fold begins with an initial value");
+    diag_hint(c->diags, diag, "as in fold(0, (sum, x) => sum + x)");
+    e->type = e->to = c->core->bad;
+    return true;
+}
+
+/* `{}`, `[]`, null and 0 for a float get their type from what is wanted; everything else has one of its own. */
+static void bind_initial(Check *c, const Slot *slot, Expr *e)
+{
+    const Type *want = slot->type, *type = check_expr(c, e, want);
+    bool literal = type->kind == TYPE_NULL || (type->kind == TYPE_INT && want && type_strip(want)->kind == TYPE_FLOAT);
+    if (literal && want && check_coerce(c, e, type->kind == TYPE_NULL ? want : type_strip(want))) type = e->to;
+    if (type->kind == TYPE_NULL) {
+        Diag *diag = diag_error(c->diags, e->span, "the type of the initial value is not known");
+        diag_hint(c->diags, diag, "annotate the result: let name: T? = …");
+        type = e->type = e->to = c->core->bad;
+    }
+    c->inline_type = type;
 }
 
 static void bind_inline(Check *c, const Slots *slots, const Slot *slot, Expr *e)
 {
-    c->inline_type = c->core->bad;
+    if (!slot->folds) c->inline_type = c->core->bad;
     if (e->kind == EX_LAMBDA) {
-        check_inline(c, e, slot->type, slot->gives);
+        if (check_inline_params(c, slots, slot, e)) {
+            check_inline(c, e, slot);
+            return;
+        }
+        c->inline_type = e->type = e->to = c->core->bad;
         return;
     }
     Diag *diag = diag_error(c->diags, e->span, "%s takes an inline function", slots->owner);
+    const char *form = slot->folds ? "(sum, x) => %s(sum, x)" : "x => %s(x)";
     if (e->kind == EX_NAME) {
-        diag_hint(c->diags, diag, "write x => %s(x)", e->name.text);
-        diag_replace(diag, arena_printf(c->arena, "x => %s(x)", e->name.text));
+        const char *wanted = arena_printf(c->arena, form, e->name.text);
+        diag_hint(c->diags, diag, "write %s", wanted);
+        diag_replace(diag, wanted);
     } else {
-        diag_hint(c->diags, diag, "as in %s(x => …)", slots->owner);
+        diag_hint(c->diags, diag, slot->folds ? "as in %s(0, (sum, x) => sum + x)" : "as in %s(x => …)", slots->owner);
     }
+    c->inline_type = c->core->bad;
     e->type = e->to = c->core->bad;
 }
 
@@ -179,7 +235,11 @@ static void bind_arg(Check *c, Binder *b, Arg *arg)
         return;
     }
     b->argv[at] = arg->value;
-    if (slot->gives)
+    if (slot->infers && arg->value->kind == EX_LAMBDA)
+        b->reported = report_no_initial(c, arg->value);
+    else if (slot->infers)
+        bind_initial(c, slot, arg->value);
+    else if (slot->gives)
         bind_inline(c, b->slots, slot, arg->value);
     else
         check_expr_to(c, arg->value, slot->type, (Why){slot->span.len ? "declared here" : NULL, slot->span});

@@ -16,6 +16,8 @@ typedef struct Slot {
     Span span;         /* where it is declared; len 0 for built-ins */
     /* an inline function of `type`: what it gives, as the tables of builtin.c have it; else NULL */
     const char *gives;
+    bool folds;  /* … of what came before and of `type` */
+    bool infers; /* its argument decides what U is; `type` is what the surroundings want, or NULL */
 } Slot;
 
 typedef enum SlotRule {

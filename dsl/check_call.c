@@ -655,6 +655,7 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     slots_of_builtin(c, &slots, builtin, receiver);
     /* until the inline function is seen, which may be missing */
     c->inline_type = c->core->bad;
+    if (slots.count && slots.items[0].infers) slots.items[0].type = want;
     slots_bind(c, e, &slots, 1);
     e->argv[0] = self;
     if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);

@@ -197,6 +197,10 @@ static void mark_expr(Format *f, const Expr *expr)
     case EX_IF:
         if (!f->pieces[format_piece_at(f, expr->left->span.off) - 1].clauses) mark_if_clauses(f, expr, NULL);
         break;
+    case EX_LAMBDA:
+        if (expr->var2.text) mark_inline(f, expr->span.off, expr->var2.span.off);
+        mark_expr(f, expr->left);
+        return;
     case EX_STRING: return;
     case EX_SPAWN: mark_spawn(f, expr); return;
     default: break;

@@ -356,6 +356,9 @@ alist(A) ::= alist(L) COMMA arg(X). { A = arg_push(L, X); }
 arg(A) ::= opx(V). { A = ast_arg(b, (Name){0}, V); }
 arg(A) ::= name(N) COLON opx(V). { A = ast_arg(b, N, V); }
 arg(A) ::= ID(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
+arg(A) ::= LP(O) ID(N) COMMA idlist(L) RP FATARROW opx(V). {
+    A = ast_arg(b, (Name){0}, ast_lambda_of_two(b, O, N, L.first, V));
+}
 arg(A) ::= JSON(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
 str(A) ::= STR_BEG(B) parts(L) STR_END(E). { A = ast_string(b, B, L, E); }
 parts(A) ::= . { A = (ExprList){0}; }

@@ -331,7 +331,10 @@ static void walk_expr(Walk *w, const Expr *e)
         walk_callee(w, e);
         walk_args(w, e, e->args);
         return;
-    case EX_LAMBDA: offer_variable(w, e->name.span, e->variable, e->variable ? e->variable->type : NULL); break;
+    case EX_LAMBDA:
+        walk_declared(w, e->name, e->variable);
+        walk_declared(w, e->var2, e->variable2);
+        break;
     case EX_STRING: walk_parts(w, e->parts); return;
     default: break;
     }

@@ -85,6 +85,7 @@ static void check_args(const Build *b, Arg *args, bool of_method)
     for (Arg *arg = args; arg; arg = arg->next) {
         bool allowed = of_method && arg->value->kind == EX_LAMBDA;
         if (allowed) check_name(b, arg->value->name);
+        if (allowed) check_name(b, arg->value->var2);
         check_expr(b, allowed ? arg->value->left : arg->value);
     }
 }

@@ -101,7 +101,8 @@ typedef struct BuiltinParam {
     const char *name;
     /* "string", "list<string>", "map<string,string>?"; the receiver's: "T" its elements, "K" its keys, "E" its
      * elements' elements; "T => bool": an inline function of T. What it gives is "bool", any type ("U" in the
-     * result's notation), or a type that is "ordered" or a "key" (U too) */
+     * result's notation), or a type that is "ordered" or a "key" (U too). "(U, T) => U": one of what came before and of
+     * an element; the parameter of type "U" before it says what that is */
     const char *type;
     bool optional; /* may be left out: argv holds NULL */
 } BuiltinParam;

@@ -393,6 +393,7 @@ bool tfy_list_put(TfyTask *task, uint32_t line, TfyObj **place, int64_t index, T
  * without spare capacity. */
 TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len);
 void tfy_list_add(TfyObj *list, TfyValue item);
+void tfy_list_hold(TfyTask *task, TfyObj *list, TfyValue item); /* of a list of one: instead of the item it has */
 TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list);
 TfyObj *tfy_list_grouped(TfyTask *task, const TfyType *type, TfyObj *list, TfyObj *keys); /* map of lists */
 TfyObj *tfy_list_flatten(TfyTask *task, uint32_t line, TfyObj *list);

@@ -1,5 +1,6 @@
 /* list.c: lists. They are immutable to the program, but a place that is the only owner of its list changes it in
  * place, so a loop of `xs = xs.push(x)` costs amortised constant time. */
+#include "base/check.h"
 #include "value/heap.h"
 
 #include <string.h>
@@ -282,6 +283,16 @@ TfyObj *tfy_list_room(TfyTask *task, const TfyType *type, int64_t len)
 void tfy_list_add(TfyObj *list, TfyValue item)
 {
     add_items(list, &item, 1);
+}
+
+void tfy_list_hold(TfyTask *task, TfyObj *list, TfyValue item)
+{
+    TfyList *held = (TfyList *)list;
+    CHECK(held->len == 1);
+    if (item_type(list)->scalar)
+        held->items[0] = item;
+    else
+        tfy_set(task, &held->items[0].o, item.o);
 }
 
 TfyObj *tfy_list_fitted(TfyTask *task, TfyObj *list)

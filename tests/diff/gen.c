@@ -268,6 +268,21 @@ static char *inline_fn(Gen *g, Ty element, Ty gives, uint32_t d)
     return chance(g, 5) ? text("_ => %s", literal(g, gives)) : text("%s => %s", name, body);
 }
 
+/* A function for fold: of what came before, which stays short, and an element. */
+static char *folding(Gen *g, Ty before, Ty element, uint32_t d)
+{
+    char first[16], second[16];
+    uint32_t vars = g->var_count;
+    fresh(g, first);
+    declare(g, first, before, false);
+    fresh(g, second);
+    declare(g, second, element, false);
+    char *body = expr(g, before, d);
+    g->var_count = vars;
+    return before == INT ? text("(%s, %s) => %s * 7 %% 997 + %s %% 1009", first, second, first, body)
+                         : text("(%s, %s) => %s.slice(0, 9) + %s", first, second, first, body);
+}
+
 /* xs.map(…) and its relatives as a list of this type. */
 static char *mapped(Gen *g, Ty gives, uint32_t d)
 {
@@ -278,7 +293,11 @@ static char *mapped(Gen *g, Ty gives, uint32_t d)
 
 static char *int_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 19)) {
+    switch (below(g, 20)) {
+    case 18:
+        return chance(g, 50)
+                   ? text("%s.fold(%s, %s)", expr(g, INTS, d), expr(g, INT, d), folding(g, INT, INT, d))
+                   : text("%s.fold(%s, %s).len()", expr(g, STRS, d), expr(g, STR, d), folding(g, STR, STR, d));
     case 16: return text("(%s?.%s ?? %s)", expr(g, OITEM, d), chance(g, 50) ? "n" : "tags?.len()", expr(g, INT, d));
     case 17: return text("(%s?.min(%s)?.max(-9) ?? %u)", expr(g, OINT, d), expr(g, INT, d), below(g, 9));
     case 15: return text("%s.find_matches(\"%s\").map(m => 100 * m.start + m.end).sum()", expr(g, STR, d), pattern(g));

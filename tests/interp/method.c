@@ -357,7 +357,8 @@ const Value *eval_method(Frame *f, const Expr *e)
         const Value *self = eval(f, e->argv[0]);
         return self && self->kind == V_NULL ? eval(f, e->argv[1]) : self;
     }
-    if (e->argc > 1 && e->argv[1] && e->argv[1]->kind == EX_LAMBDA) return inline_method(f, e);
+    const Expr *last = e->argc > 1 ? e->argv[e->argc - 1] : NULL;
+    if (last && last->kind == EX_LAMBDA) return inline_method(f, e);
     const Value **args = eval_args(f, e);
     if (!args) return NULL;
     if (e->builtin->id == BI_TO_STRING) return print_method(e, args[0]);

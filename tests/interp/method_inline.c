@@ -73,11 +73,34 @@ static const Value *only(const Value *map, const Value *given)
     return part;
 }
 
+static const Value *fold(Frame *f, const Expr *e, const Value *list)
+{
+    const Expr *lambda = e->argv[2];
+    const Value *made = eval(f, e->argv[1]);
+    bool own = !f->is_fn && !f->inline_depth, ok = true;
+    if (!made || (own && !fn_enter(f))) return NULL;
+    for (size_t i = 0; ok; i++) {
+        f->inline_depth++;
+        ok = task_spend(f);
+        if (ok && i < list->len) {
+            f->vars[lambda->variable->id] = made;
+            f->vars[lambda->variable2->id] = list->items[i];
+            made = eval(f, lambda->left);
+            ok = made != NULL;
+        }
+        f->inline_depth--;
+        if (i == list->len) break;
+    }
+    if (own) fn_leave(f->task);
+    return ok ? made : NULL;
+}
+
 const Value *inline_method(Frame *f, const Expr *e)
 {
     const Value *self = eval(f, e->argv[0]), *given, *none = &value_null;
     BuiltinId id = e->builtin->id;
     if (!self) return NULL;
+    if (id == BI_LIST_FOLD) return fold(f, e, self);
     const Value **items = id == BI_MAP_FILTER_KEYS ? self->keys : self->items;
     Until until = id == BI_LIST_ANY || id == BI_LIST_FIND ? UNTIL_TRUE : id == BI_LIST_ALL ? UNTIL_FALSE : UNTIL_END;
     if (!(given = collect(f, e->argv[1], items, self->len, until))) return NULL;
