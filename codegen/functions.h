@@ -30,6 +30,9 @@
     X(FLOAT_TO_INT, tfy_float_to_int, CHECKS, LINE, INT)                     \
     X(FLOAT_ROUNDED, tfy_float_rounded, CHECKS, LINE, INT)                   \
     X(FLOAT_SQRT, tfy_float_sqrt, CHECKS, LINE, FLOAT)                       \
+    X(FLOAT_LN, tfy_float_ln, CHECKS, LINE, FLOAT)                           \
+    X(FLOAT_EXP, tfy_float_exp, CHECKS, LINE, FLOAT)                         \
+    X(FLOAT_POW, tfy_float_pow, CHECKS, LINE, FLOAT)                         \
     X(FLOAT_FORMAT, tfy_float_format, MAKES, LINE, OBJ)                      \
     X(FLOAT_ABS, tfy_float_abs, VALUE, NONE, FLOAT)                          \
     X(FLOAT_MIN, tfy_float_min, VALUE, NONE, FLOAT)                          \
@@ -38,6 +41,8 @@
     X(INT_MIN, tfy_int_min, VALUE, NONE, INT)                                \
     X(INT_MAX, tfy_int_max, VALUE, NONE, INT)                                \
     X(TIME_PART, tfy_time_part, VALUE, NONE, INT)                            \
+    X(TIME_FORMAT, tfy_time_format, MAKES, LINE, OBJ)                        \
+    X(TIME_NEXT, tfy_time_next, CHECKS, LINE, INT)                           \
     X(DURATION_SECONDS, tfy_duration_seconds, VALUE, NONE, FLOAT)            \
     X(JSON_GET, tfy_json_get, GIVES, LINE, OBJ)                              \
     X(JSON_DECODE, tfy_json_decode, GIVES, LINE, WORD)                       \
@@ -71,6 +76,13 @@
     X(STRING_FIND_MATCHES, tfy_string_find_matches, MAKES, LINE, OBJ)        \
     X(STRING_REPLACE_MATCHES, tfy_string_replace_matches, MAKES, LINE, OBJ)  \
     X(STRING_SPLIT_MATCHES, tfy_string_split_matches, MAKES, LINE, OBJ)      \
+    X(HASH, tfy_hash, MAKES, TASK, OBJ)                                      \
+    X(BASE64, tfy_base64, MAKES, TASK, OBJ)                                  \
+    X(FROM_BASE64, tfy_from_base64, MAKES, LINE, OBJ)                        \
+    X(URL_ENCODE, tfy_url_encode, MAKES, TASK, OBJ)                          \
+    X(TO_BYTES, tfy_to_bytes, MAKES, TASK, OBJ)                              \
+    X(BYTES_SLICE, tfy_bytes_slice, MAKES, TASK, OBJ)                        \
+    X(BYTES_TEXT, tfy_bytes_text, GIVES, TASK, OBJ)                          \
     X(PARSE, tfy_parse, GIVES, TASK, OBJ)                                    \
     X(LIST_OF, tfy_list_of, MAKES, TASK, OBJ)                                \
     X(LIST_LEN, tfy_list_len, VALUE, NONE, INT)                              \

@@ -171,11 +171,28 @@ const char *check_nearest_field(Check *c, const char *name, const TypeField *fie
 
 /* ---- pass 1: names ---- */
 
+/* Effects that the language gained when programs could have declared their names already: theirs hides ours. */
+static bool is_later_effect(const Builtin *effect)
+{
+    switch (effect->id) {
+    case BI_READ_BYTES:
+    case BI_WRITE_BYTES:
+    case BI_LIST_FILES:
+    case BI_EXISTS:
+    case BI_REMOVE_FILE:
+    case BI_MAKE_DIR:
+    case BI_ENV:
+    case BI_ZONE: return true;
+    default: return false;
+    }
+}
+
 static bool is_taken_name(const Check *c, const Decl *decl)
 {
     static const char *const generics[] = {"list", "map", "task", "channel"};
     const char *name = decl->name.text;
-    if (type_core_named(c, name) || builtin_effect(name)) return true;
+    const Builtin *effect = builtin_effect(name);
+    if (type_core_named(c, name) || (effect && !is_later_effect(effect))) return true;
     bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
     for (size_t i = 0; is_type && i < sizeof generics / sizeof *generics; i++) {
         if (strcmp(generics[i], name) == 0) return true;

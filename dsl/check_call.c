@@ -624,6 +624,49 @@ static const Type *called_type(Check *c, Expr *e, const Type *type)
     return e->left->optional && type->kind != TYPE_BAD ? type_optional(c, type) : type;
 }
 
+/* A string that is written out, without values in it; NULL: it is not. */
+static const Expr *plain_literal(const Expr *e)
+{
+    const Expr *at = e ? expr_strip((Expr *)e) : NULL;
+    const bool is_plain = at && at->kind == EX_STRING && at->parts && at->parts->kind == EX_TEXT && !at->parts->next;
+    return is_plain ? at->parts : NULL;
+}
+
+/* What time.format shows, as far as it is written out. The letters are those of write_part in runtime/value/clock.c. */
+static void check_layout(Check *c, const Expr *e)
+{
+    const Expr *text = plain_literal(e);
+    for (uint32_t i = 0; text && i < text->text_len; i++) {
+        if (text->text[i] != '%') continue;
+        const char letter = ++i < text->text_len ? text->text[i] : '\0';
+        if (letter && strchr("YmdeHIMSLpAaBbjGVusZz%", letter)) continue;
+        Diag *diag = diag_error(c->diags, e->span,
+                                letter ? "there is no '%%%c' in a layout" : "a layout ends with '%%'", letter);
+        diag_hint(c->diags, diag, "such as \"%%Y-%%m-%%d %%H:%%M\"; a percent sign is written %%%%");
+        return;
+    }
+}
+
+/* The time of day that time.next looks for. */
+static void check_clock(Check *c, const Expr *e)
+{
+    const Expr *text = plain_literal(e);
+    int hour = 0, minute = 0, second = 0, end = 0;
+    if (!text) return;
+    const char *at = arena_strndup(c->arena, text->text, text->text_len);
+    const int parts = sscanf(at, "%2d:%2d%n:%2d%n", &hour, &minute, &end, &second, &end);
+    const bool is_plain = strspn(at, "0123456789:") == text->text_len && parts >= 2 && !at[end];
+    if (is_plain && hour < 24 && minute < 60 && second < 60) return;
+    diag_error(c->diags, e->span, "\"%s\" is not a time of day such as \"09:00\"", at);
+}
+
+static void check_method_texts(Check *c, const Expr *e, const Builtin *builtin)
+{
+    if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);
+    if (builtin->id == BI_TIME_FORMAT) check_layout(c, e->argv[1]);
+    if (builtin->id == BI_TIME_NEXT) check_clock(c, e->argv[1]);
+}
+
 static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     Slots slots;
@@ -658,12 +701,24 @@ static const Type *call_method(Check *c, Expr *e, CallMode mode, const Type *wan
     if (slots.count && slots.items[0].infers) slots.items[0].type = want;
     slots_bind(c, e, &slots, 1);
     e->argv[0] = self;
-    if (builtin->param_count && strcmp(builtin->params[0].name, "pattern") == 0) check_pattern(c, e->argv[1]);
+    check_method_texts(c, e, builtin);
     if (builtin->id == BI_JSON_DECODE) return called_type(c, e, decoded_type(c, e, want));
     return called_type(c, e, type_of_notation(c, builtin->result, receiver));
 }
 
 /* ---- which of them ---- */
+
+/* hash(text), as other languages write it. */
+static bool report_method_name(Check *c, const Expr *e, const char *name)
+{
+    static const TypeKind kinds[] = {TYPE_STRING, TYPE_LIST, TYPE_MAP, TYPE_INT, TYPE_FLOAT, TYPE_TIME};
+    bool is_method = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) is_method |= builtin_method(kinds[i], name) != NULL;
+    if (!is_method || !e->args) return false;
+    Diag *diag = diag_error(c->diags, e->left->span, "'%s' is a method", name);
+    diag_hint(c->diags, diag, "write value.%s(%s)", name, e->args->next ? "…" : "");
+    return true;
+}
 
 static const Type *report_unknown_callee(Check *c, Expr *e)
 {
@@ -678,6 +733,7 @@ static const Type *report_unknown_callee(Check *c, Expr *e)
         return give_up(c, e);
     }
     const char *near = check_nearest_name(c, name, NAME_CALL);
+    if (report_method_name(c, e, name)) return give_up(c, e);
     if (near)
         diag_replace(diag_error(c->diags, callee->span, "unknown name '%s'; did you mean '%s'?", name, near), near);
     else

@@ -267,6 +267,8 @@ static void init_core_records(Check *c, CoreTypes *core)
                          {.name = "end", .type = core->integer},
                          {.name = "groups", .type = type_list(c, type_optional(c, core->string))}};
     core->match = new_core_fields(c, TYPE_RECORD, "Match", "match", match, 4);
+    TypeField zone[] = {{.name = "name", .type = core->string}, {.name = "rules", .type = core->string}};
+    core->time_zone = new_core_fields(c, TYPE_RECORD, "TimeZone", "time_zone", zone, 2);
 }
 
 static void init_core_errors(Check *c, CoreTypes *core)

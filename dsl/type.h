@@ -140,6 +140,7 @@ typedef struct CoreTypes {
     const Type *listener, *stream;
     /* Match {text: string, start: int, end: int, groups: list<string?>} */
     const Type *match;
+    const Type *time_zone; /* TimeZone {name: string, rules: string} */
     /* errors; every one has message: string first */
     const Type *timeout;     /* Timeout {in_doubt: bool} */
     const Type *tool_error;  /* ToolError {tool: string, code: int} */

@@ -114,9 +114,9 @@ extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_flo
     tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error,
     tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int,
- * headers: map<string, string>, body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string} and
- * Match {text: string, start: int, end: int, groups: list<string?>} */
-extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_match;
+ * headers: map<string, string>, body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string},
+ * Match {text: string, start: int, end: int, groups: list<string?>} and TimeZone {name: string, rules: string} */
+extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_match, tfy_type_time_zone;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed
  * {task: string, kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,

@@ -342,6 +342,10 @@ bool tfy_float_to_int(TfyTask *task, uint32_t line, double value, int64_t *out);
 /* direction: -1 down, 1 up, 0 to the nearest, halves away from 0. */
 bool tfy_float_rounded(TfyTask *task, uint32_t line, double value, int direction, int64_t *out);
 bool tfy_float_sqrt(TfyTask *task, uint32_t line, double value, double *out); /* panics below 0 */
+/* The same bits on every machine. ln panics unless above 0; pow of a negative number needs a whole power. */
+bool tfy_float_ln(TfyTask *task, uint32_t line, double value, double *out);
+bool tfy_float_exp(TfyTask *task, uint32_t line, double value, double *out);
+bool tfy_float_pow(TfyTask *task, uint32_t line, double base, double power, double *out);
 /* exactly this many decimals */
 TfyObj *tfy_float_format(TfyTask *task, uint32_t line, double value, int64_t decimals);
 static inline double tfy_float_abs(double a)
@@ -371,6 +375,18 @@ static inline int64_t tfy_int_max(int64_t a, int64_t b)
 }
 /* in UTC; part: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second, 6 weekday (1 Monday to 7) */
 int64_t tfy_time_part(int64_t ms, int part);
+/* zone: a TimeZone, or NULL for UTC. next: the first time after ms when the clock there shows this time of day. */
+TfyObj *tfy_time_format(TfyTask *task, uint32_t line, int64_t ms, const TfyObj *layout, const TfyObj *zone);
+bool tfy_time_next(TfyTask *task, uint32_t line, int64_t ms, const TfyObj *clock, const TfyObj *zone, int64_t *out);
+
+/* Of a string (its UTF-8) or bytes: SHA-256 in hex; base64. from_base64 gives bytes and fails with BadValue. */
+TfyObj *tfy_hash(TfyTask *task, const TfyObj *object);
+TfyObj *tfy_base64(TfyTask *task, const TfyObj *object);
+TfyObj *tfy_from_base64(TfyTask *task, uint32_t line, const TfyObj *object);
+TfyObj *tfy_url_encode(TfyTask *task, const TfyObj *object);
+TfyObj *tfy_to_bytes(TfyTask *task, const TfyObj *object);
+TfyObj *tfy_bytes_slice(TfyTask *task, const TfyObj *object, int64_t from, int64_t to);
+bool tfy_bytes_text(TfyTask *task, const TfyObj *object, TfyObj **out); /* null: not UTF-8 */
 static inline double tfy_duration_seconds(int64_t ms)
 {
     return (double)ms / 1000;
@@ -455,7 +471,8 @@ typedef enum TfyFamily {
     TFY_F_WRITE_FILE, TFY_F_PREVIEW, TFY_F_APPLY, TFY_F_COMMIT, TFY_F_HTTP, TFY_F_LLM, TFY_F_PROMPT, TFY_F_ASK,
     TFY_F_SIGNAL, TFY_F_LISTEN, TFY_F_ACCEPT, TFY_F_CONNECT, TFY_F_STDIN, TFY_F_READABLE, TFY_F_WRITABLE, TFY_F_READ,
     TFY_F_READ_LINE, TFY_F_WRITE, TFY_F_ADDRESS, TFY_F_SEND, TFY_F_RECV, TFY_F_LOCK, TFY_F_PARALLEL, TFY_F_RACE,
-    TFY_F_ROOM, TFY_F_ABANDON, TFY_F_COUNT
+    TFY_F_ROOM, TFY_F_ABANDON, TFY_F_READ_BYTES, TFY_F_WRITE_BYTES, TFY_F_LIST_FILES,
+    TFY_F_EXISTS, TFY_F_REMOVE_FILE, TFY_F_MAKE_DIR, TFY_F_ENV, TFY_F_ZONE, TFY_F_COUNT
 } TfyFamily;
 /* clang-format on */
 
@@ -466,6 +483,8 @@ typedef struct TfyTool {
     uint8_t repeat;   /* TfyRepeat */
     const TfyField *params;
     uint32_t param_count;
+    /* parameters at the end that logs of older runtimes do not know: encoded only from the first that is given */
+    uint32_t added;
     const TfyType *result; /* tfy_type_nothing if it gives no value */
     const char *doc;
     /* exec tools: computes the argv (list<string>) from the arguments. http tools: the request line in pieces,
@@ -491,17 +510,21 @@ typedef struct TfyTool {
 /* The built-in effects. The language guide lists their arguments; an optional argument that is absent is a NULL
  * object.
  *   sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?),
- *   http(method, url, headers?, body?), read_file(path), write_file(path, text), preview(path, new_text),
- *   apply(patch), commit(message), llm(prompt, model?, system?), ask(question), signal(name),
- *   listen(address), accept(listener), connect(address), stdin(), readable(handle), writable(stream), read(stream,
- *   most?), read_line(stream, longest?), write(stream, text), address(handle).
+ *   http(method, url, headers?, body?, limit?, rate?, most?), read_file(path, lossy?, most?), write_file(path, text),
+ *   read_bytes(path, most?), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
+ *   make_dir(path), env(name), zone(name), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?,
+ *   system?), ask(question), signal(name), listen(address), accept(listener), connect(address), stdin(),
+ *   readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream, text),
+ *   address(handle).
  * lock(name, permits) also serves semaphore(name, n); tfy_unlock releases what it grants. send and recv have no
  * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
     tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
-    tfy_effect_preview, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
-    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
-    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
+    tfy_effect_read_bytes, tfy_effect_write_bytes, tfy_effect_list_files, tfy_effect_exists, tfy_effect_remove_file,
+    tfy_effect_make_dir, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
+    tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept,
+    tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable, tfy_effect_writable, tfy_effect_read,
+    tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
 
 /* The effects that wait for the bodies of parallel and race. Their first argument is the list of handles that
  * tfy_branch made (NULL: none). Each leaves one JoinResult.
@@ -518,10 +541,11 @@ extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_
  * that it is linked with nothing else: without http and models there is no libcurl in it. */
 typedef struct TfyPerformer TfyPerformer;
 extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
-    tfy__perform_write_file, tfy__perform_preview, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_llm,                  /* llm also performs prompts */
-    tfy__perform_net;                  /* all effects on descriptors */
-extern const TfyType tfy_type_handles; /* list of tasks */
+    tfy__perform_write_file, tfy__perform_read_bytes, tfy__perform_write_bytes, tfy__perform_list_files,
+    tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_env, tfy__perform_zone,
+    tfy__perform_preview, tfy__perform_apply, tfy__perform_commit, tfy__perform_llm, /* llm also performs prompts */
+    tfy__perform_net;                                                                /* all effects on descriptors */
+extern const TfyType tfy_type_handles;                                               /* list of tasks */
 
 /* One place in the source that requests an effect. Static data. */
 typedef struct TfySite {

@@ -27,6 +27,15 @@ static inline int tfy__utf8_step(const unsigned char *p, size_t left)
     return need;
 }
 
+/* Where the first byte is that is not part of a valid sequence; len: all are. */
+static inline size_t tfy__utf8_broken(const char *bytes, size_t len)
+{
+    size_t at = 0;
+    for (int step; at < len; at += (size_t)step)
+        if ((step = tfy__utf8_step((const unsigned char *)bytes + at, len - at)) < 0) break;
+    return at;
+}
+
 /* The length of the sequence that starts with this byte, in valid text. */
 static inline uint32_t tfy__utf8_len(char lead)
 {

@@ -248,7 +248,7 @@ static void install(TfyCanvasJob *job)
         error = tfy__file_read(NULL, job->dir_fd, job->path, false, &job->text);
     if (error == -ENOENT) {
         job->call->outcome = TFY_UNKNOWN;
-        error = protect ? tfy__file_remove(protect, root_fd, job->path) : -ENOMEM;
+        error = protect ? tfy__file_remove(protect, root_fd, job->path, &replaced) : -ENOMEM;
     } else if (!error) {
         TfyFileContent content = content_of(job);
         content.executable = fstatat(job->dir_fd, job->path, &info, 0) == 0 && info.st_mode & S_IXUSR;

@@ -1,4 +1,4 @@
-/* file.c: read_file and write_file inside the working root.
+/* file.c: read_file, write_file, read_bytes and write_bytes inside the working root.
  *
  * A disk can be slow, so both are work for the pool's threads. Writes are done one after the other, and aborting
  * one waits until it is over: no write continues unnoticed beside a later attempt, which would use the same
@@ -19,9 +19,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "effects/pool.h"
 #include "base/utf8.h"
-#include "effects/protect.h"
+#include "effects/file_job.h"
+#include "value/heap.h"
 
 #define LINK_HOPS 8 /* symbolic links followed when a file is written */
 
@@ -158,50 +158,29 @@ int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, boo
     return -error;
 }
 
-/* The part of a call that a thread of the pool needs, and its result. */
-typedef struct FileJob {
-    TfyJob job;          /* first */
-    TfyCall *call;       /* only for the loop's thread */
-    int root_fd;         /* open as long as the pool */
-    TfyProtect *protect; /* owned */
-    char *path;          /* owned */
-    TfyBuffer content;
-    const char *bytes, *key; /* of a write: the call's */
-    size_t len;
-    int error; /* 0 or -errno */
-    /* of a write: the new file is in its place, whatever failed after that */
-    bool replaced;
-} FileJob;
-
-static const char *shown(const TfyCall *call)
+void tfy__file_job_drop(TfyJob *job)
 {
-    return ((const TfyString *)call->args[0].o)->bytes;
-}
-
-static void job_drop(TfyJob *job)
-{
-    FileJob *own = (FileJob *)job;
+    TfyFileJob *own = (TfyFileJob *)job;
     tfy__buffer_free(&own->content);
     tfy__protect_free(own->protect);
     free(own->path);
     free(own);
 }
 
-/* Hands the call to the pool, or fails it. */
-static void begin(TfyCall *call, const char *verb, FileJob wanted)
+void tfy__file_begin(TfyCall *call, const char *verb, TfyFileJob wanted)
 {
     call->outcome = TFY_NOT_DONE;
     const char *path = tfy__path_below(call->loop, call->args[0].o);
-    FileJob *job = path ? tfy__sys_malloc(sizeof *job) : NULL;
+    TfyFileJob *job = path ? tfy__sys_malloc(sizeof *job) : NULL;
     if (!path) {
-        tfy__file_error(call, verb, shown(call), EXDEV);
+        tfy__file_error(call, verb, tfy__file_shown(call), EXDEV);
         return;
     }
     if (job) *job = wanted;
     if (job) job->call = call;
     if (job) job->root_fd = tfy__root_fd(call->loop);
     if (job) job->protect = tfy__protect_new(call->loop);
-    if (job) job->job.drop = job_drop;
+    if (job) job->job.drop = tfy__file_job_drop;
     const bool made = job && job->protect && (job->path = tfy__sys_strdup(path));
     const int code = made ? tfy__pool_add(call->loop, &job->job) : TFY_E_NOMEM;
     const int error = code == TFY_E_STATE ? errno : ENOMEM;
@@ -209,61 +188,91 @@ static void begin(TfyCall *call, const char *verb, FileJob wanted)
         call->state = job;
         return;
     }
-    if (job) job_drop(&job->job);
+    if (job) tfy__file_job_drop(&job->job);
     tfy__call_no_room(call, error);
 }
 
 static void read_work(TfyJob *job)
 {
-    FileJob *own = (FileJob *)job;
+    TfyFileJob *own = (TfyFileJob *)job;
     own->error = tfy__file_read(own->protect, own->root_fd, own->path, true, &own->content);
+}
+
+/* Text that would lose bytes, silently and for good once it is written back, is refused. */
+static bool refuse_broken(TfyCall *call, const TfyBuffer *content)
+{
+    const bool is_text = call->result->kind == TFY_STRING;
+    const bool is_lossy = is_text && call->args[1].o && tfy_unbox(call->args[1].o).i;
+    const size_t at = is_text && !is_lossy ? tfy__utf8_broken(content->data, content->len) : content->len;
+    if (at == content->len) return false;
+    tfy__call_tool_error(call, EILSEQ,
+                         "cannot read '%s': byte %zu (0x%02X) is not UTF-8; read_bytes reads any file, and "
+                         "read_file with lossy: true replaces such bytes",
+                         tfy__file_shown(call), at, (unsigned char)content->data[at]);
+    return true;
+}
+
+static void give_content(TfyCall *call, const TfyBuffer *content)
+{
+    TfyTask *task = call->task; /* answering the call may free it */
+    TfyHeap *heap = task->heap;
+    const uint32_t mark = tfy_mark(task);
+    const TfyType *type = call->result;
+    TfyObj *text = tfy_temp(task, tfy__string_new(task, type, content->data ? content->data : "", content->len));
+    if (text) {
+        tfy__call_done(call, tfy_of_obj(text));
+    } else {
+        tfy_drop(task, tfy_take_error(task));
+        tfy__call_tool_error(call, ENOMEM, "cannot read '%s': %s", tfy__file_shown(call), strerror(ENOMEM));
+    }
+    if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
 static void read_done(TfyJob *job)
 {
-    FileJob *own = (FileJob *)job;
+    TfyFileJob *own = (TfyFileJob *)job;
     TfyCall *call = own->call;
-    TfyTask *task = call->task; /* answering the call may free it */
-    TfyHeap *heap = task->heap;
-    uint32_t mark = tfy_mark(task);
     TfyBuffer content = own->content;
     int error = own->error;
     own->content = (TfyBuffer){0};
-    job_drop(job);
-    TfyObj *text = error ? NULL : tfy_string_of(task, content.data ? content.data : "", content.len);
-    if (error) {
-        tfy__file_error(call, "read", shown(call), -error);
-    } else if (text) {
-        tfy__call_done(call, tfy_of_obj(text));
-    } else {
-        tfy_drop(task, tfy_take_error(task));
-        tfy__call_tool_error(call, ENOMEM, "cannot read '%s': %s", shown(call), strerror(ENOMEM));
-    }
+    tfy__file_job_drop(job);
+    if (error)
+        tfy__file_error(call, "read", tfy__file_shown(call), -error);
+    else if (!refuse_broken(call, &content))
+        give_content(call, &content);
     tfy__buffer_free(&content);
-    if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
 static void read_start(TfyCall *call)
 {
-    begin(call, "read", (FileJob){.job = {.work = read_work, .done = read_done}});
+    tfy__file_begin(call, "read", (TfyFileJob){.job = {.work = read_work, .done = read_done}});
 }
 
-static void read_abort(TfyCall *call)
+void tfy__file_let_go(TfyCall *call)
 {
-    FileJob *own = call->state;
+    TfyFileJob *own = call->state;
     tfy__pool_let_go(call->loop, &own->job);
 }
 
 /* ---- writing ---- */
 
+static int sync_entry(int above)
+{
+    const int dir = openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int error = dir < 0 || fsync(dir) < 0 ? -errno : 0;
+    if (dir >= 0) close(dir);
+    return error;
+}
+
 static int make_dir(const TfyProtect *protect, int above, const char *name)
 {
     int error = protect ? tfy__protect_check(protect, above, name, true) : 0;
-    return error ? error : mkdirat(above, name, 0777) < 0 && errno != EEXIST ? -errno : 0;
+    if (error) return error;
+    if (mkdirat(above, name, 0777) < 0) return errno == EEXIST ? 0 : -errno;
+    return sync_entry(above);
 }
 
-/* Makes the missing directories above a path. 0 or a negative reason. */
-static int make_parents(const TfyProtect *protect, int root_fd, char *path)
+int tfy__file_make_parents(const TfyProtect *protect, int root_fd, char *path)
 {
     int above = fcntl(root_fd, F_DUPFD_CLOEXEC, 0), error = above < 0 ? -errno : 0;
     for (char *at = path + strspn(path, "/"), *slash; !error && (slash = strchr(at, '/')); at = slash + 1) {
@@ -386,7 +395,7 @@ static int write_content(const TfyProtect *protect, int root_fd, char **path, co
     for (int hops = 0; hops <= LINK_HOPS; hops++) {
         char *name = NULL;
         int error = protect ? tfy__file_may_write(protect, root_fd, *path) : 0; /* before any directory is made */
-        if (!error) error = make_parents(protect, root_fd, *path);
+        if (!error) error = tfy__file_make_parents(protect, root_fd, *path);
         int dir = error ? error : open_parent(root_fd, *path, &name);
         if (dir < 0) return dir;
         int followed = follow_link(dir, name, path);
@@ -408,12 +417,14 @@ int tfy__file_write(const TfyProtect *protect, int root_fd, const char *start, c
     return error;
 }
 
-int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *start)
+int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *start, bool *removed)
 {
+    *removed = false;
     char *path = tfy__sys_strdup(start), *name = NULL;
     if (!path) return -ENOMEM;
     int dir = open_parent(root_fd, path, &name), error = dir < 0 ? dir : tfy__protect_check(protect, dir, name, true);
     if (!error && unlinkat(dir, name, 0) < 0) error = -errno;
+    *removed = !error;
     if (!error && fsync(dir) < 0) error = -errno;
     if (dir >= 0) close(dir);
     free(path);
@@ -422,20 +433,20 @@ int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *start)
 
 static void write_work(TfyJob *job)
 {
-    FileJob *own = (FileJob *)job;
+    TfyFileJob *own = (TfyFileJob *)job;
     TfyFileContent content = {.key = own->key, .executable = -1, .bytes = own->bytes, .len = own->len};
     own->error = tfy__file_write(own->protect, own->root_fd, own->path, &content, &own->replaced);
 }
 
 static void write_done(TfyJob *job)
 {
-    FileJob *own = (FileJob *)job;
+    TfyFileJob *own = (TfyFileJob *)job;
     TfyCall *call = own->call;
     int error = own->error;
     call->outcome = own->replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
-    job_drop(job);
+    tfy__file_job_drop(job);
     if (error) {
-        tfy__file_error(call, "write", shown(call), -error);
+        tfy__file_error(call, "write", tfy__file_shown(call), -error);
     } else {
         tfy__call_done(call, tfy_of_int(0));
     }
@@ -444,21 +455,29 @@ static void write_done(TfyJob *job)
 static void write_start(TfyCall *call)
 {
     const TfyString *text = (const TfyString *)call->args[1].o;
-    begin(call, "write",
-          (FileJob){.job = {.work = write_work, .done = write_done, .alone = true},
-                    .bytes = text->bytes,
-                    .key = call->key,
-                    .len = text->byte_len});
+    tfy__file_begin(call, "write",
+                    (TfyFileJob){.job = {.work = write_work, .done = write_done, .alone = true},
+                                 .bytes = text->bytes,
+                                 .key = call->key,
+                                 .len = text->byte_len});
 }
 
-static void write_abort(TfyCall *call)
+void tfy__file_settle(TfyCall *call)
 {
-    FileJob *own = call->state;
+    TfyFileJob *own = call->state;
     tfy__pool_settle(call->loop, &own->job);
     tfy__pool_let_go(call->loop, &own->job);
 }
 
-const TfyPerformer tfy__perform_read_file = {
-    .name = "read_file", .start = read_start, .abort = read_abort, .close = tfy__pool_close};
-const TfyPerformer tfy__perform_write_file = {
-    .name = "write_file", .start = write_start, .abort = write_abort, .close = tfy__pool_close};
+/* Text and bytes go the same ways. */
+#define READER(Name)                                                                                                   \
+    const TfyPerformer tfy__perform_##Name = {                                                                         \
+        .name = #Name, .start = read_start, .abort = tfy__file_let_go, .close = tfy__pool_close}
+#define WRITER(Name)                                                                                                   \
+    const TfyPerformer tfy__perform_##Name = {                                                                         \
+        .name = #Name, .start = write_start, .abort = tfy__file_settle, .close = tfy__pool_close}
+
+READER(read_file);
+READER(read_bytes);
+WRITER(write_file);
+WRITER(write_bytes);

@@ -45,8 +45,11 @@ int tfy__file_write(const TfyProtect *protect, int root_fd, const char *path, co
 /* Returns whether a write there would be refused by protection. Symbolic links at the path's end are not followed. */
 int tfy__file_may_write(const TfyProtect *protect, int root_fd, const char *path);
 
-/* Removes a file that is not a directory; an absent file is allowed. */
-int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *path);
+/* Removes a file that is not a directory; an absent file is allowed. *removed: it is gone, whatever failed then. */
+int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *path, bool *removed);
+
+/* Makes the missing directories above a path, each synced; the path is as before afterwards. */
+int tfy__file_make_parents(const TfyProtect *protect, int root_fd, char *path);
 
 /* Returns whether the working root was removed since the loop was opened. Opening "." in it still succeeds then. */
 bool tfy__root_is_gone(TfyLoop *loop);

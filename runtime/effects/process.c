@@ -776,21 +776,11 @@ void tfy__process_close(TfyLoop *loop)
 
 /* ---- text ---- */
 
-static bool is_utf8(const char *bytes, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        int step = tfy__utf8_step((const unsigned char *)bytes + at, len - at);
-        if (step < 0) return false;
-        at += (size_t)step;
-    }
-    return true;
-}
-
 TfyObj *tfy__process_text(TfyTask *task, const TfyBuffer *output, bool cut, bool *lossy)
 {
     const char *bytes = output->data ? output->data : "";
     size_t len = output->len;
     if (cut) len -= tfy__utf8_torn_tail(bytes, len);
-    if (!is_utf8(bytes, len)) *lossy = true;
+    if (tfy__utf8_broken(bytes, len) < len) *lossy = true;
     return tfy_string_of(task, bytes, len);
 }

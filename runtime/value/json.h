@@ -69,6 +69,8 @@ void tfy__write_float(TfyBuffer *out, double value);  /* shortest text that read
 void tfy__write_duration(TfyBuffer *out, int64_t ms); /* in the largest unit that divides it: 250ms, 90s, 2h */
 void tfy__write_time(TfyBuffer *out, int64_t ms);     /* 2026-11-20T10:00:00.000Z */
 void tfy__write_base64(TfyBuffer *out, const void *bytes, size_t len);
+/* Decodes into out (3 bytes for 4 characters are enough); the length, or -1 when the text is not base64. */
+int64_t tfy__read_base64(char *out, const char *text, size_t len);
 /* The text of `${value}` and print: strings are unchanged, times and durations have no quotes, errors are "Kind:
  * message", everything else is JSON. */
 bool tfy__write_text(TfyBuffer *out, const TfyType *type, TfyValue value);

@@ -158,8 +158,7 @@ static int base64_digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes into out (3 bytes per 4 characters). Returns the length, or -1 if the text is not base64. */
-static int64_t read_base64(char *out, const char *text, size_t len)
+int64_t tfy__read_base64(char *out, const char *text, size_t len)
 {
     size_t padding = 0, written = 0;
     uint32_t bits = 0;
@@ -184,7 +183,7 @@ static bool read_bytes(Reader *reader, const Path *path, const json_t *json, Tfy
     char *raw = tfy__alloc(heap, room);
     if (!raw) tfy__out_of_memory(reader->task);
     if (!raw) return stop(reader);
-    int64_t count = read_base64(raw, json_string_value(json), len);
+    int64_t count = tfy__read_base64(raw, json_string_value(json), len);
     if (count >= 0) out->o = tfy__string_new(reader->task, &tfy_type_bytes, raw, (size_t)count);
     tfy__free(heap, raw, room);
     if (count < 0) return refuse(reader, path, json, "bytes in base64");

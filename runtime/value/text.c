@@ -1,4 +1,5 @@
 /* text.c: writes scalars as text, the same in JSON, in `${...}` and on the screen; and reads that text back. */
+#include "value/clock.h"
 #include "value/heap.h"
 #include "value/json.h"
 #include "value/text.h"
@@ -201,7 +202,7 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
     *year = years + era * 400 + (*month <= 2);
 }
 
-static int64_t days_of(int64_t year, int month, int day)
+int64_t tfy__days_of(int64_t year, int month, int day)
 {
     year -= month <= 2;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -267,7 +268,7 @@ static bool read_date(const char **at, const char *end, int64_t *days)
     int64_t day = read_digits(at, end, 2, 2), back_year;
     int back_month, back_day;
     if (day < 1 || day > 31) return false;
-    *days = days_of(year, (int)month, (int)day);
+    *days = tfy__days_of(year, (int)month, (int)day);
     date_of(*days, &back_year, &back_month, &back_day);
     return back_day == day; /* otherwise the month is shorter */
 }

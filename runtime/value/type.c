@@ -42,6 +42,8 @@ static const TfyField match_fields[] = {{"text", &tfy_type_string, NULL},
                                         {"start", &tfy_type_int, NULL},
                                         {"end", &tfy_type_int, NULL},
                                         {"groups", &groups_type, NULL}};
+static const TfyField time_zone_fields[] = {{"name", &tfy_type_string, NULL}, {"rules", &tfy_type_string, NULL}};
+const TfyType tfy_type_time_zone = {.kind = TFY_RECORD, .name = "TimeZone", FIELDS(time_zone_fields)};
 const TfyType tfy_type_match = {.kind = TFY_RECORD, .name = "Match", FIELDS(match_fields)};
 
 static const TfyField message_only[] = {{"message", &tfy_type_string, NULL}};

@@ -235,13 +235,19 @@ static void bounds_the_size(void **state)
     job_free(job);
 }
 
-static void replaces_invalid_utf8(void **state)
+static void refuses_invalid_utf8_unless_lossy(void **state)
 {
+    static const TfyType optional_bool = {.kind = TFY_OPTIONAL, .name = "bool?", .elem = &tfy_type_bool};
     TfyLoop *loop = *state;
     int fd = openat(loop->root_fd, "binary", O_CREAT | O_WRONLY, 0644);
     assert_int_equal(write(fd, "a\xFF\x00z", 4), 4);
     close(fd);
-    Job *job = read_path(loop, "binary");
+    assert_no_read(loop, "binary", "byte 1 (0xFF) is not UTF-8");
+    Job *job = job_new(loop, &read_tool);
+    job->args[0] = tfy_of_obj(text_of(loop, "binary"));
+    job->args[1] = tfy_of_obj(tfy_box(&loop->task, &optional_bool, tfy_of_bool(true)));
+    tfy__perform_read_file.start(&job->call);
+    await(loop, job, 10000);
     assert_int_equal(tfy_string_byte_len(job->value.o), 6);
     assert_memory_equal(chars(job->value), "a\xEF\xBF\xBD\0z", 6);
     job_free(job);
@@ -399,15 +405,24 @@ static void leaks_no_descriptor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(writes_and_reads),           TEST(keeps_permissions),
-        TEST(takes_up_what_a_crash_left), TEST(follows_links_that_stay_inside),
-        TEST(never_leaves_the_root),      TEST(says_what_is_wrong),
-        TEST(refuses_what_is_no_file),    TEST(bounds_the_size),
-        TEST(replaces_invalid_utf8),      TEST(a_root_that_is_gone_is_said),
-        TEST(forbidden_is_said),          TEST(walks_without_openat2),
-        TEST(leaves_what_others_obey),    TEST(leaves_the_log),
-        TEST(never_opens_the_log),        TEST(leaves_its_own_source),
-        TEST(leaves_the_cache),           TEST(leaks_no_descriptor),
+        TEST(writes_and_reads),
+        TEST(keeps_permissions),
+        TEST(takes_up_what_a_crash_left),
+        TEST(follows_links_that_stay_inside),
+        TEST(never_leaves_the_root),
+        TEST(says_what_is_wrong),
+        TEST(refuses_what_is_no_file),
+        TEST(bounds_the_size),
+        TEST(refuses_invalid_utf8_unless_lossy),
+        TEST(a_root_that_is_gone_is_said),
+        TEST(forbidden_is_said),
+        TEST(walks_without_openat2),
+        TEST(leaves_what_others_obey),
+        TEST(leaves_the_log),
+        TEST(never_opens_the_log),
+        TEST(leaves_its_own_source),
+        TEST(leaves_the_cache),
+        TEST(leaks_no_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static void add_asked(TfyBuffer *out, const TaskRest *rest)
     tfy__buffer_json_string(out, tool->name, strlen(tool->name));
     tfy__buffer_text(out, ",\"args\":");
     TfyBuffer args = {0};
-    tfy__encode_args(&args, tool->params, tool->param_count, step->call.args);
+    tfy__step_encode_args(&args, tool, step->call.args);
     add_encoded(out, &args);
     tfy__buffer_text(out, ",\"key\":");
     tfy__buffer_json_string(out, step->key, strlen(step->key));

@@ -353,7 +353,10 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     TfyValue few[FEW_ARGS] = {{0}}, *args = few;
     uint32_t count = site->tool ? site->tool->param_count : 0;
     if (count > FEW_ARGS && !(args = calloc(count, sizeof *args))) return no_memory(r);
-    bool ok = !site->tool || read_values(r, site->tool->params, count, tfy__member_get(json, TFY_S_ARGS), args);
+    const json_t *given = tfy__member_get(json, TFY_S_ARGS);
+    const uint32_t written = (uint32_t)json_array_size(given);
+    const bool is_older = written < count && written + site->tool->added >= count; /* without parameters added since */
+    bool ok = !site->tool || read_values(r, site->tool->params, is_older ? written : count, given, args);
     Step *step = ok ? tfy__step_restore(task, site, site->tool ? args : NULL, key ? key : "") : NULL;
     for (uint32_t i = 0; i < count; i++) tfy__drop_value(task, site->tool->params[i].type, args[i]);
     if (args != few) free(args);

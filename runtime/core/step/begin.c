@@ -44,7 +44,7 @@ static void start_payload(TfyBuffer *out, const Step *step)
         tfy__put_string(out, TFY_P_NAME, call->args[0].o);
     } else {
         tfy__put(out, TFY_P_ARGS);
-        tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+        tfy__step_encode_args(out, call->tool, call->args);
         tfy__put_int(out, TFY_P_ATTEMPT, call->attempt);
         tfy__put_text(out, TFY_P_KEY, call->key);
     }

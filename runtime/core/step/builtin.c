@@ -20,7 +20,11 @@ static const TfyField http_params[] = {{"method", &tfy_type_string, NULL},
                                        {"url", &tfy_type_string, NULL},
                                        {"headers", &optional_env, NULL},
                                        {"body", &tfy_type_optional_string, NULL}};
-static const TfyField read_params[] = {{"path", &tfy_type_string, NULL}};
+static const TfyType optional_bool = {.kind = TFY_OPTIONAL, .name = "bool?", .elem = &tfy_type_bool};
+static const TfyField read_params[] = {{"path", &tfy_type_string, NULL}, {"lossy", &optional_bool, NULL}};
+static const TfyField glob_params[] = {{"glob", &tfy_type_string, NULL}};
+static const TfyField path_params[] = {{"path", &tfy_type_string, NULL}};
+static const TfyField write_bytes_params[] = {{"path", &tfy_type_string, NULL}, {"data", &tfy_type_bytes, NULL}};
 static const TfyField write_params[] = {{"path", &tfy_type_string, NULL}, {"text", &tfy_type_string, NULL}};
 static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL}, {"new_text", &tfy_type_string, NULL}};
 static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL}};
@@ -66,8 +70,22 @@ EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
 HTTP(, TFY_ONCE);
 HTTP(_idempotent, TFY_IDEMPOTENT);
 HTTP(_pure, TFY_PURE);
-EFFECT(read_file, TFY_F_READ_FILE, TFY_PURE, read_params, tfy_type_string);
+const TfyTool tfy_effect_read_file = {.name = "read_file",
+                                      .family = TFY_F_READ_FILE,
+                                      .repeat = TFY_PURE,
+                                      .params = read_params,
+                                      .param_count = 2,
+                                      .added = 1, /* lossy */
+                                      .result = &tfy_type_string};
+EFFECT(read_bytes, TFY_F_READ_BYTES, TFY_PURE, path_params, tfy_type_bytes);
+EFFECT(write_bytes, TFY_F_WRITE_BYTES, TFY_IDEMPOTENT, write_bytes_params, tfy_type_nothing);
 EFFECT(write_file, TFY_F_WRITE_FILE, TFY_IDEMPOTENT, write_params, tfy_type_nothing);
+EFFECT(list_files, TFY_F_LIST_FILES, TFY_PURE, glob_params, tfy_type_list_string);
+EFFECT(exists, TFY_F_EXISTS, TFY_PURE, path_params, tfy_type_bool);
+EFFECT(remove_file, TFY_F_REMOVE_FILE, TFY_IDEMPOTENT, path_params, tfy_type_nothing);
+EFFECT(make_dir, TFY_F_MAKE_DIR, TFY_IDEMPOTENT, path_params, tfy_type_nothing);
+EFFECT(env, TFY_F_ENV, TFY_PURE, signal_params, tfy_type_optional_string);
+EFFECT(zone, TFY_F_ZONE, TFY_PURE, signal_params, tfy_type_time_zone);
 EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);
 EFFECT(apply, TFY_F_APPLY, TFY_IDEMPOTENT, apply_params, tfy_type_nothing);
 EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);

@@ -16,7 +16,7 @@ static void say_request(const Step *step, TfyBuffer *out)
 {
     const TfyTool *tool = step->call.site->tool;
     tfy__buffer_printf(out, "%s(", tool->name);
-    tfy__encode_args(out, tool->params, tool->param_count, step->call.args);
+    tfy__step_encode_args(out, tool, step->call.args);
     tfy__buffer_char(out, ')');
 }
 

@@ -295,6 +295,14 @@ void tfy__step_digest_text(uint64_t digest, char out[17])
     out[16] = '\0';
 }
 
+void tfy__step_encode_args(TfyBuffer *out, const TfyTool *tool, const TfyValue *args)
+{
+    uint32_t count = tool->param_count;
+    const uint32_t always = count - tool->added;
+    while (count > always && !args[count - 1].o) count--;
+    tfy__encode_args(out, tool->params, count, args);
+}
+
 TfyBuffer *tfy__step_payload(TfyLoop *loop)
 {
     if (loop->payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->payload); /* a large one is not kept for ever */
@@ -309,7 +317,7 @@ static bool compute_digest(Step *step)
     if (tfy__step_wait_kind(step)) return true;
     TfyBuffer *out = tfy__step_payload(call->loop);
     tfy__buffer_text(out, call->tool->name);
-    tfy__encode_args(out, call->tool->params, call->tool->param_count, call->args);
+    tfy__step_encode_args(out, call->tool, call->args);
     if (!out->failed) call->digest = XXH3_64bits(out->data, out->len);
     return !out->failed;
 }

@@ -250,4 +250,7 @@ typedef struct Injection {
 } Injection;
 void tfy__answers_free(TfyLoop *loop); /* injected answers and registrations */
 
+/* The arguments as JSON, without added ones that are not given: as a runtime wrote them that did not know those. */
+void tfy__step_encode_args(TfyBuffer *out, const TfyTool *tool, const TfyValue *args);
+
 #endif
