@@ -4,8 +4,6 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
-/* Most hashed data is short: a call would cost as much as the hash. */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <jansson.h>

@@ -6,8 +6,6 @@
 #include <endian.h>
 #include <string.h>
 #include <sys/random.h>
-/* Most hashed data is short: a call would cost as much as the hash. */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 int tfy__log_refuse(char *error_text, int code, const char *format, ...)
