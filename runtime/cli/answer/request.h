@@ -1,4 +1,4 @@
-/* request.h: what people ask of a run (owner.h has the forms), and to whom it goes. */
+/* request.h: building a request to a run (owner.h has the forms) and sending it to the right place. */
 #ifndef CLI_ANSWER_REQUEST_H
 #define CLI_ANSWER_REQUEST_H
 
@@ -7,24 +7,28 @@
 #include "cli/frame/cli.h"
 #include "tfy.h"
 
-/* A request about the run, and the task, that a command names. NULL after a message. */
+/* Builds a request about the run, and the task, that a command names. Returns NULL after a message. */
 json_t *tfy__request_new(const TfyArgs *args, const char *what);
-/* Adds a text that was typed; NULL adds nothing. False after a message: JSON has no place for what is not UTF-8. */
+/* Adds a text from the command line; NULL adds nothing. Returns false after a message: JSON cannot hold a text that
+ * is not UTF-8. */
 bool tfy__request_text(json_t *request, const char *name, const char *text);
 
-/* Adds a value that was typed as JSON; text NULL adds nothing. False after a message, which `what` begins. */
+/* Adds a value from the command line that is JSON; a NULL text adds nothing. Returns false after a message, which
+ * starts with `what`. */
 bool tfy__request_json(json_t *request, const char *name, const char *text, const char *what);
 
-/* What became of a request. */
+/* The outcome of a request. */
 typedef struct TfyDelivery {
-    bool live;                 /* a live process took it */
-    char run[37];              /* the run's uuid; of a live process only that of a run it made */
-    char text[TFY_ERROR_TEXT]; /* why not; of one that was delivered what became of an earlier one, or "" */
+    bool live; /* a live process received it */
+    /* the run's uuid; after a live process answered, only the uuid of a run that it created */
+    char run[37];
+    /* why it failed; of a delivered request, what happened to an earlier one, or "" */
+    char text[TFY_ERROR_TEXT];
 } TfyDelivery;
 
-/* To the run's live process where there is one, else into its log. Commands like this one hold the log for a moment,
- * one after the other: each waits up to --timeout until the log is free or a process listens. A code of the runtime,
- * TFY_E_HELD when neither came about. */
+/* Sends a request to the run's live process if there is one, else appends it to the log. Commands like this one hold
+ * the log for a moment, one at a time: each waits up to --timeout until the log is free or a process listens. Returns
+ * a code of the runtime, TFY_E_HELD when neither happened. */
 int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *delivery);
 
 #endif

@@ -1,5 +1,5 @@
-/* commands.h: the one table of commands. The help, the reader of arguments, completions and the dispatch of `tfy` and
- * of every compiled program are made of it. */
+/* commands.h: the one table of commands. The help, the argument parser, the completions and the dispatch of `tfy` and
+ * of every compiled program are generated from it. */
 #ifndef CLI_FRAME_COMMANDS_H
 #define CLI_FRAME_COMMANDS_H
 
@@ -12,8 +12,8 @@
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 
-/* ROW(function, members of TfyCommand from its name on), in the order of the help. OWN rows are those that a compiled
- * program has too. */
+/* ROW(function, members of TfyCommand from its name on), in the order of the help. A compiled program has the OWN
+ * rows too. */
 #define TFY_COMMANDS(ROW, OWN)                                                                                         \
     OWN(run, "run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                                       \
         "compile a program, unless that was done before, and run it", TFY__RUNNING | OPT(WORKFLOW) | OPT(DIR), 0, -1,  \
@@ -93,13 +93,13 @@ TFY_COMMANDS(TFY_COMMAND_PROTOTYPE, TFY_COMMAND_PROTOTYPE)
 /* The table of tfy; a row without a name ends it. */
 extern const TfyCommand tfy__commands[];
 
-/* The general help. */
+/* Prints the general help. */
 void tfy__commands_usage(void *file); /* a FILE * */
-/* Runs the command that argv[0], or argv[0] and argv[1], name. Answers the status to exit with. */
+/* Runs the command that argv[0], or argv[0] and argv[1], name. Returns the exit status. */
 int tfy__commands_dispatch(int argc, char **argv);
-/* The help of the command that the words name. */
+/* Prints the help of the command that the words name. */
 int tfy__commands_help(int argc, char **argv);
-/* How many of the words name a command; 0: they name none. */
+/* Returns how many of the words name a command; 0: they do not name one. */
 int tfy__commands_words(int argc, char **argv);
 
 #endif

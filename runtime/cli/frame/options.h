@@ -1,10 +1,10 @@
-/* options.h: every option of every command: how it is called, what it takes, what it means. */
+/* options.h: every option of every command: its name, its argument, its meaning. */
 #ifndef CLI_FRAME_OPTIONS_H
 #define CLI_FRAME_OPTIONS_H
 
-/* O(NAME, "name", "ARGUMENT" or NULL for a flag, "meaning"): one letter as the name is written with one dash. The
- * argument also tells completions what to offer: FILE, FILE.tfy, DIR, or words with '|' between them. Two options may
- * share a name if no command takes both. */
+/* O(NAME, "name", "ARGUMENT" or NULL for a flag, "meaning"). A name of one letter is typed with one dash. Completions
+ * derive their offers from the argument: FILE, FILE.tfy, DIR, or words with '|' between them. Two options may share a
+ * name if no command takes both. */
 #define TFY_OPTIONS(O)                                                                                                 \
     O(HELP, "help", NULL, "print this and exit")                                                                       \
     O(DB, "db", "FILE", "the database (else $TFY_DB, else ./.tfy/runs.db)")                                            \

@@ -1,9 +1,9 @@
-/* diff_edge.h: from where on the records of a run that was compacted can be compared with another run's.
+/* diff_edge.h: from which step on the records of a compacted run can be compared with another run's.
  *
- * Of what a task did before the snapshot few records are left, and of a task that had ended by then its end at most.
- * So each task has an edge: the step it stood at, of which all records are there if it was under way. What another
- * run's task did before that step has no counterpart. Steps are counted alike where both runs have done the same so
- * far. */
+ * The snapshot keeps few records of a task's past, and of a task that had already ended at most its end. So each task
+ * has an edge: the step it had reached, with all of that step's records if it was under way. The other run's records
+ * of earlier steps have no counterpart. Steps have the same numbers in both runs as long as both runs did
+ * the same. */
 #ifndef CLI_LOOK_DIFF_EDGE_H
 #define CLI_LOOK_DIFF_EDGE_H
 
@@ -11,18 +11,18 @@
 #include "wal/history/history.h"
 
 typedef enum TfyDiffEdgeKind {
-    EDGE_NONE,  /* all its records are there, or there never were any */
-    EDGE_STEP,  /* those behind a step */
-    EDGE_ENDED, /* how it ended */
+    EDGE_NONE,  /* all its records are there, or it never had any */
+    EDGE_STEP,  /* the records after a step */
+    EDGE_ENDED, /* its end only */
     EDGE_GONE   /* none */
 } TfyDiffEdgeKind;
 
 typedef struct TfyDiffEdge {
     TfyDiffEdgeKind kind;
-    int64_t step;     /* where it stood … */
-    bool under_way;   /* … in the midst of that */
-    uint32_t spawned; /* how many tasks it had made */
-    const char *path; /* of the task; the history's */
+    int64_t step;     /* the step it had reached … */
+    bool under_way;   /* … and whether that step was under way */
+    uint32_t spawned; /* how many tasks it had spawned */
+    const char *path; /* the task's; owned by the history */
 } TfyDiffEdge;
 
 /* Of all tasks of a run, by path. */
@@ -31,13 +31,13 @@ typedef struct TfyDiffEdges {
     size_t count;
 } TfyDiffEdges;
 
-bool tfy__diff_edges(TfyDiffEdges *edges, const TfyHistory *history); /* false: no memory */
+bool tfy__diff_edges(TfyDiffEdges *edges, const TfyHistory *history); /* false: out of memory */
 void tfy__diff_edges_free(TfyDiffEdges *edges);
 
-/* Of any task, also one that the run does not have. */
+/* Returns the edge of any task, also of one that the run does not have. */
 TfyDiffEdge tfy__diff_edge(const TfyDiffEdges *edges, const char *path);
 
-/* Can there be a counterpart of this record on the side that the edge is of? */
+/* Can this record have a counterpart on the side that the edge belongs to? */
 bool tfy__diff_beyond(const TfyDiffEdge *edge, const TfyLogRecord *record);
 
 #endif

@@ -1,4 +1,4 @@
-/* inspect.h: what tfy inspect finds out about a run, for the other commands that say it. */
+/* inspect.h: the findings of tfy inspect about a run, for the other commands that print them. */
 #ifndef CLI_LOOK_INSPECT_H
 #define CLI_LOOK_INSPECT_H
 
@@ -7,12 +7,12 @@
 
 #include "wal/history/history.h"
 
-/* The report that `tfy inspect --json` prints; the caller gives it back. held: a process had the database before the
- * history was read. */
+/* Builds the report that `tfy inspect --json` prints; the caller releases it. held: a process had the database open
+ * before the history was read. */
 json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held);
 
-/* Prints on a FILE what one of its tasks waits for, or how it failed; nothing when there is nothing to say. stopped:
- * no process runs it. */
+/* Prints on a FILE what one of the run's tasks waits for, or how it failed; nothing if neither applies. stopped: no
+ * process runs it. */
 void tfy__inspect_waits(void *file, const json_t *task, bool stopped);
 
 #endif

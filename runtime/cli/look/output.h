@@ -1,4 +1,4 @@
-/* output.h: printing what a run printed, for output and for inspect --output. */
+/* output.h: prints a run's output, for output and for inspect --output. */
 #ifndef CLI_LOOK_OUTPUT_H
 #define CLI_LOOK_OUTPUT_H
 

@@ -1,8 +1,8 @@
 /* ask.h: questions to people while a program runs.
  *
- * With a terminal they are asked there, one after the other, and the loop goes on meanwhile: standard input is
- * watched like any descriptor. Without one, the command that answers is printed. Either way the answer may also come
- * through the live-owner socket. */
+ * On a terminal the process asks there, one question after the other, and the loop keeps running: standard input is
+ * watched like any descriptor. Without a terminal it prints the command that answers. In both cases the answer may
+ * also come through the live-owner socket. */
 #ifndef CLI_PROGRAM_ASK_H
 #define CLI_PROGRAM_ASK_H
 
@@ -10,12 +10,13 @@
 
 typedef struct TfyAsker TfyAsker;
 
-/* Starts telling questions of this loop. terminal: ask on it. command: what people type to reach the run ("tfy").
- * NULL: no memory. */
+/* Starts reporting the questions of this loop. terminal: ask on it. command: what people type to reach the run
+ * ("tfy"). Returns NULL when memory runs out. */
 TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command);
-/* How many questions were told by printing the command that answers them. */
+/* Returns how many questions were reported by printing the command that answers them. */
 uint32_t tfy__ask_told(const TfyAsker *asker);
-bool tfy__ask_open(const TfyAsker *asker); /* a prompt stands on the terminal's last line; asker may be NULL */
-void tfy__ask_stop(TfyAsker *asker);       /* before the loop is closed; NULL is fine */
+/* true if a prompt is on the terminal's last line; asker may be NULL */
+bool tfy__ask_open(const TfyAsker *asker);
+void tfy__ask_stop(TfyAsker *asker); /* call it before closing the loop; asker may be NULL */
 
 #endif

@@ -1,5 +1,5 @@
-/* fork.h: tfy fork: what is asked for, found in the history, checked, and written as a new run. The same for a
- * process that runs and for the command alone: whoever holds the log does it. */
+/* fork.h: tfy fork: finds the requested step in the history, checks it, and writes a new run. A live process and the
+ * command alone share this code: the process that holds the log runs it. */
 #ifndef CLI_PROGRAM_FORK_H
 #define CLI_PROGRAM_FORK_H
 
@@ -8,7 +8,7 @@
 #include "wal/history/history.h"
 
 /* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h). Appends the fork and waits until it is
- * durable; run gets its uuid. 0, or TFY_E_… with a sentence. */
+ * durable; run gets its uuid. Returns 0, or TFY_E_… with a sentence. */
 int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text);
 
 #endif

@@ -8,23 +8,23 @@
  *   {"do":"fork","run":R,"task":P?,"step":N,"value":V?}
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
  *   {"do":"metrics"}
- * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; code 0 is sent after what arrived is
- * durable. A fork's answer has the new run's uuid as "run". An answer with "note" says what became of a signal that
- * had come before under its id. {"ended":true} says that the process ends and has not heard the request.
+ * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; the process sends code 0 after the request
+ * is durable. A fork's answer has the new run's uuid as "run". An answer with "note" reports what happened to an
+ * earlier signal with the same id. {"ended":true} says that the process is ending and has not read the request.
  *
- * To metrics it is {"code":0,"text":T}, T in Prometheus' text format.
+ * The answer to metrics is {"code":0,"text":T}, T in Prometheus' text format.
  *
- * To watch, the answer {"code":0,"epoch":E,"pid":P,"first":N,"next":N} begins a stream of lines that ends with the
- * process: {"live":true,…} for each task as it stands; the live events that are still kept, from number N on; then
- * each as it happens; {"gap":true,"from":A,"to":B} instead of those that a slow reader missed; and
- * {"end":true,"next":N} before an orderly end. E numbers the openings of the database, and event numbers begin anew
- * with each: with another E than ours, N means nothing and all are sent. No subscriber makes the process wait: what
- * the socket does not take stays in the ring (observe/pal.h) or becomes a gap.
+ * The answer to watch, {"code":0,"epoch":E,"pid":P,"first":N,"next":N}, starts a stream of lines that ends with the
+ * process: {"live":true,…} for each task in its current state; the live events that are still kept, from number N on;
+ * then each event as it happens; {"gap":true,"from":A,"to":B} in place of events that a slow reader missed; and
+ * {"end":true,"next":N} before an orderly end. E numbers the openings of the database, and event numbers restart with
+ * each opening: if E is not the current one, N means nothing and all events are sent. No subscriber makes the process
+ * wait: events that the socket does not accept stay in the ring (observe/pal.h) or become a gap.
  *
- * Only the same user and root may ask: the directory is 0700, the socket 0600, and the peer's credentials are looked
- * at besides. Clients are bounded in number, bytes and time, so that none can hold up the loop. The socket is reached
- * through the directory's descriptor, because a socket's own path may have 107 bytes only and a database's path may
- * be longer. */
+ * Only the same user and root may send requests: the directory is 0700, the socket 0600, and the process also checks
+ * the peer's credentials. Clients are limited in number, bytes and time, so that none can block the loop. The socket
+ * is reached through the directory's descriptor, because a socket's own path may have only 107 bytes and a database's
+ * path may be longer. */
 #ifndef CLI_PROGRAM_OWNER_H
 #define CLI_PROGRAM_OWNER_H
 
@@ -34,17 +34,18 @@
 
 typedef struct TfyOwner TfyOwner;
 
-/* Starts listening. The caller holds the writer lock, so a socket that is still there is a dead process's and is
- * replaced. NULL after a message: the run goes on without. */
+/* Starts listening. The caller holds the writer lock, so an existing socket belongs to a dead process and is
+ * replaced. Returns NULL after a message: the run continues without it. */
 TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path);
-/* Removes the socket; before the loop is closed, while the writer lock is still held. NULL is fine. */
+/* Removes the socket; call it before closing the loop, while the writer lock is still held. NULL is allowed. */
 void tfy__owner_stop(TfyOwner *owner);
 
-/* Sends a request to the live owner of a database, if there is one that hears it (*live), and answers its code;
- * error_text has its sentence, with 0 the note or "". run gets the uuid of a run that came into being, else "". */
+/* Sends a request to the live owner of a database, if there is one that reads it (*live), and returns its code;
+ * error_text gets its sentence, on 0 the note or "". run gets the uuid of a run that the request created, else "". */
 int tfy__owner_request(const char *db_path, const json_t *request, bool *live, char run[37], char *error_text);
 
-/* Sends a request and answers the descriptor to read the lines of the answer from; -1: no process owns the database. */
+/* Sends a request and returns the descriptor from which the lines of the answer are read; -1: no process owns the
+ * database. */
 int tfy__owner_connect(const char *db_path, const json_t *request);
 
 #endif

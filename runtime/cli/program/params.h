@@ -1,8 +1,8 @@
 /* params.h: a workflow's parameters as command-line flags.
  *
- * `--name value` becomes a member of the JSON object that tfy_submit takes. The flag's text is read by the
- * parameter's type: strings stand for themselves, numbers, bools, durations, times and bare enum cases are written
- * plainly, everything else is JSON. */
+ * `--name value` becomes a member of the JSON object that tfy_submit takes. The parameter's type decides how the text
+ * is parsed: strings are taken as they are; numbers, bools, durations, times and bare enum cases are written plainly;
+ * everything else is JSON. */
 #ifndef CLI_PROGRAM_PARAMS_H
 #define CLI_PROGRAM_PARAMS_H
 
@@ -10,11 +10,11 @@
 #include "tfy_program.h"
 #include "base/buffer.h"
 
-/* Appends the JSON object. False after a message that names the parameter: unknown, missing, given twice, or of the
- * wrong type. */
+/* Appends the JSON object. Returns false after a message that names the parameter: unknown, missing, given twice, or
+ * of the wrong type. */
 bool tfy__params_json(const TfyWorkflow *workflow, const TfyArgs *args, TfyBuffer *out);
 
-/* Prints how the workflow is run: usage line, doc comment, one line for each parameter. file is a FILE *. */
+/* Prints how to run the workflow: usage line, doc comment, one line for each parameter. file is a FILE *. */
 void tfy__params_usage(const TfyProgram *program, const TfyWorkflow *workflow, void *file);
 
 #endif

@@ -1,14 +1,14 @@
-/* result.h: what a run that has ended came to, from its log. The process that ran it prints that too, but it may have
- * been killed between the record of the end and the print. */
+/* result.h: prints the result of a run that has ended, from its log. The process that ran it prints the result too,
+ * but a kill may have hit it between the record of the end and the print. */
 #ifndef CLI_PROGRAM_RESULT_H
 #define CLI_PROGRAM_RESULT_H
 
 #include "wal/history/history.h"
 
-/* Prints the result on stdout, or why there is none on stderr, and answers the status that the run's process ended
- * with. The run has ended. */
+/* Prints the result on stdout, or on stderr why there is none, and returns the exit status of the run's process. The
+ * run has ended. */
 int tfy__result_print(const TfyHistory *history);
-/* The same for those who wanted to resume it, after a message that it has ended. */
+/* The same for a resume, after a message that the run has ended. */
 int tfy__result_again(const TfyHistory *history);
 
 #endif

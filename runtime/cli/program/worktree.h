@@ -1,16 +1,16 @@
-/* worktree.h: before a run that works on a git repository is taken up again: does the repository still stand where
- * the log says? */
+/* worktree.h: before a run that works on a git repository is resumed, checks whether the repository still has the
+ * state that the log records. */
 #ifndef CLI_PROGRAM_WORKTREE_H
 #define CLI_PROGRAM_WORKTREE_H
 
 #include "wal/history/history.h"
 
-/* Can the run have a Commit or a PatchPreview? Its program says so, without its records. */
+/* Can the run have a Commit or a PatchPreview? The answer comes from its program, without its records. */
 bool tfy__touches_worktree(const TfyHistory *history);
 
-/* Compares git's HEAD and the work tree below root with the run's last Commit and with the PatchPreview behind it,
- * and explains on stderr what differs, a line each. The number of differences; 0 also for runs that touched no
- * canvas. Changes nothing: going on is the reader's decision. */
+/* Compares git's HEAD and the work tree below root with the run's last Commit and with the PatchPreview after it, and
+ * explains every difference on stderr, one per line. Returns the number of differences; 0 also for a run that touched
+ * no canvas. Changes nothing: the user decides whether to continue. */
 int tfy__explain_worktree(const TfyHistory *history, const char *root);
 
 #endif
