@@ -343,6 +343,8 @@ static void hint_for(Parser *p, Diag *diag, Token found)
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
     bool counts = found.kind == TOK_ASSIGN && parse_wants(p, TOK_IN);
     if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
+    const char *near = found.kind == TOK_ID ? parse_nearest_member(p, text_of(p, found), found.len) : NULL;
+    if (near) diag_hint(p->build.diags, diag_replace(diag, near), "did you mean '%s'?", near);
     if (before.kind == TOK_JSON && parse_wants(p, TOK_LBRACE))
         diag_hint(p->build.diags, diag,
                   "'json' starts a literal, as in json { \"a\": [1, x] }; no value has this name");
@@ -350,6 +352,50 @@ static void hint_for(Parser *p, Diag *diag, Token found)
         p->open_count && p->opens[p->open_count - 1].list && parse_wants(p, TOK_COLON) && before.kind == TOK_YIELD;
     if (unnamed)
         diag_hint(p->build.diags, diag, "the bodies of 'parallel' and 'race' have names, as in 'a: yield f()'");
+}
+
+static bool begins_statement(int kind)
+{
+    switch (kind) {
+    case TOK_LET:
+    case TOK_VAR:
+    case TOK_RETURN:
+    case TOK_FAIL:
+    case TOK_FOR:
+    case TOK_WHILE:
+    case TOK_MATCH:
+    case TOK_TRY:
+    case TOK_WITH:
+    case TOK_GIVE: return true;
+    default: return false;
+    }
+}
+
+/* The '=>' of an inline function is before the token: its brackets are the arguments of a call. */
+static bool behind_inline_arrow(const Parser *p, uint32_t at, uint32_t open_count)
+{
+    if (at == 0 || parse_token(p, at - 1).kind != TOK_FATARROW || !open_count) return false;
+    return parse_token(p, p->opens[open_count - 1].token).kind == TOK_LP;
+}
+
+/* `x => return x`, and statements in braces: `x => { let y = …`, which so far read as a map. */
+static bool report_inline_body(Parser *p, Token found)
+{
+    bool bare = begins_statement(found.kind) && behind_inline_arrow(p, p->at, p->open_count);
+    const Open *open = p->open_count ? &p->opens[p->open_count - 1] : NULL;
+    bool braces = open && !open->list && p->at > open->token && p->at - open->token <= 2 &&
+                  parse_token(p, open->token).kind == TOK_LBRACE &&
+                  behind_inline_arrow(p, open->token, p->open_count - 1);
+    Token first = braces ? parse_token(p, open->token + 1) : found;
+    if (!bare && (!braces || first.kind == TOK_STR_BEG || first.kind == TOK_LSQ)) return false;
+    Diag *diag = diag_error(p->build.diags, token_span(first), "an inline function is one expression");
+    if (braces && !begins_statement(first.kind))
+        diag_hint(p->build.diags, diag, "leave out the braces, as in x => x + 1");
+    else if (first.kind == TOK_RETURN)
+        diag_hint(p->build.diags, diag, "leave out %s'return', as in x => x + 1", braces ? "the braces and " : "");
+    else
+        diag_hint(p->build.diags, diag, "put the statements into a fn and call it: x => f(x); or use 'for'");
+    return true;
 }
 
 static void report_unexpected(Parser *p, Token found)
@@ -372,6 +418,7 @@ static void report_unexpected(Parser *p, Token found)
 void parse_report(Parser *p)
 {
     Token found = parse_token(p, p->at);
+    if (report_inline_body(p, found)) return;
     if (report_stray_clause(p, found) || report_inner_yield(p, found) || report_inner_declaration(p, found)) return;
     if (report_reserved(p, found) || report_assign(p, found) || report_outside(p, found)) return;
     if (report_thrown_away(p, found) || report_bare_path(p, found) || report_odd_call(p, found)) return;

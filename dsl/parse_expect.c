@@ -90,8 +90,30 @@ static void collapse_sets(Expected *expected)
     }
 }
 
+/* "an attribute (pure, once or rate)": few enough to be listed, and nobody can guess them. */
+static const char *name_with_members(Arena *arena, const char *name, const int *kinds)
+{
+    const char *text = arena_printf(arena, "%s (", name);
+    for (const int *kind = kinds; *kind; kind++) {
+        const char *mark = kind == kinds ? "" : kind[1] ? ", " : " or ";
+        text = arena_printf(arena, "%s%s%s", text, mark, token_kind_name(*kind));
+    }
+    return arena_printf(arena, "%s)", text);
+}
+
+const char *parse_nearest_member(const Parser *p, const char *text, size_t len)
+{
+    const int *kinds = parse_wants(p, TOK_PURE) && parse_wants(p, TOK_ONCE)     ? attributes
+                       : parse_wants(p, TOK_BACKOFF) && parse_wants(p, TOK_KEY) ? policies
+                                                                                : NULL;
+    const char *names[16];
+    size_t count = 0;
+    for (; kinds && kinds[count]; count++) names[count] = token_kind_name(kinds[count]);
+    return diag_nearest(text, len, names, count);
+}
+
 /* What may follow nearly everything is said only when nothing else could. */
-static void collapse_followers(Expected *expected)
+static void collapse_followers(Arena *arena, Expected *expected)
 {
     const bool *kinds = expected->kinds;
     bool operators = kinds[TOK_OR];
@@ -106,11 +128,11 @@ static void collapse_followers(Expected *expected)
         drop_kinds(expected, type_marks);
     if (kinds[TOK_COMMA] && kinds[TOK_RP]) drop_kinds(expected, argument_marks);
     if (kinds[TOK_BACKOFF] && kinds[TOK_KEY]) {
-        name_class(expected, "a policy");
+        name_class(expected, name_with_members(arena, "a policy", policies));
         drop_kinds(expected, policies);
     }
     if (kinds[TOK_PURE] && kinds[TOK_ONCE]) {
-        name_class(expected, "an attribute");
+        name_class(expected, name_with_members(arena, "an attribute", attributes));
         drop_kinds(expected, attributes);
     }
     bool others = expected->count > 0;
@@ -148,7 +170,7 @@ const char *parse_list_expected(const Parser *p)
     for (int kind = 1; kind < grammar_kind_count; kind++)
         expected->kinds[kind] = kind != TOK_BAD && grammar_wants(p->automaton, kind);
     collapse_sets(expected);
-    collapse_followers(expected);
+    collapse_followers(p->build.arena, expected);
     for (int kind = 1; kind < TOKEN_KINDS; kind++) {
         if (!expected->kinds[kind]) continue;
         expected->quoted[expected->count] = !token_kind_is_class(kind);

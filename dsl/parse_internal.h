@@ -97,6 +97,8 @@ void parse_report(Parser *p);
 void parse_report_unclosed(Parser *p, uint32_t innermost);
 
 /* "a, b or c": everything the automaton would take next. */
+/* The attribute or policy that was perhaps meant, where one may be; else NULL. */
+const char *parse_nearest_member(const Parser *p, const char *text, size_t len);
 const char *parse_list_expected(const Parser *p);
 bool parse_begins_expression(int kind);
 bool parse_is_infix(int kind);
