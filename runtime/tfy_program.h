@@ -150,7 +150,7 @@ struct TfyTask {
     int32_t fuel;
     uint32_t passages; /* runtime: points passed since the task's last record */
 };
-_Static_assert(offsetof(struct TfyTask, fuel) == 64, "what changes all the time stands in the second cache line");
+_Static_assert(offsetof(struct TfyTask, fuel) == 64, "members that change all the time are in the second cache line");
 
 /* ---- inline value helpers ---- */
 

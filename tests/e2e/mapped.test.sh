@@ -200,7 +200,7 @@ check "--json says so, too" python3 -c 'import json; r = json.load(open("out"))[
 records=$(sql 'select count(*) from wal where tid>0')
 sed 's/signal("go")/signal("went")/' old.tfy >other.tfy
 run tfy resume last --with other.tfy
-check "resume --with refuses it" ended 65 "task 1.2 stands at deep/effect/signal/1 (line 26 of the program it has), where it cannot go on"
+check "resume --with refuses it" ended 65 "task 1.2 is at deep/effect/signal/1 (line 26 of the program it has), where it cannot continue"
 check "... and writes nothing" [ "$(sql 'select count(*) from wal where tid>0')" = "$records" ]
 ends on >stayed.on
 check "... and the run goes on with its own" diff own.on stayed.on

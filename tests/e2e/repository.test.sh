@@ -141,3 +141,17 @@ check "... many of them" sh -c '[ "$(grep -c ^function named)" -ge 25 ] && [ "$(
 printf '| x | `no_such_function` | `runtime/core/loop/sched.c` | y |\nin `runtime/core/no_such_file.c`\n' >wrong.md
 misnamed wrong.md >wrong
 check "... and others would be named" [ "$(wc -l <wrong)" = 2 ]
+
+# Forms that read badly (plain_english.py lists them), in README.md, docs and all strings of the C sources. Its last line on
+# stderr is the number of files that it read.
+not_plain() { python3 "$here/plain_english.py" "$1" 2>plain.count; }
+check "messages and documents avoid forms that read badly" none not_plain "$top"
+check "... in all of them" [ "$(tail -n 1 plain.count)" -ge 400 ]
+mkdir -p unplain/docs unplain/dsl unplain/runtime/core
+printf 'Fine.\n\nEvery value\nis to be written.\n\n```\nit is no duration\n```\n' >unplain/docs/x.md
+echo 'A step belongs into a run.' >unplain/README.md
+printf '/* the step is no pause */ fail("the step takes " "up its work");\n' >unplain/runtime/core/x.c
+printf 'report("%%s is no duration");\n' >unplain/dsl/x.re
+not_plain unplain >wrong
+check "... and wrong ones would be named" sh -c '[ "$(cut -d : -f 1-2 <wrong | xargs)" = "README.md:1 docs/x.md:3 runtime/core/x.c:1 dsl/x.re:1" ] ||
+    { cat wrong; exit 1; }'

@@ -188,7 +188,7 @@ static void test_impossible_snapshots(void **state)
         "{\"ended\":[{\"routine\":0,\"value\":4}]}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        refuse(LAYOUT("[0,\"n\",\"int\",0]"), LAYOUT("[1,\"n\",\"int\",0]"), bad[i], "does not stand in the snapshot");
+        refuse(LAYOUT("[0,\"n\",\"int\",0]"), LAYOUT("[1,\"n\",\"int\",0]"), bad[i], "is not in the snapshot");
 }
 
 int main(void)

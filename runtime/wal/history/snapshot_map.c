@@ -1,9 +1,9 @@
 /* snapshot_map.c: two walks over all values of a snapshot, and between them the numbers.
  *
- * A value that several places share is written at the first of them, and others have its number, counted in the order
- * of the text. Slots that change places, and those that nobody needs any more, change that order. So the first walk
- * takes the shared values out, and the second, in the order of the other program, puts each at the first place that
- * is left and counts anew. */
+ * A value that several places share is written at the first of them; the others hold its number. Numbers follow the
+ * order of the text. Slots that move, and slots that the new program no longer needs, change that order. So the first
+ * walk removes the shared values from the text. The second walk, in the order of the new program, puts each at its
+ * first remaining place and numbers it again. */
 #include "wal/history/snapshot_map.h"
 #include "base/grow.h"
 
@@ -19,8 +19,8 @@
 /* A value that several places refer to. */
 typedef struct Shared {
     json_t *value;
-    const char *type; /* of the place that had it */
-    int64_t number;   /* its new one; -1: none yet */
+    const char *type; /* of the place that held it */
+    int64_t number;   /* the new one; -1: none yet */
 } Shared;
 
 typedef struct Mapper {
@@ -28,11 +28,11 @@ typedef struct Mapper {
     Comparison *both;
     Shared *shared; /* by old number */
     size_t count, room;
-    int64_t given;        /* new numbers */
-    const Layout *layout; /* whose numbers the snapshot has now */
-    const char *path;     /* of the task at hand */
+    int64_t given;        /* new numbers assigned so far */
+    const Layout *layout; /* the program whose numbers the snapshot has now */
+    const char *path;     /* of the task being walked */
     char *error_text;
-    int code; /* 0: fine so far */
+    int code; /* 0: no error so far */
 } Mapper;
 
 static bool refuse(Mapper *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -52,7 +52,7 @@ static bool refuse(Mapper *m, const char *format, ...)
 
 static bool refuse_form(Mapper *m)
 {
-    return refuse(m, "does not stand in the snapshot as its program writes it");
+    return refuse(m, "is not in the snapshot in the form that its program writes");
 }
 
 static bool no_memory(Mapper *m)
@@ -74,14 +74,14 @@ static const json_t *routine_in(const Mapper *m, const json_t *json)
     return json_array_get(m->layout->workflows, (size_t)tfy__member_int(json, TFY_S_ROUTINE));
 }
 
-/* The index of a point; -1: there is none, or no task can stand there. */
+/* The index of a point; -1: it does not exist, or no task can be there. */
 static int64_t point_in(const Mapper *m, const json_t *json)
 {
     const int64_t number = tfy__member_int(json, TFY_S_POINT);
     return number > 0 && number <= m->layout->count && m->layout->live[number - 1] ? number - 1 : -1;
 }
 
-/* As snapshot.c names them. */
+/* The name of a slot in a snapshot, as snapshot.c writes it. */
 static void slot_key(const Slot *slots, uint32_t count, uint32_t at, char key[320])
 {
     uint32_t same = 0;
@@ -94,7 +94,7 @@ static void slot_key(const Slot *slots, uint32_t count, uint32_t at, char key[32
         snprintf(key, 320, "%.280s#%u", name, at);
 }
 
-/* What a channel carries, by a point that sends such; "": not known. */
+/* The type of a channel's messages, from a point that sends them; "": not known. */
 static const char *message_type(const Mapper *m, int64_t sender)
 {
     const json_t *point = json_array_get(m->layout->points, (size_t)(sender - 1));
@@ -110,7 +110,7 @@ static bool keep_shared(Mapper *m, json_t *value, const char *type)
     return true;
 }
 
-/* A value that any error can be says itself which one it is. */
+/* A value of type error may be any error; its text names the one it is. */
 static bool check_error(Mapper *m, const json_t *value)
 {
     const char *name = text_of(value, "error");
@@ -118,7 +118,7 @@ static bool check_error(Mapper *m, const json_t *value)
     return refuse(m, "has met a %s, and that error was changed", name);
 }
 
-/* What stands in the place of a value: the first walk leaves the numbers of shared ones. */
+/* The first walk's replacement for a value: a shared value leaves only its number. */
 static json_t *take_out(Mapper *m, json_t *site, const char *type)
 {
     if (json_is_integer(site)) {
@@ -133,7 +133,7 @@ static json_t *take_out(Mapper *m, json_t *site, const char *type)
     return keep_shared(m, value, type) ? json_integer((json_int_t)m->count - 1) : NULL;
 }
 
-/* T and T? are written alike where there is a T; other types of the same object need not be. */
+/* A T is written alike in a T and in a T?. Other types of the same object may be written differently. */
 static bool written_alike(const char *a, const char *b)
 {
     size_t a_len = strlen(a), b_len = strlen(b);
@@ -148,7 +148,7 @@ static json_t *put_back(Mapper *m, json_t *site, const char *type)
     Shared *shared = &m->shared[json_integer_value(site)];
     if (shared->number >= 0) return json_integer(shared->number);
     if (!written_alike(shared->type, type))
-        refuse(m, "shares a value with a variable of another type that is not needed any more");
+        refuse(m, "shares a value with a variable of another type that is no longer needed");
     shared->number = m->given++;
     return json_pack("[O,i]", shared->value, 1);
 }
@@ -222,7 +222,7 @@ static bool walk_channels(Mapper *m, json_t *channels)
     return true;
 }
 
-/* What the frame at the top has been answered. */
+/* The type of the answer that the top frame has received. */
 static const char *answer_type(const Mapper *m, const json_t *task)
 {
     const json_t *frames = tfy__member_get(task, TFY_S_FRAMES);
@@ -299,11 +299,11 @@ static bool map_routine(Mapper *m, json_t *json)
     const json_t *index = tfy__member_get(json, TFY_S_ROUTINE);
     if (!json_is_integer(index) || !routine_in(m, json)) return refuse_form(m);
     const TfyCompatRoutine *routine = &m->compat->routines[json_integer_value(index)];
-    if (routine->reason) return refuse(m, "cannot go on: %s", routine->reason);
+    if (routine->reason) return refuse(m, "cannot continue: %s", routine->reason);
     return set_number(m, json, TFY_S_ROUTINE, routine->new_index);
 }
 
-/* standing: a frame goes on there; else it is where a step was taken. */
+/* standing: a frame continues there; else a step to undo, or an error, came from there. */
 static bool map_point(Mapper *m, json_t *json, bool standing)
 {
     if (!tfy__member_int(json, TFY_S_POINT)) return true;
@@ -314,8 +314,8 @@ static bool map_point(Mapper *m, json_t *json, bool standing)
     if (!point->new_number || (standing && point->verdict == TFY_REFUSED)) reason = point->reason;
     if (!reason && standing) reason = point->mixed;
     if (!reason) return set_number(m, json, TFY_S_POINT, point->new_number);
-    return refuse(m, "%s %.100s (line %.60s of the program it has), where it cannot go on: %.200s",
-                  standing ? "stands at" : "has a step to undo at", point->id, point->place, reason);
+    return refuse(m, "%s %.100s (line %.60s of the program it has), where it cannot continue: %.200s",
+                  standing ? "is at" : "has a step to undo at", point->id, point->place, reason);
 }
 
 static int64_t find_param(const json_t *params, const char *name)
@@ -323,7 +323,7 @@ static int64_t find_param(const json_t *params, const char *name)
     int64_t found = -1;
     for (size_t i = 0; i < json_array_size(params); i++) {
         if (strcmp(text_of(json_array_get(params, i), "name"), name) != 0) continue;
-        if (found >= 0) return -1; /* which of them? */
+        if (found >= 0) return -1; /* ambiguous */
         found = (int64_t)i;
     }
     return found;
@@ -410,7 +410,7 @@ static bool map_channels(Mapper *m, json_t *channels)
             if (strcmp(text_of(point, "callee"), "send") == 0 && tfy__compat_same_type(m->both, type, other))
                 sender = n + 1;
         }
-        if (!sender) return refuse(m, "has messages in a %s, and nothing sends such any more", type);
+        if (!sender) return refuse(m, "has messages in a %s, and the new program sends none of that type", type);
         if (!set_number(m, channel, TFY_S_SENDER, sender)) return false;
     }
     return true;
