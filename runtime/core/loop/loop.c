@@ -1,9 +1,8 @@
 /* loop.c: the loop: opening, one turn after the other in a fixed order, closing; and the services that performers
  * use.
  *
- * A turn: what has become durable and finished effects; descriptors (including people's arrivals); due timers,
- * ties by creation; ready tasks, FIFO; then what was appended is handed to the writer. If nothing is ready, the
- * loop blocks in the poller until the next deadline. */
+ * A turn is a list of phases, named as those of libuv's uv_run: see `turn`. If nothing is ready, the loop blocks
+ * in the poller until the next deadline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -84,58 +83,6 @@ const char *tfy__line_file(const TfyProgram *program, uint32_t *line)
     if (at < 2) return NULL;
     *line -= program->modules[at - 1].first_line - 1;
     return program->modules[at - 1].file;
-}
-
-/* ---- descriptors ---- */
-
-int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)
-{
-    if (loop->watch_free == NO_INDEX) {
-        const uint32_t old = loop->watch_cap;
-        if (!GROW(loop->watches, loop->watch_cap, old + 1, 16)) return TFY_E_NOMEM;
-        for (uint32_t i = old; i < loop->watch_cap; i++)
-            loop->watches[i] = (Watch){.fd = -1, .next_free = i + 1 < loop->watch_cap ? i + 1 : NO_INDEX};
-        loop->watch_free = old;
-    }
-    uint32_t index = loop->watch_free;
-    CHECK(index < loop->watch_cap && loop->watch_count < loop->watch_cap);
-    Watch *watch = &loop->watches[index];
-    CHECK(!watch->handler && watch->fd < 0);
-    uint32_t generation = (watch->generation + 1) & 0x7fffffff;
-    int64_t tag = (int64_t)generation << 32 | index;
-    if (loop->world.poller->add(loop->poller, fd, events, (uint64_t)tag) < 0) return TFY_E_IO;
-    loop->watch_free = watch->next_free;
-    loop->watch_count++;
-    *watch = (Watch){.fd = fd, .handler = handler, .arg = arg, .generation = generation};
-    return tag;
-}
-
-static Watch *watch_of(TfyLoop *loop, int64_t tag)
-{
-    uint32_t index = (uint32_t)tag;
-    if (tag < 0 || index >= loop->watch_cap) return NULL;
-    Watch *watch = &loop->watches[index];
-    return watch->handler && watch->generation == (uint32_t)(tag >> 32) ? watch : NULL;
-}
-
-void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events)
-{
-    Watch *watch = watch_of(loop, handle);
-    if (watch && loop->world.poller->arm) loop->world.poller->arm(loop->poller, watch->fd, events);
-}
-
-void tfy__watch_del(TfyLoop *loop, int64_t handle)
-{
-    Watch *watch = watch_of(loop, handle);
-    if (!watch) return;
-    CHECK(watch->fd >= 0);
-    loop->world.poller->del(loop->poller, watch->fd);
-    CHECK(loop->watch_count > 0);
-    loop->watch_count--;
-    watch->handler = NULL;
-    watch->fd = -1;
-    watch->next_free = loop->watch_free;
-    loop->watch_free = (uint32_t)handle;
 }
 
 /* ---- small services ---- */
@@ -517,20 +464,14 @@ int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, 
     return tfy__explained(code, error_text);
 }
 
-/* ---- turns ---- */
+/* ---- the phases of a turn, in their order ---- */
 
-static void wake_durable(TfyLoop *loop)
-{
-    int code = tfy__log_error(loop->log);
-    char text[TFY_ERROR_TEXT];
-    if (code < 0) {
-        tfy__loop_fail_log(loop, code);
-        return;
-    }
-    if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);
-    tfy__step_synced(loop);
-    tfy__out_flush(loop);
-}
+typedef struct Turn {
+    bool block;      /* it may sleep in the poller */
+    bool paused;     /* no task runs: the disk is full, or the process drains */
+    int happened;    /* things that this turn did */
+    int64_t durable; /* the durable lsn when it started */
+} Turn;
 
 static bool ready(const TfyLoop *loop)
 {
@@ -548,11 +489,49 @@ static bool has_files(const TfyLoop *loop)
     return !loop->options.world && tfy__log_path(loop->log);
 }
 
-static void look_at_files(TfyLoop *loop)
+/* First: the phases of a turn share its clock, and can tell what has become durable since it started. */
+static void update_time(TfyLoop *loop, Turn *turn)
+{
+    tfy__loop_clock(loop);
+    turn->durable = tfy__log_durable(loop->log);
+}
+
+/* Before anything leaves the process: a lost file becomes the log's error, and run_pending starts by checking it. */
+static void inspect_files(TfyLoop *loop)
 {
     if (!has_files(loop) || loop->now_ns - loop->looked_ns < LOOK_NS) return;
     loop->looked_ns = loop->now_ns;
     tfy__log_look(loop->log);
+}
+
+/* Reads the log's error first, so nothing leaves the process after a failed sync. Then come the steps and the
+ * outputs whose records are durable. */
+static void release_durable(TfyLoop *loop)
+{
+    int code = tfy__log_error(loop->log);
+    char text[TFY_ERROR_TEXT];
+    if (code < 0) {
+        tfy__loop_fail_log(loop, code);
+        return;
+    }
+    if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);
+    tfy__step_synced(loop);
+    tfy__out_flush(loop);
+}
+
+/* Before the poll: a step whose record is durable starts now, and its call runs while the loop sleeps. Steps that
+ * can go on are advanced before the flush, so that what they append is handed over with the rest. */
+static void run_pending(TfyLoop *loop, Turn *turn)
+{
+    release_durable(loop);
+    while (!loop->failure && !loop->draining && tfy__step_work(loop)) turn->happened++;
+}
+
+/* Flush before poll: a record that is still here while the loop sleeps would become durable only after the sleep,
+ * and the steps that wait for it would wait as long. */
+static void run_prepare(TfyLoop *loop, const Turn *turn)
+{
+    if (turn->block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
 }
 
 static int64_t poll_timeout(TfyLoop *loop, bool block)
@@ -591,42 +570,82 @@ static int poll_events(TfyLoop *loop, bool block)
     if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
-    for (int i = 0; i < count && !tfy__loop_starved(loop); i++) {
-        Watch *watch = watch_of(loop, (int64_t)events[i].tag); /* a handler may have removed a later event's watch */
-        if (watch) watch->handler(watch->arg, events[i].events);
-    }
+    for (int i = 0; i < count && !tfy__loop_starved(loop); i++) tfy__watch_fire(loop, &events[i]);
     return count > 0 ? count : 0;
 }
 
-/* One turn; returns the number of things that happened. */
+/* After the flush, and once only: a second poll could wait for an event that the first has consumed. It does not
+ * block if something happened already, or if the disk was faster: then the next turn has work. */
+static void io_poll(TfyLoop *loop, Turn *turn)
+{
+    const bool block = turn->block && !turn->happened && tfy__log_durable(loop->log) == turn->durable;
+    turn->happened += poll_events(loop, block);
+}
+
+/* After the poll: its sleep ends at the next deadline, and a result that came before the deadline counts. Equal
+ * deadlines fire in the order of their creation. */
+static void run_timers(TfyLoop *loop, Turn *turn)
+{
+    for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) turn->happened++;
+}
+
+/* After all that can wake a task. Only tasks that are ready now run: a task that yields runs again in the next
+ * turn, after the descriptors and timers of that turn. */
+static void run_ready(TfyLoop *loop, Turn *turn)
+{
+    turn->paused = tfy__log_full(loop->log) || loop->draining;
+    uint32_t count = turn->paused ? 0 : loop->ring_tail - loop->ring_head;
+    if (count > SCHED_TASKS) count = SCHED_TASKS;
+    const bool chosen = loop->policy && !turn->paused;
+    turn->happened += (int)(chosen ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
+}
+
+/* After the tasks, whose memory is counted here. Runs that wait long leave memory before due runs need it. */
+static void run_check(TfyLoop *loop, Turn *turn)
+{
+    const size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
+    if (!loop->draining && (in_use > loop->memory_watch || (limit && in_use < limit))) tfy__memory_look(loop);
+    if (turn->paused) return;
+    if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) tfy__park_look(loop);
+    if (loop->wake_due) turn->happened += (int)tfy__park_wake(loop);
+}
+
+/* After run_check: a run that leaves memory writes a snapshot of its own, and one that is ready has just run. */
+static void run_snapshots(TfyLoop *loop, const Turn *turn)
+{
+    if (loop->snapshots_due && !turn->paused) tfy__snapshots_write(loop);
+}
+
+/* Last: what the tasks of the turn appended goes to the writer in one batch. Outputs come after their sync: those
+ * that are durable by now leave the process, and the others wait for a later turn. */
+static void run_closing(TfyLoop *loop, Turn *turn)
+{
+    tfy__log_flush(loop->log);
+    release_durable(loop);
+    turn->happened += tfy__log_durable(loop->log) != turn->durable;
+}
+
+/* ---- turns ---- */
+
+/* One turn; returns the number of things that happened. A loop whose memory ran out stops between two phases, and
+ * hands nothing more to the writer. */
 static int turn(TfyLoop *loop, bool block)
 {
-    int happened = 0;
-    tfy__loop_clock(loop);
-    int64_t durable = tfy__log_durable(loop->log);
-    look_at_files(loop);
-    wake_durable(loop);
-    while (!loop->failure && !loop->draining && tfy__step_work(loop)) happened++;
-    if (tfy__loop_starved(loop)) return happened;
-    /* Everything appended so far must be on its way before the loop blocks. Polls once only: a second poll could
-     * wait for an event that the first has consumed; and it does not block if the disk was faster. */
-    if (block && (!ready(loop) || loop->draining)) tfy__log_flush(loop->log);
-    happened += poll_events(loop, block && !happened && tfy__log_durable(loop->log) == durable);
-    for (int i = 0; i < TIMERS_PER_TURN && tfy__timers_fire_one(&loop->timers, loop->now_ns); i++) happened++;
-    bool paused = tfy__log_full(loop->log) || loop->draining;
-    uint32_t count = paused ? 0 : loop->ring_tail - loop->ring_head;
-    if (count > SCHED_TASKS) count = SCHED_TASKS;
-    happened += (int)(loop->policy && !paused ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
-    size_t in_use = loop->heap.in_use, limit = loop->options.max_memory;
-    if (!loop->draining && (in_use > loop->memory_watch || (limit && in_use < limit))) tfy__memory_look(loop);
-    if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns && !paused) tfy__park_look(loop);
-    if (loop->wake_due && !paused) happened += (int)tfy__park_wake(loop);
-    if (tfy__loop_starved(loop)) return happened;
-    if (loop->snapshots_due && !paused) tfy__snapshots_write(loop);
-    if (tfy__loop_starved(loop)) return happened;
-    tfy__log_flush(loop->log);
-    wake_durable(loop);
-    return happened + (tfy__log_durable(loop->log) != durable);
+    Turn turn = {.block = block};
+    update_time(loop, &turn);
+    inspect_files(loop);
+    run_pending(loop, &turn);
+    if (tfy__loop_starved(loop)) return turn.happened;
+    run_prepare(loop, &turn);
+    io_poll(loop, &turn);
+    run_timers(loop, &turn);
+    run_ready(loop, &turn);
+    run_check(loop, &turn);
+    if (tfy__loop_starved(loop)) return turn.happened;
+    run_snapshots(loop, &turn);
+    if (tfy__loop_starved(loop)) return turn.happened;
+    run_closing(loop, &turn);
+    return turn.happened;
 }
 
 /* No work is left that could continue without people. */
@@ -670,6 +689,24 @@ static int drain(TfyLoop *loop, bool block)
     return code < 0 ? code : TFY_E_STATE;
 }
 
+/* Can time or people continue an idle loop? If not, *code is the result of tfy_run. With a virtual clock, the clock
+ * jumps to the next deadline. */
+static bool alive(TfyLoop *loop, int *code)
+{
+    const bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
+    if (!loop->runs_live && !parked) return false;
+    const int64_t next_ns = tfy__timers_next(&loop->timers);
+    if (next_ns != INT64_MAX) {
+        if (loop->world.jump) loop->world.jump(loop->world.state, next_ns);
+        return true;
+    }
+    if (loop->runs_live && tfy__deadlocked(loop))
+        *code = tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
+    else if (tfy__rehearse_stuck(loop))
+        *code = loop->failure;
+    return !*code && loop->options.wait_people;
+}
+
 int tfy_run(TfyLoop *loop)
 {
     while (!loop->failure) {
@@ -678,18 +715,8 @@ int tfy_run(TfyLoop *loop)
             if (code < 0) return code;
             continue;
         }
-        if (idle(loop)) {
-            bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
-            if (!loop->runs_live && !parked) return 0;
-            if (loop->world.jump && tfy__timers_next(&loop->timers) != INT64_MAX)
-                loop->world.jump(loop->world.state, tfy__timers_next(&loop->timers));
-            else if (loop->runs_live && tfy__timers_next(&loop->timers) == INT64_MAX && tfy__deadlocked(loop))
-                return tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
-            else if (tfy__timers_next(&loop->timers) == INT64_MAX && tfy__rehearse_stuck(loop))
-                return loop->failure;
-            else if (tfy__timers_next(&loop->timers) == INT64_MAX && !loop->options.wait_people)
-                return 0;
-        }
+        int code = 0;
+        if (idle(loop) && !alive(loop, &code)) return code;
         turn(loop, true);
     }
     return loop->failure;

@@ -229,6 +229,9 @@ bool tfy__deadlocked(const TfyLoop *loop); /* an idle loop's tasks can never wak
 int tfy__deadlock_record(TfyLoop *loop);   /* who waits for what, in the chains of stuck runs; syncs */
 bool tfy__deadlock_tell(Run *run);         /* true: the run is stuck; reports it once */
 
+/* watch.c */
+void tfy__watch_fire(TfyLoop *loop, const TfyFdEvent *event); /* calls the handler, if there is still one */
+
 /* drain.c */
 bool tfy__wake_open(TfyLoop *loop);     /* true: wake_fd is open */
 bool tfy__drain_goes_on(TfyLoop *loop); /* starts a drain, or checks whether it still waits */
