@@ -226,7 +226,7 @@ static void on_switched(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__git_fail(job, end, "cannot switch to the run's branch");
 }
 
-/* HEAD names the run's branch from now on. */
+/* Makes HEAD name the run's branch. */
 static void switch_head(TfyCanvasJob *job)
 {
     char ref[100], why[128];

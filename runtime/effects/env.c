@@ -1,5 +1,5 @@
-/* env.c: the effect env, one variable of the process's environment, recorded. Names of secrets are refused: what it
- * reads stands in the log. */
+/* env.c: the effect env, one variable of the process's environment, recorded. Names of secrets are refused: the
+ * log contains every value that it reads. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #define FILES_MOST   10000   /* paths in one answer */
 #define ENTRIES_MOST 1000000 /* entries of directories that one listing inspects */
-#define DEPTH_MOST   100     /* directories below each other that it has open */
+#define DEPTH_MOST   100     /* nested directories that it has open */
 
 /* Reasons of this file, apart from errno values and TFY_PROTECT_…. */
 enum { TOO_MANY_FILES = 6000, TOO_MANY_ENTRIES, TOO_DEEP, NAME_NOT_UTF8 };
@@ -32,7 +32,7 @@ typedef struct Walk {
     int root_fd;
     TfyBuffer *found;    /* the paths, each with its NUL */
     size_t files, seen;  /* paths found; entries inspected */
-    char path[PATH_MAX]; /* of the directory that is read, with a '/' behind it; empty: the root */
+    char path[PATH_MAX]; /* of the directory being read, with a '/' after it; empty: the root */
     size_t len;
     int depth;
 } Walk;
@@ -55,7 +55,8 @@ static void leave(Walk *walk, size_t len)
     walk->path[len] = '\0';
 }
 
-/* What the walk's path is, through links that stay beneath the root; 0: nothing that the program may read. */
+/* The type of the entry at the walk's path, reached through links that stay beneath the root; 0: the program may not
+ * read it, or it does not exist. */
 static mode_t kind_here(const Walk *walk)
 {
     struct stat info;
@@ -127,7 +128,7 @@ static int walk_entries(Walk *walk, const char *component, const char *pattern, 
     return error;
 }
 
-/* `**` is any number of directories, none as well; at the end it is every file below. */
+/* `**` matches any number of directories, including none; at the end of a pattern it matches every file below. */
 static int walk_deep(Walk *walk, const char *pattern, const char *rest)
 {
     const int error = walk_pattern(walk, rest ? rest : "*");
@@ -299,7 +300,7 @@ static void remove_work(TfyJob *job)
     own->error = tfy__file_remove(own->protect, own->root_fd, own->path, &own->replaced);
 }
 
-/* The directory itself is what stands above the '/' that is appended here. */
+/* Appends a '/', so that the directory itself is made as a parent of that path. */
 static void make_work(TfyJob *job)
 {
     TfyFileJob *own = (TfyFileJob *)job;

@@ -22,7 +22,7 @@
 #define ENVIRON_MAX ((size_t)1 << 20) /* how much of a process's environment is searched for a mark */
 #define LOOK_MS     10                /* how often locks and processes are checked */
 #define LINK_BYTES  64
-/* checks without a find, in a row: a process may start another and exit during one */
+/* checks in a row that find nothing: a process may start another and exit during one */
 #define EMPTY_LOOKS 2
 
 typedef struct Note {

@@ -1,11 +1,9 @@
 /* http_client.c: libcurl's multi interface on the loop. Two things need care:
  *
- * - The poller is edge-triggered, curl expects levels: it reads one buffer per call and relies on being called
- *   again.
- *   So after each call `settle` asks poll(2), without waiting, which of curl's sockets are still ready and calls
- *   again until none is. Data that arrives after that makes a new edge. A bounded number of rounds per turn keeps
- *   a
- *   fast sender from starving other tasks.
+ * - The poller is edge-triggered, and curl expects levels: it reads one buffer per call and relies on being called
+ *   again. So after each call `settle` asks poll(2), without waiting, which of curl's sockets are still ready, and
+ *   calls again until none is. Data that arrives after that makes a new edge. A bounded number of rounds per turn
+ *   keeps a fast sender from starving other tasks.
  * - Ends are reported outside curl's callbacks only, because the receiver may start or stop a transfer at once. */
 #include "effects/http_client.h"
 

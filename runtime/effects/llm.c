@@ -7,12 +7,10 @@
  * where it was:
  *
  * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded
- *   answer.
- *   LLMPlan carries the request's digest and occurrence for that. Only answers count: an endpoint that failed has
- *   used nothing up.
+ *   answer; LLMPlan carries the request's digest and occurrence for that. Only answers count: a request that an
+ *   endpoint failed to answer does not.
  * - A misfit: the answer that could not be decoded, and why, per task. The next request at the same place shows
- *   both
- *   to the model. A task has at most one open misfit, since it is at one place. */
+ *   both to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
 #include "wal/rows/payload.h"
 #include "base/grow.h"

@@ -1,7 +1,7 @@
 /* llm_cassette.c: recorded sessions: a file of JSON lines, one per answer.
  *
- *   {"digest": "0123456789abcdef", "occurrence": 1, "request": {"messages": [...], "model": "default", "schema":
- *   {...}?},
+ *   {"digest": "0123456789abcdef", "occurrence": 1,
+ *    "request": {"messages": [...], "model": "default", "schema": {...}?},
  *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop"}
  *
  * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be

@@ -1,4 +1,4 @@
-/* pool.c: threads for work that blocks. One mutex guards all data; an eventfd tells the loop of finished jobs. */
+/* pool.c: threads for work that blocks. One mutex guards all data; an eventfd reports finished jobs to the loop. */
 #include "effects/pool.h"
 #include "base/check.h"
 #include "base/list.h"

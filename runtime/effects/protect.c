@@ -146,7 +146,7 @@ static int check_entry(const TfyProtect *protect, int dir, const char *name, boo
     return write && (takes_commands(name) || is_git_dir(dir)) ? -TFY_PROTECT_COMMANDS : 0;
 }
 
-/* ---- the way up to the root ---- */
+/* ---- the walk up to the root ---- */
 
 /* Does the path end with one of the program's own files? Only their names below the main file's directory are
  * known. */

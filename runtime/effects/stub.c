@@ -73,7 +73,7 @@ static bool set_descriptors(const Launch *launch)
     return dup2(launch->mark_file, 3) == 3 && close_range(4, ~0U, 0) == 0;
 }
 
-/* In the vforked child, on the stub's memory: changes nothing but launch->error. */
+/* Runs in the vforked child, in the stub's memory: changes nothing but launch->error. */
 __attribute__((noreturn)) static void become_tool(Launch *launch)
 {
     int error = ENOENT;
@@ -143,7 +143,7 @@ static void signal_descendants(Work *work, const int *signals)
     tfy__proc_signal(signals, tfy__proc_descends, &work->self);
 }
 
-/* Whether there is a new order. A stub without its watcher ends by itself. */
+/* Has a new order arrived? A stub whose watcher has died exits by itself. */
 static bool take_order(Work *work)
 {
     const uint8_t order = getppid() == work->stub->watcher ? atomic_load(work->stub->order) : TFY_STUB_FAREWELL;

@@ -34,7 +34,7 @@ static Block read_header(const unsigned char *at)
     return (Block){n[0], n[1], n[2], n[3], n[4], n[5], at + HEADER};
 }
 
-/* Bytes of the block where times have so many bytes; SIZE_MAX: no file has so much. */
+/* The size of the block if a time has `time` bytes; SIZE_MAX: larger than any file. */
 static size_t block_size(const Block *b, size_t time)
 {
     if ((b->isut | b->isstd | b->leap | b->changes | b->types | b->chars) > CHANGES_MOST) return SIZE_MAX;
@@ -58,7 +58,7 @@ static bool same_offset(const TfyOffset *a, const TfyOffset *b)
     return a->seconds == b->seconds && strcmp(a->name, b->name) == 0;
 }
 
-/* How many changes are worth writing: those at the end that the rule for later times makes as well are not. */
+/* How many changes must be written: the last ones are omitted if the rule for later times produces them too. */
 static uint32_t changes_needed(const Block *b, const char *rule)
 {
     uint32_t count = *rule ? b->changes : 0;
@@ -90,7 +90,7 @@ static bool write_rules(TfyBuffer *out, const Block *b, const char *rule)
     return tfy__zone_offset(out->data ? out->data : "", 0, &offset);
 }
 
-/* The file's second part, with times of 8 bytes, and the rule behind it. False: it is not such a file. */
+/* Reads the file's second part, with times of 8 bytes, and the rule after it. False: the file has another form. */
 static bool read_file(TfyBuffer *out, unsigned char *file, size_t len)
 {
     if (len < HEADER || memcmp(file, "TZif", 4) != 0 || file[4] < '2') return false;
@@ -106,7 +106,7 @@ static bool read_file(TfyBuffer *out, unsigned char *file, size_t len)
     return write_rules(out, &second, rule);
 }
 
-/* A plain name, such as America/Argentina/Ushuaia: no way leads out of the directory. */
+/* Is it a plain name, such as America/Argentina/Ushuaia, that cannot lead out of the directory? */
 static bool is_name(const TfyString *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/";

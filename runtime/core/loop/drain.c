@@ -1,4 +1,4 @@
-/* drain.c: how a process ends when it is requested to stop. Nothing starts any more: no task runs, no step is
+/* drain.c: how a process ends when it is asked to stop. Nothing starts any more: no task runs, no step is
  * advanced, no timer of a task fires. Calls under way in performers may finish within a grace period, and their
  * results are recorded; input from people is recorded as usual. Then loop.c writes the ShutdownMarker.
  *

@@ -103,7 +103,7 @@ void tfy__history_take(TaskRest *rest)
         if (rest->next_record == NO_INDEX) rest->task->state &= ~(uint32_t)T_REPLAYING;
     }
     if (run->loop->report) run->loop->report->steps++;
-    /* events reported now carry the time of then */
+    /* events reported now carry the recorded time */
     if (run->loop->replay_only) run->loop->now_ms = run->history->records[index].ts_ms;
     while (run->cursor < run->history->record_count && run->taken[run->cursor]) run->cursor++;
     CHECK(run->cursor <= run->history->record_count);
@@ -534,7 +534,7 @@ static bool same_program(const TfyLoop *loop, const TfyHistory *history)
     return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
 }
 
-/* Resumed twice, a run would do everything twice. */
+/* A run that is resumed twice would repeat its effects. */
 static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
 {
     for (const Run *run = loop->runs.first; run; run = run->next)

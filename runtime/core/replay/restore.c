@@ -490,7 +490,7 @@ static bool read_ended(Reader *r, const json_t *json)
 
 /* ---- links between tasks ---- */
 
-/* The lists were written from their heads: linked from the end, they come out the same. */
+/* The lists were written from their heads: linked from the end, they get the same order. */
 static bool link_children(Reader *r, TaskRest *parent, const json_t *json)
 {
     TfyLoop *loop = r->loop;

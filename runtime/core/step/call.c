@@ -52,7 +52,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
         return;
     }
     const TfyBuffer *payload = result_payload(step, &result);
-    if (payload->depth > TFY_JSON_DEPTH) { /* a record this deep could never be read again */
+    if (payload->depth > TFY_JSON_DEPTH) { /* a reader would refuse a record that nests this deep */
         call->outcome = TFY_UNKNOWN;
         tfy__call_bad_value(call, "$", "the result nests deeper than JSON may");
         return;

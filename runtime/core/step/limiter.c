@@ -80,7 +80,7 @@ static int64_t window_ns(const TfyTool *tool)
     return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
 }
 
-/* The time of a start so long ago. */
+/* The time of a start that was ago_ms ago. */
 static int64_t start_ns(const Limiter *limiter, int64_t ago_ms)
 {
     const int64_t most_ns = window_ns(limiter->tool), ago_ns = ago_ms < most_ns / 1000000 ? ago_ms * 1000000 : most_ns;
@@ -176,7 +176,7 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
         if (!tool) continue; /* it no longer has a rate */
         Limiter *limiter = limiter_of(run->loop, tool);
         if (!limiter) return false;
-        if (count_of(limiter, run)) continue; /* the run was here before: nothing was forgotten */
+        if (count_of(limiter, run)) continue; /* the limiter already has the run's starts */
         json_array_foreach(tfy__member_get(one, TFY_S_AT), j, at)
             note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
     }

@@ -305,7 +305,7 @@ void tfy__step_encode_args(TfyBuffer *out, const TfyTool *tool, const TfyValue *
 
 TfyBuffer *tfy__step_payload(TfyLoop *loop)
 {
-    if (loop->payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->payload); /* a large one is not kept for ever */
+    if (loop->payload.cap > PAYLOAD_KEPT) tfy__buffer_free(&loop->payload); /* a large buffer is not kept */
     tfy__buffer_reset(&loop->payload);
     return &loop->payload;
 }

@@ -1,5 +1,5 @@
-/* steps.h: steps under way: what a task waits for, from request to answer. Only the files of a step include
- * step.h. */
+/* steps.h: steps under way: what a task waits for, from its request to its answer. Every file of core sees this
+ * one through loop/state.h; step.h is for the files that work on steps. */
 #ifndef CORE_STEP_STEPS_H
 #define CORE_STEP_STEPS_H
 
@@ -17,7 +17,7 @@ typedef struct LimitTurn {
 
 /* The start of a step of a tool with `rate`. */
 typedef struct LimitStart {
-    /* monotonic clock; a start in an earlier process is as long ago as its record by the wall clock */
+    /* monotonic clock; the age of a start in an earlier process is that of its record by the wall clock */
     int64_t at_ns;
     int64_t run; /* row id of its run */
 } LimitStart;
@@ -27,10 +27,10 @@ typedef struct Limiter {
     TfyLoop *loop;
     const TfyTool *tool;
     uint32_t in_use;                  /* steps that were admitted and have not left */
-    uint32_t start_head, start_count; /* ring of tool->rate entries: */
-    LimitStart *starts;               /* the newest starts, the earliest first */
+    uint32_t start_head, start_count; /* of the ring starts */
+    LimitStart *starts;               /* ring of tool->rate entries: the newest starts, earliest first */
     uint64_t timer;                   /* fires when the window has moved; 0: no step waits for it */
-    LIST(LimitTurn) turns;            /* runs that have waiting steps, the next to be served first */
+    LIST(LimitTurn) turns;            /* runs that have waiting steps, in the order of their turns */
     struct Limiter *next;
 } Limiter;
 
@@ -56,11 +56,11 @@ typedef enum Stage {
     /* started; the outcome comes from the history, or else the work must be started */
     STAGE_OUTCOME,
     STAGE_SYNC,    /* waits until everything appended is durable */
-    STAGE_RUN,     /* a performer, a timer, a person or another task has it */
+    STAGE_RUN,     /* a performer, a timer, a person or another task will answer it */
     STAGE_SETTLE,  /* the attempt failed (task->error): try again or give up */
     STAGE_BACKOFF, /* waits before the next attempt */
     STAGE_DOUBT,   /* a once step may have happened: waits for its probe or a person */
-    STAGE_DEAD,    /* nobody's any more: freed once it has left the loop's queues */
+    STAGE_DEAD,    /* the task no longer has it: freed once it has left the loop's queues */
 } Stage;
 
 enum { FEW_ARGS = 4 };
@@ -73,22 +73,22 @@ enum {
     IN_DEFERRED = 4, /* its run's deferred steps: only in a run that replays */
 };
 
-/* Whether a performer has the step. */
+/* Is a performer working on the step? */
 typedef enum CallState {
     CALL_NONE,
     CALL_BEGUN,
     CALL_NO_ROOM,    /* there was no room to start: it is in the loop's queue for room */
-    CALL_UNANSWERED, /* nobody will ever answer, so it is not in flight (rehearse.h) */
+    CALL_UNANSWERED, /* no answer will ever come, so it is not in flight (rehearse.h) */
 } CallState;
 
-/* Whether the attempt has a StepStart in the log. */
+/* Does the log have a StepStart of the attempt? */
 typedef enum StartState {
     START_NONE,
     START_MADE,  /* by this process */
-    START_FOUND, /* it was there when the process started: a crash fell in between */
+    START_FOUND, /* by an earlier process: it is in the history */
 } StartState;
 
-/* What due_ms is the end of, once the attempt has a TaskYield in the log. In a backoff it is the end of that. */
+/* What ends at due_ms, once the log has a TaskYield of the attempt. During a backoff, due_ms ends the backoff. */
 typedef enum DueKind {
     DUE_NONE, /* the attempt has none */
     DUE_SLEEP,
@@ -97,19 +97,19 @@ typedef enum DueKind {
 
 /* How the doubt about a once step is resolved. */
 typedef enum DoubtState {
-    DOUBT_NONE,     /* it is not in doubt, or nobody has been asked yet */
+    DOUBT_NONE,     /* it is not in doubt, or no probe and no person was asked yet */
     DOUBT_PROBED,   /* the performer has its probe */
     DOUBT_RECORDED, /* InDoubt is in the log: a person decides */
 } DoubtState;
 
-/* How far a step of a tool with a limit or rate has come with its limiter. */
+/* The admission of a step whose tool has a limit or a rate. */
 typedef enum Admission {
     ADMISSION_NONE,
     ADMISSION_ASKED,
     ADMISSION_GRANTED,
 } Admission;
 
-/* What a step may be in which stage; step.c checks it each time the step is advanced.
+/* The states that a step may have in each stage; step.c checks them each time the step is advanced.
  *
  *             in_call  IN_SYNC  doubt           start  queue
  *   BEGIN        -        -     -                may   may: in the line of a tool with a limit
@@ -121,9 +121,10 @@ typedef enum Admission {
  *   DOUBT        -        -     RECORDED          yes   -
  *   DEAD         -       may    -                 -     -
  *
- * A step that a drain keeps from starting is in SYNC but no longer in the queue; it is never advanced again. Behind BEGIN
- * a step is counted. In BEGIN it is counted only if a snapshot had it further and it must be admitted anew. A step whose
- * time ran out in line comes to SETTLE uncounted. `limiter` is set only for an admitted step. */
+ * A step that a drain keeps from starting is in SYNC but no longer in the queue; it is never advanced again. After
+ * BEGIN a step is counted. In BEGIN it is counted only if it was past BEGIN in a snapshot and must be admitted again.
+ * A step that times out in the line of its limiter reaches SETTLE uncounted. `limiter` is set only for an admitted
+ * step. */
 struct Step {
     TfyCall call; /* what the performer sees; call.args are kept */
     TaskRest *rest;
@@ -135,17 +136,17 @@ struct Step {
     Admission admission;
     uint8_t queued;    /* IN_… */
     bool counted;      /* this suspension was counted in passages */
-    bool noted;        /* the snapshot that it was restored from has its start */
+    bool noted;        /* the snapshot that it was restored from contains its start */
     bool waited_room;  /* there was no room for its call, now or before */
-    bool unknown;      /* an earlier attempt of this once step may have done it */
+    bool unknown;      /* an earlier attempt of this once step may have had its effect */
     bool backoff_only; /* tfy_backoff: not an effect */
     bool told_idle;    /* a live event reported that it waits */
     bool asking;       /* approve, ask, in doubt: the question was shown */
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;     /* prompts: attempts left */
-    int64_t due_ms;   /* wall clock: of the timeout, the backoff or the sleep; 0: none */
+    int64_t due_ms;   /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */
     int64_t begun_ns; /* in_call: when the performer received it */
-    int64_t sync_lsn; /* STAGE_SYNC: what must be durable */
+    int64_t sync_lsn; /* STAGE_SYNC: the lsn up to which the log must be durable */
     uint64_t timer;
     TaskRest *target; /* join: the task; NULL: unknown */
     Limiter *limiter; /* the limiter whose in_use counts it; NULL: none */
@@ -164,7 +165,7 @@ struct Step {
 
 /* step.c and its parts */
 void tfy__step_advance(Step *step);    /* continues as far as possible; completes or waits */
-void tfy__step_queue(Step *step);      /* to be advanced in the next turn's work */
+void tfy__step_queue(Step *step);      /* the next turn advances it */
 void tfy__step_cancel(TaskRest *rest); /* aborts the step under way and frees it */
 /* starts steps whose records are durable, at most SYNCED_STEPS per call */
 void tfy__step_synced(TfyLoop *loop);
@@ -178,7 +179,7 @@ TfyTaskState tfy__step_wait_state(const Step *step);
 void tfy__wait_enter(WaitQueue *queue, Step *step);
 void tfy__wait_leave(Step *step); /* leaves its queue, if it is in one */
 void tfy__step_free(Step *step);
-void tfy__step_drop_key(Step *step); /* the extra argument of a probe */
+void tfy__step_drop_key(Step *step); /* releases the extra argument of a probe */
 void tfy__step_wait_sync(Step *step);
 int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload);
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
@@ -187,34 +188,34 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall cloc
  * pause: the pause then starts anew, since the elapsed part is unknown. A clock set back by a year never makes a
  * pause a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
-/* Its due_ms by the clock as it is now; by its timer if that was set meanwhile. */
+/* Its due_ms by the present clock; by its timer once that was set. */
 int64_t tfy__step_due(const Step *step);
-int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* the same time on the monotonic clock */
+int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* due_ms on the monotonic clock */
 void tfy__step_arm(Step *step);                           /* sets its timer, for due_ms */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
-void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* as the member "error" */
-/* Resets passages. */
+void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* writes the error as the member "error" */
+/* Appends a record to the chain of the task, and resets passages. */
 int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload);
 void tfy__step_timer_fired(void *step); /* its timer's handler */
 /* A sleep that has started, without its timer; NULL: no memory. */
 Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number, int64_t due_ms);
-void tfy__step_join_ended(Step *step);  /* the task that it waits for has finished */
+void tfy__step_join_ended(Step *step);  /* the task that it joins has finished */
 void tfy__step_begin_again(Step *step); /* one more attempt, at once */
 
 bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
 
 /* wait_fd.c */
-void tfy__wait_fd_stop(Step *step); /* it no longer waits for a descriptor */
+void tfy__wait_fd_stop(Step *step); /* ends its wait for a descriptor */
 
 /* limiter.c */
 bool tfy__limit_holds(const Run *run);                 /* one of its steps still counts in the window of a rate */
-void tfy__limit_write(const Run *run, TfyBuffer *out); /* its part of the windows, for a snapshot */
-/* back_ms: how far the clock was set back since. False: no memory. */
+void tfy__limit_write(const Run *run, TfyBuffer *out); /* writes its starts, for a snapshot */
+/* Reads them. back_ms: how far the clock was set back since. False: no memory. */
 bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms);
 bool tfy__limit_bounds(const Step *step);                           /* its tool has a limit or a rate */
 bool tfy__limit_admit(Step *step);                                  /* true: continues; false: waits or halted */
 void tfy__limit_leave(Step *step);                                  /* an attempt has finished, or never started */
-void tfy__limit_note(const Step *step, const TfyLogRecord *record); /* the history says when an attempt started */
+void tfy__limit_note(const Step *step, const TfyLogRecord *record); /* notes a start that the history contains */
 void tfy__limits_free(TfyLoop *loop);
 
 /* person.c */
@@ -225,7 +226,7 @@ bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *an
 void tfy__person_in_doubt(Step *step); /* only a person knows whether a once step was done */
 /* Reports that the task's step is in doubt, unless it was resolved meanwhile. */
 void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid);
-void tfy__person_raise_failed(Step *step); /* "resolve --fail": ToolError */
+void tfy__person_raise_failed(Step *step); /* for "resolve --fail": raises a ToolError */
 bool tfy__probe_start(Step *step);         /* turns the call into its probe's; false: it could not */
 void tfy__probe_done(Step *step, TfyValue answer);
 

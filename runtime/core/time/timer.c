@@ -340,7 +340,7 @@ static void take_from_end(Timers *timers, Timer *timer)
 
 static inline void take_out(Timers *timers, Timer *timer)
 {
-    /* in the middle of a list: most are, and then only the neighbours are touched */
+    /* the common case, in the middle of a list: only the neighbours are touched */
     if (timer->next && timer->prev) {
         node_at(timers, timer->next)->prev = timer->prev;
         node_at(timers, timer->prev)->next = timer->next;
