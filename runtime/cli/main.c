@@ -1,4 +1,4 @@
-/* main.c: tfy, the one command people type. One file per command; frame/commands.h has their table. */
+/* main.c: tfy, the command that people type. Each command has a file; frame/commands.h has their table. */
 #include "cli/frame/commands.h"
 #include "tfy.h"
 #include "base/sys_memory.h"
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `tfy --db FILE COMMAND …`, as our own messages write it: the words of the command come first, so that it reads the
- * option as its own. */
+/* `tfy --db FILE COMMAND …`, the form that our own messages use: moves the command's words to the front, so that the
+ * command parses the option as its own. */
 static void command_first(int argc, char **argv)
 {
     const int option = argc > 1 && strcmp(argv[1], "--db") == 0        ? 2

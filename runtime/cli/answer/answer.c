@@ -1,5 +1,5 @@
-/* answer.c: tfy approve, deny, signal, kill and resolve: what people have to say about a run. To its live process
- * where there is one, else into its log. */
+/* answer.c: tfy approve, deny, signal, kill and resolve: requests from people to a run. A request goes to the run's
+ * live process if there is one, else into its log. */
 #include "cli/frame/commands.h"
 #include "cli/answer/request.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Delivers a request and says what it did: "done" names it, in the words that follow "run R". */
+/* Delivers a request and reports its effect: "done" names it, in the words that follow "run R". */
 static int deliver(const TfyArgs *args, const json_t *request, const char *done)
 {
     TfyDelivery delivery;
@@ -23,7 +23,7 @@ static int deliver(const TfyArgs *args, const json_t *request, const char *done)
     return EXIT_DONE;
 }
 
-/* The same for a request that is complete if `made`; then it is released. Else what is wrong with it was said. */
+/* Delivers a request if `made`, and releases it. If not `made`, a message has already said what is wrong with it. */
 static int deliver_made(const TfyArgs *args, json_t *request, bool made, const char *done)
 {
     const int status = made ? deliver(args, request, done) : EXIT_USAGE;
@@ -31,7 +31,7 @@ static int deliver_made(const TfyArgs *args, json_t *request, bool made, const c
     return status;
 }
 
-/* A step's number; false after a message. */
+/* Sets a step's number; false after a message. */
 static bool set_step(json_t *request, const char *text)
 {
     char *end;
@@ -44,7 +44,7 @@ static bool set_step(json_t *request, const char *text)
     return true;
 }
 
-/* word NULL: yes, if that is an answer to what is asked. */
+/* word NULL: yes, if the question accepts that answer. */
 static int answer(const TfyArgs *args, const char *word)
 {
     char done[128];
@@ -92,7 +92,7 @@ int tfy__cmd_kill(const TfyArgs *args)
     return deliver_made(args, request, request != NULL, "killed");
 }
 
-/* --done JSON, --retry or --fail: exactly one. False after a message. */
+/* Reads --done JSON, --retry or --fail: exactly one. Returns false after a message. */
 static bool set_outcome(json_t *request, const TfyArgs *args)
 {
     const char *done = args->option[OPT_DONE];

@@ -1,4 +1,4 @@
-/* fork.c: tfy fork: a new run that begins with what another one had done up to a step. */
+/* fork.c: tfy fork: a new run that starts with the records of another one up to a step. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 static json_t *read_request(const TfyArgs *args)
 {
     const char *at = args->option[OPT_AT];
@@ -34,7 +34,7 @@ static json_t *read_request(const TfyArgs *args)
     return request;
 }
 
-/* The once steps that the other run had begun and not finished. */
+/* Lists the once steps that the other run had started and not finished. */
 static json_t *list_doubts(const TfyHistory *history)
 {
     json_t *list = json_array();

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What an answer is appended to. */
+/* The place to which an answer is appended. */
 typedef struct Target {
     TfyLogTask *task;
     const TfyLogRecord *record; /* the question, or the InDoubt; NULL for a kill */
-    uint32_t count;             /* how many there are to choose from */
+    uint32_t count;             /* number of candidates */
 } Target;
 
 static const char *text_member(const json_t *json, const char *name)
@@ -30,8 +30,8 @@ static bool is_question(const TfyLogRecord *record)
     return record->type == TFY_R_STEP_START && tfy__record_has(record, TFY_P_QUESTION);
 }
 
-/* The record that still waits for a person in a task: its question or its InDoubt, unless something of the same step
- * came after it. */
+/* Returns the record for which a task still waits for a person: its question or its InDoubt, unless a later record of
+ * the same step answers it. */
 static const TfyLogRecord *open_record(const TfyHistory *history, uint32_t task, bool doubt)
 {
     const TfyLogRecord *open = NULL;
@@ -75,7 +75,7 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
 
 /* ---- the three answers ---- */
 
-/* "yes" and "no", one of the cases that the question names, or any text. */
+/* Accepts "yes" and "no", one of the cases that the question names, or any text, depending on the type. */
 static bool fits_question(const json_t *type, const char *answer, TfyBuffer *choices)
 {
     size_t i;
@@ -162,8 +162,8 @@ static bool has_ended(const TfyHistory *history, uint32_t task)
     return ended;
 }
 
-/* No "passages": nobody is there to count them. The kill is delivered as soon as the task has taken up what stands
- * before it. */
+/* The record has no "passages", because no live process counts them. The kill is delivered as soon as the task has
+ * consumed the records before it. */
 static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *request, const char *run, const char *by,
                      char *error_text)
 {
@@ -220,7 +220,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
                  : answer_question(log, &target, text_member(request, "answer"), by, error_text);
 }
 
-/* An opening for writing leaves its trace, whoever it is. */
+/* Every opening for writing records itself in the log. */
 static int record_opening(TfyLog *log)
 {
     TfyBuffer out = {0};
@@ -252,6 +252,7 @@ int tfy__offline_request(const char *db_path, const json_t *request, const char 
     }
     int closed = tfy__log_close_saying(log, true, error_text);
     tfy__history_free(history);
-    if (code == TFY_OK && closed == TFY_E_HELD) closed = TFY_E_IO; /* it may be in the log: not to be sent again */
+    /* the request may be in the log, so the caller must not send it again */
+    if (code == TFY_OK && closed == TFY_E_HELD) closed = TFY_E_IO;
     return code == TFY_OK ? closed : code;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_MS 10000 /* as --timeout's meaning says */
+#define WAIT_MS 10000 /* the default that the help gives for --timeout */
 
 bool tfy__request_text(json_t *request, const char *name, const char *text)
 {
@@ -41,7 +41,7 @@ json_t *tfy__request_new(const TfyArgs *args, const char *what)
     return NULL;
 }
 
-/* Who answers, for the log. */
+/* Names the sender for the log. */
 static void own_name(char *out, size_t size)
 {
     struct passwd *user = getpwuid(geteuid());
@@ -52,7 +52,7 @@ static void own_name(char *out, size_t size)
     }
 }
 
-/* One attempt. */
+/* Makes one attempt. */
 static int send_once(const char *db_path, const json_t *request, const char *by, TfyDelivery *delivery)
 {
     *delivery = (TfyDelivery){0};
@@ -69,8 +69,8 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* No event tells of both a lock that is free and a socket that is there. Pauses differ, so that many that wait do not
- * come in step. */
+/* No single event reports both a free lock and a new socket, so the command polls. Pauses differ, so that several
+ * waiting commands do not stay in step. */
 static void pause_between(int attempt)
 {
     const long longest = attempt < 5 ? 4 << attempt : 100, ms = 1 + (attempt * 31L + getpid()) % longest;

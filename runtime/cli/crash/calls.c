@@ -1,4 +1,4 @@
-/* calls.c: what core/replay/rehearse.c reads and writes, seen from outside: the answers of a recorded run, and the
+/* calls.c: reads and writes the files of core/replay/rehearse.c from outside: the answers of a recorded run, and the
  * calls of a trial. */
 #include <jansson.h>
 #include <sqlite3.h>
@@ -11,7 +11,7 @@
 
 /* ---- answers ---- */
 
-/* Outcomes of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own; and
+/* The results of steps: LLMPlan, ToolResult, PatchPreview, Commit, IOReady, and a TimerFired of the step's own; and
  * Value: the clock. */
 static const char answers_sql[] =
     "SELECT json_object('path',t.path,'step',w.step,'type',w.type,'payload',json(w.payload)) FROM wal w JOIN task t ON "
@@ -40,7 +40,7 @@ void crash_answers_write(const char *db, const char *file)
 
 /* ---- calls ---- */
 
-typedef bool SeeCall(void *state, const json_t *line); /* false: no further */
+typedef bool SeeCall(void *state, const json_t *line); /* false: stop */
 
 static void see_calls(const char *dir, SeeCall *see, void *state)
 {
@@ -116,7 +116,7 @@ char *crash_calls_text(const char *dir, const char *run_uuid)
     return crash_in_order(crash_normal_text(text, run_uuid));
 }
 
-/* The newest thing that is known of each key: "start", "done" or "failed". */
+/* The newest state of each key: "start", "done" or "failed". */
 typedef struct Seen {
     json_t *newest;
     char *twice;

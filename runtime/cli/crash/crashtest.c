@@ -1,10 +1,10 @@
-/* crashtest.c: tfy crashtest: somebody's program is killed at every commit and at every stop of a task, each time
- * in a fresh directory, taken up again until it ends, and compared with an undisturbed run.
+/* crashtest.c: tfy crashtest: kills a user's program at every commit and at every stop of a task, each time in a
+ * fresh directory, resumes it until it ends, and compares the run with an undisturbed one.
  *
- * The first run is a real one, and gives the answers of the others, unless those are to be real too. The second is
- * made like the trials and is what they are compared with; it also says how many places there are. The third, which
- * commits on a thread like those that take a run up again, shows whether two undisturbed runs are the same at all:
- * where tasks race, only results and effects are compared. */
+ * The first run is a real one and supplies the answers for the others, unless those must be real too. The second runs
+ * under the conditions of the trials, which are compared with it; it also counts the places. The third commits on a
+ * thread, as resuming processes do, and shows whether two undisturbed runs are the same at all: where tasks race,
+ * only results and effects are compared. */
 #include <ctype.h>
 #include <errno.h>
 #include <ftw.h>
@@ -29,23 +29,23 @@ typedef struct CrashTest {
     const TfyArgs *args;
     char scratch[PATH_MAX];
     char *program, *tfy, *copy, *answers, *name;
-    char *varying;          /* files that no two runs leave alike */
+    char *varying;          /* files that differ between any two runs */
     char *words[WORDS_MAX]; /* options and parameters for `run`, owned; NULL-terminated */
     int word_count;
-    int again_count; /* so many of them are for `resume` too */
+    int again_count; /* number of them that `resume` gets too */
     const char *again[WORDS_MAX];
     Case trial;
     Outcome reference;
     int places[KINDS];
-    /* what is asked for */
+    /* the requested places: */
     int every;
-    int only_kind, only_count; /* only_count 0: all */
+    int only_kind, only_count; /* only_count 0: all places */
     int jobs;
-    /* what came of it */
+    /* counts of trials by outcome: */
     int same, differ, unknown;
 } CrashTest;
 
-/* ---- what was typed ---- */
+/* ---- the command line ---- */
 
 static bool refuse_at(const char *text)
 {
@@ -85,7 +85,7 @@ static bool read_jobs(CrashTest *test, const char *text)
     return false;
 }
 
-/* A file that is named relative to where the command was typed: trials run elsewhere. */
+/* Trials run in other directories, so file names relative to the current directory become absolute. */
 static char *absolute_name(const char *text)
 {
     char place[PATH_MAX];
@@ -151,7 +151,7 @@ static bool read_arguments(CrashTest *test)
 
 /* ---- the undisturbed runs ---- */
 
-/* A word as a shell reads it back. */
+/* Quotes a word for a shell. */
 static char *quoted(const char *word)
 {
     char *text = calloc(4 * strlen(word) + 3, 1), *to = text;
@@ -179,7 +179,7 @@ static void describe(CrashTest *test)
     free(copy);
 }
 
-/* One undisturbed run. False after a message. */
+/* Performs one undisturbed run. Returns false after a message. */
 static bool undisturbed(CrashTest *test, Outcome *outcome, const char *which, const char *answers, bool in_line)
 {
     char *why = crash_trial_reference(&test->trial, outcome, answers, in_line);
@@ -208,7 +208,7 @@ static bool read_places(CrashTest *test)
     return true;
 }
 
-/* Files that no two runs leave alike are no difference. False after a message. */
+/* Files that differ between any two runs do not count as a difference. Returns false after a message. */
 static bool same_files(CrashTest *test, const Outcome *third)
 {
     char *names = crash_files_varying(test->reference.effects, third->effects);
@@ -227,7 +227,7 @@ static bool same_files(CrashTest *test, const Outcome *third)
     return true;
 }
 
-/* The three runs. False after a message. */
+/* Performs the three runs. Returns false after a message. */
 static bool rehearse(CrashTest *test)
 {
     const bool real = test->args->option[OPT_REAL] != NULL;
@@ -264,7 +264,7 @@ typedef struct Place {
     int kind, count;
 } Place;
 
-/* The n-th place that is asked for, from 0; false: there are no more. */
+/* Returns the n-th requested place, from 0; false: there are no more. */
 static bool place_at(const CrashTest *test, int n, Place *place)
 {
     if (test->only_count) {
@@ -280,7 +280,7 @@ static bool place_at(const CrashTest *test, int n, Place *place)
     return false;
 }
 
-/* Every other trial kills the resume too, early. */
+/* Every other trial also kills the resume early. */
 static Kill second_kill(const Place *place)
 {
     return (Kill){.kind = kinds[place->kind], .in_line = true, .count = 1 + place->count % 7};
@@ -302,7 +302,7 @@ static Verdict try_place(const CrashTest *test, int n, const Place *place)
     return verdict;
 }
 
-/* What a worker says of a trial: written in one piece, so that several can share a pipe. */
+/* A worker's report about a trial: written in one piece, so that several workers can share a pipe. */
 typedef struct Line {
     int n;
     Verdict verdict;
@@ -320,7 +320,7 @@ static void work(const CrashTest *test, int worker, int to)
     _exit(EXIT_DONE);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static void print_command(const CrashTest *test, const Place *place)
 {
@@ -428,7 +428,7 @@ static int run_trials(CrashTest *test)
     return summary(test, total);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
 {

@@ -1,8 +1,8 @@
-/* files.c: what a trial left in its directory: a line for each file, with a sum of what is in it.
+/* files.c: the files that a trial left in its directory: one line per file, with a checksum of its content.
  *
- * Tools write down the keys of their steps, and those begin with the run's uuid, of which each trial has its own:
- * like everywhere, it counts as one fixed word. What the world puts into a file, such as the time, differs from run
- * to run; two undisturbed ones show which these are. */
+ * Tools write the keys of their steps into files, and a key starts with the run's uuid, which differs in each trial;
+ * so the uuid counts as one fixed word. Content from the world, such as the time, differs from run to run; two
+ * undisturbed runs show which files these are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -28,7 +28,7 @@ static void add(Sum *sum, const char *bytes, size_t len)
     sum->bytes += len;
 }
 
-/* As crash_normal_text() does it, but for any bytes. */
+/* Does what crash_normal_text() does, but for any bytes. */
 static void add_normal(Sum *sum, const char *bytes, size_t len, const char *uuid)
 {
     const char *const end = bytes + len, *found;
@@ -84,7 +84,7 @@ char *crash_files_text(const char *root, const char *run_uuid)
     return crash_normal_text(text, run_uuid);
 }
 
-/* ---- files that no two runs leave alike ---- */
+/* ---- files that differ between any two runs ---- */
 
 static bool is_named(const char *names, const char *line)
 {

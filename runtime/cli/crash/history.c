@@ -1,8 +1,8 @@
-/* history.c: what a database says about its newest run, read with SQL as a stranger would.
+/* history.c: reads a database's newest run with plain SQL, without this project's own reader.
  *
- * Two runs of one program differ in what the world gave them: times, uuids, process numbers. A run that was killed
- * differs further in what belongs to its being taken up: openings, doubts and their resolutions. All of it is left
- * out here; what remains has to be equal. */
+ * Two runs of one program differ in what they get from the world: times, uuids, process numbers. A killed run also
+ * has the records of its resumes: openings, doubts and their resolutions. This file leaves all of them out; the rest
+ * must be equal. */
 #include <ctype.h>
 #include <jansson.h>
 #include <sqlite3.h>
@@ -26,7 +26,7 @@ static sqlite3 *open_db(const char *db)
     return NULL;
 }
 
-/* One statement with the newest run put in where it says %s. NULL: the file has no such tables yet. */
+/* Prepares one statement, with the newest run in place of %s. NULL: the file does not have such tables yet. */
 static sqlite3_stmt *prepare(sqlite3 *handle, const char *format)
 {
     sqlite3_stmt *statement = NULL;
@@ -42,7 +42,7 @@ static const char *text_at(sqlite3_stmt *statement, int column)
     return text ? text : "";
 }
 
-/* A payload, owned; NULL where it is none. */
+/* Returns a payload, owned by the caller; NULL if the column does not hold one. */
 static json_t *payload_at(sqlite3_stmt *statement, int column)
 {
     const char *text = text_at(statement, column);
@@ -51,7 +51,7 @@ static json_t *payload_at(sqlite3_stmt *statement, int column)
     return payload.json;
 }
 
-/* The first column of the first row, or NULL. */
+/* Returns the first column of the first row, or NULL. */
 static char *one_text(const char *db, const char *format)
 {
     sqlite3 *handle = open_db(db);
@@ -113,7 +113,7 @@ bool crash_history_doubt(const char *db, Doubt *doubt)
 
 /* ---- normalising ---- */
 
-/* The length of the run of hexadecimal digits at text, when it is one of its own. */
+/* Returns the length of the hexadecimal digits at text if they are a whole word. */
 static size_t hash_len(const char *begin, const char *text)
 {
     size_t len = 0;
@@ -169,11 +169,12 @@ char *crash_in_order(char *text)
     return out;
 }
 
-/* Where a walk through one task's records stands. */
+/* The state of reading one task's records. */
 typedef struct Walk {
     char path[256];
-    long long again;      /* step that a resolution begins again: its start and deadline are recorded a second time */
-    bool start, deadline; /* … which is still to come */
+    /* the step that a resolution restarts: its start and deadline are recorded a second time */
+    long long again;
+    bool start, deadline; /* … and which of the two has not come yet */
 } Walk;
 
 static bool said_before(Walk *walk, int type, long long step)
@@ -193,8 +194,8 @@ static void strip(int type, json_t *payload)
     if (type == TFY_R_VALUE) json_object_del(payload, tfy__member_name(TFY_P_NOW));
 }
 
-/* A result is compared by its value or error; what was asked stands behind '#', which a person's answer does not
- * have. */
+/* A result is compared by its value or error. The digest of the request follows a '#'; a person's answer does not
+ * have it. */
 static char *result_words(json_t *payload)
 {
     json_t *shown = json_object();
@@ -211,7 +212,7 @@ static char *result_words(json_t *payload)
     return words;
 }
 
-/* One record as a line, or NULL when it says nothing about the run itself. */
+/* Returns one record as a line, or NULL if it says nothing about the run itself. */
 static char *record_line(Walk *walk, sqlite3_stmt *row)
 {
     const char *path = text_at(row, 0);
@@ -244,7 +245,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
     return line;
 }
 
-/* The result of a run that ended well. */
+/* Returns the result of a run that succeeded. */
 static char *result_value(sqlite3_stmt *row)
 {
     json_t *payload = payload_at(row, 4);

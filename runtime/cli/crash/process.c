@@ -1,4 +1,4 @@
-/* process.c: running commands and noticing what they leave behind. */
+/* process.c: runs commands and detects the processes that they leave behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -65,7 +65,7 @@ void crash_command_add_all(Command *command, const char *const *words)
     while (words && *words) crash_command_add(command, *words++);
 }
 
-/* Orphans become ours, so that whoever outlives a killed process is found. */
+/* Orphans become children of this process, so that it finds every process that outlives a killed one. */
 void crash_become_subreaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -97,7 +97,7 @@ static void prepare(const Command *command, const char *dir)
     if (command->traced) setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 }
 
-/* Waits for one process through a descriptor of it, since a timeout is needed. */
+/* Waits for one process through its pidfd, because the wait needs a timeout. */
 static int await(pid_t pid, long long kill_us, int signal)
 {
     int status, fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -113,7 +113,7 @@ static int await(pid_t pid, long long kill_us, int signal)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The children of a process that are called so, as the kernel lists them; how many. */
+/* Finds the children of a process that have this name, as the kernel lists them, and returns their number. */
 static int children_of(pid_t parent, const char *name, pid_t *children)
 {
     char path[64], word[32];
@@ -130,8 +130,8 @@ static int children_of(pid_t parent, const char *name, pid_t *children)
     return count;
 }
 
-/* A stopped process, and of those that watch over its tools whom the trial means. Everybody who is to die is stopped
- * first, so that none sees another's death. A process that has no watcher yet is killed alone. */
+/* Kills a stopped process, and those of its watchers and stubs that the trial chose. Every chosen process is stopped
+ * first, so that none observes another's death. A process without a watcher yet is killed alone. */
 static void kill_family(pid_t pid, const char *whom)
 {
     pid_t watcher, stubs[CHILDREN_MAX];
@@ -144,7 +144,8 @@ static void kill_family(pid_t pid, const char *whom)
     if (watched) kill(watcher, SIGKILL);
 }
 
-/* Waits for a process that will stop, and kills whom the trial means. Its status as of `await`. */
+/* Waits for a process that will stop, and kills the processes that the trial chose. Returns the status like
+ * `await`. */
 static int await_stopped(pid_t pid, const char *whom)
 {
     int status = 0, waited_ms = 0;
@@ -176,7 +177,7 @@ int crash_command_run(const Command *command, const char *dir)
     return await(pid, command->kill_us, command->signal);
 }
 
-/* The children of this process, as the kernel lists them. */
+/* Ends the children of this process, as the kernel lists them. */
 static void end_children(void)
 {
     char name[64];

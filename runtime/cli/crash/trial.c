@@ -1,4 +1,4 @@
-/* trial.c: one trial: run, kill, take up again until the run has ended, compare. */
+/* trial.c: performs one trial: run, kill, resume until the run has ended, compare. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +17,24 @@ enum {
     LEDGER_LINE = 4096
 };
 
-/* A trial under way. */
+/* The state of one trial. */
 typedef struct Trial {
     const Case *the;
     char dir[PATH_BYTES];
     char db[PATH_BYTES + 16];
     const char *id;
-    unsigned processes; /* begun so far */
-    bool elsewhere;     /* resumes stand in another directory */
-    unsigned harsh;     /* of them, those that were killed, or could not print */
-    const char *spoil;  /* where the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
-    FILE *out;          /* where what is wrong is said */
-    bool bad;           /* something was wrong, and has been said */
-    bool unknown;       /* a once tool was at work, and nobody knows what it did */
+    unsigned processes; /* started so far */
+    bool elsewhere;     /* resumes run in another directory */
+    unsigned harsh;     /* number of them that were killed, or could not print */
+    /* the place at which the first `tfy resolve` is killed: a value of TFY_TEST_KILL, or NULL */
+    const char *spoil;
+    FILE *out; /* receives the description of every difference */
+    bool bad;  /* at least one difference was found and reported */
+    /* a once tool was running at the kill, and nothing records what it did */
+    bool unknown;
 } Trial;
 
-/* ---- saying what is wrong ---- */
+/* ---- reporting differences ---- */
 
 static void complain(Trial *trial, const char *what, const char *expected, const char *got)
 {
@@ -43,7 +45,7 @@ static void complain(Trial *trial, const char *what, const char *expected, const
     if (got) fprintf(trial->out, "    got:\n%s\n", got);
 }
 
-/* Two long texts: only where they part. */
+/* Reports two long texts only from where they differ. */
 static void complain_texts(Trial *trial, const char *what, const char *expected, const char *got)
 {
     const char *a = expected, *b = got;
@@ -79,7 +81,8 @@ static void shell(const Trial *trial, const char *script, const char *out)
     }
 }
 
-/* A fresh directory. The program runs in "root" in it, which the setup fills; database and outputs lie beside that. */
+/* Makes a fresh directory. The program runs in its "root", which the setup fills; the database and the outputs are
+ * beside "root". */
 static void begin(Trial *trial, const Case *the, const char *id, FILE *out)
 {
     static const char *const spoils[] = {NULL, NULL, NULL, "before:1", "after:1", "before:2", "after:2", "before:3"};
@@ -105,7 +108,7 @@ static void end(Trial *trial)
 
 /* ---- processes of the program ---- */
 
-/* The program as one process of the trial, killed where it says. */
+/* Runs the program as one process of the trial, with the given kill. */
 static int launch(Trial *trial, const char *verb, const Kill *kill)
 {
     const Case *the = trial->the;
@@ -160,7 +163,8 @@ static char *ledger_text(const Trial *trial)
     return text;
 }
 
-/* What the ledger says of a key: its result as JSON (the caller frees it), or NULL when the step was not done. */
+/* Returns the ledger's entry for a key: its result as JSON (the caller frees it), or NULL if the step was not
+ * done. */
 static char *ledger_result(const Trial *trial, const char *key)
 {
     char *ledger = ledger_text(trial), *result = NULL;
@@ -175,7 +179,7 @@ static char *ledger_result(const Trial *trial, const char *key)
     return result;
 }
 
-/* Runs `tfy resolve`; the first one of a trial may be killed, and is repeated when its answer was not recorded. */
+/* Runs `tfy resolve`. The first one of a trial may be killed; it is repeated if its answer was not recorded. */
 static int resolve_with(Trial *trial, const char *const *words)
 {
     int status = tool_killed(trial, words, "tfy.out", trial->spoil);
@@ -187,7 +191,7 @@ static int resolve_with(Trial *trial, const char *const *words)
     return open ? tool(trial, words, "tfy.out") : 0;
 }
 
-/* What became of a step in doubt. NULL: it never began. */
+/* Returns what happened to a step in doubt; NULL: it never started. */
 static char *what_became(Trial *trial, const Doubt *doubt)
 {
     char *result = NULL;
@@ -196,7 +200,7 @@ static char *what_became(Trial *trial, const Doubt *doubt)
     return result;
 }
 
-/* Answers one step in doubt as the ledger has it. False: no step is in doubt, or nobody can answer. */
+/* Answers one step in doubt from the ledger. Returns false if no step is in doubt, or the answer is unknown. */
 static bool resolve(Trial *trial)
 {
     Doubt doubt;
@@ -218,8 +222,8 @@ static bool resolve(Trial *trial)
 
 /* ---- from the kill to the end ---- */
 
-/* A run that was killed before its first record was durable never began: nothing of it may be seen, and it begins
- * anew. */
+/* A run that was killed before its first record was durable never started: nothing of it may be visible, and the
+ * trial starts it again. */
 static bool never_began(Trial *trial)
 {
     if (access(trial->db, F_OK) == 0 && crash_history_has_run(trial->db)) return false;
@@ -236,7 +240,7 @@ static bool was_stopped(int status)
     return status == STATUS_KILLED || status == STATUS_TERMINATED || status == STATUS_DRAINED;
 }
 
-/* A tool under way at a signal has the time to finish here. */
+/* If every process stopped in order, its tools had time to finish, so no step may be in doubt. */
 static void check_doubt(Trial *trial)
 {
     Doubt doubt;
@@ -244,7 +248,7 @@ static void check_doubt(Trial *trial)
     complain(trial, "nobody was killed, and yet a step is in doubt:", NULL, doubt.key);
 }
 
-/* Takes the run up until it has ended; its last status. */
+/* Resumes the run until it has ended; returns the last status. */
 static int finish(Trial *trial, int status, const Kill *second)
 {
     while (!trial->bad && trial->processes < PROCESSES_MAX) {
@@ -265,7 +269,7 @@ static int finish(Trial *trial, int status, const Kill *second)
     return status;
 }
 
-/* ---- what is left ---- */
+/* ---- checks after the end ---- */
 
 static char *effects_text(Trial *trial, const char *uuid)
 {
@@ -331,7 +335,7 @@ static void check_twice(Trial *trial)
     free(twice);
 }
 
-/* Is that the line that says the result? */
+/* Is this the line with the result? */
 static bool is_result(const char *line, size_t len, const char *uuid, const char *printed)
 {
     if (!printed) return false;
@@ -341,8 +345,8 @@ static bool is_result(const char *line, size_t len, const char *uuid, const char
     return same;
 }
 
-/* All that was printed, by all processes together, has to be part of what the log holds, in its order; then the
- * result, once at most by each process: one that finds the run ended prints it again. */
+/* The output of all processes together must be part of the log's output, in its order. The result follows, at most
+ * once from each process: a process that finds the run ended prints it again. */
 static void check_printed(Trial *trial, const Outcome *outcome, const char *printed)
 {
     char *out = crash_file_text(trial->dir, "out");
@@ -369,7 +373,7 @@ static int lines_of(const char *text)
     return count;
 }
 
-/* Processes that stopped in order have printed all that they recorded. */
+/* Processes that stopped in order have printed everything that they recorded. */
 static void check_complete(Trial *trial, const Outcome *outcome, const char *printed)
 {
     if (trial->harsh || trial->bad) return;
@@ -379,7 +383,7 @@ static void check_complete(Trial *trial, const Outcome *outcome, const char *pri
     free(out);
 }
 
-/* What was printed, whatever the order of tasks. */
+/* Returns the output, independent of the order of tasks. */
 static char *normal_output(const Outcome *outcome)
 {
     return crash_in_order(crash_normal_text(crash_text("%s", outcome->output), outcome->uuid));
@@ -490,7 +494,8 @@ Verdict crash_trial_run(const Case *the, const Outcome *reference, const char *i
     int status = launch(&trial, "run", first);
     const bool reached = was_stopped(status);
     if (reached) status = finish(&trial, status, second);
-    const int alone = first->mouth ? status : reference->status; /* who cannot print ends otherwise */
+    /* a process that cannot print ends with another status */
+    const int alone = first->mouth ? status : reference->status;
     if (!trial.bad && !trial.unknown && (reached || status != alone)) check(&trial, reference, status);
     if (!crash_processes_gone()) complain(&trial, "processes were left behind", NULL, NULL);
     end(&trial);

@@ -1,8 +1,8 @@
-/* debugger.c: the commands of tfy replay --step, and moving.
+/* debugger.c: the commands of tfy replay --step, and moves.
  *
- * The replay calls us at each stop, possibly from the middle of generated code, and we answer where to stop next.
- * Going back ends that replay and begins another one. So the commands are read within the call; a move is only a
- * number. */
+ * The replay calls this file at each stop, possibly from the middle of generated code, and gets the number of the
+ * next stop. A move backward ends that replay and starts another one. So the debugger reads commands within the call,
+ * and a move is only a number. */
 #include "cli/debugger/debugger.h"
 
 #include <stdio.h>
@@ -20,19 +20,19 @@ typedef struct Debugger {
     TfyPlaces places;
     char run[37];
     bool json, locals_only;
-    bool interactive;       /* commands are read; else each stop is printed, and it goes on */
-    bool every;             /* … at every record */
-    TfyDebugScreen *screen; /* NULL: lines */
+    bool interactive;       /* reads commands; otherwise it prints each stop and continues */
+    bool every;             /* … prints every record */
+    TfyDebugScreen *screen; /* NULL: plain lines */
     char *followed;         /* places.task, owned */
-    const json_t *stop;     /* where it stands; during a stop only */
-    const TfyStop *live;    /* the same, as the replay gave it */
-    uint32_t here;          /* its number */
-    uint32_t want;          /* the next one */
-    bool moves;             /* a command has decided on `want` */
-    bool done;              /* enough */
-    bool differs;           /* a difference was met */
-    int status;             /* of what was refused */
-    char *line;             /* of input */
+    const json_t *stop;     /* the current position; during a stop only */
+    const TfyStop *live;    /* the same stop in the replay's form */
+    uint32_t here;          /* its record number */
+    uint32_t want;          /* the record number of the next stop */
+    bool moves;             /* a command has set `want` */
+    bool done;              /* the user wants to quit */
+    bool differs;           /* the replay found a difference */
+    int status;             /* the exit status after a refused command */
+    char *line;             /* of the input */
     size_t line_cap;
 } Debugger;
 
@@ -59,7 +59,7 @@ static void add_record(const Debugger *d, TfyBuffer *out)
                        tfy__record_type_name(record->type), record->payload);
 }
 
-/* path: whose frames; NULL: of the task that owns the record. */
+/* path: the task whose frames are shown; NULL: the task that owns the record. */
 static void describe(const Debugger *d, const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
     const char *difference = tfy__stop_difference(stop);
@@ -102,7 +102,7 @@ static void print_stop(const Debugger *d, const TfyBuffer *text)
     print(&out);
 }
 
-/* A word to whoever steps: on the screen's last line, or on stderr. */
+/* Shows a message to the user: on the screen's last line, or on stderr. */
 __attribute__((format(printf, 3, 4))) static void complain(Debugger *d, int status, const char *format, ...)
 {
     char text[TFY_ERROR_TEXT];
@@ -121,8 +121,8 @@ __attribute__((format(printf, 3, 4))) static void complain(Debugger *d, int stat
 /* ---- commands ---- */
 
 typedef struct Command {
-    const char *name;    /* its first letter alone is enough */
-    const char *operand; /* NULL: it takes none */
+    const char *name;    /* the first letter alone is enough */
+    const char *operand; /* NULL: none */
     const char *meaning;
     void (*run)(Debugger *d, const char *operand);
 } Command;
@@ -211,7 +211,7 @@ static void command_locals(Debugger *d, const char *operand)
     print(&out);
 }
 
-/* All tasks, or the frames of one. */
+/* Shows all tasks, or the frames of one. */
 static void command_where(Debugger *d, const char *operand)
 {
     TfyBuffer out = {0}, text = {0};
@@ -284,7 +284,7 @@ static const char *command_candidate(const void *state, int index)
     return index < COMMAND_COUNT ? COMMANDS[index].name : NULL;
 }
 
-/* Words are repeated in messages; a terminal should not obey them. */
+/* Messages repeat words of the input; a terminal must not obey their control characters. */
 static void make_harmless(char *line)
 {
     for (unsigned char *at = (unsigned char *)line; *at; at++) {
@@ -294,7 +294,7 @@ static void make_harmless(char *line)
     }
 }
 
-/* Cuts a line into a command and its operand. */
+/* Splits a line into a command and its operand. */
 static void obey(Debugger *d, char *line)
 {
     make_harmless(line);
@@ -317,7 +317,7 @@ static void obey(Debugger *d, char *line)
              meant ? meant : "", meant ? "'?" : "");
 }
 
-/* Until one moves. */
+/* Reads commands until one moves. */
 static void take_commands(Debugger *d)
 {
     while (!d->moves) {
@@ -368,7 +368,7 @@ static uint32_t on_stop(void *state, const TfyStop *stop)
     return d->done || d->want <= d->here ? TFY_STEP_AWAY : d->want;
 }
 
-/* One replay after the other, each from the beginning to where it is wanted. */
+/* Runs one replay after the other, each from the start to the wanted record. */
 static int step(Debugger *d)
 {
     while (!d->done) {
@@ -377,7 +377,7 @@ static int step(Debugger *d)
         TfyReplayReport report = {0};
         d->here = UINT32_MAX;
         const int code = tfy__replay_steps(d->program, d->history, &options, &stepping, &report);
-        if (d->here == UINT32_MAX) /* it did not come to any stop */
+        if (d->here == UINT32_MAX) /* the replay made no stop */
             return tfy__fail(code ? tfy__exit_status(code) : EXIT_BUG, "run %s cannot be replayed: %s", d->run,
                              *report.text ? report.text : "it does not come to this record");
     }

@@ -1,5 +1,4 @@
-/* place.c: finding a record by what people call it. Everything is known from the records; nothing has to be
- * replayed for it. */
+/* place.c: finds a record by the name that people give it, from the records alone, without a replay. */
 #include "cli/debugger/debugger.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
@@ -20,7 +19,7 @@ static const char *path_of(const TfyPlaces *places, uint32_t index)
     return places->history->tasks[places->history->record_tasks[index]].path;
 }
 
-/* ---- what a record can be asked for ---- */
+/* ---- what a place can name ---- */
 
 typedef struct Wanted {
     enum { ANY, FAILURE, LINE, POINT, STEP } what;
@@ -30,7 +29,7 @@ typedef struct Wanted {
     int64_t step;
 } Wanted;
 
-/* What the task's newest deadline is for, seen from a TimerFired. */
+/* Was the task's newest deadline a timeout, seen from a TimerFired? */
 static bool was_timeout(const TfyHistory *history, uint32_t index)
 {
     if (tfy__record_has(&history->records[index], TFY_P_SCOPE)) return true;
@@ -42,8 +41,8 @@ static bool was_timeout(const TfyHistory *history, uint32_t index)
     return false;
 }
 
-/* Something failed here: an attempt, a join, a time that was up, a task, the run. A retry only repeats what its
- * attempt said. */
+/* Did something fail here: an attempt, a join, a timeout, a task, the run? A retry does not count, because it repeats
+ * its attempt's failure. */
 static bool is_failure(const TfyHistory *history, uint32_t index)
 {
     const TfyLogRecord *record = &history->records[index];
@@ -58,7 +57,8 @@ static bool is_failure(const TfyHistory *history, uint32_t index)
     }
 }
 
-/* A replay does not come to what is nobody's step, nor to what a compacted run has kept from before its snapshot. */
+/* A replay does not stop at a record that belongs to no step, or at one that a compacted run kept from before its
+ * snapshot. */
 static bool is_passed_over(const TfyHistory *history, uint32_t index)
 {
     const TfyLogRecord *record = &history->records[index];
@@ -80,7 +80,7 @@ static bool fits(const TfyPlaces *places, const Wanted *wanted, uint32_t index)
     }
 }
 
-/* The next one that fits; record_count: there is none. */
+/* Returns the next record that matches; record_count: there is none. */
 static uint32_t seek(const TfyPlaces *places, const Wanted *wanted, uint32_t from, bool back)
 {
     const uint32_t count = places->history->record_count;
@@ -116,8 +116,8 @@ static int64_t refuse(int status, char *error_text, const char *what, const char
     return -status;
 }
 
-/* The number of a file's line over all files of the program; 0: there is no such file. The main file has number 1,
- * and may be left out. */
+/* Converts a file's line to a line over all files of the program; 0: there is no such file. The main file has number
+ * 1, and its name may be omitted. */
 static uint32_t line_over_all(const TfyProgram *program, const char *file, size_t len, int64_t line)
 {
     const size_t own = strlen(program->name);
@@ -214,7 +214,7 @@ static int64_t find_place(const TfyPlaces *places, const char *text, uint32_t fr
     return find_point(places, text, from, back, error_text);
 }
 
-/* Instead of what nobody stops at comes what follows. */
+/* A record without a stop is replaced by the next one that has a stop. */
 int64_t tfy__place_find(const TfyPlaces *places, const char *text, uint32_t from, bool back, char *error_text)
 {
     const TfyHistory *history = places->history;

@@ -1,4 +1,4 @@
-/* screen.c: stepping on a terminal: one page that is drawn anew in place, and keys.
+/* screen.c: stepping on a terminal: one page that is redrawn in place, and keys.
  *
  *   run 0193… main  record 12 of 40  ToolResult  task 1.2 step 3         the head, inverse
  *       11  …                                                            the source around the place
@@ -8,8 +8,7 @@
  *   in main, line 12: …                                                  frames and variables, or the tasks; scrolls
  *   n next  b back  …                                                    keys, a message, or what is being typed
  *
- * Every line is cut to the width of the terminal and ends with "erase to the end of the line", so that nothing
- * flickers. */
+ * Every line is cut to the width of the terminal and ends with "erase to the end of the line", to prevent flicker. */
 #include "cli/debugger/debugger.h"
 
 #include <errno.h>
@@ -26,7 +25,8 @@
 
 #include "observe/screen.h"
 
-static struct termios cooked; /* how the terminal was: it has to be so again however we end */
+/* the terminal's original mode, which must be restored on every exit */
+static struct termios cooked;
 static volatile sig_atomic_t resized, raw;
 
 /* ---- the terminal ---- */
@@ -63,7 +63,7 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Ctrl-C stays a signal: somebody who wants out gets out. */
+/* Ctrl-C stays a signal, so that the user can always leave. */
 static void enter_raw(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -73,13 +73,13 @@ static void enter_raw(void)
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 1;
     mode.c_cc[VTIME] = 0;
-    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* nobody is to find a shell on our page */
+    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* no suspending: a shell would start on our page */
     raw = 1;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) signal(ends[i], on_end);
-    struct sigaction action = {.sa_handler = on_resize}; /* no SA_RESTART: it has to end a read */
+    struct sigaction action = {.sa_handler = on_resize}; /* no SA_RESTART: the signal must interrupt a read */
     sigaction(SIGWINCH, &action, NULL);
     tcsetattr(STDIN_FILENO, TCSANOW, &mode);
-    say("\033[?1049h\033[?25l\033[?7l"); /* a line of wide characters is cut at the edge, not wrapped */
+    say("\033[?1049h\033[?25l\033[?7l"); /* cut a line of wide characters at the edge instead of wrapping it */
 }
 
 void tfy__debug_screen_open(TfyDebugScreen *screen, const TfyProgram *program)
@@ -104,10 +104,10 @@ typedef struct Page {
     const TfyDebugScreen *screen;
     TfyBuffer *out;
     int columns, rows;
-    int drawn; /* lines */
+    int drawn; /* number of lines */
 } Page;
 
-/* style: of SGR, or "". A line that is inverse fills the width. */
+/* style: SGR codes, or "". An inverse line fills the width. */
 static void put_line(Page *page, const char *text, size_t len, const char *style)
 {
     TfyBuffer line = {0};
@@ -132,7 +132,7 @@ static int count_lines(const TfyBuffer *text)
     return lines;
 }
 
-/* Lines of a text from the `skip`th on, at most `most`. */
+/* Draws the lines of a text from the `skip`th on, at most `most`. */
 static void put_lines(Page *page, const TfyBuffer *text, int skip, int most, const char *(*style)(const char *line))
 {
     for (const char *at = text->data; at && *at && most > 0;) {
@@ -178,7 +178,7 @@ static void put_head(Page *page, const json_t *stop)
     tfy__buffer_free(&head);
 }
 
-/* The source gets a third of the page, the record what it needs up to a third, the variables the rest. */
+/* The source gets a third of the page, the record up to a third, the variables the rest. */
 static void put_parts(Page *page, const json_t *stop)
 {
     const TfyDebugScreen *screen = page->screen;
@@ -249,7 +249,7 @@ static int read_byte(int wait_ms)
     return n == 1 ? byte : n == 0 || errno != EINTR ? KEY_EOF : KEY_NONE;
 }
 
-/* What stands behind ESC [ or ESC O. */
+/* Reads the rest of a key after ESC [ or ESC O. */
 static int read_escape(void)
 {
     static const struct {
@@ -273,7 +273,7 @@ static int read_key(void)
     return byte == '\033' ? read_escape() : byte;
 }
 
-/* A line under the page; NULL: given up. */
+/* Reads a line under the page; NULL: cancelled. */
 static const char *ask(TfyDebugScreen *screen, const json_t *stop, const char *prompt, const char *command)
 {
     static char line[sizeof screen->typed + 32];
@@ -301,7 +301,7 @@ static const char *ask(TfyDebugScreen *screen, const json_t *stop, const char *p
     return line;
 }
 
-/* One variable whole, or what could not be found, as the message of the last line is too short for it: it takes the
+/* Shows one variable whole, or a message that it was not found. The last line is too short for it, so it fills the
  * page until a key. */
 static void show_local(TfyDebugScreen *screen, const json_t *stop, const char *line)
 {
@@ -324,7 +324,7 @@ static void scroll(TfyDebugScreen *screen, int lines)
     screen->scroll = screen->scroll + lines > 0 ? screen->scroll + lines : 0;
 }
 
-/* What a key asks of the stepper; NULL: nothing, it concerned the page only. */
+/* Translates a key to a command of the stepper; NULL: the key concerned the page only. */
 static const char *command_of(TfyDebugScreen *screen, const json_t *stop, int key)
 {
     switch (key) {

@@ -1,5 +1,5 @@
-/* view.c: a stop as text. Values are compact JSON, cut where nobody asked for all of them; control
- * characters are not passed on. */
+/* view.c: writes a stop as text. Values are compact JSON, shortened unless the user requested the whole value;
+ * control characters are removed. */
 #include "cli/debugger/debugger.h"
 #include "cli/frame/report.h"
 
@@ -8,7 +8,7 @@
 
 #include "observe/screen.h"
 
-/* cut 0: whole. */
+/* cut 0: the whole value. */
 static void add_value(TfyBuffer *out, const json_t *value, size_t cut)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -74,7 +74,7 @@ static void add_error(TfyBuffer *out, const json_t *error)
     tfy__screen_clean(out, tfy__json_text(error, "message"));
 }
 
-/* What the record says, beside what was asked for and is compared with it. */
+/* Writes the record's content without the request, which add_request writes and the replay compares. */
 static void add_payload(TfyBuffer *out, const json_t *payload)
 {
     const char *name;
@@ -191,7 +191,7 @@ bool tfy__view_local(const json_t *stop, const char *name, TfyBuffer *out)
 
 /* ---- source ---- */
 
-/* The file of a frame within the program's text: where it begins and how long it is. */
+/* Finds the part of the program's text that is the file of a frame, and its length. */
 static const char *file_text(const TfyProgram *program, const char *file, size_t *len)
 {
     const char *at = program->source;

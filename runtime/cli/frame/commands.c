@@ -1,4 +1,4 @@
-/* commands.c: the table of tfy with its functions, and what is done with it: help and dispatch. */
+/* commands.c: the functions of tfy's command table: help and dispatch. */
 #include "cli/frame/commands.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ void tfy__commands_usage(void *file)
                   "74 the log cannot be written, 75 held by another process or waiting for people, 130 interrupted\n");
 }
 
-/* Finds the command that the words name, and how many of them do. */
+/* Finds the command that the words name, and how many words its name has. */
 static const TfyCommand *find(int argc, char **argv, int *words)
 {
     for (const TfyCommand *command = tfy__commands; argc > 0 && command->name; command++) {
@@ -46,7 +46,8 @@ static const char *candidate(const void *state, int index)
     return tfy__commands[index].name;
 }
 
-/* Lists what may follow the first word of commands of two: "'export' or 'import'". False: no command begins so. */
+/* Lists the possible second words after this first word: "'export' or 'import'". Returns false if no command starts
+ * with it. */
 static bool list_seconds(const char *first, char *text, size_t size)
 {
     const size_t len = strlen(first);

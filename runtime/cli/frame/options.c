@@ -1,4 +1,4 @@
-/* options.c: the one reader of arguments, and the help of a command. */
+/* options.c: the one argument parser, and the help of a command. */
 #include "cli/frame/cli.h"
 
 #include <stdio.h>
@@ -37,7 +37,8 @@ void tfy__command_options(const TfyCommand *command, void *file)
 
 #define WORD_MAX 64
 
-/* Edits (insert, delete, replace, swap of neighbours) between two words of at most WORD_MAX bytes. */
+/* Returns the number of edits (insert, delete, replace, swap of neighbours) between two words of at most WORD_MAX
+ * bytes. */
 static int distance(const char *a, const char *b)
 {
     int a_len = (int)strlen(a), b_len = (int)strlen(b);
@@ -74,7 +75,7 @@ const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *s
     }
 }
 
-/* The options a command takes, one after the other. */
+/* Enumerates the options that a command takes. */
 static const char *option_candidate(const void *state, int index)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -85,12 +86,12 @@ static const char *option_candidate(const void *state, int index)
 
 /* ---- reading ---- */
 
-/* Where the reader stands. Its functions answer false after a message; status is then what to exit with. */
+/* The state of the parser. Its functions return false after a message; status is then the exit status. */
 typedef struct Reader {
     TfyArgs *args;
     int argc;
     char **argv;
-    int at; /* the word being read; left at the last one that was used */
+    int at; /* index of the word being parsed; stays at the last one used */
     int status;
 } Reader;
 
@@ -100,7 +101,7 @@ static bool refuse(Reader *reader, int status)
     return false;
 }
 
-/* Two commands may mean different things by one name. */
+/* Two commands may give one name different meanings. */
 static int find_option(const TfyCommand *command, const char *name, size_t len)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -136,8 +137,9 @@ static int refuse_option(const TfyCommand *command, const char *text, const char
                      tfy__program_name(), command->name);
 }
 
-/* A parameter of the workflow: --name value, --name=value, or --name alone. Whoever knows its type looks at it later.
- * A following "--x" is the next parameter, never a value: values that begin with two dashes are written with '='. */
+/* Parses a parameter of the workflow: --name value, --name=value, or --name alone. The program, which knows its type,
+ * checks it later. A following "--x" is always the next parameter, never a value: a value that starts with two dashes
+ * must be written with '='. */
 static bool take_param(Reader *reader)
 {
     const char *text = reader->argv[reader->at];
@@ -157,7 +159,7 @@ static bool take_param(Reader *reader)
     return true;
 }
 
-/* Of all options only the directories may be given several times. */
+/* Only the directories may be given several times. */
 static void keep_value(TfyArgs *args, int option, const char *value)
 {
     args->option[option] = value;
@@ -210,7 +212,7 @@ static int check_words(const TfyArgs *args)
 static bool read_words(Reader *reader)
 {
     TfyArgs *args = reader->args;
-    bool rest = false; /* behind "--": parameters of `run`, operands of the others */
+    bool rest = false; /* after "--": parameters of `run`, operands of the other commands */
     for (; reader->at < reader->argc; reader->at++) {
         char *text = reader->argv[reader->at];
         if (rest && args->command->takes_params) {

@@ -1,4 +1,4 @@
-/* progress.c: how far long work is. */
+/* progress.c: reports the progress of long work. */
 #include "cli/frame/progress.h"
 
 #include <inttypes.h>

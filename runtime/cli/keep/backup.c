@@ -1,4 +1,4 @@
-/* backup.c: tfy backup and tfy adopt: a copy of a database, and a copy that becomes a database of its own. */
+/* backup.c: tfy backup and tfy adopt: copy a database, and turn a copy into a database of its own. */
 #include <inttypes.h>
 #include <stdio.h>
 

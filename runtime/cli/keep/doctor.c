@@ -1,5 +1,5 @@
-/* doctor.c: tfy doctor: what is the matter with a database: its files, who has it open, and of each unfinished run
- * why it waits and what to type. What inspect knows about a run is inspect's; here it is said of all of them. */
+/* doctor.c: tfy doctor: reports problems of a database: its files, which process has it open, and for each unfinished
+ * run why it waits and what to type. inspect computes what is known about a run; doctor prints it for all runs. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 #include "tfy.h"
 #include "wal/history/history.h"
 
-/* Beyond it somebody keeps the -wal file from being taken over into the database: the writer does so every 24 MB. */
+/* A larger -wal file means that some process prevents its transfer into the database, which the writer attempts every
+ * 24 MB. */
 #define WAL_LARGE (INT64_C(96) << 20)
 #define DISK_LOW  (INT64_C(256) << 20)
 
@@ -23,7 +24,7 @@ typedef struct Doctor {
     const char *db;
     TfyHealth health;
     json_t *report;
-    json_t *advice; /* what is not as it should be, and what to do; its member */
+    json_t *advice; /* problems, and what to do about them; owned by the report */
 } Doctor;
 
 static void advise(Doctor *doctor, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -115,7 +116,7 @@ static int report_run(Doctor *doctor, TfyLog *log, int64_t id, json_t *runs)
 
 static int report_runs(Doctor *doctor, TfyLog *log)
 {
-    TfyLogRun *rows; /* those that are parked, too */
+    TfyLogRun *rows; /* includes parked runs */
     char **names;
     uint32_t count;
     int worst = tfy__log_runs(log, &rows, &names, &count);
@@ -147,7 +148,7 @@ static void print_files(const Doctor *doctor)
                health->reader_frames ? ", which does not see what was written since" : "");
 }
 
-/* Tasks that have ended, or that nothing is to be said of, are left out. */
+/* Omits tasks that have ended or that need no mention. */
 static void print_run(const json_t *run)
 {
     const json_t *item, *next = json_object_get(run, "next");
@@ -184,7 +185,7 @@ static int examine(const TfyArgs *args)
     Doctor doctor = {.db = tfy__db_path(args), .report = json_object(), .advice = json_array()};
     TfyLog *log = NULL;
     json_object_set_new(doctor.report, "db", json_string(doctor.db));
-    int code = tfy__health(doctor.db, &doctor.health); /* before there is a connection */
+    int code = tfy__health(doctor.db, &doctor.health); /* before the connection opens */
     if (!code) report_files(&doctor);
     int status = tfy__db_open(args, &log);
     if (status == EXIT_DONE) {

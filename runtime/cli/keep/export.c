@@ -4,13 +4,13 @@
  *   {"v":1,"ts":"2026-11-20T10:15:20.123Z","type":"ToolResult","task_id":"…","lsn":7,"step":2,"point":1,…the
  *   payload's members}
  *
- * UUID.saved, the rows that the run has in saved tables (saved_lines.h), if it has any; and UUID.run, one JSON object
- * with what all these do not say: the run's program and those it had before, its state, its tasks and the chain each
- * of them ends at, and of a run that was compacted where it begins and where records are missing. Together they are
- * all that `tfy wal import` needs to make the same run elsewhere.
+ * UUID.saved has the rows that the run keeps in saved tables (saved_lines.h), if there are any. UUID.run is one JSON
+ * object with everything that the other files lack: the run's program and its earlier programs, its state, its tasks
+ * and the last chain of each, and for a compacted run its first record and the places where records are missing. With
+ * these files `tfy wal import` can make the same run elsewhere.
  *
- * The root task's id is its run's UUID. A child's is computed from that and the child's path, so it is the same
- * wherever the run is exported. A member of the payload that has a name of ours gets an underscore behind it. */
+ * The root task's id is its run's UUID. A child's id is computed from that and the child's path, so it is the same
+ * wherever the run is exported. A member of the payload that has one of our names gets an underscore after it. */
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
 
@@ -51,7 +51,7 @@ static bool write_record(FILE *file, const TfyLogRecord *record, const char *uui
 
 /* ---- files ---- */
 
-/* One of the run's files: DIRECTORY/UUID.ENDING, to be finished by finish_file(). */
+/* Opens one of the run's files: DIRECTORY/UUID.ENDING; finish_file() must finish it. */
 static int begin_file(TfyWhole *whole, const char *directory, const char *uuid, const char *ending, FILE **file)
 {
     char name[NAME_BYTES];
@@ -68,7 +68,7 @@ static int begin_file(TfyWhole *whole, const char *directory, const char *uuid, 
     return status;
 }
 
-/* `fine`: all of it was written, as far as one knows. */
+/* `fine`: no write has failed so far. */
 static int finish_file(TfyWhole *whole, FILE *file, bool fine, TfyWholeEnd end)
 {
     int reason = errno;
@@ -85,7 +85,7 @@ static int finish_file(TfyWhole *whole, FILE *file, bool fine, TfyWholeEnd end)
     return tfy__fail(EXIT_LOG, "%s cannot be written: %s", whole->name, strerror(reason));
 }
 
-/* The records of one task, by their places in the history. */
+/* Writes the records of one task, by their places in the history. */
 static int export_task(const TfyHistory *history, const TfyLogTask *task, const uint32_t *places, uint32_t count,
                        const char *directory)
 {
@@ -100,7 +100,7 @@ static int export_task(const TfyHistory *history, const TfyLogTask *task, const 
     return finish_file(&whole, file, fine, TFY_WHOLE_MORE);
 }
 
-/* ---- what the records do not say ---- */
+/* ---- the .run file ---- */
 
 static json_t *json_of_chain(uint64_t chain)
 {
@@ -119,7 +119,7 @@ static json_t *task_entry(const TfyHistory *history, const TfyLogTask *task, uin
                      json_of_chain(task->chain));
 }
 
-/* The sum stands for the row as it would be in a database of its own. */
+/* The checksum covers the row as it would be in a database of its own. */
 static json_t *program_entry(const uint8_t id[16], const char *tfyc, const char *source, const char *layout)
 {
     char hash[33], sum[17];
@@ -131,8 +131,8 @@ static json_t *program_entry(const uint8_t id[16], const char *tfyc, const char 
                      sum);
 }
 
-/* Lines have no chains, so a gap tells both ends of what is missing: the chain that the lines before it come to, and
- * the one that those behind it go on from. NULL: no memory. */
+/* Lines have no chains, so a gap records both ends of the missing part: the chain of the lines before it, and the
+ * chain from which the lines after it continue. NULL: out of memory. */
 static json_t *gap_entries(const TfyHistory *history)
 {
     json_t *gaps = json_array();
@@ -164,7 +164,7 @@ static json_t *own_program(const TfyHistory *history)
                          history->program_layout);
 }
 
-/* Whether the program stands in the file already: a run may go back to one it had. */
+/* Returns whether the file already has this program: a run may return to an earlier one. */
 static bool is_told(const TfyHistory *history, uint32_t index)
 {
     const uint8_t *hash = history->moves[index].hash;
@@ -184,8 +184,8 @@ static json_t *programs_before(const TfyHistory *history)
     return programs;
 }
 
-/* The last file of a run: with it the others can be imported, so the directory is synced when it is there. Takes the
- * head. */
+/* Writes the last file of a run, with which the others can be imported; syncs the directory after it. Takes ownership
+ * of the head. */
 static int write_head(const TfyHistory *history, json_t *head, const char *uuid, const char *directory)
 {
     TfyWhole whole;
@@ -197,7 +197,7 @@ static int write_head(const TfyHistory *history, json_t *head, const char *uuid,
     return status;
 }
 
-/* counts: records per task; saved: the sum of the file with its rows, or empty. */
+/* counts: records per task; saved: the checksum of the file with its rows, or empty. */
 static int export_head(const TfyHistory *history, int64_t epoch, const uint32_t *counts, const char *saved,
                        const char *directory)
 {
@@ -249,9 +249,9 @@ static int export_saved(const TfyHistory *history, const char *directory, char s
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
-/* Places of records sorted by task, in the order of the log within each; ends[t] is where task t's end. */
+/* Returns the places of records sorted by task, in the order of the log within each; task t's end at ends[t]. */
 static uint32_t *sort_by_task(const TfyHistory *history, uint32_t *ends)
 {
     uint32_t *places = malloc((history->record_count + 1) * sizeof *places), sum = 0;
@@ -286,7 +286,7 @@ static int export_run(const TfyHistory *history, int64_t epoch, const char *dire
     return status;
 }
 
-/* The run, and how often its database was opened: streams are known by that. */
+/* Reads the run, and how often its database was opened: the number identifies streams. */
 static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
 {
     TfyLog *log;

@@ -1,4 +1,4 @@
-/* exported.c: reading what tfy wal export wrote. */
+/* exported.c: reads the files that tfy wal export wrote. */
 #include "cli/keep/exported.h"
 #include "base/grow.h"
 
@@ -21,8 +21,8 @@
 
 enum { NAME_BYTES = 4096, LINE_MAX_BYTES = 1 << 30 };
 
-/* Whether a sum that was told is the one that was computed. Whoever writes files by hand can compute it too: a fuzzer
- * is led past it. */
+/* Compares the checksum in the file with the computed one. Everybody can compute it by hand, so fuzzing replaces it
+ * by the right one. */
 static bool is_sum(uint64_t *told, uint64_t computed)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -68,7 +68,7 @@ static bool read_hex(const char *text, uint8_t bytes[16])
     return text && !*text && digits == 32;
 }
 
-/* Its texts are the JSON's. */
+/* Its texts belong to the JSON. */
 static bool read_program(const json_t *json, TfyStoreProgram *program)
 {
     const char *sum = text_in(json, "sum");
@@ -112,8 +112,8 @@ static bool read_chain(const json_t *object, const char *name, uint64_t *chain)
     return true;
 }
 
-/* Where records are missing, in the order of the log: no record has two gaps. What they say is checked with the
- * records. */
+/* Reads the places where records are missing, in the order of the log: no record has two gaps. They are
+ * checked together with the records. */
 static bool read_gaps(TfyExported *exported, const json_t *gaps)
 {
     TfyHistory *history = exported->history;
@@ -134,7 +134,7 @@ static bool read_gaps(TfyExported *exported, const json_t *gaps)
     return true;
 }
 
-/* Of a run that was compacted: the snapshot that it begins at. */
+/* Reads the snapshot at which a compacted run starts. */
 static bool read_base(TfyExported *exported)
 {
     const json_t *base = json_object_get(exported->head, "base"), *gaps = json_object_get(exported->head, "gaps");
@@ -196,7 +196,8 @@ static TfyLogRecord *new_record(TfyExported *exported, uint32_t task)
     return record;
 }
 
-/* Where records are missing, the chain goes on from what the .run file says. False: it does not lead up to there. */
+/* Where records are missing, continues with the chain from the .run file. Returns false if the chain before the gap
+ * does not match. */
 static bool pass_gap(const TfyExported *exported, int64_t lsn, uint64_t *chain)
 {
     const TfyHistory *history = exported->history;
@@ -207,7 +208,7 @@ static bool pass_gap(const TfyExported *exported, int64_t lsn, uint64_t *chain)
     return leads;
 }
 
-/* Chains are not in the lines: the last one of each task is in the .run file, and they are computed up to that. */
+/* The lines have no chains: the .run file has the last one of each task, and this computes the chain up to it. */
 static bool read_line(TfyExported *exported, uint32_t task, const char *line, size_t len, const char *task_id,
                       uint64_t *chain)
 {
@@ -260,7 +261,7 @@ static int read_lines(TfyExported *exported, uint32_t task, FILE *file, const ch
     return code;
 }
 
-/* A file that stands beside the .run file. False: its name is too long. */
+/* Builds the name of a file beside the .run file. Returns false if it is too long. */
 static bool name_beside(const TfyExported *exported, const char *id, const char *kind, char name[NAME_BYTES])
 {
     const char *slash = strrchr(exported->name, '/');
@@ -268,7 +269,7 @@ static bool name_beside(const TfyExported *exported, const char *id, const char 
     return snprintf(name, NAME_BYTES, "%.*s%s.%s", directory, exported->name, id, kind) < NAME_BYTES;
 }
 
-/* Its name follows from the run and the task's path. */
+/* The file's name follows from the run and the task's path. */
 static int read_records(TfyExported *exported, uint32_t task)
 {
     char id[37], name[NAME_BYTES];
@@ -310,9 +311,9 @@ static int order_records(TfyExported *exported)
     return 0;
 }
 
-/* ---- what it was, and what it saved ---- */
+/* ---- programs and saved rows ---- */
 
-/* The program with this hash: the run's own, or one it had before. */
+/* Finds the program with this hash: the run's own, or an earlier one. */
 static bool find_program(const TfyExported *exported, const uint8_t hash[16], TfyStoreProgram *program)
 {
     const json_t *before = json_object_get(exported->head, "before"), *one;
@@ -339,7 +340,7 @@ static int take_moves(TfyExported *exported)
     return code ? tfy__log_refuse(exported->error, code, "no memory to read %s", exported->name) : 0;
 }
 
-/* The whole file, unless it is larger than anything that was ever written. */
+/* Reads the whole file, unless it is larger than any file that an export writes. */
 static int read_file(TfyExported *exported, const char *name, TfyBuffer *text)
 {
     FILE *file = fopen(name, "re");
@@ -367,7 +368,7 @@ static int parse_saved(TfyExported *exported, const char *name, const TfyBuffer 
     return code ? refuse(exported, name, what) : 0;
 }
 
-/* What the .run file says about rows is the sum of their file. */
+/* The .run file has the checksum of the file with the rows. */
 static int read_saved(TfyExported *exported)
 {
     char name[NAME_BYTES], uuid[37];

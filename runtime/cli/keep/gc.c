@@ -1,4 +1,5 @@
-/* gc.c: tfy gc: runs that have ended are dropped or archived, the others can lose what lies behind their snapshots. */
+/* gc.c: tfy gc: removes or archives runs that have ended; from the others it can remove the records before their
+ * snapshots. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "wal/keep/gc.h"
 #include "wal/history/history.h"
 
-/* A whole number with a unit of size or without one; -1: it is none. */
+/* Reads a whole number with or without a unit of size; -1: it is not one. */
 static int64_t read_size(const char *text, bool units)
 {
     static const char letters[] = "KMGT";
@@ -34,14 +35,15 @@ static int64_t read_size(const char *text, bool units)
     return value;
 }
 
-/* ---- whether a run can do without its beginning ---- */
+/* ---- whether a run can lose its first records ---- */
 
-/* Its program is the judge: it replays the run from the snapshot on. Runs of one program mostly stand together. */
+/* The run's program decides: it replays the run from the snapshot on. Runs of one program are mostly neighbours, so
+ * the last program is kept. */
 typedef struct Judge {
     const TfyArgs *args;
     uint8_t hash[16]; /* of the program that was compiled last */
-    bool known;       /* there is one */
-    char *program;    /* NULL: it could not be compiled */
+    bool known;       /* hash is set */
+    char *program;    /* NULL: it did not compile */
 } Judge;
 
 static void take_program(Judge *judge, const TfyHistory *tail)
@@ -55,7 +57,7 @@ static void take_program(Judge *judge, const TfyHistory *tail)
         judge->program = NULL;
 }
 
-/* The last line that it printed, without the name in front of messages. */
+/* Reads the last line that it printed, without the program's name before the message. */
 static void read_verdict(FILE *said, char *why)
 {
     char line[TFY_ERROR_TEXT];
@@ -148,7 +150,7 @@ static void print_json(const TfyGcOptions *options, const TfyGcResult *result)
     tfy__report_print(report, JSON_INDENT(2));
 }
 
-/* What each run that stays lost, or why it lost nothing. */
+/* Prints what each remaining run lost, or why it lost nothing. */
 static void print_compacted(const TfyGcOptions *options, const TfyGcResult *result)
 {
     uint32_t count = 0;

@@ -1,5 +1,5 @@
-/* import.c: tfy wal import: runs that tfy wal export wrote, into a database. Everything is read and checked
- * before anything is written, and a run goes in as one commit: it is there whole, or not at all. */
+/* import.c: tfy wal import: imports runs that tfy wal export wrote. It reads and checks everything before it writes,
+ * and imports a run in one commit: the database has the whole run or nothing of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static int import_all(const TfyArgs *args, TfyExported *exported, int count)
     for (int i = 0; i < count && !code; i++) {
         code = write_run(log, &exported[i], args->option[OPT_JSON]);
         if (code) status = tfy__fail(tfy__exit_status(code), "%s", exported[i].error);
-        if (code == TFY_E_STATE || code == TFY_E_DATA) code = 0; /* it cannot come in; the others may */
+        if (code == TFY_E_STATE || code == TFY_E_DATA) code = 0; /* this run is refused; the others may follow */
     }
     const int closed = tfy__log_close_saying(log, true, error);
     if (closed && status == EXIT_DONE) status = tfy__fail(tfy__exit_status(closed), "%s", error);

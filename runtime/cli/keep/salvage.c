@@ -1,4 +1,4 @@
-/* salvage.c: tfy salvage: what can be read of a damaged database, and what is lost. */
+/* salvage.c: tfy salvage: copies the readable part of a damaged database and reports what is lost. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

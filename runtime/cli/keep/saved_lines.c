@@ -100,7 +100,7 @@ static int hex_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Turns the hexadecimal text into its bytes, in place: the line is of no use behind them. */
+/* Decodes the hexadecimal text in place; nothing reads the line's text after that. */
 static bool read_hex(const json_t *json, TfyCellKind kind, TfyCell *cell)
 {
     char *text = (char *)json_string_value(json);

@@ -1,4 +1,4 @@
-/* verify.c: tfy verify: the whole database checked; what is wrong first, and what to type then. */
+/* verify.c: tfy verify: checks the whole database; prints the errors first, then what to type. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -7,13 +7,13 @@
 
 /* A member of an object, as text. */
 typedef struct Member {
-    const char *name; /* behind its quote */
+    const char *name; /* after its opening quote */
     size_t name_len;
     const char *value;
     size_t value_len;
 } Member;
 
-/* Behind the string that begins at `at` with its quote; NULL: it has no end. */
+/* Returns the place after the string whose opening quote is at `at`; NULL: it has no end. */
 static const char *string_end(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -21,7 +21,7 @@ static const char *string_end(const char *at, const char *end)
     return at < end ? at + 1 : NULL;
 }
 
-/* Behind the value at `at`: at the comma or brace that ends it on its own level. */
+/* Returns the place after the value at `at`: the comma or brace that ends it on its own level. */
 static const char *value_end(const char *at, const char *end)
 {
     int depth = 0;
@@ -38,7 +38,7 @@ static const char *value_end(const char *at, const char *end)
     return NULL;
 }
 
-/* The next member; *at stands before it and is moved behind it. False: there is none, or this is no object. */
+/* Reads the next member and moves *at past it. Returns false if there is none, or the text is not an object. */
 static bool next_member(const char **at, const char *end, Member *member)
 {
     if (*at >= end || **at != '"') return false;
@@ -52,7 +52,7 @@ static bool next_member(const char **at, const char *end, Member *member)
     return true;
 }
 
-/* How many underscores stand behind a name of ours; -1: it is none. */
+/* Returns how many underscores follow one of our names; -1: it is not one of our names. */
 static int ours(const Member *member)
 {
     static const char *const names[] = {"v", "ts", "type", "task_id", "lsn", "step", "point"};
@@ -99,7 +99,7 @@ bool tfy__line_take_payload(TfyBuffer *payload, const char *line, size_t len)
     return at < end && *at == '}' && !payload->failed;
 }
 
-/* UUID version 8 (made by a rule of our own): XXH3-128 of the path, seeded by the run's UUID. */
+/* A UUID of version 8 (custom rules): XXH3-128 of the path, seeded by the run's UUID. */
 void tfy__line_task_id(const TfyHistory *history, const TfyLogTask *task, char text[37])
 {
     uint8_t uuid[16];

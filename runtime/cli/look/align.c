@@ -3,22 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The middle of two sequences: what is left without their common beginning and end. */
+/* The middle of two sequences: the part without their common prefix and suffix. */
 typedef struct Middle {
     const uint64_t *a, *b;
     int64_t a_count, b_count;
-    /* furthest[d]: for each diagonal k of -d … d, at k + d, how far into a one gets with d elements left over. */
+    /* furthest[d]: for each diagonal k of -d … d, at k + d, the furthest index into a reached with d elements
+     * unpaired. */
     int64_t **furthest;
 } Middle;
 
-/* Follows what both share from a place on a diagonal. */
+/* Follows the elements that both share from a place on a diagonal. */
 static int64_t slide(const Middle *m, int64_t x, int64_t diagonal)
 {
     while (x < m->a_count && x - diagonal < m->b_count && m->a[x] == m->b[x - diagonal]) x++;
     return x;
 }
 
-/* Which way leads further: one more of b (down, the diagonal above), or one more of a? */
+/* Which step reaches further: one more of b (down, from the diagonal above), or one more of a? */
 static bool comes_down(const int64_t *before, int64_t d, int64_t k)
 {
     return k == -d || (k != d && before[k - 1 + d - 1] < before[k + 1 + d - 1]);
@@ -31,7 +32,7 @@ static int64_t reach(const Middle *m, int64_t d, int64_t k)
     return slide(m, comes_down(before, d, k) ? before[k + 1 + d - 1] : before[k - 1 + d - 1] + 1, k);
 }
 
-/* The least d that reaches both ends; ALIGN_MOST + 1: none up to there; -1: no memory. */
+/* Returns the least d that reaches both ends; ALIGN_MOST + 1: none up to that; -1: out of memory. */
 static int64_t search(Middle *m)
 {
     for (int64_t d = 0; d <= ALIGN_MOST; d++) {
@@ -41,13 +42,13 @@ static int64_t search(Middle *m)
         for (int64_t k = -d; k <= d; k += 2) {
             furthest[k + d] = reach(m, d, k);
             if (k == m->a_count - m->b_count && furthest[k + d] >= m->a_count) return d;
-            if (k + 1 <= d) furthest[k + 1 + d] = 0; /* no way of d elements ends there */
+            if (k + 1 <= d) furthest[k + 1 + d] = 0; /* no path of d elements ends there */
         }
     }
     return ALIGN_MOST + 1;
 }
 
-/* Back along the way that was found; what it slid over are pairs. */
+/* Walks back along the path that was found; the elements it slid over become pairs. */
 static void walk_back(const Middle *m, int64_t d, uint32_t from, uint32_t *pair)
 {
     int64_t k = m->a_count - m->b_count, x = m->a_count;

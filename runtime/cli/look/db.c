@@ -1,4 +1,4 @@
-/* db.c: reading runs, and finding places in the source of their programs. */
+/* db.c: reads runs, and finds places in the source of their programs. */
 #include "cli/look/db.h"
 
 #include <limits.h>
@@ -58,7 +58,7 @@ static const json_t *find_point(const TfySourceMap *map, uint32_t point)
     return json_integer_value(json_object_get(found, "n")) == (json_int_t)point ? found : NULL;
 }
 
-/* The name comes out of the database and becomes a path: nothing that leads elsewhere is taken. */
+/* The name comes from the database and becomes a path, so names that lead elsewhere are rejected. */
 const char *tfy__source_file(const TfySourceMap *map)
 {
     const char *file = json_string_value(json_object_get(map->layout, "file"));
@@ -80,7 +80,7 @@ char *tfy__source_bundle(const TfySourceMap *map)
         json_array_append_new(files, json_pack("{s:O, s:o, s:O}", "file", json_object_get(module, "file"), "text",
                                                json_stringn(map->source + from, (size_t)bytes), "imports",
                                                json_object_get(module, "imports")));
-        from += (size_t)bytes + 1; /* a newline stands between two */
+        from += (size_t)bytes + 1; /* a newline separates two files */
     }
     json_t *bundle = json_pack("{s:o}", "modules", files);
     char *text = json_dumps(bundle, JSON_INDENT(1));
@@ -88,7 +88,7 @@ char *tfy__source_bundle(const TfySourceMap *map)
     return text;
 }
 
-/* The line in the stored source, where the files of a program stand one after the other. */
+/* Returns the line in the stored source, which concatenates the files of a program. */
 static int64_t stored_line(const json_t *point)
 {
     const json_t *at = json_object_get(point, "at");

@@ -1,4 +1,4 @@
-/* diff.c: tfy diff: two runs compared step by step, for people and as JSON. */
+/* diff.c: tfy diff: compares two runs step by step, for people and as JSON. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/diff.h"
@@ -14,7 +14,7 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-#define VALUE_CUT 160 /* code points of a value that people are shown */
+#define VALUE_CUT 160 /* code points of a value that the text output shows */
 
 static const char *how_name(TfyDiffHow how)
 {
@@ -22,7 +22,7 @@ static const char *how_name(TfyDiffHow how)
     return names[how];
 }
 
-/* The side that a row is told from: a, unless it is in b only. */
+/* Returns the record that describes a row: a's, or b's if only b has it. */
 static const TfyLogRecord *record_of(const TfyDiff *diff, const TfyDiffRow *row, const TfyDiffSide **side)
 {
     const bool in_a = row->a != ALIGN_NONE;
@@ -120,7 +120,7 @@ static void add_where(const TfyDiff *diff, const TfyDiffRow *row, TfyBuffer *out
     free(tool);
 }
 
-/* Arguments that were not recorded are known by their digest alone; it says nothing to people. */
+/* Of an argument that was not recorded only the digest is known; it would not help people. */
 static void add_changes(const TfyDiffRow *row, TfyBuffer *out)
 {
     const json_t *change;

@@ -50,8 +50,8 @@ void tfy__diff_edges_free(TfyDiffEdges *edges)
     free(edges->edges);
 }
 
-/* A task that the run does not have was made before the snapshot, if one from which it descends had ended by then or
- * had made so many. */
+/* A task that is missing from the run was spawned before the snapshot if one of its ancestors had ended by then or
+ * had already spawned that many. */
 static TfyDiffEdgeKind missing(const TfyDiffEdges *edges, const char *path)
 {
     char *above = strdup(path);
@@ -80,8 +80,8 @@ static bool ends_task(const TfyLogRecord *record)
     return record->type == TFY_R_TASK_EXIT || record->type == TFY_R_TASK_ABORT || record->type == TFY_R_TASK_COMPLETE;
 }
 
-/* Who stands behind a step can still end there. What came from outside while it stood is there on one side and not on
- * the other. */
+/* A task whose edge is a step can still end at that step. Events from outside that arrived during the step may be on
+ * one side only. */
 static bool beyond_step(const TfyDiffEdge *edge, const TfyLogRecord *record)
 {
     if (record->step != edge->step) return record->step > edge->step;
@@ -90,7 +90,7 @@ static bool beyond_step(const TfyDiffEdge *edge, const TfyLogRecord *record)
 
 bool tfy__diff_beyond(const TfyDiffEdge *edge, const TfyLogRecord *record)
 {
-    if (record->type == TFY_R_INSTRUCTION_START) return true; /* that is always kept */
+    if (record->type == TFY_R_INSTRUCTION_START) return true; /* every run keeps that record */
     switch (edge->kind) {
     case EDGE_NONE: return true;
     case EDGE_STEP: return beyond_step(edge, record);

@@ -1,4 +1,4 @@
-/* diff_runs.c: pairing the records of two runs and comparing them. */
+/* diff_runs.c: pairs the records of two runs and compares them. */
 #include "base/grow.h"
 #include "cli/look/diff.h"
 
@@ -12,9 +12,9 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* ---- what does not count ---- */
+/* ---- members that do not count ---- */
 
-/* Does a text begin with something of this form? x: a hexadecimal digit, 0: a digit; all else stands for itself. */
+/* Does a text start with this form? x: a hexadecimal digit, 0: a digit; any other character matches itself. */
 static bool has_form(const char *text, const char *form)
 {
     for (; *form; text++, form++) {
@@ -27,7 +27,7 @@ static bool has_form(const char *text, const char *form)
 #define UUID_FORM "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 #define TIME_FORM "0000-00-00T00:00:00"
 
-/* uuids and times within a text. */
+/* Replaces uuids and times within a text. */
 static json_t *normal_text(const char *text, size_t len)
 {
     TfyBuffer out = {0};
@@ -50,7 +50,7 @@ static json_t *normal_text(const char *text, size_t len)
     return json;
 }
 
-/* A copy with uuids and times made alike. */
+/* Returns a copy with fixed words for uuids and times. */
 static json_t *normal_value(const json_t *value)
 {
     const char *name;
@@ -130,7 +130,7 @@ static void note_change(json_t *changes, const char *member, json_t *a, json_t *
     json_array_append_new(changes, change);
 }
 
-/* NULL: they are the same. */
+/* Returns NULL if they are the same. */
 static json_t *compare(const TfyDiff *diff, const TfyLogRecord *x, const TfyLogRecord *y)
 {
     if (x->payload_len == y->payload_len && memcmp(x->payload, y->payload, x->payload_len) == 0) return NULL;
@@ -154,7 +154,7 @@ static json_t *compare(const TfyDiff *diff, const TfyLogRecord *x, const TfyLogR
 
 /* ---- pairing ---- */
 
-/* The records of one task, in order, and what they are paired by. */
+/* The records of one task, in order, and the keys by which they are paired. */
 typedef struct Strand {
     uint32_t *records;
     uint64_t *keys;
@@ -167,7 +167,7 @@ static uint64_t key_of(const TfyDiffSide *side, const TfyLogRecord *record)
     return XXH3_64bits_withSeed(point ? point : "", point ? strlen(point) : 0, record->type);
 }
 
-/* Per task: its edges on its own side and on the other one. NULL: no memory, or there are none. */
+/* Returns each task's edges on its own side and on the other one. NULL: out of memory, or there are none. */
 static TfyDiffEdge *edges_of(const TfyDiffSide *side, const TfyDiffSide *other)
 {
     const TfyHistory *history = side->history;
@@ -179,7 +179,7 @@ static TfyDiffEdge *edges_of(const TfyDiffSide *side, const TfyDiffSide *other)
     return edges;
 }
 
-/* Which records are compared; the others of tasks are counted. NULL: no memory. */
+/* Chooses the records to compare and counts the others of each task. NULL: out of memory. */
 static bool *choose(TfyDiffSide *side, const TfyDiffSide *other)
 {
     const TfyHistory *history = side->history;
@@ -200,7 +200,7 @@ static bool *choose(TfyDiffSide *side, const TfyDiffSide *other)
     return chosen;
 }
 
-/* All tasks of a side at once: one pass over the records. NULL: no memory. */
+/* Builds the strands of all tasks of a side in one pass over the records. NULL: out of memory. */
 static Strand *strands_of(TfyDiffSide *side, const TfyDiffSide *other)
 {
     const TfyHistory *history = side->history;
@@ -211,7 +211,7 @@ static Strand *strands_of(TfyDiffSide *side, const TfyDiffSide *other)
     for (uint32_t i = 0; strands && i < history->task_count; i++) {
         strands[i].records = calloc(strands[i].count + 1, sizeof *strands[i].records);
         strands[i].keys = calloc(strands[i].count + 1, sizeof *strands[i].keys);
-        if (!strands[i].records || !strands[i].keys) return NULL; /* the process ends */
+        if (!strands[i].records || !strands[i].keys) return NULL; /* the process then exits */
         strands[i].count = 0;
     }
     for (uint32_t i = 0; strands && i < history->record_count; i++) {
@@ -241,7 +241,7 @@ static bool add_row(TfyDiff *diff, TfyDiffRow row)
     return true;
 }
 
-/* What is only in b comes behind a's record that it follows. */
+/* A record that only b has follows the record of a after which it happened. */
 static bool add_only_b(TfyDiff *diff, const char *path, const Strand *b, uint32_t from, uint32_t to, uint64_t order)
 {
     bool ok = true;
@@ -286,7 +286,7 @@ static uint32_t task_at(const TfyHistory *history, const char *path)
     return ALIGN_NONE;
 }
 
-/* Tasks of both runs mostly stand in the same order, so their counterparts are mostly neighbours. */
+/* Both runs mostly have their tasks in the same order, so the counterparts of neighbours are mostly neighbours. */
 static uint32_t counterpart(const TfyHistory *history, const char *path, uint32_t guess)
 {
     if (guess < history->task_count && strcmp(history->tasks[guess].path, path) == 0) return guess;

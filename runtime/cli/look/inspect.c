@@ -1,7 +1,7 @@
-/* inspect.c: tfy inspect: where a run stands, read from its records alone; no code of the program runs.
+/* inspect.c: tfy inspect: the state of a run, computed from its records alone; it runs no code of the program.
  *
- * First the report is made as JSON (what --json prints), then people get the same as text: the plan, the last
- * confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
+ * It first builds the report as JSON (the output of --json), then prints the same as text for people: the plan, the
+ * last confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
  * for; and the commands to type next. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -18,30 +18,31 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* What is being reported on. */
+/* The state while a report is being built. */
 typedef struct Inspection {
     const TfyHistory *history;
     TfySourceMap map;
-    char run[37];        /* its uuid */
-    bool held;           /* somebody has the database open for writing */
-    const char *command; /* "tfy", with --db where that is needed */
-    json_t *report;      /* grows member by member */
-    json_t *next;        /* commands to type; its last member */
-    uint32_t asking;     /* tasks that wait for a person */
+    char run[37];        /* the run's uuid */
+    bool held;           /* a process has the database open for writing */
+    const char *command; /* "tfy", with --db if needed */
+    json_t *report;      /* gains one member after the other */
+    json_t *next;        /* commands to type; owned by the report */
+    uint32_t asking;     /* number of tasks that wait for a person */
 } Inspection;
 
-/* Where a task stands: the records that opened what it waits for, as far as nothing has closed it. */
+/* The position of a task: the records that opened what it waits for and that nothing has closed. */
 typedef struct Standing {
-    const TfyLogRecord *last;   /* its newest record; NULL: it has not begun */
-    const TfyLogRecord *placed; /* the newest that names a point */
+    const TfyLogRecord *last;   /* its newest record; NULL: it has not started */
+    const TfyLogRecord *placed; /* its newest record with a point */
     const TfyLogRecord *open;   /* a StepStart without a result */
-    const TfyLogRecord *doubt;  /* an InDoubt that nobody resolved */
-    const TfyLogRecord *due;    /* a TaskYield or Retry with a deadline ahead */
+    const TfyLogRecord *doubt;  /* an InDoubt without a resolution */
+    const TfyLogRecord *due;    /* a TaskYield or Retry with a future deadline */
     const TfyLogRecord *end;    /* TaskExit or TaskAbort */
     bool cancelling;
 } Standing;
 
-/* A member of a payload, as text: a string as it is, anything else as JSON. The caller frees it; NULL: there is none. */
+/* Returns a member of a payload as text: a string unchanged, anything else as JSON. The caller frees it; NULL: the
+ * member is absent. */
 static char *member_text(const TfyLogRecord *record, TfyMember member)
 {
     size_t len;
@@ -59,12 +60,12 @@ static void stand(Standing *standing, const TfyLogRecord *record)
     case TFY_R_STEP_START: standing->open = record; break;
     case TFY_R_TASK_YIELD:
         if (!tfy__record_is(record, TFY_P_WHY, "deadline"))
-            standing->due = record; /* a block that has begun waits for nothing */
+            standing->due = record; /* a block that has started waits for nothing */
         break;
     case TFY_R_IN_DOUBT: standing->doubt = record; break;
     case TFY_R_SIGNAL:
         standing->cancelling |= !tfy__record_has(record, TFY_P_VALUE);
-        break; /* else it is for the run */
+        break; /* without a task it concerns the run */
     case TFY_R_TASK_CANCEL: standing->cancelling = true; break;
     case TFY_R_TASK_EXIT:
     case TFY_R_TASK_ABORT: standing->end = record; break;
@@ -121,7 +122,7 @@ static const TfyLogRecord *newest(const TfyHistory *history, bool (*fits)(const 
     return NULL;
 }
 
-/* A model's answer that has structure is a plan; text, such as a file's new contents, is not. */
+/* A model's structured answer is a plan; plain text, such as a file's new contents, is not. */
 static bool is_plan(const TfyLogRecord *record)
 {
     if (record->type != TFY_R_LLM_PLAN) return false;
@@ -156,7 +157,7 @@ static bool is_commit(const TfyLogRecord *record)
     return record->type == TFY_R_COMMIT && !tfy__record_has(record, TFY_P_ERROR);
 }
 
-/* The newest preview or apply: a patch waits while it is a preview. */
+/* The newest record is a preview or an apply: a patch waits while it is a preview. */
 static bool is_patch(const TfyLogRecord *record)
 {
     if (record->type == TFY_R_PATCH_PREVIEW) return !tfy__record_has(record, TFY_P_ERROR);
@@ -232,7 +233,7 @@ static void add_next(Inspection *inspection, const char *format, ...)
     tfy__buffer_free(&text);
 }
 
-/* " --task 1.2" where a run's number of asking tasks makes it necessary. */
+/* Returns " --task 1.2" when several tasks of the run ask questions. */
 static const char *task_option(const Inspection *inspection, const TfyLogTask *task, char text[64])
 {
     text[0] = '\0';
@@ -290,7 +291,7 @@ static void report_due(const Standing *standing, json_t *object)
     tfy__payload_close(&payload);
 }
 
-/* Of a run that was compacted: those that nobody had taken at the snapshot. */
+/* Counts the signals in the snapshot of a compacted run that no task had taken. */
 static int kept_signals(const TfyHistory *history, const char *name)
 {
     const json_t *names = tfy__member_get(history->snapshot, TFY_S_SIGNALS), *one;
@@ -303,7 +304,7 @@ static int kept_signals(const TfyHistory *history, const char *name)
     return (int)kept;
 }
 
-/* Signals of a name that came and that no task has taken. */
+/* Counts the signals of a name that arrived and that no task has taken. */
 static int left_of_signal(const TfyHistory *history, const char *name)
 {
     int left = kept_signals(history, name);
@@ -387,7 +388,7 @@ static void report_tasks(Inspection *inspection)
     free(standings);
 }
 
-/* Which program it has, and where it comes from. */
+/* Reports which program the run has, and where it comes from. */
 static void report_source(const Inspection *inspection, json_t *report)
 {
     const TfyHistory *history = inspection->history;
@@ -403,7 +404,7 @@ static void report_source(const Inspection *inspection, json_t *report)
     json_object_set_new(report, "origin_lsn", json_integer(run->origin_lsn));
 }
 
-/* Its newest record says that nothing could move it: who waited for whom then. */
+/* The run's newest record says that no task could continue: reports which task waited for which. */
 static void report_deadlock(Inspection *inspection)
 {
     const TfyHistory *history = inspection->history;
@@ -446,7 +447,7 @@ static void print_json(const json_t *value)
         json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
     size_t len = text ? strlen(text) : 0;
     while (len && text[len - 1] == '\n') len--;
-    /* Continuation lines stand under the first. */
+    /* Continuation lines are indented to the column of the first. */
     for (size_t i = 0; i < len; i++) {
         putchar(text[i]);
         if (text[i] == '\n') fputs("           ", stdout);

@@ -1,5 +1,5 @@
-/* output.c: tfy output: everything a run ever printed, in the order of the log: what it printed on stdout, what it
- * logged on stderr, as it was then. With --json one line per record, activity (`emit`) included. */
+/* output.c: tfy output: prints everything that a run ever printed, in the order of the log: its prints on stdout, its
+ * log lines on stderr, unchanged. With --json it prints one line per record, activity (`emit`) included. */
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
 #include "cli/look/output.h"

@@ -11,7 +11,7 @@
 
 #define HASH_SHOWN 12 /* digits of a program's hash */
 
-/* Whose source each run has, by the beginning of its hash. Most runs of a database have one of a few programs. */
+/* Reads the program hash of each run, shortened. Most runs of a database have one of a few programs. */
 static char (*read_hashes(TfyLog *log, const TfyLogRun *runs, uint32_t count))[33]
 {
     char(*hashes)[33] = calloc(count + 1, sizeof *hashes);
@@ -53,7 +53,7 @@ static void print_row(const TfyLogRun *run, const char *name, const char *hash, 
     tfy__db_time(run->started_ms, started);
     const int64_t took_ms = run->ended_ms - run->started_ms;
     if (run->ended_ms && took_ms < 0)
-        snprintf(took, sizeof took, "?"); /* the clock was set back meanwhile: nobody knows */
+        snprintf(took, sizeof took, "?"); /* the clock was set back meanwhile: the duration is unknown */
     else if (run->ended_ms)
         snprintf(took, sizeof took, "%.1f s", (double)took_ms / 1000);
     printf("%-36s  %-9s  %-19s  %9s  %-12s  %s\n", uuid, tfy__db_run_state(run, held), started, took, hash, name);

@@ -1,4 +1,4 @@
-/* result.c: tfy result: what a run came to; of one that has not ended, what it waits for. */
+/* result.c: tfy result: prints the result of a run; for an unfinished run, what it waits for. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"

@@ -1,8 +1,8 @@
 /* stats.c: tfy stats: the figures of a run, of all runs of a database, or of the process that runs them now.
  *
- * What a live process counted it is asked for; everything else is read from the log. There, an attempt of a tool
- * lasts from the record before it in its task (its StepStart, if it has one; after a Retry, the time when it was due)
- * to its result. */
+ * A live process reports its own counters on request; every other figure comes from the log. There, an attempt of a
+ * tool lasts from the previous record in its task (its StepStart, if it has one; after a Retry, the time when it was
+ * due) to its result. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
@@ -25,9 +25,9 @@
 
 static double seconds_of(const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
 {
-    const json_t *ms = tfy__payload_get(payload, TFY_P_MS); /* models tell it themselves */
+    const json_t *ms = tfy__payload_get(payload, TFY_P_MS); /* models report their own time */
     if (ms) return (double)json_integer_value(ms) / 1000;
-    /* A clock that was set back meanwhile makes no time negative. */
+    /* A clock that was set back meanwhile does not make a time negative. */
     return since_ms && record->ts_ms > since_ms ? (double)(record->ts_ms - since_ms) / 1000 : 0;
 }
 
@@ -49,7 +49,7 @@ static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const 
     if (completion > 0) metrics->tokens[1] += (uint64_t)completion;
 }
 
-/* The time from which the next record of the task is measured. */
+/* Returns the time from which the next record of the task is measured. */
 static int64_t begins_next(const TfyLogRecord *record, const TfyPayload *payload)
 {
     json_int_t due = record->type == TFY_R_RETRY ? tfy__payload_int(payload, TFY_P_DUE) : 0;
@@ -148,7 +148,7 @@ static int from_log(const TfyArgs *args, TfyMetrics *metrics)
 
 /* ---- from the process ---- */
 
-/* Its answer, a whole line; NULL: no process is there, or it does not answer. */
+/* Returns its answer, a whole line; NULL: no process is there, or it does not answer. */
 static json_t *ask_owner(const char *db_path)
 {
     TfyBuffer in = {0};
@@ -178,7 +178,7 @@ static bool has_ended(const TfyArgs *args)
     return ended;
 }
 
-/* True: printed. */
+/* Returns true if it printed the figures. */
 static bool print_live(const TfyArgs *args)
 {
     if (has_ended(args)) return false;
@@ -198,7 +198,7 @@ static int by_time(const void *a, const void *b)
     return difference > 0 ? 1 : difference < 0 ? -1 : strcmp(left->name, right->name);
 }
 
-/* How warm a tool is, among all: by its share of the time. */
+/* Classifies a tool by its share of the total time. */
 static const char *warmth(const TfyMetrics *metrics, const TfyToolRow *row)
 {
     double hottest = metrics->tools[0].seconds.sum;
@@ -246,7 +246,7 @@ static void print_tools(const TfyMetrics *metrics)
     }
 }
 
-/* The tools as a graph, coloured by the time they took. */
+/* Prints the tools as a graph, coloured by the time they took. */
 static void print_mermaid(const TfyMetrics *metrics)
 {
     printf("graph LR\n");

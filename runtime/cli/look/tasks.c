@@ -1,5 +1,5 @@
-/* tasks.c: tfy tasks: the tasks of a run as a graph: who spawned whom, who joined whom, and where failures and
- * cancellations went. */
+/* tasks.c: tfy tasks: draws the tasks of a run as a graph: which task spawned which, which task joined which, and
+ * where failures and cancellations went. */
 #include "base/grow.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -28,11 +28,11 @@ static const char *const STATES[] = {"unfinished", "completed", "failed", "cance
 typedef struct Graph {
     const TfyHistory *history;
     State *states;      /* per task */
-    char (*errors)[40]; /* per task: what it failed with */
+    char (*errors)[40]; /* per task: the error it failed with */
     Edge *edges;
     size_t count, cap;
     json_t *paths; /* task by path */
-    json_t *seen;  /* edges that are there */
+    json_t *seen;  /* set of the edges in the graph */
 } Graph;
 
 /* ---- reading ---- */
@@ -49,7 +49,7 @@ static void add(Graph *graph, uint32_t from, uint32_t to, EdgeKind kind, const c
     snprintf(edge->label, sizeof edge->label, "%s", label);
 }
 
-/* The task with a path; UINT32_MAX: none. */
+/* Returns the task with a path; UINT32_MAX: none. */
 static uint32_t find(const Graph *graph, const char *path, size_t len)
 {
     char text[512];
@@ -67,7 +67,7 @@ static void read_end(Graph *graph, uint32_t task, const TfyLogRecord *record, co
     snprintf(graph->errors[task], sizeof graph->errors[task], "%s", error ? error : "");
 }
 
-/* A task that did not end well tells whoever joins it. */
+/* A task that failed or was cancelled passes that on to every task that joins it. */
 static void read_join(Graph *graph, uint32_t task, const TfyPayload *payload)
 {
     const char *path = tfy__payload_text(payload, TFY_P_PATH);

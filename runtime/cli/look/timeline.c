@@ -1,7 +1,7 @@
-/* timeline.c: tfy timeline: what each task of a run did when, read from its records alone.
+/* timeline.c: tfy timeline: what each task of a run did when, computed from its records alone.
  *
- * A task's time is cut at its records. What lies between two of them is called by the second: the result of a tool,
- * the end of a sleep or of a wait, an answer; and running, when it is none of these. */
+ * Records divide a task's time. The time between two records is named after the second one: the result of a tool, the
+ * end of a sleep or of a wait, an answer; else it is running. */
 #include "base/grow.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -20,7 +20,7 @@ typedef enum Kind { RUNS, WORKS, SLEEPS, WAITS, ASKS, KIND_COUNT } Kind;
 
 static const char *const KINDS[KIND_COUNT] = {"run", "tool", "sleep", "wait", "person"};
 
-/* Something that a task did from one time to another. */
+/* One activity of a task, from one time to another. */
 typedef struct Span {
     uint32_t task; /* index in the history */
     Kind kind;
@@ -30,10 +30,10 @@ typedef struct Span {
     char label[96];
 } Span;
 
-/* Where the reading of a task stands. */
+/* The state of reading one task. */
 typedef struct Reading {
-    int64_t since_ms; /* of what comes next; 0: nothing came yet */
-    bool timeout;     /* a timeout runs, and no sleep */
+    int64_t since_ms; /* start of the next span; 0: the task has no record yet */
+    bool timeout;     /* a timeout runs, not a sleep */
 } Reading;
 
 typedef struct Timeline {
@@ -71,7 +71,7 @@ static void label_by_point(const Timeline *timeline, Span *span, uint32_t point,
     set_label(span, callee, verb);
 }
 
-/* What the time before a record was spent on. */
+/* Names the activity before a record. */
 static void classify(const Timeline *timeline, const TfyLogRecord *record, const TfyPayload *payload,
                      const Reading *reading, Span *span)
 {
@@ -131,7 +131,7 @@ static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *r
 
 static void begin_child(Timeline *timeline, const TfyLogRecord *record)
 {
-    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order in which they were born */
+    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order of their creation */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (timeline->history->tasks[middle].born < record->lsn)
@@ -143,13 +143,13 @@ static void begin_child(Timeline *timeline, const TfyLogRecord *record)
         timeline->readings[low].since_ms = timeline->end_ms;
 }
 
-/* Arrivals lie in a task's chain without saying anything of it. */
+/* Arrivals are in a task's chain but say nothing about the task. */
 static bool is_arrival(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
 }
 
-/* Where the clock was set back, the time stands still until it is reached again: records are in the order in which
+/* Where the clock was set back, the time stops until the clock reaches it again: records are in the order in which
  * things happened. */
 static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
 {
@@ -162,7 +162,7 @@ static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *r
     if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
     if (!is_arrival(record)) {
         if (reading->since_ms) classify(timeline, record, &payload, reading, &span);
-        /* What took no time is worth a bar only when it is more than running. */
+        /* A span without duration gets a bar only if it is something other than running. */
         bool shown = span.to_ms > span.from_ms || span.kind != RUNS || span.failed;
         if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
         reading->since_ms = now_ms;
@@ -197,7 +197,7 @@ static void read_history(Timeline *timeline, const TfyHistory *history)
 
 /* ---- Mermaid ---- */
 
-/* A name in a Gantt chart ends at a colon; '#' and ';' mean something too. */
+/* A name in a Gantt chart ends at a colon; '#' and ';' also have a meaning there. */
 static void put_name(const char *text)
 {
     for (; *text; text++) putchar(strchr(":;#%\"{}\\", *text) || (unsigned char)*text < ' ' ? ' ' : *text);

@@ -1,8 +1,8 @@
-/* watch.c: tfy watch: what the live process of a database does: on a terminal a line for each live task, elsewhere a
- * line for each event.
+/* watch.c: tfy watch: shows what the live process of a database does: on a terminal a line for each live task,
+ * elsewhere a line for each event.
  *
- * It reads the owner's socket and no more: it cannot make the process wait, and the process does not know it but by
- * its socket. */
+ * It only reads the owner's socket: it cannot make the process wait, and the process knows it only as a client of
+ * that socket. */
 #include "base/terminal.h"
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
@@ -30,17 +30,17 @@ typedef struct Watching {
     const TfyArgs *args;
     const char *db_path;
     const char *run;         /* NULL: all */
-    json_int_t since, epoch; /* 0: from the first that is kept; 0: unknown */
+    json_int_t since, epoch; /* 0: from the first event that is kept; 0: unknown */
     int fd;
-    TfyBuffer in;      /* what came and was not taken yet */
-    TfyScreen *screen; /* NULL: lines */
+    TfyBuffer in;      /* received but not yet processed */
+    TfyScreen *screen; /* NULL: print lines */
     bool colour, utf8;
-    bool drawn;     /* the screen has something of ours on it */
-    bool answered;  /* the first line has come */
-    bool run_ended; /* the run that was named */
-    bool in_order;  /* the process said its end */
-    bool gap;       /* events are missing: the screen asks anew */
-    int status;     /* >= 0: what to exit with */
+    bool drawn;     /* the screen shows our drawing */
+    bool answered;  /* the first line has arrived */
+    bool run_ended; /* the named run has ended */
+    bool in_order;  /* the process announced its end */
+    bool gap;       /* events are missing: the screen requests all state again */
+    int status;     /* >= 0: the exit status */
 } Watching;
 
 static volatile sig_atomic_t interrupted;
@@ -81,7 +81,7 @@ static void draw(Watching *watching, bool last)
 {
     TfyBuffer out = {0};
     TfyScreenLook look = look_of(watching);
-    if (!watching->drawn) tfy__buffer_text(&out, "\033[?25l"); /* no cursor dances there */
+    if (!watching->drawn) tfy__buffer_text(&out, "\033[?25l"); /* hide the cursor */
     watching->drawn = true;
     tfy__screen_draw(watching->screen, &look, wall_ms(), last, &out);
     if (last) tfy__buffer_text(&out, "\033[?25h");
@@ -110,7 +110,7 @@ static void take_answer(Watching *watching, const json_t *line)
     watching->answered = true;
     watching->epoch = json_integer_value(json_object_get(line, "epoch"));
     if (code == TFY_E_ABSENT)
-        watching->status = EXIT_MISSING; /* the log may know more */
+        watching->status = EXIT_MISSING; /* the log may have the run */
     else if (code)
         watching->status = tfy__fail(tfy__exit_status(code), "%s", error ? error : "the process refused");
 }
@@ -150,7 +150,7 @@ static void take_lines(Watching *watching)
     watching->in.len = left;
 }
 
-/* What has come. False: nothing will. */
+/* Receives input. Returns false if no more will come. */
 static bool receive(Watching *watching)
 {
     char bytes[65536];
@@ -176,7 +176,7 @@ static bool subscribe(Watching *watching)
     return watching->fd >= 0;
 }
 
-/* Until the run or the process ends, or somebody types Ctrl-C. */
+/* Runs until the run or the process ends, or the user types Ctrl-C. */
 static void follow(Watching *watching)
 {
     bool open = true;
@@ -197,7 +197,7 @@ static void follow(Watching *watching)
     }
 }
 
-/* ---- when nobody runs it ---- */
+/* ---- when no process runs it ---- */
 
 static int tell_state(Watching *watching)
 {

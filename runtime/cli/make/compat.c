@@ -1,5 +1,5 @@
-/* compat.c: tfy compat: whether the tasks of one program can go on with another, point by point, and how many
- * stand at each. */
+/* compat.c: tfy compat: checks, point by point, whether the tasks of one program can continue with another, and
+ * counts the tasks at each point. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
@@ -16,12 +16,13 @@
 
 typedef struct Question {
     const TfyArgs *args;
-    TfyLog *log;     /* NULL: no database is asked */
+    TfyLog *log;     /* NULL: without a database */
     char *layout[2]; /* old, new; owned */
     TfyCompat *compat;
-    uint32_t *live; /* per old point: tasks that stand there */
-    uint32_t runs;  /* unfinished ones of the old program */
-    json_t *stuck; /* array: {"run", "reason"} of those that begin at a snapshot which the new program cannot take up */
+    uint32_t *live; /* per old point: number of tasks there */
+    uint32_t runs;  /* number of unfinished runs of the old program */
+    /* array: {"run", "reason"} of the runs that start at a snapshot which the new program cannot resume */
+    json_t *stuck;
 } Question;
 
 static const char *const VERDICTS[] = {[TFY_SAME] = "same", [TFY_MAPPED] = "mapped", [TFY_REFUSED] = "refused"};
@@ -50,7 +51,7 @@ static int layout_of_file(const Question *question, const char *path, char **lay
     return status == EXIT_DONE ? read_whole(printed, layout) : status;
 }
 
-/* A run's program, or one named by its hash. */
+/* Reads the layout of a run's program, or of one named by its hash. */
 static int stored_layout(const Question *question, const char *word, char **layout)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -82,7 +83,7 @@ static int read_programs(Question *question)
     return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "the layouts cannot be read");
 }
 
-/* ---- who stands where ---- */
+/* ---- the tasks at each point ---- */
 
 static void count_tasks(Question *question, const TfyHistory *history)
 {
@@ -96,7 +97,7 @@ static void count_tasks(Question *question, const TfyHistory *history)
     free(points);
 }
 
-/* A run that was compacted begins at its snapshot, perhaps of a program it had before. */
+/* A compacted run starts at its snapshot, which may belong to an earlier program of the run. */
 static int try_snapshot(Question *question, const TfyHistory *history)
 {
     const bool own = history->snapshot && strcmp(history->snapshot_layout, question->layout[0]) == 0;
@@ -116,7 +117,7 @@ static int try_snapshot(Question *question, const TfyHistory *history)
                : TFY_E_NOMEM;
 }
 
-/* Runs of the old program that have not ended, those that lie on the disk until something comes included. */
+/* Counts the old program's unfinished runs, parked ones included. */
 static int count_live(Question *question)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -203,7 +204,8 @@ static void print_text(const Question *question, const uint32_t counts[3])
     printf("\n");
 }
 
-/* Without a database nobody knows whether a task stands where it cannot go on, so every refusal counts. */
+/* Without a database it is unknown whether a task is at a point that the new program cannot continue, so every
+ * refusal counts. */
 static int answer(const Question *question)
 {
     uint32_t counts[3], stuck;

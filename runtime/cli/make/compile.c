@@ -21,7 +21,7 @@
 
 #define ARGV_MAX 256 /* words of one command line that is run here */
 
-/* Where the parts stand that a compilation needs. */
+/* The paths of the parts that a compilation needs. */
 typedef struct Toolchain {
     char tfyc[PATH_MAX];    /* the compiler of .tfy files */
     char include[PATH_MAX]; /* directory of tfy.h and tfy_program.h */
@@ -30,18 +30,18 @@ typedef struct Toolchain {
     const char *flags;      /* $CFLAGS or "" */
 } Toolchain;
 
-/* A program is linked with what it uses only, of libtfy and of the libraries behind it. */
+/* The linker includes only the used parts of libtfy and of the libraries it depends on. */
 static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3", "-ljansson", "-lcurl",
                                         "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
-/* -O1: the time of -O2 grows beyond all measure on long workflows. Of -O2 only what costs nothing: a workflow ends
- * with a call of the runtime. */
+/* -O1: the time that -O2 takes grows out of proportion on long workflows. One cheap option of -O2 is added: a
+ * workflow ends with a call of the runtime. */
 static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-foptimize-sibling-calls", "-g"};
 #define CC_FLAG_COUNT ((int)(sizeof CC_FLAGS / sizeof *CC_FLAGS))
 
 /* ---- finding the parts ---- */
 
-/* The directory this executable lies in. */
+/* Finds the directory of this executable. */
 static bool own_dir(char out[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -76,7 +76,7 @@ static bool find_tfyc(char out[PATH_MAX])
     return find_in_path("tfyc", out);
 }
 
-/* The library and its headers stand in the build tree (around this executable) or in the installed prefix. */
+/* Finds the library and its headers in the build tree (around this executable) or in the installed prefix. */
 static bool find_library(Toolchain *tools)
 {
     static const char *const PLACES[][2] = {{".", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
@@ -136,7 +136,7 @@ static void add_word(Command *command, const char *word)
     command->words[command->count] = NULL;
 }
 
-/* Words of $CFLAGS, cut at blanks in place. */
+/* Adds the words of $CFLAGS, which it cuts at blanks in place. */
 static void add_flags(Command *command, char *flags)
 {
     char *rest = NULL;
@@ -144,14 +144,14 @@ static void add_flags(Command *command, char *flags)
         add_word(command, word);
 }
 
-/* Stand-ins for closed ones are passed on. */
+/* The command also inherits the stand-ins for closed descriptors. */
 static void pass_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) fcntl(fd, F_SETFD, 0);
 }
 
-/* Runs a command and waits. out_fd, err_fd: where its output and messages go; -1: where ours go. Its exit status, 128
- * + signal, or -1. */
+/* Runs a command and waits. out_fd, err_fd: descriptors for its output and messages; -1: the same as ours. Returns
+ * its exit status, 128 + signal, or -1. */
 static int run_command(const Command *command, int out_fd, int err_fd)
 {
     int status;
@@ -231,7 +231,8 @@ static void hash_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text, strlen(text) + 1);
 }
 
-/* The content of a file, with its length, so that two neighbours cannot pass for two others. */
+/* Hashes the content of a file with its length, so that two neighbouring files differ from two others with the same
+ * bytes. */
 static bool hash_file(XXH3_state_t *state, const char *path)
 {
     struct stat st;
@@ -253,7 +254,8 @@ static bool hash_file(XXH3_state_t *state, const char *path)
     return fine;
 }
 
-/* The C compiler is known by its path, size and time: reading all of it would take longer than the rest of a start. */
+/* Identifies the C compiler by its path, size and time: reading all of it would take longer than the rest of
+ * a start. */
 static void hash_cc(XXH3_state_t *state, const char *path)
 {
     struct stat st = {0};
@@ -268,16 +270,16 @@ static int unreadable(const char *path)
     return tfy__fail(EXIT_MISSING, "cannot read %s: %s", path, errno == EISDIR ? "not a file" : strerror(errno));
 }
 
-/* ---- what a C file includes ---- */
+/* ---- the headers of a C file ---- */
 
-#define HEADERS_MAX 256 /* of the user's own; more are not looked at */
+#define HEADERS_MAX 256 /* the user's own headers; further ones are ignored */
 
 typedef struct Headers {
     char *paths[HEADERS_MAX];
     int count;
 } Headers;
 
-/* Notes `#include "name"` lines of a C file, when the name stands beside it and is new. */
+/* Notes the `#include "name"` lines of a C file if the header is beside it and is new. */
 static void note_headers(Headers *headers, const char *path)
 {
     char line[1024], name[512], found[PATH_MAX];
@@ -294,7 +296,7 @@ static void note_headers(Headers *headers, const char *path)
     if (file) fclose(file);
 }
 
-/* The first file that cannot be read, or NULL. */
+/* Returns the first file that cannot be read, or NULL. */
 static const char *hash_extras(XXH3_state_t *state, const TfyCompile *what)
 {
     Headers headers = {0};
@@ -323,7 +325,7 @@ static void add_dirs(Command *command, const TfyCompile *what)
     }
 }
 
-/* Most programs are one file, and then nobody needs to be asked which others there are. */
+/* Most programs are one file, so most starts need not run tfyc to list the files. */
 static bool may_import(const char *path)
 {
     char line[4096];
@@ -334,7 +336,7 @@ static bool may_import(const char *path)
     return found;
 }
 
-/* tfyc says which files a program is made of; what it says when they cannot be read is for people. */
+/* tfyc lists the files of a program; if it cannot read them, its messages are for people. */
 static int hash_imports(XXH3_state_t *state, const TfyCompile *what, const Toolchain *tools)
 {
     Command command = {0};
@@ -350,7 +352,7 @@ static int hash_imports(XXH3_state_t *state, const TfyCompile *what, const Toolc
     while (status == EXIT_DONE && fgets(path, sizeof path, list)) {
         path[strcspn(path, "\n")] = '\0';
         hash_text(state, path);
-        (void)hash_file(state, path); /* one that has just gone is missed by the compilation */
+        (void)hash_file(state, path); /* if the file has just disappeared, the compilation reports it */
     }
     fclose(list);
     bool known = status == EXIT_DONE || status == EXIT_DATA || status == EXIT_MISSING || status == EXIT_LOG;
@@ -400,7 +402,7 @@ static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33]
 
 /* ---- the cache ---- */
 
-/* Makes a directory and those above it, for the owner only. */
+/* Makes a directory and its parents, for the owner only. */
 static bool make_dirs(const char *path)
 {
     char part[PATH_MAX];
@@ -413,7 +415,7 @@ static bool make_dirs(const char *path)
     return mkdir(part, 0700) == 0 || errno == EEXIST;
 }
 
-/* The first of the three places that can be written. */
+/* Chooses the first of the three places that is writable. */
 static bool cache_dir(char out[PATH_MAX])
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -438,7 +440,7 @@ static void remove_tree(const char *path)
 
 /* ---- compiling ---- */
 
-/* The program's name without directory and ".tfy": what the executable is called. */
+/* Derives the executable's name: the program's name without directory and ".tfy". */
 static void stem_of(const char *name, char out[NAME_MAX])
 {
     const char *slash = strrchr(name, '/');
@@ -456,7 +458,7 @@ static bool write_file(const char *path, const char *text)
     return (fclose(file) == 0) && fine;
 }
 
-/* tfyc: the program to C. Its messages are for people, about their program. */
+/* Runs tfyc: from the program to C. Its messages are for people and describe their program. */
 static int make_c(const TfyCompile *what, const Toolchain *tools, const char *dir, const char *c_file)
 {
     char stored[PATH_MAX], base[NAME_MAX];
@@ -490,7 +492,7 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     return tfy__fail(EXIT_BUG, "tfyc ended with status %d on %s", status, what->name);
 }
 
-/* Does one of the C compiler's messages have one of two texts in it? */
+/* Does the C compiler's output contain one of two texts? */
 static bool has_said(FILE *messages, const char *text, const char *other)
 {
     char line[1024];
@@ -501,7 +503,7 @@ static bool has_said(FILE *messages, const char *text, const char *other)
     return false;
 }
 
-/* gold names no place, only what is missing; what the runtime has does not count. */
+/* gold names only the missing symbol, not the place; symbols of the runtime do not count. */
 static bool misses_function(FILE *messages)
 {
     static const char words[] = "undefined reference to '";
@@ -521,11 +523,11 @@ static void repeat_messages(FILE *messages)
     while (fgets(line, sizeof line, messages)) fputs(line, stderr);
 }
 
-/* What the C compiler said tells whose fault it is. */
+/* Decides from the C compiler's messages whether the user's C files are at fault. */
 static int explain_cc(const TfyCompile *what, FILE *messages)
 {
     if (!what->extra_count &&
-        (has_said(messages, "`tfyg_extern_", "(tfyg_extern_") || /* as GNU ld and lld name a place */
+        (has_said(messages, "`tfyg_extern_", "(tfyg_extern_") || /* a place as GNU ld and lld print it */
          misses_function(messages))) {
         return tfy__fail(EXIT_MISSING, "%s has tools that are C functions; name the C files that have them as well",
                          what->name);
@@ -554,7 +556,7 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     }
     add_word(&command, tools->cc);
     for (int i = 0; i < CC_FLAG_COUNT; i++) add_word(&command, CC_FLAGS[i]);
-    if (what->debug) add_word(&command, "-O0"); /* gdb finds every variable, and compiling takes half the time */
+    if (what->debug) add_word(&command, "-O0"); /* gdb sees every variable, and compiling takes half the time */
     add_word(&command, "-I");
     add_word(&command, tools->include);
     add_word(&command, "-iquote");
@@ -577,7 +579,7 @@ done:
     return status;
 }
 
-/* Both stages into one directory: the C file stays beside the executable for those who want to read it. */
+/* Runs both stages in one directory: the C file stays beside the executable for people who want to read it. */
 static int make_entry(const TfyCompile *what, const Toolchain *tools, const char *dir, const char *stem)
 {
     char c_file[PATH_MAX], program[PATH_MAX];
@@ -590,9 +592,10 @@ static int make_entry(const TfyCompile *what, const Toolchain *tools, const char
 
 /* ---- whole entries ---- */
 
-#define SUM_NAME      ".sum" /* beside the executable: the hash of its bytes, as it was made */
-#define SUM_SIZE      33
-#define LEFT_OVER_SEC 60 /* a directory aside is locked by its maker this soon after it was made */
+#define SUM_NAME ".sum" /* beside the executable: the hash of its bytes when it was built */
+#define SUM_SIZE 33
+/* a builder locks its temporary directory within this time after making it */
+#define LEFT_OVER_SEC 60
 
 static bool sum_of(const char *path, char sum[SUM_SIZE])
 {
@@ -606,8 +609,8 @@ static bool sum_of(const char *path, char sum[SUM_SIZE])
     return read;
 }
 
-/* An executable that a power cut or the disk has damaged would fail in any way, and again each time: what is not as
- * it was made is not used. */
+/* An executable that a power cut or the disk has damaged could fail in any way, and would fail each time, so only one
+ * with the right hash is used. */
 static bool is_whole(const char *entry, const char *stem)
 {
     char program[PATH_MAX], path[PATH_MAX], sum[SUM_SIZE], kept[SUM_SIZE] = "";
@@ -627,7 +630,7 @@ static bool sync_path(const char *path)
     return synced;
 }
 
-/* Notes the sum, and has all of it on the disk, before the directory gets its name. */
+/* Writes the hash and syncs the whole entry before the directory gets its name. */
 static bool seal_entry(const char *dir, const char *stem)
 {
     char program[PATH_MAX], path[PATH_MAX], sum[SUM_SIZE];
@@ -635,13 +638,13 @@ static bool seal_entry(const char *dir, const char *stem)
            write_file(path, sum) && sync_path(program) && sync_path(path) && sync_path(dir);
 }
 
-/* A name that mkdtemp made beside an entry: 32 digits, a dot, six characters. */
+/* Does a name have the form that mkdtemp makes beside an entry: 32 digits, a dot, six characters? */
 static bool is_aside(const char *name)
 {
     return strlen(name) == 39 && strspn(name, "0123456789abcdef") == 32 && name[32] == '.';
 }
 
-/* What compilations that were killed have left. Its maker locks a directory as long as it lives. */
+/* Removes the directories of compilations that were killed. A live builder holds a lock on its directory. */
 static void remove_left_over(const char *cache)
 {
     char path[PATH_MAX];
@@ -658,8 +661,8 @@ static void remove_left_over(const char *cache)
     if (dir) closedir(dir);
 }
 
-/* Gives the directory its name. Losing that race is fine: the winner's entry is equal. Only one process at a time
- * takes a damaged entry away, so that it takes none that another one has just made. */
+/* Gives the directory its name. Losing the race is fine: the winner's entry is equal. Only one process at a time
+ * removes a damaged entry, so that it cannot remove one that another process has just built. */
 static bool place_entry(const char *aside, const char *entry, const char *stem, const char *cache)
 {
     const int lock = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -678,7 +681,7 @@ static bool place_entry(const char *aside, const char *entry, const char *stem, 
     return placed;
 }
 
-/* Makes the entry aside and renames it into place. */
+/* Builds the entry in a temporary directory and renames it into place. */
 static int fill_cache(const TfyCompile *what, const Toolchain *tools, const char *cache, const char *entry,
                       const char *stem)
 {
@@ -711,7 +714,7 @@ static bool copy_bytes(int in, int out)
     return got == 0;
 }
 
-/* Copies the executable to where it was asked for, whole or not at all. */
+/* Copies the executable to the requested place, whole or not at all. */
 static int copy_program(const char *from, const char *to)
 {
     TfyWhole whole;
@@ -752,7 +755,7 @@ int tfy__exec_program(const char *program, const char *command, char **arguments
     char name[] = "tfy";
     if (!words) return tfy__fail(EXIT_BUG, "memory ran out");
     words[0] = name;
-    words[1] = (char *)(uintptr_t)command; /* execv does not write to its words */
+    words[1] = (char *)(uintptr_t)command; /* execv does not modify its words */
     memcpy(words + 2, arguments, (size_t)count * sizeof *words);
     execv(program, words);
     int status = tfy__fail(EXIT_BUG, "cannot start %s: %s", program, strerror(errno));

@@ -1,9 +1,9 @@
-/* completions.c: what shells need to complete the command lines of tfy and tfyc.
+/* completions.c: prints the scripts with which shells complete the command lines of tfy and tfyc.
  *
- * Nothing is listed here: tfy's commands and options come from its table (frame/commands.h), tfyc's options from tfyc
- * itself. One walk goes over them and calls the writer of a shell for each command and each option; a writer collects
- * the parts of its script and prints it at the end. The word for an option's value in the table says what is offered
- * for it: files, directories, or the words between '|'. */
+ * This file lists no commands or options: tfy's come from its table (frame/commands.h), tfyc's options from tfyc
+ * itself. One walk visits them and calls the writer of a shell for each command and each option; a writer collects
+ * the parts of its script and prints it at the end. The argument in the table decides the offers for an option's
+ * value: files, directories, or the words between '|'. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,39 +15,40 @@
 typedef struct Flag {
     char letter;          /* 0: none */
     const char *name;     /* without dashes, of more than one letter; "": none */
-    const char *argument; /* what it takes; "": nothing */
+    const char *argument; /* its argument; "": none */
     const char *meaning;
 } Flag;
 
 /* One command; of a program without commands, the program itself. */
 typedef struct Command {
-    const char *name; /* NULL: of a program without commands */
+    const char *name; /* NULL: the program has no commands */
     const char *operands;
     const char *summary;
-    int first;           /* bytes of its name's first word */
-    const char *second;  /* its name's second word; NULL: none */
-    const char *seconds; /* of the first command of those with this first word: "export|import"; NULL: another */
+    int first;          /* bytes of its name's first word */
+    const char *second; /* its name's second word; NULL: none */
+    /* on the first command with this first word, all second words: "export|import"; NULL on the others */
+    const char *seconds;
 } Command;
 
-/* A script under way. */
+/* A script under construction. */
 typedef struct Script {
     const char *program;
     bool has_commands;
-    TfyBuffer names, seconds, values, cases; /* its parts; a shell without one leaves it empty */
-    TfyBuffer seen;                          /* options whose values are there */
+    TfyBuffer names, seconds, values, cases; /* its parts; a part that a shell does not need stays empty */
+    TfyBuffer seen;                          /* options whose values were already written */
 } Script;
 
 /* The writer of one shell. */
 typedef struct Shell {
     const char *name;
-    const char *head, *foot; /* of the whole output */
+    const char *head, *foot; /* around the whole output */
     void (*begin)(Script *script, const Command *command);
     void (*flag)(Script *script, const Command *command, const Flag *flag);
     void (*end)(Script *script, const Command *command);
     void (*print)(const Script *script);
 } Shell;
 
-/* What can stand somewhere. */
+/* The kind of word that a position accepts. */
 typedef enum Kind { KIND_NOTHING, KIND_VALUE, KIND_WORDS, KIND_FILE, KIND_PROGRAM, KIND_DIR, KIND_RUN } Kind;
 
 static Kind kind_of(const char *text)
@@ -61,14 +62,14 @@ static Kind kind_of(const char *text)
     return KIND_VALUE;
 }
 
-/* The words of "a|b|c" with blanks between them. */
+/* Writes the words of "a|b|c" with blanks between them. */
 static void put_words(TfyBuffer *out, const char *text)
 {
     for (; *text; text++) tfy__buffer_char(out, *text == '|' ? ' ' : *text);
 }
 
-/* Text between single quotes; `escaped` are characters that get a backslash. In fish a quote is escaped, the other
- * shells end and begin the quotes again. */
+/* Writes text between single quotes; `escaped` are the characters that get a backslash. fish escapes a quote; the
+ * other shells close and reopen the quotes. */
 static void put_quoted(TfyBuffer *out, const char *text, const char *escaped, bool fish)
 {
     tfy__buffer_char(out, '\'');
@@ -133,7 +134,7 @@ static void bash_value(Script *script, const Flag *flag)
     }
 }
 
-/* An option means the same wherever it stands, so its values are listed once. */
+/* An option has the same meaning in every command, so its values are written once. */
 static void bash_flag(Script *script, const Command *command, const Flag *flag)
 {
     char key[64];
@@ -280,7 +281,7 @@ static void fish_offer(TfyBuffer *out, const char *text, bool option)
     }
 }
 
-/* A line for a command whose words are there. */
+/* Writes a line for a command, on the condition that its words were typed. */
 static void fish_line(Script *script, const Command *command)
 {
     TfyBuffer *out = &script->cases;
@@ -346,7 +347,7 @@ static const Shell SHELLS[] = {
     {"fish", "", "", fish_begin, fish_flag, fish_end, fish_print},
 };
 
-/* Second words of the commands that share this one's first word, if it is the first of them. */
+/* Lists the second words of all commands with this first word, if this command is the first of them. */
 static void list_seconds(const TfyCommand *command, int first, TfyBuffer *out)
 {
     if (command > tfy__commands && strncmp(command[-1].name, command->name, (size_t)first + 1) == 0) return;
@@ -400,7 +401,7 @@ static int write_tfy(const Shell *shell)
     return finish(shell, &script);
 }
 
-/* One line of `tfyc --options`: letter, name, argument, meaning, with tabs between them. */
+/* Reads one line of `tfyc --options`: letter, name, argument, meaning, separated by tabs. */
 static bool read_flag(char *line, Flag *flag)
 {
     char *fields[4];

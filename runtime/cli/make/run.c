@@ -1,4 +1,4 @@
-/* run.c: tfy run, build and check: what begins with a .tfy file. */
+/* run.c: tfy run, build and check: the commands that start from a .tfy file. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
@@ -12,8 +12,8 @@ static bool ends_with(const char *text, const char *end)
     return len > end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* The first word that is no option, in argv[1..]; argc when there is none, -1 after a message. What stands before it
- * can only be tfy's own. */
+/* Returns the index of the first word in argv[1..] that is not an option; argc if there is none, -1 after a message.
+ * Only options of tfy itself may come before it. */
 static int find_file(const TfyCommand *command, int argc, char **argv)
 {
     int i = 1;
@@ -37,7 +37,7 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
-/* Takes every `-I DIR` out of argv: it concerns the compilation, not the program. Answers how many words are left, -1
+/* Removes every `-I DIR` from argv: it concerns the compilation, not the program. Returns how many words remain, -1
  * after a message. */
 static int take_dirs(int argc, char **argv, const char **dirs, int *count)
 {
@@ -61,7 +61,7 @@ static int take_dirs(int argc, char **argv, const char **dirs, int *count)
     return kept;
 }
 
-/* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: all but the files is the program's to read. */
+/* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: the program parses everything but the files. */
 static int run_file(const TfyCommand *command, int argc, char **argv, const char *const *dirs, int dir_count)
 {
     int file = find_file(command, argc, argv);

@@ -1,5 +1,5 @@
-/* test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and tells what came of
- * the tests: to people, as TAP, or as JSON lines. */
+/* test.c: tfy test: compiles programs with their tests, runs each in a process of its own, and reports the results:
+ * as text for people, as TAP, or as JSON lines. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
@@ -15,15 +15,15 @@
 
 typedef enum Style { STYLE_PEOPLE, STYLE_TAP, STYLE_JSON } Style;
 
-/* One invocation: what was asked, and the counts so far. */
+/* The state of one invocation: its options, and the counts so far. */
 typedef struct Tester {
     const TfyArgs *args;
     Style style;
     int tests, failed;
-    int status; /* the worst of what is worse than a failed test */
-    /* the file at hand */
+    int status; /* the worst status other than a failed test */
+    /* the current file: */
     const char *file;
-    char *running; /* the test that has begun and not ended; NULL: none */
+    char *running; /* the test that has started and not finished; NULL: none */
 } Tester;
 
 static void note_status(Tester *t, int status)
@@ -47,7 +47,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-/* Line n of the file, without its newline; len 0: there is none. */
+/* Returns line n of the file, without its newline; len 0: there is none. */
 static const char *line_at(const char *text, long long n, size_t *len)
 {
     *len = 0;
@@ -59,7 +59,7 @@ static const char *line_at(const char *text, long long n, size_t *len)
     return text;
 }
 
-/* Where the words of the message stand in the line, else all but its indentation. */
+/* Finds the words of the message in the line; else the line without its indentation. */
 static void find_place(const char *line, size_t len, const char *message, size_t *from, size_t *to)
 {
     static const char assertion[] = "assertion failed: ";
@@ -119,7 +119,7 @@ static void print_failure(const Tester *t, const json_t *end)
     long long line = json_integer_value(json_object_get(end, "line"));
     const char *message = tfy__json_text(end, "message"),
                *file = *tfy__json_text(end, "in") ? tfy__json_text(end, "in") : t->file;
-    int first = (int)strcspn(message, "\n"); /* an assert may go over many lines */
+    int first = (int)strcspn(message, "\n"); /* an assert may span many lines */
     printf("    %s:", file);
     if (line) printf("%lld:", line);
     printf(" %.*s%s\n", first, message, message[first] ? " …" : "");
@@ -141,7 +141,7 @@ static void print_people(const Tester *t, const json_t *end, bool ok)
 
 /* ---- TAP ---- */
 
-/* In a description # and \ have a meaning. */
+/* # and \ have a meaning in a description. */
 static void print_tap_name(const char *text)
 {
     for (; *text; text++) {
@@ -197,7 +197,7 @@ static void tell(Tester *t, const json_t *end)
     fflush(stdout);
 }
 
-/* A line of the program: a test begins, or has ended. */
+/* Reads a line of the program: a test starts, or has finished. */
 static void take_line(Tester *t, const char *text)
 {
     json_t *json = json_loads(text, 0, NULL);
@@ -208,7 +208,7 @@ static void take_line(Tester *t, const char *text)
     json_decref(json);
 }
 
-/* The process ended in the middle of a test. */
+/* Reports that the process ended in the middle of a test. */
 static void tell_crash(Tester *t, int wait_status)
 {
     TfyBuffer why = {0};
@@ -238,7 +238,7 @@ static pid_t start_program(const Tester *t, const char *program, int *from)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execv(program, (char *const *)(uintptr_t)words); /* execv does not write to its words */
+        execv(program, (char *const *)(uintptr_t)words); /* execv does not modify its words */
         _exit(127);
     }
     close(ends[1]);

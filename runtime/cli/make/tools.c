@@ -1,4 +1,4 @@
-/* tools.c: the commands that the compiler does: each becomes tfyc with the option for it. */
+/* tools.c: the commands that the compiler performs: each replaces this process by tfyc with the right option. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options of tfy that tfyc has under the same name. */
+/* Options of tfy that tfyc has too, under the same name. */
 static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_DIAGNOSTICS};
 #define PASSED_COUNT ((int)(sizeof PASSED / sizeof *PASSED))
 
-/* Becomes `tfyc --MODE OPTIONS -- OPERANDS`. Only returns when that fails. */
+/* Becomes `tfyc --MODE OPTIONS -- OPERANDS`. Returns only on failure. */
 static int become_tfyc(const TfyArgs *args, const char *mode)
 {
     const char **words = calloc((size_t)(2 * (PASSED_COUNT + args->dir_count) + args->word_count + 2), sizeof *words);
@@ -48,7 +48,7 @@ int tfy__cmd_fmt(const TfyArgs *args)
     return become_tfyc(args, "--format");
 }
 
-/* The compiler is the server: it is what understands programs. */
+/* The compiler is the language server, because it understands programs. */
 int tfy__cmd_lsp(const TfyArgs *args)
 {
     return become_tfyc(args, "--lsp");

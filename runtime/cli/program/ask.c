@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A question that was not answered on the terminal yet. */
+/* A question that has no answer from the terminal yet. */
 typedef struct Question {
     char run[37];
     char *task, *text, *answers; /* owned */
     int64_t step;
-    bool free_text; /* any text answers it */
+    bool free_text; /* any text is a valid answer */
     struct Question *next;
 } Question;
 
@@ -24,10 +24,10 @@ struct TfyAsker {
     TfyLoop *loop;
     bool terminal;
     char *command;          /* owned */
-    int64_t watch;          /* of standard input; -1: none */
-    uint32_t told;          /* questions whose command was printed */
+    int64_t watch;          /* of standard input; -1: not watched */
+    uint32_t told;          /* number of questions whose command was printed */
     Question *first, *last; /* first is the one on the screen */
-    char line[512];         /* what was typed so far */
+    char line[512];         /* the input typed so far */
     size_t line_len;
 };
 
@@ -50,7 +50,7 @@ static void next_question(TfyAsker *asker)
     show(asker);
 }
 
-/* "y" and "n" are understood where yes and no are. */
+/* Expands "y" and "n" where yes and no are answers. */
 static const char *in_full(const Question *question, const char *typed)
 {
     if (strstr(question->answers, "yes")) {
@@ -80,7 +80,7 @@ static void take_line(TfyAsker *asker)
         tfy__say_text("%s\n(%s) > ", error, question->answers);
         return;
     }
-    if (code != TFY_OK) tfy__say("%s", error); /* somebody else was faster, or the task is gone */
+    if (code != TFY_OK) tfy__say("%s", error); /* another answer came first, or the task has ended */
     next_question(asker);
 }
 
@@ -101,8 +101,7 @@ static void stop_reading(TfyAsker *asker)
     asker->watch = -1;
 }
 
-/* The descriptor may be shared with other processes, so it is not made nonblocking: poll says whether a read would
- * wait. */
+/* The descriptor may be shared with other processes, so it stays blocking: poll reports whether a read would wait. */
 static void on_input(void *arg, uint32_t events)
 {
     TfyAsker *asker = arg;
@@ -151,8 +150,7 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
     if (asker->first == question) show(asker);
 }
 
-/* Without a terminal whoever reads the messages is told at once how to answer: other tasks may keep the process busy
- * for long. */
+/* Without a terminal the message names the command at once: other tasks may keep the process busy for a long time. */
 static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
 {
     char *text = text_of(asked);
@@ -174,7 +172,8 @@ static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
     free(text);
 }
 
-/* On a terminal too: what became of it has to be looked up elsewhere, so nobody is held up at a prompt. */
+/* Printed on a terminal too: a person must find out elsewhere what the step did, so the process does not hold a
+ * prompt open for it. */
 static void print_doubt(const TfyAsker *asker, const TfyQuestion *asked)
 {
     const bool root = strcmp(asked->task, "1") == 0;

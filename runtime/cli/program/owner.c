@@ -21,12 +21,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_MAX     64 /* at once; further ones wait in the queue of the socket */
-#define WATCHER_MAX    48 /* clients that stay; the others can always be served */
+#define CLIENT_MAX     64 /* clients at once; further ones wait in the socket's queue */
+#define WATCHER_MAX    48 /* clients that watch; the remaining places always serve requests */
 #define CHUNK_BYTES    65536
-#define REQUEST_MAX    (1u << 20)          /* bytes of one request: a resolved step's result may be long */
-#define CLIENT_TIME_NS INT64_C(5000000000) /* a client has this long for its line */
-#define REPLY_TIME_MS  30000               /* how long a client waits for its answer */
+#define REQUEST_MAX    (1u << 20)          /* bytes of one request: the result of a resolved step may be long */
+#define CLIENT_TIME_NS INT64_C(5000000000) /* time that a client has to send its line */
+#define REPLY_TIME_MS  30000               /* time that a client waits for its answer */
 #define SOCKET_NAME    "owner"
 
 typedef struct Client {
@@ -35,24 +35,24 @@ typedef struct Client {
     int64_t watch;
     uint64_t timer;
     uid_t uid;  /* of the peer */
-    char *line; /* what came so far, owned */
+    char *line; /* the part of the request received so far, owned */
     size_t len, cap;
-    /* what it is sent */
+    /* the output: */
     TfyBuffer out;   /* whole lines */
-    size_t sent;     /* bytes of them */
-    int64_t out_lsn; /* leaves when this is durable; 0: at once */
-    bool blocked;    /* the socket takes no more: its writability is waited for */
-    bool watching;   /* events follow */
-    bool closing;    /* nothing follows */
+    size_t sent;     /* bytes of `out` already sent */
+    int64_t out_lsn; /* out is sent once this record is durable; 0: at once */
+    bool blocked;    /* the socket is full: the client waits until it is writable */
+    bool watching;   /* subscribed to events */
+    bool closing;    /* no more output follows */
     TfyPalCursor cursor;
-    char *filter; /* TFY_PAL_FILTER bytes, owned; NULL: it does not watch */
+    char *filter; /* TFY_PAL_FILTER bytes, owned; NULL: not subscribed */
 } Client;
 
 struct TfyOwner {
     TfyLoop *loop;
     int dir_fd;     /* "<db>-live" */
     char *dir_path; /* owned */
-    int fd;         /* listening */
+    int fd;         /* the listening socket */
     int64_t watch;
     Client clients[CLIENT_MAX];
 };
@@ -65,14 +65,14 @@ static char *live_dir(const char *db_path)
     return asprintf(&path, "%s-live", db_path) < 0 ? NULL : path;
 }
 
-/* The socket's address, by way of the directory's descriptor. */
+/* Builds the socket's address through the directory's descriptor. */
 static void socket_address(int dir_fd, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", dir_fd, SOCKET_NAME);
 }
 
-/* Opens the directory and makes sure that it is ours and nobody else's. -1: it is not. */
+/* Opens the directory and checks that it belongs to this user only. -1: it does not. */
 static int open_dir(const char *path)
 {
     struct stat st;
@@ -91,7 +91,7 @@ static const char *text_member(const json_t *request, const char *name)
     return json_string_value(json_object_get(request, name));
 }
 
-/* Who asks, for the log: the peer's user name as the kernel vouches for it. */
+/* Names the sender for the log: the peer's user name, which the kernel vouches for. */
 static void name_of(uid_t uid, char *out, size_t size)
 {
     struct passwd *user = getpwuid(uid);
@@ -114,7 +114,7 @@ static int obey_resolve(TfyLoop *loop, const json_t *request, const char *run, c
     return code;
 }
 
-/* The run has ended, or is not one of this process. Answers code if the signal is not known there either. */
+/* The run has ended, or does not belong to this process. Returns code if the log does not have the signal either. */
 static int look_sent(TfyLoop *loop, const char *run, const char *id, int code, char *note)
 {
     TfyHistory *history = NULL;
@@ -137,24 +137,24 @@ static int obey_signal(TfyLoop *loop, const json_t *request, const char *run, co
     return id && (code == TFY_E_STATE || code == TFY_E_ABSENT) ? look_sent(loop, run, id, code, error) : code;
 }
 
-/* The new run is whoever takes it up's: this process only has the log. */
+/* The process that resumes the new run owns it; this process only holds the log. */
 static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char made[37], char *error)
 {
     TfyHistory *history = NULL;
     TfyLog *log = tfy__loop_log(loop);
-    int code = tfy__log_sync(log); /* what is shown of the run can be forked */
+    int code = tfy__log_sync(log); /* a fork may use every record that people can see */
     if (code == TFY_OK) code = tfy__history_read_stored(log, run, &history, error);
     if (code == TFY_OK) code = tfy__fork_request(log, history, request, made, error);
     tfy__history_free(history);
     return code;
 }
 
-/* made: the uuid of a run that came into being. */
+/* made: the uuid of a run that the request created. */
 static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[37], char *error)
 {
     const char *what = text_member(request, "do"), *run = text_member(request, "run"),
                *task = text_member(request, "task");
-    const json_t *given = json_object_get(request, "answer"); /* none: yes */
+    const json_t *given = json_object_get(request, "answer"); /* absent means yes */
     if (what && run && strcmp(what, "approve") == 0 && (!given || json_is_string(given))) {
         return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
                                     text_member(request, "answer"), by, error);
@@ -172,7 +172,7 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[
 
 static void on_connection(void *arg, uint32_t events);
 
-/* There is room for a client again: those that connected meanwhile waited in the socket's queue. */
+/* A place for a client is free again: clients that connected meanwhile waited in the socket's queue. */
 static void listen_again(TfyOwner *owner)
 {
     if (owner->fd >= 0 && owner->watch < 0)
@@ -196,7 +196,7 @@ static void close_client(Client *client)
 
 static void on_client(void *arg, uint32_t events);
 
-/* Writability is asked for only while it is missing: a poller that reports it all the time would never sleep. */
+/* Watches for writability only while the socket is full: a poller that always reports it would never sleep. */
 static bool listen_for(Client *client, bool blocked)
 {
     TfyLoop *loop = client->owner->loop;
@@ -208,7 +208,7 @@ static bool listen_for(Client *client, bool blocked)
     return client->watch >= 0;
 }
 
-/* False: the client is gone. */
+/* Returns false if the client has disconnected. */
 static bool send_out(Client *client)
 {
     while (client->sent < client->out.len) {
@@ -224,7 +224,7 @@ static bool send_out(Client *client)
     return listen_for(client, false);
 }
 
-/* As many lines as are there, up to a chunk. */
+/* Takes all the lines that are available, up to one chunk. */
 static void take_events(Client *client)
 {
     TfyPal *pal = tfy__pal(client->owner->loop);
@@ -242,7 +242,7 @@ static void take_events(Client *client)
     }
 }
 
-/* Sends what the socket takes. False: the client is gone. */
+/* Sends as much as the socket accepts. Returns false if the client has disconnected. */
 static bool pump(Client *client)
 {
     if (client->out_lsn > tfy__log_durable(tfy__loop_log(client->owner->loop))) return true;
@@ -276,7 +276,7 @@ static uint64_t first_wanted(const TfyPal *pal, const json_t *request, int64_t e
     return (uint64_t)number < pal->next ? (uint64_t)number : pal->next;
 }
 
-/* From now on it is sent events. */
+/* Subscribes the client to events. */
 static int begin_watching(Client *client, const json_t *request, char *error)
 {
     TfyLoop *loop = client->owner->loop;
@@ -320,7 +320,7 @@ static void say_metrics(Client *client)
     tfy__buffer_free(&text);
 }
 
-/* Short, so it fits the socket's buffer: a client that does not read it only hurts itself. */
+/* The line is short enough for the socket's buffer; a client that does not read it harms only itself. */
 static void send_line(int fd, const char *text)
 {
     struct iovec parts[2] = {{(void *)(uintptr_t)text, strlen(text)}, {(char[]){'\n'}, 1}};
@@ -328,7 +328,7 @@ static void send_line(int fd, const char *text)
     (void)!sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* False: it is done with. */
+/* Returns false when the client is finished. */
 static bool answer(Client *client)
 {
     char error[TFY_ERROR_TEXT] = "", by[64], made[37] = "";
@@ -368,7 +368,7 @@ static void on_client(void *arg, uint32_t events)
     }
     for (;;) {
         if (client->watching || client->closing)
-            client->len = 0; /* it has nothing more to say; its end is worth knowing */
+            client->len = 0; /* further input is ignored; only its disconnect matters */
         if (!room(client)) break;
         ssize_t got = recv(client->fd, client->line + client->len, client->cap - client->len, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR) continue;
@@ -420,7 +420,8 @@ static void take_client(TfyOwner *owner, Client *client, int fd, uid_t uid)
     client->timer = tfy__timer_add(owner->loop, tfy__now_ns(owner->loop) + CLIENT_TIME_NS, on_slow, client);
 }
 
-/* With all places taken nobody is accepted, and nobody turned away: the poller is not asked until a place is free. */
+/* When all places are taken, the process neither accepts nor refuses clients: it stops polling until a place
+ * is free. */
 static void on_connection(void *arg, uint32_t events)
 {
     TfyOwner *owner = arg;
@@ -482,7 +483,7 @@ failed:
     return NULL;
 }
 
-/* The last line, if the socket takes all that comes before it. */
+/* Sends the last line if the socket accepts everything before it. */
 static void say_end(Client *client)
 {
     if (!pump(client) || client->blocked || client->out_lsn) return;
@@ -492,8 +493,8 @@ static void say_end(Client *client)
 
 static const char NOT_OBEYED[] = "{\"code\":-1,\"error\":\"the process ends\",\"ended\":true}";
 
-/* Nobody connects any more. Those that have, and were not heard, are told so: they may ask elsewhere without asking
- * twice. */
+/* Stops accepting connections. A client that is connected but whose request was not read gets a message that says so,
+ * and may then send its request elsewhere without a duplicate. */
 static void turn_away(TfyOwner *owner)
 {
     if (owner->watch >= 0) tfy__watch_del(owner->loop, owner->watch);
@@ -528,7 +529,7 @@ void tfy__owner_stop(TfyOwner *owner)
     free(owner);
 }
 
-/* ---- the asking side ---- */
+/* ---- the client's side ---- */
 
 static int connect_to(const char *db_path)
 {
@@ -539,7 +540,8 @@ static int connect_to(const char *db_path)
     free(path);
     if (dir_fd < 0) return -1;
     int fd = -1;
-    /* An answer goes to nobody but the database's owner: root may ask everybody, others only themselves. */
+    /* Only the database's owner gets an answer: root may send requests to every user's process, others only to their
+     * own. */
     if (fstat(dir_fd, &st) == 0 && (st.st_uid == geteuid() || geteuid() == 0))
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socket_address(dir_fd, &address);
@@ -563,7 +565,7 @@ static bool send_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* Reads one line of at most size - 1 bytes; false when none came in time. */
+/* Reads one line of at most size - 1 bytes; false when none arrived in time. */
 static bool read_line(int fd, char *line, size_t size)
 {
     size_t len = 0;
@@ -590,8 +592,8 @@ int tfy__owner_connect(const char *db_path, const json_t *request)
     return -1;
 }
 
-/* A reply that the request was not heard, or none to a request that may be sent twice, is as if nobody had been
- * there. */
+/* Two cases count as if no process were there: a reply that the request was not read, and no reply to a request that
+ * may be sent twice. */
 static bool read_reply(int fd, const json_t *request, int *code, char run[37], char *text)
 {
     char line[4 * TFY_ERROR_TEXT];

@@ -52,7 +52,8 @@ static bool add_duration(TfyBuffer *out, const TfyField *param, const char *text
     return tfy__read_duration(text, strlen(text), &ms) ? add_string(out, text) : wrong(param, text);
 }
 
-/* Lists, maps, records, enum cases with fields, json: written as JSON. What fits the type is the decoder's question. */
+/* Lists, maps, records, enum cases with fields, json: written as JSON. The decoder checks that the value fits the
+ * type. */
 static bool add_json(TfyBuffer *out, const TfyField *param, const char *text)
 {
     json_error_t error;
@@ -119,8 +120,8 @@ static bool check_names(const TfyWorkflow *workflow, const TfyArgs *args)
     return true;
 }
 
-/* The text given for a parameter: NULL when it was not given; *alone when it was given without a value. False: given
- * twice. */
+/* Finds the text given for a parameter: NULL if it is absent; *alone if it is present without a value. Returns false
+ * if it is given twice. */
 static bool given(const TfyField *param, const TfyArgs *args, const char **text, bool *alone)
 {
     *text = NULL;

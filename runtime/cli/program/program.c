@@ -1,7 +1,7 @@
 /* program.c: the command line of a compiled program: run, resume, replay.
  *
- * `tfy run FILE.tfy` ends here too, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
- * so messages and usage name what was typed. */
+ * `tfy run FILE.tfy` also ends here, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
+ * so messages and usage show the words that the user typed. */
 #include "cli/program/ask.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -34,10 +34,10 @@ typedef struct Session {
     const TfyProgram *program;
     const TfyArgs *args;
     const char *db_path;
-    const char *command; /* what people type: "tfy", with --db where needed */
+    const char *command; /* the words that people type: "tfy", with --db if needed */
     bool stdout_open;
     const char *root;   /* the working root; NULL: the current directory */
-    bool move_root;     /* of a run that worked elsewhere */
+    bool move_root;     /* the run worked in another directory, and --root moves it */
     char workflow[128]; /* the root workflow of the run, for messages */
     TfyLoop *loop;
     TfyOwner *owner;
@@ -47,11 +47,12 @@ typedef struct Session {
 /* ---- signals ---- */
 
 #define GRACE_MS         10000
-#define SIGNALS_APART_MS 200 /* signals that come closer together are one */
+#define SIGNALS_APART_MS 200 /* signals within this time count as one */
 
-/* What a signal handler reaches; a handler has no argument of its own. */
+/* The loop that signal handlers act on; a handler has no argument of its own. */
 static _Atomic(TfyLoop *) signalled_loop;
-static volatile int64_t signalled_ms, signalled_grace_ms; /* when the first signal came, 0: none; what it was given */
+static volatile int64_t signalled_ms,
+    signalled_grace_ms; /* when the first signal came, 0: none; the grace period it started */
 
 static void on_signal(int number)
 {
@@ -70,9 +71,9 @@ static void on_signal(int number)
     errno = reason;
 }
 
-/* The first signal stops in order. A second one ends the process at once, by its default action, which loses nothing
- * durable; but not one that comes with the first (timeout(1) sends two), nor a hangup: a terminal that is closed
- * sends several, and systemd one behind SIGTERM. */
+/* The first signal stops the process in order. A second one ends it at once by the default action, which loses
+ * nothing durable. Two signals do not count as a second one: one that arrives together with the first (timeout(1)
+ * sends two), and a hangup (closing a terminal sends several, and systemd sends one after SIGTERM). */
 static void catch_signals(TfyLoop *loop, int64_t grace_ms)
 {
     static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
@@ -106,7 +107,7 @@ static void print_event(void *state, const char *json, size_t len)
     tfy__say_text("%.*s\n", (int)len, json);
 }
 
-/* From here on the messages of this program are log lines like the others. */
+/* From here on this program's messages are log lines like the others. */
 static int read_log_format(const char *format, bool *json)
 {
     if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
@@ -116,7 +117,7 @@ static int read_log_format(const char *format, bool *json)
     return EXIT_DONE;
 }
 
-/* A number with an optional K, M, G or T behind it, from 1 to max. False after a message. */
+/* Reads a number with an optional K, M, G or T after it, from 1 to max. Returns false after a message. */
 static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
 {
     static const char letters[] = "KMGT";
@@ -137,7 +138,7 @@ static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool
     return true;
 }
 
-/* False after a message. */
+/* Returns false after a message. */
 static bool read_grace(const TfyArgs *args, int64_t *ms)
 {
     const char *text = args->option[OPT_GRACE];
@@ -199,7 +200,7 @@ static int open_session(Session *session)
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
     if (code == TFY_OK) code = rehearse(session->loop, error);
-    if (code != TFY_OK) { /* a recorded session that cannot be read: nothing is begun with it */
+    if (code != TFY_OK) { /* an unreadable recorded session: nothing may start with it */
         tfy_close(session->loop);
         session->loop = NULL;
         return tfy__fail(tfy__exit_status(code), "%s", error);
@@ -213,7 +214,7 @@ static int open_session(Session *session)
     return EXIT_DONE;
 }
 
-/* A signal came while nobody read what the run had printed. */
+/* A signal arrived while nothing read the run's output. */
 static int report_unread(const Session *session)
 {
     return tfy__fail(
@@ -262,7 +263,7 @@ static int report_result(Session *session, int64_t tid)
     return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(reason));
 }
 
-/* Lines that begin with "  tfy " are commands to type; with another database they name it. */
+/* Lines that start with " tfy " are commands to type; with another database they name it. */
 static void print_commands(const char *text, const char *command)
 {
     while (*text) {
@@ -293,7 +294,7 @@ static int report_deadlock(Session *session, const char *run)
     return EXIT_WAITING;
 }
 
-/* run: whose resume goes on; "--all": several. */
+/* run: the run to resume; "--all": several. */
 static int report_waiting(Session *session, const char *run)
 {
     char *text = NULL;
@@ -301,18 +302,18 @@ static int report_waiting(Session *session, const char *run)
     if (count) {
         tfy__say("waiting for %s; %s, then go on with: %s resume %s", count > signals ? "people" : "signals",
                  count > signals ? "answer" : "send them", session->command, run);
-        /* Steps in doubt are told here only. */
+        /* Only this message reports steps in doubt. */
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
     } else if (tfy__any_parked(session->loop)) {
         tfy__say("what is left waits, out of memory; '%s doctor' says for what, then go on with: %s resume %s",
                  session->command, session->command, run);
     }
     free(text);
-    print_deadlock(session); /* of other runs that were taken up too */
+    print_deadlock(session); /* from the other runs that this process resumed */
     return EXIT_WAITING;
 }
 
-/* What became of one run. */
+/* Reports the outcome of one run. */
 static int report_run(Session *session, int64_t tid, const char *run)
 {
     switch (tfy_task_state(session->loop, tid)) {
@@ -331,7 +332,7 @@ static int report_interrupted(Session *session, const char *run)
     return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
 }
 
-/* Why the loop stopped before its runs had ended. */
+/* Reports why the loop stopped before its runs had ended. */
 static int report_stop(Session *session, int code, const char *run)
 {
     if (tfy__ask_open(session->asker)) tfy__say_text("\n");
@@ -394,7 +395,8 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
     int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
     if (code != TFY_OK) {
-        bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0; /* the decoder names it by its place */
+        /* the decoder names the parameter by its path */
+        bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0;
         tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
         return close_session(session, code == TFY_E_INVALID ? refuse_params(session->program, workflow)
                                                             : tfy__exit_status(code));
@@ -439,7 +441,7 @@ static int command_run(Session *session)
 
 /* ---- resume ---- */
 
-/* The history of a run, or its tail from the newest snapshot on, when its log can be closed again. */
+/* Reads the history of a run; or only its tail from the newest snapshot on, if the caller may close its log again. */
 static int read_history(const TfyArgs *args, const char *run, bool tail, TfyHistory **history)
 {
     TfyLog *log;
@@ -450,7 +452,8 @@ static int read_history(const TfyArgs *args, const char *run, bool tail, TfyHist
     return status;
 }
 
-/* What the work tree is compared with may stand before the newest snapshot, where a resume need not look else. */
+/* The records that the work tree is compared with may come before the newest snapshot, which a resume does not read
+ * otherwise. */
 static int explain_worktree(const Session *session, const TfyHistory *tail, const char *run)
 {
     const char *root = session->root ? session->root : ".";
@@ -466,7 +469,7 @@ static int explain_worktree(const Session *session, const TfyHistory *tail, cons
     return status;
 }
 
-/* Takes the run up once the loop is open: 0, or a code, which is said. */
+/* Resumes the run once the loop is open. Returns 0, or a code after a message. */
 static int take_up(Session *session, const char *run, const char *from)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -512,7 +515,7 @@ static int resume_one(Session *session, const char *name)
     return close_session(session, code == TFY_OK ? report_run(session, root, run) : report_stop(session, code, run));
 }
 
-/* `tfy` has a process for each directory. */
+/* `tfy` starts one process for each directory. */
 static void say_left(const Session *session)
 {
     const uint32_t count = tfy__left_elsewhere(session->loop);
@@ -549,7 +552,7 @@ static int command_resume(Session *session)
 
 /* ---- replay ---- */
 
-/* from: the snapshot that it began at; 0: at the beginning of the run. */
+/* from: the snapshot at which the replay started; 0: at the start of the run. */
 static void print_report_json(const char *run, int64_t from, const TfyReplayReport *report)
 {
     json_t *json = json_pack("{s:s,s:I,s:I,s:I,s:b,s:s}", "run", run, "steps", (json_int_t)report->steps, "divergences",
@@ -603,7 +606,7 @@ static int command_replay(Session *session)
     if (status != EXIT_DONE) return status;
     status = tfy__db_read(log, args->option[OPT_FROM_SNAPSHOT] ? tfy__history_read_tail : tfy__history_read,
                           args->word_count ? args->words[0] : "last", &history);
-    if (status == EXIT_DONE) history->log = log; /* what is large is read when it is come to */
+    if (status == EXIT_DONE) history->log = log; /* large payloads are read when the replay reaches them */
     if (status == EXIT_DONE)
         status = steps ? session->program->debugger->command(session->program, history, args)
                        : replay_whole(session, history);
@@ -622,7 +625,7 @@ static int command_test(Session *session)
 
 /* ---- the entry ---- */
 
-/* A command that every program has, and what does it here. */
+/* A command that every program has, and its function here. */
 typedef struct OwnCommand {
     TfyCommand command;
     int (*run)(Session *session);
@@ -654,7 +657,7 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
     }
     const int files = tfy__enough_files();
     if (files) return files;
-    /* Without a command word a program runs: the word before the arguments is then its own name. */
+    /* Without a command word the program runs: the word before the arguments is then its own name. */
     const OwnCommand *named = find_command(argc > 1 ? argv[1] : NULL), *own = named ? named : find_command("run");
     TfyArgs args = {0};
     int status = named ? tfy__args_parse(&own->command, argc - 1, argv + 1, &args)

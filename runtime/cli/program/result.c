@@ -11,7 +11,7 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* The newest TaskComplete of the root, as JSON; NULL: it cannot be read. */
+/* Returns the newest TaskComplete of the root, as JSON; NULL: it cannot be read. */
 static json_t *read_end(const TfyHistory *history)
 {
     for (uint32_t i = history->record_count; i-- > 0;) {
@@ -31,7 +31,7 @@ static const char *workflow_at(const TfyHistory *history, const char *path)
     return NULL;
 }
 
-/* The joined task that is the cause. False: the error tells of none. */
+/* Names the joined task that caused the failure. Returns false if the error does not name one. */
 static bool add_cause(TfyBuffer *out, const TfyHistory *history, const json_t *error)
 {
     const char *kind = tfy__json_text(error, "kind"), *path = tfy__json_text(error, "task");
@@ -45,7 +45,7 @@ static bool add_cause(TfyBuffer *out, const TfyHistory *history, const json_t *e
     return true;
 }
 
-/* A line is counted over all files of the program. */
+/* A line number counts over all files of the program. */
 static void add_place(TfyBuffer *out, const json_t *layout, json_int_t line, bool joined)
 {
     const char *file = json_string_value(json_object_get(layout, "file"));
@@ -63,7 +63,7 @@ static void add_place(TfyBuffer *out, const json_t *layout, json_int_t line, boo
         tfy__buffer_printf(out, joined ? ", joined at %s:%lld" : " (%s:%lld)", file, (long long)(line - first + 1));
 }
 
-/* In the words of the process that ran it (core/task/finish.c), as far as the log has them. */
+/* Prints the same words as the process that ran it (core/task/finish.c), as far as the log has them. */
 static int print_failure(const TfyHistory *history, const json_t *error)
 {
     TfyBuffer out = {0};
@@ -80,7 +80,7 @@ static int print_failure(const TfyHistory *history, const json_t *error)
     return EXIT_RUN_FAILED;
 }
 
-/* As the process prints it: nothing of a workflow that returns nothing. */
+/* Prints the value as the process does: nothing for a workflow that returns nothing. */
 static int print_value(const json_t *value)
 {
     TfyBuffer out = {0};

@@ -12,7 +12,7 @@ static bool is_text(const json_t *json, const char *text)
     return its && strcmp(its, text) == 0;
 }
 
-/* Of a run that was compacted, the snapshot knows which signals had come, and no more. */
+/* The snapshot of a compacted run knows which signals arrived, and nothing else about them. */
 static bool knows_signal(const json_t *snapshot, const char *id)
 {
     const json_t *one;
@@ -24,7 +24,7 @@ static bool knows_signal(const json_t *snapshot, const char *id)
     return false;
 }
 
-/* The number of the signal in its run, counted as the run counts them; 0: no record has the id. */
+/* Returns the number of the signal in its run, counted as the run counts them; 0: no record has the id. */
 static json_int_t number_of(const TfyHistory *history, const char *id)
 {
     json_int_t count = tfy__member_int(history->snapshot, TFY_S_SIGNAL_COUNT);
@@ -37,7 +37,8 @@ static json_int_t number_of(const TfyHistory *history, const char *id)
     return 0;
 }
 
-/* The newest step that took it: one whose taker was cancelled is taken again. UINT32_MAX: none has. */
+/* Returns the newest step that took the signal: if its task was cancelled, another step takes the signal again.
+ * UINT32_MAX: none has. */
 static uint32_t taker_of(const TfyHistory *history, json_int_t number)
 {
     uint32_t taker = UINT32_MAX;

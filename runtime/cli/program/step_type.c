@@ -8,7 +8,7 @@
 #include "wal/history/move.h"
 #include "wal/history/history.h"
 
-/* What the place in the source returns; NULL: the layout does not tell. */
+/* Returns the type that the place in the source returns; NULL: the layout does not have it. */
 static const char *type_at(const json_t *layout, uint32_t point)
 {
     const json_t *found = point ? json_array_get(json_object_get(layout, "points"), point - 1) : NULL;
