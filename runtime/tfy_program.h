@@ -510,8 +510,8 @@ typedef struct TfyTool {
 /* The built-in effects. The language guide lists their arguments; an optional argument that is absent is a NULL
  * object.
  *   sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?),
- *   http(method, url, headers?, body?, limit?, rate?, most?), read_file(path, lossy?, most?), write_file(path, text),
- *   read_bytes(path, most?), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
+ *   http(method, url, headers?, body?), read_file(path, lossy?), write_file(path, text),
+ *   read_bytes(path), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
  *   make_dir(path), env(name), zone(name), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?,
  *   system?), ask(question), signal(name), listen(address), accept(listener), connect(address), stdin(),
  *   readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream, text),

@@ -126,7 +126,7 @@ run tfy run params.tfy --name
 check "a parameter without a value: 64" ended 64 "--name needs a value"
 for wrong in TFY_SNAPSHOT_EVERY=often TFY_SNAPSHOT_EVERY=4294967296 TFY_PARK_AFTER=-1 TFY_PARK_AFTER=5s TFY_PARK_AFTER=99999999999999999999 TFY_POLLER=pol; do
     run env "$wrong" tfy run params.tfy --name a
-    check "$wrong: 64" ended 64 "${wrong%=*} takes"
+    check "$wrong: 64" ended 64 "${wrong%=*} must be"
 done
 run env TFY_PARK_AFTER= TFY_SNAPSHOT_EVERY= tfy run params.tfy --name a
 check "what is empty is not set" ended 0
