@@ -92,6 +92,17 @@ void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
  * ready. */
 bool tfy__call_waits(const TfyCall *call);
 
+/* Nobody will ever answer this attempt: it is under way, but the loop does not wait for it. */
+void tfy__call_unanswered(TfyCall *call);
+/* The attempt failed with a built-in error, as a record has it; call->outcome as for tfy__call_fail. */
+void tfy__call_fail_recorded(TfyCall *call, json_t *error);
+/* Lets the performer read a recorded result that has no plain value. False: it reads none, or task->error is set. */
+bool tfy__call_read(const TfyCall *call, const struct TfyPayload *payload, TfyValue *out);
+/* When the time of the attempt ends, by the monotonic clock; 0: it has no limit. */
+int64_t tfy__call_deadline_ns(const TfyCall *call);
+/* A digest as records have it. */
+void tfy__digest_text(uint64_t digest, char out[17]);
+
 /* The performer's own code set task->error (a panic, or tfy_tool_fail). */
 void tfy__call_panicked(TfyCall *call);
 

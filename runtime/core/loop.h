@@ -1,8 +1,9 @@
 /* loop.h: what the command line and the live-owner socket need of a running loop in addition to tfy.h: input from
- * people, resuming and replaying. */
+ * people, resuming, replaying, and runs that are observed. */
 #ifndef CORE_LOOP_H
 #define CORE_LOOP_H
 
+#include "core/effect.h"
 #include "observe/pal.h"
 #include "tfy_program.h"
 #include "base/buffer.h"
@@ -125,5 +126,31 @@ const char *tfy__failure(TfyLoop *loop);
 TfyLog *tfy__loop_log(TfyLoop *loop);
 /* uuid of the run that a root task belongs to (36 characters). NULL: no such task. */
 const char *tfy__run_of(TfyLoop *loop, int64_t tid);
+
+/* ---- a run that is observed from outside ---- */
+
+/* What an observer does in a loop (cli/program/rehearse.h): it sees every call, and may answer calls and the clock
+ * itself. */
+typedef struct TfyRehearsal {
+    void *state;  /* the first argument of all functions below */
+    bool answers; /* no performer is ever called */
+    /* An attempt starts. True: it has been answered, or never will be (tfy__call_unanswered). */
+    bool (*call_starts)(void *state, TfyCall *call);
+    /* An attempt has finished, and `payload` will be its record. */
+    void (*call_ended)(void *state, const TfyCall *call, bool ok, const TfyBuffer *payload);
+    /* The clock as the step of this task must read it. False: the world's clock is read. */
+    bool (*now)(void *state, TfyTask *task, int64_t step, int64_t *out);
+    /* Nothing is left but calls that are never answered; this is one of them. The observer fails the loop. */
+    void (*stuck)(void *state, const TfyCall *call);
+    void (*free)(void *state); /* the loop is closed */
+    /* These replace the functions of the loop's world (world.h). */
+    int64_t (*mono_ns)(void *state);
+    int64_t (*wall_ms)(void *state);
+    void (*jump)(void *state, int64_t deadline_ns);
+    void (*random)(void *state, void *bytes, size_t len);
+} TfyRehearsal;
+
+/* The loop must not have done anything yet. It keeps the pointer until tfy_close calls `free`. */
+void tfy__rehearse(TfyLoop *loop, const TfyRehearsal *rehearsal);
 
 #endif

@@ -1,4 +1,4 @@
-/* calls.c: reads and writes the files of core/replay/rehearse.c from outside: the answers of a recorded run, and the
+/* calls.c: reads and writes the files of cli/program/rehearse.c from outside: the answers of a recorded run, and the
  * calls of a trial. */
 #include <jansson.h>
 #include <sqlite3.h>

@@ -32,7 +32,7 @@ typedef struct Case {
     const char *varying;
     /* file in a trial's root to which once tools append lines "done KEY RESULT …"; or NULL */
     const char *ledger;
-    bool rehearsed;      /* the runtime itself records the calls (core/replay/rehearse.h) */
+    bool rehearsed;      /* the runtime itself records the calls (cli/program/rehearse.h) */
     const char *answers; /* … and takes the answers from this file; NULL: tools are real */
     /* file of results: trials that passed in it are skipped, others are appended; or NULL */
     const char *results;
@@ -150,7 +150,7 @@ char *crash_history_damage(const char *db);
 
 /* ---- calls.c ---- */
 
-/* Writes the recorded answers of every step of the newest run, one object per line, for core/replay/rehearse.h. */
+/* Writes the recorded answers of every step of the newest run, one object per line, for cli/program/rehearse.h. */
 void crash_answers_write(const char *db, const char *file);
 /* Reads the state of a once step with this key from the calls in a trial's directory. result: as JSON, "null" for
  * nothing (the caller frees it). */

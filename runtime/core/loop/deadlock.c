@@ -56,6 +56,21 @@ bool tfy__deadlocked(const TfyLoop *loop)
     return loop->runs_live > 0;
 }
 
+static const Step *first_unanswered(const TfyLoop *loop)
+{
+    for (const Run *run = loop->runs.first; run; run = run->next)
+        for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
+            if (!rest->end_state && rest->step && rest->step->in_call == CALL_UNANSWERED) return rest->step;
+    return NULL;
+}
+
+bool tfy__unanswered_tell(TfyLoop *loop)
+{
+    const Step *step = loop->rehearsal ? first_unanswered(loop) : NULL;
+    if (step) loop->rehearsal->stuck(loop->rehearsal->state, &step->call);
+    return step != NULL;
+}
+
 /* ---- the graph ---- */
 
 typedef struct Holder {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/loop/state.h"
-#include "core/replay/rehearse.h"
 
 #define TIMERS_PER_TURN 1024
 #define EVENTS_PER_TURN 64
@@ -360,6 +359,17 @@ int tfy__loop_prepare(TfyLoop *loop, char *error_text)
     return code;
 }
 
+void tfy__rehearse(TfyLoop *loop, const TfyRehearsal *rehearsal)
+{
+    loop->rehearsal = rehearsal;
+    loop->world.state = rehearsal->state;
+    loop->world.mono_ns = rehearsal->mono_ns;
+    loop->world.wall_ms = rehearsal->wall_ms;
+    loop->world.wall_late_ms = NULL;
+    loop->world.jump = rehearsal->jump;
+    loop->world.random = rehearsal->random;
+}
+
 /* ---- submitting ---- */
 
 /* UUIDv7: 48 bits of milliseconds, then randomness. */
@@ -702,7 +712,7 @@ static bool alive(TfyLoop *loop, int *code)
     }
     if (loop->runs_live && tfy__deadlocked(loop))
         *code = tfy__deadlock_record(loop) < 0 ? TFY_E_IO : TFY_E_DEADLOCK;
-    else if (tfy__rehearse_stuck(loop))
+    else if (tfy__unanswered_tell(loop))
         *code = loop->failure;
     return !*code && loop->options.wait_people;
 }
@@ -850,7 +860,7 @@ int tfy_close(TfyLoop *loop)
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;
     }
-    tfy__rehearse_free(loop); /* the log has used its clock */
+    if (loop->rehearsal) loop->rehearsal->free(loop->rehearsal->state); /* the log has used its clock */
     tfy__policy_close(loop);
     tfy__timers_deinit(&loop->timers);
     if (loop->poller) loop->world.poller->close(loop->poller);

@@ -13,7 +13,6 @@
 
 #include "core/loop/state.h"
 #include "core/loop/outlet.h"
-#include "core/replay/rehearse.h"
 
 #define LAST_READ_MS 1000 /* how long a reader may pause after a signal has come */
 
@@ -470,6 +469,15 @@ bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
 
 /* ---- values from outside ---- */
 
+static int64_t read_clock(TfyTask *task, int64_t step)
+{
+    const TfyLoop *loop = task->loop;
+    const TfyRehearsal *rehearsal = loop->rehearsal;
+    int64_t now_ms;
+    if (rehearsal && rehearsal->now(rehearsal->state, task, step, &now_ms)) return now_ms;
+    return loop->world.wall_ms(loop->world.state);
+}
+
 bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
 {
     if (task->state & T_HALTED) return false;
@@ -482,7 +490,7 @@ bool tfy_now(TfyTask *task, const TfyPoint *point, int64_t *out)
         tfy__history_take(rest);
         return true;
     }
-    if (!tfy__rehearse_now(task, out)) *out = task->loop->world.wall_ms(task->loop->world.state);
+    *out = read_clock(task, rest->log.step);
     TfyBuffer payload = {0};
     tfy__put_begin(&payload);
     tfy__put_int(&payload, TFY_P_NOW, *out);

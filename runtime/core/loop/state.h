@@ -115,7 +115,7 @@ struct TfyLoop {
     uint32_t muffled_count, muffled_cap;
 
     Injection *injections;
-    struct TfyRehearsal *rehearsal; /* NULL: nothing watches (rehearse.h) */
+    const TfyRehearsal *rehearsal; /* NULL: the run is not observed */
     Registration *registrations;
     Limiter *limiters;
     TfyTest *test; /* the test of the language that runs here, or NULL */
@@ -228,6 +228,8 @@ void tfy__memory_look(TfyLoop *loop); /* cancels tasks that are over the limit *
 bool tfy__deadlocked(const TfyLoop *loop); /* an idle loop's tasks can never wake */
 int tfy__deadlock_record(TfyLoop *loop);   /* who waits for what, in the chains of stuck runs; syncs */
 bool tfy__deadlock_tell(Run *run);         /* true: the run is stuck; reports it once */
+/* An idle loop has a call that is never answered: its observer fails the loop. False: it has none. */
+bool tfy__unanswered_tell(TfyLoop *loop);
 
 /* watch.c */
 void tfy__watch_fire(TfyLoop *loop, const TfyFdEvent *event); /* calls the handler, if there is still one */

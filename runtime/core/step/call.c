@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/replay/rehearse.h"
 #include "core/step/step.h"
 
 static void begin_payload(TfyBuffer *out, const Step *step)
@@ -43,6 +42,12 @@ static TfyBuffer *result_payload(Step *step, const TfyValue *value)
     return out;
 }
 
+static void tell_ended(const TfyCall *call, bool ok, const TfyBuffer *payload)
+{
+    const TfyRehearsal *rehearsal = call->loop->rehearsal;
+    if (rehearsal) rehearsal->call_ended(rehearsal->state, call, ok, payload);
+}
+
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
     Step *step = pending_of(call);
@@ -59,7 +64,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
     }
     leave_call(step);
     call->outcome = TFY_DONE;
-    if (call->loop->rehearsal) tfy__rehearse_ended(step, true, payload);
+    tell_ended(call, true, payload);
     tfy__count_call(step, false, false);
     if (tfy__step_append(step, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s", call->tool->name);
@@ -82,7 +87,7 @@ static void record_failure(Step *step, const char *outcome)
     TfyCall *call = &step->call;
     if (outcome) tfy__put_text(&call->extra, TFY_P_OUTCOME, outcome);
     const TfyBuffer *payload = result_payload(step, NULL);
-    if (call->loop->rehearsal) tfy__rehearse_ended(step, false, payload);
+    tell_ended(call, false, payload);
     if (tfy__step_append(step, call->record_type, payload) <= 0) return;
     tfy__activity(call->task, "ToolExecutionComplete", "%s failed", call->tool->name);
     tfy__step_note_outcome(step, outcome);
@@ -201,6 +206,33 @@ bool tfy__call_waits(const TfyCall *call)
 void tfy__call_panicked(TfyCall *call)
 {
     call_failed(pending_of(call));
+}
+
+void tfy__call_fail_recorded(TfyCall *call, json_t *error)
+{
+    tfy__step_raise_recorded(pending_of(call), error);
+    tfy__call_panicked(call);
+}
+
+void tfy__call_unanswered(TfyCall *call)
+{
+    Step *step = pending_of(call);
+    CHECK(step->in_call == CALL_BEGUN);
+    CHECK(call->loop->in_flight > 0);
+    step->in_call = CALL_UNANSWERED;
+    call->loop->in_flight--;
+}
+
+bool tfy__call_read(const TfyCall *call, const TfyPayload *payload, TfyValue *out)
+{
+    const TfyPerformer *performer = call->loop->performers[call->tool->family];
+    return performer && performer->replay && performer->replay(call->task, call->site, payload, out);
+}
+
+int64_t tfy__call_deadline_ns(const TfyCall *call)
+{
+    const Step *step = pending_of((TfyCall *)call);
+    return step->timer ? tfy__due_ns(call->loop, step->due_ms) : 0;
 }
 
 void tfy__call_starved(TfyCall *call)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/replay/rehearse.h"
 #include "core/step/step.h"
 
 enum {
@@ -182,7 +181,8 @@ static void start_call(Step *step)
     step->begun_ns = loop->now_ns;
     if (step->doubt != DOUBT_PROBED) tfy__step_arm(step);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
-    if (loop->rehearsal && tfy__rehearse_call(step)) return;
+    const TfyRehearsal *rehearsal = loop->rehearsal;
+    if (rehearsal && rehearsal->call_starts(rehearsal->state, call)) return;
     tfy__step_start_work(step);
 }
 

@@ -7,7 +7,7 @@
 static bool same_digest(const Step *step, const TfyPayload *payload)
 {
     char digest[17];
-    tfy__step_digest_text(step->call.digest, digest);
+    tfy__digest_text(step->call.digest, digest);
     const char *recorded = tfy__payload_text(payload, TFY_P_DIGEST), *tool = tfy__payload_text(payload, TFY_P_TOOL);
     return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, step->call.site->tool->name) == 0;
 }
@@ -49,7 +49,7 @@ static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value
     size_t len;
     char text[TFY_ERROR_TEXT], digest[17];
     const TfyCall *call = &step->call;
-    tfy__step_digest_text(call->digest, digest);
+    tfy__digest_text(call->digest, digest);
     const char *at = tfy__record_plain_value(record, call->site->tool->name, digest, &len);
     if (!at) return false;
     if (call->result->kind == TFY_INT && len < 19 && strspn(at, "0123456789") == len && len) {
@@ -108,7 +108,8 @@ static void take_result(Step *step, const TfyLogRecord *record)
     } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
     } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
-        tfy__history_diverge(step->rest, record, "it returns %s, which the record does not fit: %s", call->result->name, text);
+        tfy__history_diverge(step->rest, record, "it returns %s, which the record does not fit: %s", call->result->name,
+                             text);
     }
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
@@ -196,8 +197,8 @@ static void refuse_resolution(Step *step, const char *why)
     step->stage = STAGE_DOUBT;
     step->doubt = DOUBT_NONE;
     if (!call->loop->replay_only)
-        tfy__report_text(call->loop, "the result given for step %lld does not fit: %s returns %s: %s\n", (long long)call->step,
-                         call->tool->name, call->result->name, why);
+        tfy__report_text(call->loop, "the result given for step %lld does not fit: %s returns %s: %s\n",
+                         (long long)call->step, call->tool->name, call->result->name, why);
 }
 
 /* The step may have been done: the record contains the error that its attempt failed with, if it finished. */

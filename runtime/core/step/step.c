@@ -13,7 +13,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "core/replay/rehearse.h"
 #include "core/step/step.h"
 
 #define PAYLOAD_KEPT 65536 /* bytes */
@@ -145,14 +144,6 @@ void tfy__wait_leave(Step *step)
     step->queue = NULL;
 }
 
-void tfy__step_unanswered(Step *step)
-{
-    CHECK(step->in_call == CALL_BEGUN);
-    CHECK(step->call.loop->in_flight > 0);
-    step->in_call = CALL_UNANSWERED;
-    step->call.loop->in_flight--;
-}
-
 void tfy__step_left_call(Step *step)
 {
     CHECK(step->in_call);
@@ -177,7 +168,7 @@ void tfy__step_stop_call(Step *step)
         tfy__wait_fd_stop(step);
         return;
     }
-    if (tfy__rehearse_answers(call->loop)) return;
+    if (call->loop->rehearsal && call->loop->rehearsal->answers) return;
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     if (performer && performer->abort) performer->abort(call);
 }
@@ -288,7 +279,7 @@ int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payloa
     return lsn;
 }
 
-void tfy__step_digest_text(uint64_t digest, char out[17])
+void tfy__digest_text(uint64_t digest, char out[17])
 {
     static const char digits[] = "0123456789abcdef";
     for (int i = 0; i < 16; i++) out[i] = digits[digest >> (60 - 4 * i) & 15];

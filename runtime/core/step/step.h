@@ -6,11 +6,9 @@
 #include "core/loop/state.h"
 
 /* step.c */
-bool tfy__step_dequeued(Step *step);   /* a queue releases a step; true: the step is still needed */
-void tfy__step_stop_call(Step *step);  /* aborts the performer's work, if a performer has it */
-void tfy__step_left_call(Step *step);  /* the performer no longer has it */
-void tfy__step_unanswered(Step *step); /* no answer will ever come: the loop does not wait for it */
-void tfy__step_digest_text(uint64_t digest, char out[17]);
+bool tfy__step_dequeued(Step *step);  /* a queue releases a step; true: the step is still needed */
+void tfy__step_stop_call(Step *step); /* aborts the performer's work, if a performer has it */
+void tfy__step_left_call(Step *step); /* the performer no longer has it */
 /* Empty; one buffer serves all payloads, since a record is copied when it is appended. */
 TfyBuffer *tfy__step_payload(TfyLoop *loop);
 

@@ -78,7 +78,7 @@ typedef enum CallState {
     CALL_NONE,
     CALL_BEGUN,
     CALL_NO_ROOM,    /* there was no room to start: it is in the loop's queue for room */
-    CALL_UNANSWERED, /* no answer will ever come, so it is not in flight (rehearse.h) */
+    CALL_UNANSWERED, /* no answer will ever come, so it is not in flight */
 } CallState;
 
 /* Does the log have a StepStart of the attempt? */

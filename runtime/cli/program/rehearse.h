@@ -12,26 +12,12 @@
  *
  * The clock is answered like a tool, and random numbers are the same in every run. Time jumps to the next deadline
  * whenever nothing else is under way: a sleep of a year takes no time. */
-#ifndef CORE_REPLAY_REHEARSE_H
-#define CORE_REPLAY_REHEARSE_H
+#ifndef CLI_PROGRAM_REHEARSE_H
+#define CLI_PROGRAM_REHEARSE_H
 
 #include "tfy_program.h"
-#include "base/buffer.h"
 
-struct Step;
-
-typedef struct TfyRehearsal TfyRehearsal; /* loop->rehearsal; NULL: the run is not observed */
-
-/* The loop must not have done anything yet. 0, or a code with its sentence. */
+/* Makes the loop's runs observed ones; the loop must not have done anything yet. 0, or a code with its sentence. */
 int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text);
-void tfy__rehearse_free(TfyLoop *loop);
-
-/* an attempt starts; true: it has been answered, or never will be */
-bool tfy__rehearse_call(struct Step *step);
-void tfy__rehearse_ended(const struct Step *step, bool ok, const TfyBuffer *payload);
-bool tfy__rehearse_now(const TfyTask *task, int64_t *out); /* the clock's recorded time; false: it is unknown */
-bool tfy__rehearse_answers(const TfyLoop *loop);           /* no performer is ever called */
-/* idle: only calls without an answer are left; the loop has failed with a sentence */
-bool tfy__rehearse_stuck(TfyLoop *loop);
 
 #endif

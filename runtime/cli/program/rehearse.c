@@ -1,5 +1,5 @@
 /* rehearse.c: the calls of an observed run, and their answers from an earlier one. */
-#include "core/replay/rehearse.h"
+#include "cli/program/rehearse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,12 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "core/step/step.h"
+#include "base/grow.h"
+#include "core/effect.h"
+#include "core/loop.h"
+#include "core/world.h"
+#include "value/json.h"
+#include "wal/rows/payload.h"
 #include "wal/store/store.h"
 
 typedef struct Answer {
@@ -21,43 +26,38 @@ typedef struct Answer {
     const char *digest; /* … and with which arguments */
 } Answer;
 
-struct TfyRehearsal {
+typedef struct Rehearsal {
+    TfyRehearsal hooks; /* what the loop calls; its state is this struct */
     int calls_fd;
-    bool answering;
     Answer *answers; /* by path and step, attempts in order */
     size_t *asked;   /* those with a digest, by digest; equal ones in the order of answers */
     size_t count, room, asked_count;
     int64_t ahead_ns; /* how far time has jumped */
     uint64_t drawn;   /* random bytes */
-};
-
-bool tfy__rehearse_answers(const TfyLoop *loop)
-{
-    return loop->rehearsal && loop->rehearsal->answering;
-}
+} Rehearsal;
 
 /* ---- time: the real one, plus the jumps ---- */
 
 static int64_t mono_ns(void *state)
 {
-    return tfy__world_real.mono_ns(NULL) + ((TfyRehearsal *)state)->ahead_ns;
+    return tfy__world_real.mono_ns(NULL) + ((Rehearsal *)state)->ahead_ns;
 }
 
 static int64_t wall_ms(void *state)
 {
-    return tfy__world_real.wall_ms(NULL) + ((TfyRehearsal *)state)->ahead_ns / 1000000;
+    return tfy__world_real.wall_ms(NULL) + ((Rehearsal *)state)->ahead_ns / 1000000;
 }
 
 static void jump(void *state, int64_t deadline_ns)
 {
     const int64_t left_ns = deadline_ns - mono_ns(state);
-    if (left_ns > 0) ((TfyRehearsal *)state)->ahead_ns += left_ns;
+    if (left_ns > 0) ((Rehearsal *)state)->ahead_ns += left_ns;
 }
 
 /* The same numbers in every run, so that a program's random values are the same too. */
 static void draw(void *state, void *bytes, size_t len)
 {
-    TfyRehearsal *rehearsal = state;
+    Rehearsal *rehearsal = state;
     for (size_t i = 0; i < len; i++) {
         const uint64_t count = ++rehearsal->drawn;
         ((uint8_t *)bytes)[i] = (uint8_t)XXH3_64bits(&count, sizeof count);
@@ -73,7 +73,7 @@ static int compare(const void *a, const void *b)
     return paths ? paths : (x->step > y->step) - (x->step < y->step);
 }
 
-static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
+static bool add_answer(Rehearsal *rehearsal, json_t *line)
 {
     Answer answer = {.line = line,
                      .path = json_string_value(json_object_get(line, "path")),
@@ -90,7 +90,7 @@ static bool add_answer(TfyRehearsal *rehearsal, json_t *line)
 }
 
 /* False: a line is malformed. */
-static bool read_answers(TfyRehearsal *rehearsal, FILE *file)
+static bool read_answers(Rehearsal *rehearsal, FILE *file)
 {
     char *line = NULL;
     size_t cap = 0;
@@ -112,7 +112,7 @@ static int compare_asked(const void *a, const void *b, void *state)
     return digests ? digests : (x > y) - (x < y);
 }
 
-static bool index_asked(TfyRehearsal *rehearsal)
+static bool index_asked(Rehearsal *rehearsal)
 {
     rehearsal->asked = malloc((rehearsal->count + 1) * sizeof *rehearsal->asked);
     if (!rehearsal->asked) return false;
@@ -122,76 +122,37 @@ static bool index_asked(TfyRehearsal *rehearsal)
     return true;
 }
 
-int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
-{
-    char name[4096];
-    TfyRehearsal *rehearsal = calloc(1, sizeof *rehearsal);
-    if (!rehearsal) return tfy__log_refuse(error_text, TFY_E_NOMEM, "memory ran out");
-    loop->rehearsal = rehearsal;
-    snprintf(name, sizeof name, "%s/calls", dir);
-    rehearsal->calls_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (rehearsal->calls_fd < 0)
-        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be written: %s", name, strerror(errno));
-    loop->world.state = rehearsal;
-    loop->world.mono_ns = mono_ns;
-    loop->world.wall_ms = wall_ms;
-    loop->world.wall_late_ms = NULL;
-    loop->world.jump = jump;
-    loop->world.random = draw;
-    snprintf(name, sizeof name, "%s/answers", dir);
-    FILE *file = fopen(name, "re");
-    if (!file && errno == ENOENT) return 0;
-    const bool good = file && read_answers(rehearsal, file) && index_asked(rehearsal);
-    if (file) fclose(file);
-    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s does not contain the answers of a run", name);
-    rehearsal->answering = true;
-    return 0;
-}
-
-void tfy__rehearse_free(TfyLoop *loop)
-{
-    TfyRehearsal *rehearsal = loop->rehearsal;
-    if (!rehearsal) return;
-    for (size_t i = 0; i < rehearsal->count; i++) json_decref(rehearsal->answers[i].line);
-    free(rehearsal->answers);
-    free(rehearsal->asked);
-    if (rehearsal->calls_fd >= 0) close(rehearsal->calls_fd);
-    free(rehearsal);
-    loop->rehearsal = NULL;
-}
-
 /* One write, so that a line is there whole or not at all. A call that cannot be noted must not be made. */
-static void write_line(Step *step, json_t *line)
+static void write_line(const Rehearsal *rehearsal, TfyLoop *loop, json_t *line)
 {
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     TfyBuffer out = {0};
     tfy__buffer_printf(&out, "%s\n", text ? text : "");
-    const TfyRehearsal *rehearsal = step->call.loop->rehearsal;
     if (!text || out.failed || write(rehearsal->calls_fd, out.data, out.len) != (ssize_t)out.len)
-        tfy__loop_fail(step->call.loop, TFY_E_IO, "the calls of the run cannot be written to its file");
+        tfy__loop_fail(loop, TFY_E_IO, "the calls of the run cannot be written to its file");
     tfy__buffer_free(&out);
     free(text);
     json_decref(line);
 }
 
-void tfy__rehearse_ended(const Step *step, bool ok, const TfyBuffer *payload)
+static void call_ended(void *state, const TfyCall *call, bool ok, const TfyBuffer *payload)
 {
     if (payload->failed) return;
     json_t *json = json_loadb(payload->data, payload->len, JSON_ALLOW_NUL, NULL);
-    write_line((Step *)step, json_pack("{s:s,s:o}", ok ? "done" : "failed", step->call.key, "payload", json));
+    write_line(state, call->loop, json_pack("{s:s,s:o}", ok ? "done" : "failed", call->key, "payload", json));
 }
 
 /* ---- calls ---- */
 
-static void note_start(Step *step)
+static void note_start(const Rehearsal *rehearsal, const TfyCall *call)
 {
-    const TfyCall *call = &step->call;
-    write_line(step, json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
-                               call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
+    write_line(rehearsal, call->loop,
+               json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
+                         call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
 }
 
 /* The first answer of a step; count: it has none. */
-static size_t find_step(const TfyRehearsal *rehearsal, const char *path, json_int_t step)
+static size_t find_step(const Rehearsal *rehearsal, const char *path, json_int_t step)
 {
     const Answer wanted = {.path = path, .step = step};
     size_t from = 0, to = rehearsal->count;
@@ -214,7 +175,7 @@ static bool answers_call(const Answer *answer, const TfyCall *call, const char *
 
 /* The outcome of one attempt of the step whose answers start there; if there were fewer attempts, that of the last
  * one. NULL: none. */
-static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
+static const Answer *find_attempt(const Rehearsal *rehearsal, size_t from, const TfyCall *call, const char *digest)
 {
     const Answer *answer = NULL;
     for (size_t i = from; i < rehearsal->count && i - from < call->attempt; i++) {
@@ -226,7 +187,7 @@ static const Answer *find_attempt(const TfyRehearsal *rehearsal, size_t from, co
 }
 
 /* If tasks race, another step may have requested this: the first that did; count: none has. */
-static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, const char *digest)
+static size_t find_question(const Rehearsal *rehearsal, const TfyCall *call, const char *digest)
 {
     size_t from = 0, to = rehearsal->asked_count;
     while (from < to) {
@@ -244,15 +205,14 @@ static size_t find_question(const TfyRehearsal *rehearsal, const TfyCall *call, 
     return rehearsal->count;
 }
 
-static const Answer *find_answer(const Step *step)
+static const Answer *find_answer(const Rehearsal *rehearsal, const TfyCall *call)
 {
     char digest[17];
-    const TfyCall *call = &step->call;
-    const TfyRehearsal *rehearsal = call->loop->rehearsal;
-    tfy__step_digest_text(call->digest, digest);
-    const size_t at = find_step(rehearsal, step->rest->log.path, call->step);
+    tfy__digest_text(call->digest, digest);
+    const size_t at = find_step(rehearsal, tfy__task_path(call->task), call->step);
     const Answer *answer = find_attempt(rehearsal, at, call, digest);
-    if (answer && answer->type == TFY_R_TIMER_FIRED && !step->timer) answer = NULL; /* another step's limit */
+    if (answer && answer->type == TFY_R_TIMER_FIRED && !tfy__call_deadline_ns(call))
+        answer = NULL; /* another step's limit */
     return answer ? answer : find_attempt(rehearsal, find_question(rehearsal, call, digest), call, digest);
 }
 
@@ -279,18 +239,8 @@ static void add_extra(TfyCall *call, json_t *payload)
     }
 }
 
-/* The performer of such effects reads a result without a plain value. */
-static bool read_by_performer(TfyCall *call, json_t *payload, TfyValue *value)
+static void give(TfyCall *call, const Answer *answer)
 {
-    const TfyPerformer *performer = call->loop->performers[call->tool->family];
-    call->value_in_extra = true;
-    return performer && performer->replay &&
-           performer->replay(call->task, call->site, &(TfyPayload){.json = payload}, value);
-}
-
-static void give(Step *step, const Answer *answer)
-{
-    TfyCall *call = &step->call;
     json_t *payload = json_object_get(answer->line, "payload"), *error = tfy__member_get(payload, TFY_P_ERROR),
            *plain = tfy__member_get(payload, TFY_P_VALUE);
     char text[TFY_ERROR_TEXT];
@@ -300,10 +250,10 @@ static void give(Step *step, const Answer *answer)
     if (error) {
         const char *outcome = tfy__member_text(payload, TFY_P_OUTCOME);
         call->outcome = outcome && strcmp(outcome, "unknown") == 0 ? TFY_UNKNOWN : TFY_NOT_DONE;
-        tfy__step_raise_recorded(step, error);
-        tfy__call_panicked(call);
+        tfy__call_fail_recorded(call, error);
     } else if (answer->type == TFY_R_LLM_PLAN && !plain) {
-        if (read_by_performer(call, payload, &value))
+        call->value_in_extra = true;
+        if (tfy__call_read(call, &(TfyPayload){.json = payload}, &value))
             tfy__call_done(call, value);
         else
             tfy__call_panicked(call);
@@ -314,51 +264,97 @@ static void give(Step *step, const Answer *answer)
     }
 }
 
-bool tfy__rehearse_now(const TfyTask *task, int64_t *out)
+static bool call_starts(void *state, TfyCall *call)
 {
-    const TaskRest *rest = rest_of(task);
-    const TfyRehearsal *rehearsal = task->loop->rehearsal;
-    if (!tfy__rehearse_answers(task->loop)) return false;
-    const size_t at = find_step(rehearsal, rest->log.path, rest->log.step);
+    Rehearsal *rehearsal = state;
+    if (call->tool != call->site->tool) { /* the tool itself is absent, so its probe knows nothing */
+        if (rehearsal->hooks.answers)
+            tfy__call_tool_error(call, -1, "%s is not performed in a rehearsal", call->tool->name);
+        return rehearsal->hooks.answers;
+    }
+    note_start(rehearsal, call);
+    if (!rehearsal->hooks.answers) return false;
+    const Answer *answer = find_answer(rehearsal, call);
+    if (!answer)
+        tfy__call_unanswered(call);
+    else if (answer->type == TFY_R_TIMER_FIRED)
+        jump(rehearsal, tfy__call_deadline_ns(call));
+    else
+        give(call, answer);
+    return true;
+}
+
+static void stuck(void *state, const TfyCall *call)
+{
+    (void)state;
+    const TfyPoint *point = call->site->point;
+    tfy__loop_fail(call->loop, TFY_E_DIVERGED,
+                   "task %s waits for %s (line %u), for which the first run has no answer: its tasks race; with "
+                   "--real the tools do their work in every trial",
+                   tfy__task_path(call->task), call->tool->name, point ? point->line : 0);
+}
+
+/* ---- the clock of the program ---- */
+
+static bool recorded_now(void *state, TfyTask *task, int64_t step, int64_t *out)
+{
+    const Rehearsal *rehearsal = state;
+    const size_t at = find_step(rehearsal, tfy__task_path(task), step);
     if (at == rehearsal->count) return false;
     const json_t *now = tfy__member_get(json_object_get(rehearsal->answers[at].line, "payload"), TFY_P_NOW);
     if (now) *out = json_integer_value(now);
     return now != NULL;
 }
 
-bool tfy__rehearse_call(Step *step)
+/* ---- beginning and end ---- */
+
+static void free_rehearsal(void *state)
 {
-    TfyCall *call = &step->call;
-    if (step->doubt == DOUBT_PROBED) { /* the tool itself is absent, so its probe knows nothing */
-        if (tfy__rehearse_answers(call->loop))
-            tfy__call_tool_error(call, -1, "%s is not performed in a rehearsal", call->tool->name);
-        return tfy__rehearse_answers(call->loop);
-    }
-    note_start(step);
-    if (!tfy__rehearse_answers(call->loop)) return false;
-    const Answer *answer = find_answer(step);
-    if (!answer)
-        tfy__step_unanswered(step);
-    else if (answer->type == TFY_R_TIMER_FIRED)
-        jump(call->loop->rehearsal, tfy__due_ns(call->loop, step->due_ms));
-    else
-        give(step, answer);
-    return true;
+    Rehearsal *rehearsal = state;
+    for (size_t i = 0; i < rehearsal->count; i++) json_decref(rehearsal->answers[i].line);
+    free(rehearsal->answers);
+    free(rehearsal->asked);
+    if (rehearsal->calls_fd >= 0) close(rehearsal->calls_fd);
+    free(rehearsal);
 }
 
-bool tfy__rehearse_stuck(TfyLoop *loop)
+static int open_files(Rehearsal *rehearsal, const char *dir, char *error_text)
 {
-    if (!tfy__rehearse_answers(loop)) return false;
-    for (const Run *run = loop->runs.first; run; run = run->next)
-        for (const TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
-            const Step *step = rest->end_state ? NULL : rest->step;
-            if (!step || step->in_call != CALL_UNANSWERED) continue;
-            const TfyPoint *point = step->call.site->point;
-            tfy__loop_fail(loop, TFY_E_DIVERGED,
-                           "task %s waits for %s (line %u), for which the first run has no answer: its tasks race; with "
-                           "--real the tools do their work in every trial",
-                           rest->log.path, step->call.tool->name, point ? point->line : 0);
-            return true;
-        }
-    return false;
+    char name[4096];
+    snprintf(name, sizeof name, "%s/calls", dir);
+    rehearsal->calls_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (rehearsal->calls_fd < 0)
+        return tfy__log_refuse(error_text, TFY_E_IO, "%s cannot be written: %s", name, strerror(errno));
+    snprintf(name, sizeof name, "%s/answers", dir);
+    FILE *file = fopen(name, "re");
+    if (!file && errno == ENOENT) return 0;
+    const bool good = file && read_answers(rehearsal, file) && index_asked(rehearsal);
+    if (file) fclose(file);
+    if (!good) return tfy__log_refuse(error_text, TFY_E_DATA, "%s does not contain the answers of a run", name);
+    rehearsal->hooks.answers = true;
+    return 0;
+}
+
+int tfy__rehearse_begin(TfyLoop *loop, const char *dir, char *error_text)
+{
+    Rehearsal *rehearsal = calloc(1, sizeof *rehearsal);
+    if (!rehearsal) return tfy__log_refuse(error_text, TFY_E_NOMEM, "memory ran out");
+    rehearsal->hooks = (TfyRehearsal){
+        .state = rehearsal,
+        .call_starts = call_starts,
+        .call_ended = call_ended,
+        .now = recorded_now,
+        .stuck = stuck,
+        .free = free_rehearsal,
+        .mono_ns = mono_ns,
+        .wall_ms = wall_ms,
+        .jump = jump,
+        .random = draw,
+    };
+    const int code = open_files(rehearsal, dir, error_text);
+    if (code == 0)
+        tfy__rehearse(loop, &rehearsal->hooks);
+    else
+        free_rehearsal(rehearsal);
+    return code;
 }
