@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/replay/debug.h"
+#include "core/loop.h"
 #include "value/json.h"
 #include "wal/history/history.h"
 

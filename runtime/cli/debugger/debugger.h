@@ -7,7 +7,7 @@
  *
  * record counts from 1. M + 1 is the end: the replay has consumed every record, and the members from "lsn" to
  * "payload" are absent. Where the program departs from the records, "difference" replaces these members.
- * core/replay/debug.h describes the other members. */
+ * core/loop.h (tfy__stop_json) describes the other members. */
 #ifndef CLI_DEBUGGER_DEBUGGER_H
 #define CLI_DEBUGGER_DEBUGGER_H
 

@@ -1,5 +1,5 @@
 #include "cli/program/tests.h"
-#include "core/loop/test.h"
+#include "core/loop.h"
 #include "base/buffer.h"
 
 #include <stdio.h>

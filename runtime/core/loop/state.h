@@ -159,7 +159,7 @@ struct TfyLoop {
     TfyMetrics metrics;                 /* counters; gauges are read on request */
     bool tells;                         /* events or the runtime's own log lines are wanted */
     TfyReplayReport *report;            /* replay: where differences are reported */
-    const struct TfyStepping *stepping; /* replay that stops at records (debug.h); else NULL */
+    const struct TfyStepping *stepping; /* replay that stops at records; else NULL */
     uint32_t stop_at;                   /* … at this one next */
     bool stepped_away;                  /* … and not at all any more */
     size_t memory_watch;                /* inspect the tasks' memory when the heap holds more */

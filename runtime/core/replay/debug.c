@@ -1,6 +1,4 @@
 /* debug.c: stops at records, and describes the run there. */
-#include "core/replay/debug.h"
-
 #include <stdlib.h>
 
 #include "core/loop/state.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/replay/debug.h"
 #include "core/step/step.h"
 #include "wal/history/compat.h"
 #include "wal/history/move.h"

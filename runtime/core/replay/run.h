@@ -89,7 +89,7 @@ void tfy__history_forget_deferred(Run *run);            /* nothing will go live 
 void tfy__history_await_turn(TaskRest *rest);           /* ready, but its run replays */
 void tfy__history_drop(TfyLoop *loop, Run *run);
 
-/* debug.c: a replay that stops at records; see debug.h */
+/* debug.c: a replay that stops at records (core/loop.h) */
 void tfy__debug_begin(TfyLoop *loop, const struct TfyStepping *stepping);
 void tfy__debug_stop(TaskRest *rest, uint32_t index); /* before this record is taken */
 void tfy__debug_end(Run *run);                        /* every record was taken, or a difference was found */
