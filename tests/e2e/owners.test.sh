@@ -92,3 +92,25 @@ kill "$holder"
 wait
 run tfy gc --keep 100 --db runs.db
 check "... until it goes" ended 0
+
+# A command that answers holds the database for a moment: a resume waits for it, and a run that is under way is reported at once.
+cat >waits.tfy <<'END'
+workflow main() -> int {
+    let value: int = yield signal("go")
+    return value
+}
+END
+tfy run waits.tfy --db brief.db </dev/null >out 2>&1
+tfy signal last go 4 --db brief.db >out 2>&1
+python3 - <<'END' &
+import fcntl, time
+with open("brief.db-tfy", "r+") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, 0, 0)
+    open("holding", "w").close()
+    time.sleep(0.4)
+END
+while [ ! -e holding ]; do sleep 0.02; done
+run tfy resume last --db brief.db
+check "a resume waits for a command that holds the database briefly" ended 0
+check "... and goes on" printed 4
+wait

@@ -171,6 +171,26 @@ static int rehearse(TfyLoop *loop, char *error)
     return code;
 }
 
+/* Opens the loop. A command that answers a run holds the database for a moment and does not listen as a run does, so
+ * this waits for it; a run that is under way is reported at once. */
+static int open_loop(Session *session, const TfyOptions *options, char *error_text)
+{
+    enum { PAUSE_MS = 20, WAITS = 100 };
+    int code = tfy_open(&session->loop, session->program, options, error_text);
+    for (int i = 0; i < WAITS && code == TFY_E_HELD; i++) {
+        json_t *nothing = json_object();
+        const int owner = nothing ? tfy__owner_connect(session->db_path, nothing) : -1;
+        json_decref(nothing);
+        if (owner >= 0) {
+            close(owner);
+            return code;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+        code = tfy_open(&session->loop, session->program, options, error_text);
+    }
+    return code;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -196,7 +216,7 @@ static int open_session(Session *session)
     };
     int64_t grace_ms;
     if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
-    int code = tfy_open(&session->loop, session->program, &options, error);
+    int code = open_loop(session, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
     if (code == TFY_OK) code = rehearse(session->loop, error);
