@@ -4,7 +4,7 @@
 . "$here/lib.sh"
 top=$here/../..
 mkdir -p other/runtime
-cp "$build/tfyc" "$top/runtime/tfy.h" "$top/runtime/tfy_program.h" other/
+cp "$build/tfyc" "$top/runtime/tfy.h" "$top/runtime/tfy_task.h" "$top/runtime/tfy_program.h" other/
 renamed()
 {
     # shellcheck disable=SC2086,SC2046

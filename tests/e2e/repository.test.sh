@@ -10,7 +10,7 @@ run sh "$top/dev" help
 check "dev help names every command" sh -c 'for c in build demo test bench soak fmt bare clean; do grep -q "^./dev $c " "$1" || exit 1; done' sh out
 check "no line is left to be done" sh -c 'cd "$1" && ! grep -rnE "TO""DO|FIX""ME" --include="*.c" --include="*.h" --include="*.y" --include="*.re" dsl codegen runtime' sh "$top"
 
-# The rooms of the runtime, in order: a room uses only those before it. tfy.h and tfy_program.h are between base and value.
+# The rooms of the runtime, in order: a room uses only those before it. tfy.h, tfy_task.h and tfy_program.h are between base and value.
 # The log is five rooms.
 cat >rooms.awk <<'END'
 BEGIN {
@@ -34,7 +34,7 @@ function uses(user, used, what)
     sub(/".*/, "", name)
     sub(/^(\.\.\/)+/, "", name)
     split(name, used, "/")
-    room = name ~ /^tfy(_program)?\.h$/ ? "top" : room_of(used[1], used[2])
+    room = name ~ /^tfy(_program|_task)?\.h$/ ? "top" : room_of(used[1], used[2])
     if (room in rank) uses(room_of(path[2], path[3]), room, name)
     next
 }

@@ -379,16 +379,20 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
 static int make_key(const TfyCompile *what, const Toolchain *tools, char key[33])
 {
     XXH3_state_t *state = XXH3_createState();
-    char header[PATH_MAX + 16], program_header[PATH_MAX + 16];
+    static const char *const HEADERS[] = {"tfy.h", "tfy_task.h", "tfy_program.h"};
+    enum { HEADER_COUNT = sizeof HEADERS / sizeof *HEADERS };
     if (!state) return tfy__fail(EXIT_BUG, "memory ran out");
     XXH3_128bits_reset(state);
     int status = hash_program(state, what, tools);
     const char *bad = status == EXIT_DONE ? hash_extras(state, what) : NULL;
-    snprintf(header, sizeof header, "%s/tfy.h", tools->include);
-    snprintf(program_header, sizeof program_header, "%s/tfy_program.h", tools->include);
-    const char *parts[] = {tools->tfyc, tools->library, header, program_header};
+    const char *parts[] = {tools->tfyc, tools->library};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !bad; i++) {
         if (!hash_file(state, parts[i])) bad = parts[i];
+    }
+    char header[PATH_MAX + 16];
+    for (int i = 0; i < HEADER_COUNT && !bad; i++) {
+        snprintf(header, sizeof header, "%s/%s", tools->include, HEADERS[i]);
+        if (!hash_file(state, header)) bad = header;
     }
     for (int i = 0; i < CC_FLAG_COUNT; i++) hash_text(state, CC_FLAGS[i]);
     hash_text(state, tools->flags);
