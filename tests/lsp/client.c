@@ -378,8 +378,16 @@ static char *read_block(FILE *script)
 static json_t *place_of(const char *word)
 {
     int line, column;
-    if (sscanf(word, "%d:%d", &line, &column) != 2) die("'%s' is no place", word);
+    if (sscanf(word, "%d:%d", &line, &column) != 2) die("'%s' is not a place", word);
     return json_pack("{s:i, s:i}", "line", line - 1, "character", column - 1);
+}
+
+static json_t *range_of(char *word)
+{
+    char *to = strchr(word, '-');
+    if (!to) die("'%s' is not a range", word);
+    *to = 0;
+    return json_pack("{s:o, s:o}", "start", place_of(word), "end", place_of(to + 1));
 }
 
 static json_t *uri_of(const char *name)
@@ -410,11 +418,7 @@ static void change_document(Client *c, char *rest, FILE *script)
         block = read_block(script);
         change = json_pack("{s:s}", "text", block);
     } else {
-        char *to = strchr(range, '-');
-        if (!to) die("'%s' is no range", range);
-        *to = 0;
-        change = json_pack("{s:{s:o, s:o}, s:o}", "range", "start", place_of(range), "end", place_of(to + 1), "text",
-                           string_of(rest));
+        change = json_pack("{s:o, s:o}", "range", range_of(range), "text", string_of(rest));
     }
     notify(c, "textDocument/didChange",
            json_pack("{s:{s:o, s:i}, s:[o]}", "textDocument", "uri", uri_of(name), "version", ++c->last_version,
@@ -436,14 +440,6 @@ static const Request requests[] = {
     {"definition", "textDocument/definition", true},   {"complete", "textDocument/completion", true},
     {"symbols", "textDocument/documentSymbol", false}, {"format", "textDocument/formatting", false},
 };
-
-static json_t *range_of(char *word)
-{
-    char *to = strchr(word, '-');
-    if (!to) die("'%s' is no range", word);
-    *to = 0;
-    return json_pack("{s:o, s:o}", "start", place_of(word), "end", place_of(to + 1));
-}
 
 static void ask(Client *c, const char *command, const char *method, json_t *params)
 {
