@@ -2,7 +2,7 @@
  *
  * Two runs of one program differ in what they get from the world: times, uuids, process numbers. A killed run also
  * has the records of its resumes: openings, doubts and their resolutions. This file leaves all of them out; the rest
- * must be equal. */
+ * must be equal. Signals come first, in their order: where the run stands when one arrives is up to its sender. */
 #include <ctype.h>
 #include <jansson.h>
 #include <sqlite3.h>
@@ -238,8 +238,9 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
     strip(type, payload);
     char *words =
         type == TFY_R_TOOL_RESULT ? result_words(payload) : json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
-    char *line = crash_text("task %s, step %lld at point %s: %s %s\n", path, step, text_at(row, 3),
-                            tfy__record_type_name(type), words);
+    char *line = type == TFY_R_SIGNAL ? crash_text("task %s: %s %s\n", path, tfy__record_type_name(type), words)
+                                      : crash_text("task %s, step %lld at point %s: %s %s\n", path, step,
+                                                   text_at(row, 3), tfy__record_type_name(type), words);
     free(words);
     json_decref(payload);
     return line;
@@ -258,9 +259,9 @@ static char *result_value(sqlite3_stmt *row)
 char *crash_history_text(const char *db, char **value)
 {
     sqlite3 *handle = open_db(db);
-    sqlite3_stmt *rows =
-        prepare(handle, "SELECT t.path, w.type, w.step, w.point, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
-                        "WHERE t.run=%s ORDER BY t.path, w.lsn");
+    sqlite3_stmt *rows = prepare(
+        handle, "SELECT t.path, w.type, w.step, w.point, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
+                "WHERE t.run=%s ORDER BY t.path, w.type<>24, w.lsn");
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
