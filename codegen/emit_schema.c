@@ -2,12 +2,13 @@
  *
  * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind",
  * "description"?, "schema"} of a type. Types are written as the runtime writes them for models
- * (runtime/value/schema.c): named types are once under "$defs", the type asked for at the root; only descriptions,
- * from doc comments, are added. A test holds the two together. */
+ * (runtime/value/schema.c): named types are once under "$defs", the type asked for at the root; doc comments are
+ * descriptions. A test holds the two together. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctext.h"
 #include "machine.h"
 
 /* The named types that are reached from one root, each once, in the order of finding. */
@@ -76,6 +77,23 @@ static json_t *bare_cases(const Type *type)
     return names;
 }
 
+/* The doc comments of cases without fields share one description, below that of the type. */
+static void describe_cases(const Defs *defs, json_t *schema, const Type *type, const char *doc)
+{
+    Text text = {.arena = defs->arena};
+    if (doc) text_put(&text, doc);
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        const TypeCase *of = &type->cases[i];
+        if (!of->field_count && of->doc) text_format(&text, "%s%s: %s", text.len ? "\n" : "", of->name, of->doc);
+    }
+    if (text.len) describe(schema, text.data);
+}
+
+static const char *doc_of(const Type *type)
+{
+    return type->decl ? type->decl->doc : NULL;
+}
+
 static json_t *write_type(const Defs *defs, const Type *type);
 
 static json_t *write_map(const Defs *defs, const Type *type)
@@ -83,8 +101,11 @@ static json_t *write_map(const Defs *defs, const Type *type)
     json_t *schema = typed("object");
     if (type->key->kind == TYPE_INT)
         json_object_set_new(schema, "propertyNames", json_pack("{s:s}", "pattern", "^-?[0-9]+$"));
-    if (type->key->kind == TYPE_ENUM)
-        json_object_set_new(schema, "propertyNames", json_pack("{s:o}", "enum", bare_cases(type->key)));
+    if (type->key->kind == TYPE_ENUM) {
+        json_t *names = json_pack("{s:o}", "enum", bare_cases(type->key));
+        describe_cases(defs, names, type->key, doc_of(type->key));
+        json_object_set_new(schema, "propertyNames", names);
+    }
     json_object_set_new(schema, "additionalProperties", write_type(defs, type->elem));
     return schema;
 }
@@ -157,11 +178,14 @@ static json_t *write_enum(const Defs *defs, const Type *type)
     json_t *words = json_pack("{s:s, s:o}", "type", "string", "enum", names);
     for (uint32_t i = 0; i < type->case_count; i++) {
         const TypeCase *of = &type->cases[i];
-        if (of->field_count)
-            json_array_append_new(choices,
-                                  write_object(defs, TYPE_ENUM, of->fields, of->field_count, "case", of->name));
+        if (!of->field_count) continue;
+        json_t *choice = write_object(defs, TYPE_ENUM, of->fields, of->field_count, "case", of->name);
+        describe(choice, of->doc);
+        json_array_append_new(choices, choice);
     }
-    if (json_array_size(choices) == 0) {
+    bool rich = json_array_size(choices) > 0;
+    describe_cases(defs, words, type, rich ? NULL : doc_of(type));
+    if (!rich) {
         json_decref(choices);
         return words;
     }
@@ -176,7 +200,8 @@ static json_t *write_def(const Defs *defs, const Type *type)
     json_t *schema = type->kind == TYPE_ENUM ? write_enum(defs, type)
                                              : write_object(defs, type->kind, type->fields, type->field_count,
                                                             error ? "error" : NULL, type->name);
-    describe(schema, type->decl ? type->decl->doc : NULL);
+    bool words = type->kind == TYPE_ENUM && !json_object_get(schema, "anyOf");
+    if (!words) describe(schema, doc_of(type));
     return schema;
 }
 

@@ -80,7 +80,22 @@ static const char *kind_name(TypeKind kind)
     }
 }
 
-/* {"name", &type, make}, … as one array; "NULL" when there are none. */
+static void put_doc(Text *p, const char *doc)
+{
+    if (!doc) return;
+    text_put(p, ", .doc = ");
+    text_quote_c(p, doc, strlen(doc));
+}
+
+static void put_doc_value(Text *p, const char *doc)
+{
+    if (doc)
+        text_quote_c(p, doc, strlen(doc));
+    else
+        text_put(p, "NULL");
+}
+
+/* {"name", &type, make, doc}, … as one array; "NULL" when there are none. */
 static const char *emit_fields(Emit *e, const char *array, const TypeField *fields, uint32_t count, uint32_t line)
 {
     Text p = {.arena = e->arena};
@@ -93,7 +108,9 @@ static const char *emit_fields(Emit *e, const char *array, const TypeField *fiel
         text_quote_c(&p, fields[i].name, strlen(fields[i].name));
         text_put(&p, ", ");
         emit_type(e, &p, fields[i].type);
-        text_format(&p, ", %s}", make ? emit_routine_name(e, make) : "NULL");
+        text_format(&p, ", %s, ", make ? emit_routine_name(e, make) : "NULL");
+        put_doc_value(&p, fields[i].doc);
+        text_put(&p, "}");
     }
     ctext_pieces(&e->c, line, "%s};", p.data);
     return array;
@@ -109,12 +126,14 @@ static void emit_cases(Emit *e, const Type *type, uint32_t line)
             emit_fields(e, arena_printf(e->arena, "tfyg_fields_%u_%u", type->id, i), c->fields, c->field_count, line);
         text_format(&p, "%s{\"%s\", %s, %u, ", i ? ", " : "", c->name, fields, c->field_count);
         if (c->field_count) {
-            text_put(&p, "NULL}");
-            continue;
+            text_put(&p, "NULL, ");
+        } else {
+            ctext_pieces(&e->c, line, "static const TfyObj tfyg_case_%u_%s = {TFY_IMMORTAL, %u, &%s};", type->id,
+                         c->name, i, type_name(e, type));
+            text_format(&p, "CASE(%u, %s), ", type->id, c->name);
         }
-        ctext_pieces(&e->c, line, "static const TfyObj tfyg_case_%u_%s = {TFY_IMMORTAL, %u, &%s};", type->id, c->name,
-                     i, type_name(e, type));
-        text_format(&p, "CASE(%u, %s)}", type->id, c->name);
+        put_doc_value(&p, c->doc);
+        text_put(&p, "}");
     }
     ctext_pieces(&e->c, line, "%s};", p.data);
 }
@@ -147,6 +166,7 @@ static void emit_descriptor(Emit *e, const Type *type)
     if (fields) text_format(&p, ", .fields = %s, .field_count = %u", fields, type->field_count);
     if (type->kind == TYPE_ENUM)
         text_format(&p, ", .cases = tfyg_cases_%u, .case_count = %u", type->id, type->case_count);
+    put_doc(&p, type->decl ? type->decl->doc : NULL);
     ctext_pieces(&e->c, line, "%s};", p.data);
 }
 
@@ -285,7 +305,7 @@ static const char *emit_params(Emit *e, const Decl *decl)
     TypeField *fields = arena_alloc(e->arena, (decl->param_count + 1) * sizeof *fields);
     uint32_t count = 0;
     for (const Field *f = decl->params; f; f = f->next)
-        fields[count++] = (TypeField){.name = f->name.text, .type = f->type, .value = f->value};
+        fields[count++] = (TypeField){.name = f->name.text, .type = f->type, .value = f->value, .doc = f->doc};
     CHECK(count == decl->param_count);
     return emit_fields(e, arena_printf(e->arena, "tfyg_params_%s", decl->c_name), fields, count, decl_line(e, decl));
 }
@@ -313,13 +333,6 @@ static void put_signature(Emit *e, Text *p, const char *params, uint32_t count, 
     if (count) text_format(p, ", .params = %s, .param_count = %u", params, count);
     text_put(p, ", .result = ");
     emit_type(e, p, result);
-}
-
-static void put_doc(Text *p, const char *doc)
-{
-    if (!doc) return;
-    text_put(p, ", .doc = ");
-    text_quote_c(p, doc, strlen(doc));
 }
 
 static void put_hook(Emit *e, Text *p, const Decl *decl, const char *what)

@@ -218,6 +218,7 @@ EnumCase *ast_enum_case(Build *b, Token name, const FieldList *fields)
     EnumCase *enum_case = arena_new(b->arena, EnumCase);
     enum_case->name = ast_word(b, name);
     enum_case->span = span_from(b, token_span(name));
+    enum_case->doc = doc_of(b, name.off);
     enum_case->has_fields = fields != NULL;
     enum_case->fields = fields ? fields->first : NULL;
     return enum_case;

@@ -372,6 +372,7 @@ typedef struct EnumCase {
     Name name;
     Span span;
     Field *fields;
+    const char *doc; /* the /// lines above it, joined by newlines, or NULL */
     bool has_fields;
     struct EnumCase *next;
 } EnumCase;

@@ -258,8 +258,10 @@ static void fill_error(Check *c, Decl *decl, Type *type)
 static void fill_case(Check *c, TypeCase *to, EnumCase *from)
 {
     check_resolve_fields(c, from->fields);
-    *to = (TypeCase){
-        .name = from->name.text ? from->name.text : "_", .has_fields = from->has_fields, .span = from->name.span};
+    *to = (TypeCase){.name = from->name.text ? from->name.text : "_",
+                     .has_fields = from->has_fields,
+                     .span = from->name.span,
+                     .doc = from->doc};
     to->field_count = count_fields(from->fields);
     to->fields = arena_alloc(c->arena, (to->field_count + 1) * sizeof(TypeField));
     copy_fields(to->fields, from->fields);

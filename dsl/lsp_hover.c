@@ -60,7 +60,12 @@ static void explain_words(LspText *to, const Located *at)
 {
     const Decl *decl = at->kind == LOC_DECL ? at->decl : NULL;
     const Type *declared = at->variable ? at->variable->type : at->field ? at->field->type : NULL;
-    if (decl && decl->doc) lsp_add(to, "\n\n%s", decl->doc);
+    const char *doc = decl                    ? decl->doc
+                      : at->kind == LOC_FIELD ? at->field->doc
+                      : at->kind == LOC_PARAM ? at->param->doc
+                      : at->kind == LOC_CASE  ? at->type->cases[at->case_index].doc
+                                              : NULL;
+    if (doc) lsp_add(to, "\n\n%s", doc);
     if (decl && decl->kind == DECL_TOOL) lsp_add(to, "\n\n%s", repeat_meaning(decl->repeat));
     bool repeats = at->kind == LOC_BUILTIN && at->builtin->suspends && needs_yield(at->builtin);
     if (repeats) lsp_add(to, "\n\n%s", repeat_meaning(at->builtin->repeat));

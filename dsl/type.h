@@ -55,6 +55,7 @@ typedef struct TypeCase {
     uint32_t field_count;
     bool has_fields;
     Span span;
+    const char *doc; /* its doc comment or NULL */
 } TypeCase;
 
 struct Type {

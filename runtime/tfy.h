@@ -86,6 +86,7 @@ typedef struct TfyField {
     const char *name;
     const TfyType *type;
     bool (*make)(TfyTask *task, TfyValue *out); /* computes the default, borrowed; NULL: none */
+    const char *doc;                            /* its doc comment, or NULL */
 } TfyField;
 
 typedef struct TfyCase {
@@ -94,6 +95,7 @@ typedef struct TfyCase {
     uint32_t field_count;
     /* the immortal value of a case without fields; NULL if it has fields */
     TfyObj *bare;
+    const char *doc; /* its doc comment, or NULL */
 } TfyCase;
 
 /* Describes one type. Static data in the runtime or in generated code. Encoding, decoding, printing, comparing,
@@ -108,6 +110,8 @@ struct TfyType {
     uint32_t field_count;
     const TfyCase *cases; /* enum */
     uint32_t case_count;
+    const char
+        *doc; /* its doc comment, or NULL; models read these in the JSON Schema, and nothing else depends on them */
 };
 
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,

@@ -1,7 +1,7 @@
 /* schema.c: types as JSON Schema, for models that must answer in JSON. Records, enums and errors are defined once
  * under "$defs" and referenced from there: types may be recursive, and inlining would repeat every type that is used
  * twice, and again inside each copy. The requested type is at the root, where providers require an object, and is
- * "#". */
+ * "#". Doc comments are descriptions: what they say is meant for the reader of a value, and a model is one. */
 #include "base/grow.h"
 #include "value/json.h"
 #include "value/names.h"
@@ -74,7 +74,35 @@ static void write_ref(TfyBuffer *out, const Defs *defs, const TfyType *type)
 
 static void write_type(TfyBuffer *out, const Defs *defs, const TfyType *type);
 
-static void write_case_names(TfyBuffer *out, const TfyType *type)
+/* Closes the braces of what was just written again, with a description as its last member. */
+static void describe(TfyBuffer *out, const char *doc)
+{
+    if (!doc || out->failed) return;
+    out->len--;
+    tfy__buffer_text(out, out->data[out->len - 1] == '{' ? "\"description\":" : ",\"description\":");
+    tfy__buffer_json_string(out, doc, strlen(doc));
+    tfy__buffer_char(out, '}');
+}
+
+/* The cases without fields share one schema, so their doc comments share its description: "name: doc", a line each,
+ * below that of the type. `enum` with a description is read by more models and endpoints than a `const` per case. */
+static void write_case_docs(TfyBuffer *out, const TfyType *type, const char *above)
+{
+    TfyBuffer text = {0};
+    if (above) tfy__buffer_text(&text, above);
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        const TfyCase *of = &type->cases[i];
+        if (of->bare && of->doc) tfy__buffer_printf(&text, "%s%s: %s", text.len ? "\n" : "", of->name, of->doc);
+    }
+    if (text.len) {
+        tfy__buffer_text(out, ",\"description\":");
+        tfy__buffer_json_string(out, text.data, text.len);
+    }
+    if (text.failed) out->failed = true;
+    tfy__buffer_free(&text);
+}
+
+static void write_case_names(TfyBuffer *out, const TfyType *type, const char *doc)
 {
     const char *separator = "";
     tfy__buffer_text(out, "\"enum\":[");
@@ -84,6 +112,7 @@ static void write_case_names(TfyBuffer *out, const TfyType *type)
         separator = ",";
     }
     tfy__buffer_char(out, ']');
+    write_case_docs(out, type, doc);
 }
 
 static void write_map(TfyBuffer *out, const Defs *defs, const TfyType *type)
@@ -92,7 +121,7 @@ static void write_map(TfyBuffer *out, const Defs *defs, const TfyType *type)
     if (type->key->kind == TFY_INT) tfy__buffer_text(out, "\"propertyNames\":{\"pattern\":\"^-?[0-9]+$\"},");
     if (type->key->kind == TFY_ENUM) {
         tfy__buffer_text(out, "\"propertyNames\":{");
-        write_case_names(out, type->key);
+        write_case_names(out, type->key, type->key->doc);
         tfy__buffer_text(out, "},");
     }
     tfy__buffer_text(out, "\"additionalProperties\":");
@@ -147,6 +176,7 @@ static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const T
         tfy__write_field_name(out, kind, fields[i].name);
         tfy__buffer_char(out, ':');
         write_type(out, defs, fields[i].type);
+        describe(out, fields[i].doc);
     }
     tfy__buffer_text(out, "},\"required\":[");
     if (word) tfy__buffer_printf(out, "\"%s\"", word);
@@ -160,6 +190,13 @@ static void write_object(TfyBuffer *out, const Defs *defs, uint8_t kind, const T
     tfy__buffer_text(out, "],\"additionalProperties\":false");
 }
 
+static void write_doc(TfyBuffer *out, const TfyType *type)
+{
+    if (!type->doc) return;
+    tfy__buffer_text(out, ",\"description\":");
+    tfy__buffer_json_string(out, type->doc, strlen(type->doc));
+}
+
 /* Writes an enum whose cases have fields: its bare cases as one string type, each other case as an object. */
 static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
 {
@@ -168,7 +205,7 @@ static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
     if (rich) tfy__buffer_text(out, bare ? "\"anyOf\":[{" : "\"anyOf\":[");
     if (bare) {
         tfy__buffer_text(out, "\"type\":\"string\",");
-        write_case_names(out, type);
+        write_case_names(out, type, rich ? NULL : type->doc);
     }
     if (!rich) return;
     if (bare) tfy__buffer_char(out, '}');
@@ -179,8 +216,10 @@ static void write_enum(TfyBuffer *out, const Defs *defs, const TfyType *type)
         bare = true;
         write_object(out, defs, TFY_ENUM, of->fields, of->field_count, "case", of->name);
         tfy__buffer_char(out, '}');
+        describe(out, of->doc);
     }
     tfy__buffer_char(out, ']');
+    write_doc(out, type);
 }
 
 /* Writes the inside of the braces of a named type's own schema. */
@@ -191,6 +230,7 @@ static void write_def(TfyBuffer *out, const Defs *defs, const TfyType *type)
     } else {
         const char *word = type->kind == TFY_ERROR ? "error" : NULL;
         write_object(out, defs, type->kind, type->fields, type->field_count, word, type->name);
+        write_doc(out, type);
     }
 }
 

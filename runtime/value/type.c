@@ -24,35 +24,41 @@ const TfyType tfy_type_map_string_string = {
 #define FIELDS(array) .fields = array, .field_count = sizeof array / sizeof array[0]
 
 static const TfyField exec_result_fields[] = {
-    {"code", &tfy_type_int, NULL},       {"out", &tfy_type_string, NULL}, {"err", &tfy_type_string, NULL},
-    {"truncated", &tfy_type_bool, NULL}, {"lossy", &tfy_type_bool, NULL},
+    {"code", &tfy_type_int, NULL, NULL},   {"out", &tfy_type_string, NULL, NULL},
+    {"err", &tfy_type_string, NULL, NULL}, {"truncated", &tfy_type_bool, NULL, NULL},
+    {"lossy", &tfy_type_bool, NULL, NULL},
 };
 static const TfyField http_response_fields[] = {
-    {"status", &tfy_type_int, NULL},  {"headers", &tfy_type_map_string_string, NULL},
-    {"body", &tfy_type_string, NULL}, {"truncated", &tfy_type_bool, NULL},
-    {"lossy", &tfy_type_bool, NULL},
+    {"status", &tfy_type_int, NULL, NULL},  {"headers", &tfy_type_map_string_string, NULL, NULL},
+    {"body", &tfy_type_string, NULL, NULL}, {"truncated", &tfy_type_bool, NULL, NULL},
+    {"lossy", &tfy_type_bool, NULL, NULL},
 };
 const TfyType tfy_type_http_response = {.kind = TFY_RECORD, .name = "HttpResponse", FIELDS(http_response_fields)};
-static const TfyField patch_fields[] = {{"path", &tfy_type_string, NULL}, {"diff", &tfy_type_string, NULL}};
+static const TfyField patch_fields[] = {{"path", &tfy_type_string, NULL, NULL}, {"diff", &tfy_type_string, NULL, NULL}};
 const TfyType tfy_type_exec_result = {.kind = TFY_RECORD, .name = "ExecResult", FIELDS(exec_result_fields)};
 const TfyType tfy_type_patch = {.kind = TFY_RECORD, .name = "Patch", FIELDS(patch_fields)};
 
 static const TfyType groups_type = {.kind = TFY_LIST, .name = "list<string?>", .elem = &tfy_type_optional_string};
-static const TfyField match_fields[] = {{"text", &tfy_type_string, NULL},
-                                        {"start", &tfy_type_int, NULL},
-                                        {"end", &tfy_type_int, NULL},
-                                        {"groups", &groups_type, NULL}};
-static const TfyField time_zone_fields[] = {{"name", &tfy_type_string, NULL}, {"rules", &tfy_type_string, NULL}};
+static const TfyField match_fields[] = {{"text", &tfy_type_string, NULL, NULL},
+                                        {"start", &tfy_type_int, NULL, NULL},
+                                        {"end", &tfy_type_int, NULL, NULL},
+                                        {"groups", &groups_type, NULL, NULL}};
+static const TfyField time_zone_fields[] = {{"name", &tfy_type_string, NULL, NULL},
+                                            {"rules", &tfy_type_string, NULL, NULL}};
 const TfyType tfy_type_time_zone = {.kind = TFY_RECORD, .name = "TimeZone", FIELDS(time_zone_fields)};
 const TfyType tfy_type_match = {.kind = TFY_RECORD, .name = "Match", FIELDS(match_fields)};
 
-static const TfyField message_only[] = {{"message", &tfy_type_string, NULL}};
-static const TfyField timeout_fields[] = {{"message", &tfy_type_string, NULL}, {"in_doubt", &tfy_type_bool, NULL}};
-static const TfyField tool_error_fields[] = {
-    {"message", &tfy_type_string, NULL}, {"tool", &tfy_type_string, NULL}, {"code", &tfy_type_int, NULL}};
-static const TfyField task_failed_fields[] = {
-    {"message", &tfy_type_string, NULL}, {"task", &tfy_type_string, NULL}, {"kind", &tfy_type_string, NULL}};
-static const TfyField bad_value_fields[] = {{"message", &tfy_type_string, NULL}, {"path", &tfy_type_string, NULL}};
+static const TfyField message_only[] = {{"message", &tfy_type_string, NULL, NULL}};
+static const TfyField timeout_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                          {"in_doubt", &tfy_type_bool, NULL, NULL}};
+static const TfyField tool_error_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                             {"tool", &tfy_type_string, NULL, NULL},
+                                             {"code", &tfy_type_int, NULL, NULL}};
+static const TfyField task_failed_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                              {"task", &tfy_type_string, NULL, NULL},
+                                              {"kind", &tfy_type_string, NULL, NULL}};
+static const TfyField bad_value_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                            {"path", &tfy_type_string, NULL, NULL}};
 
 const TfyType tfy_type_timeout = {.kind = TFY_ERROR, .name = "Timeout", FIELDS(timeout_fields)};
 const TfyType tfy_type_tool_error = {.kind = TFY_ERROR, .name = "ToolError", FIELDS(tool_error_fields)};

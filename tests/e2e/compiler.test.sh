@@ -42,6 +42,8 @@ run tfyc --schema plan "$golden/schema.tfy"
 check "the schema of a prompt" cmp -s out "$golden/schema.plan"
 run tfyc --schema Step "$golden/schema.tfy"
 check "the schema of a type" printed '"description": "One step."'
+run tfyc --schema grade "$golden/schema.tfy"
+check "the doc comments of cases" printed '"description": "How bad it is.\nfine: Nothing to do.\nbad: Wake somebody."'
 for name in Step Kind Torn Plain All does does_nothing main; do tfyc --schema $name "$golden/schema_more.tfy"; done >schemas
 check "schemas of every kind of type" cmp -s schemas "$golden/schema_more.json"
 run tfyc --schema helper "$golden/schema_more.tfy"
@@ -55,7 +57,7 @@ CFLAGS=${CFLAGS:--g -O1}
 tfyc --no-main "$golden/schema.tfy" -o schema.c
 check "the probe links" $CC $CFLAGS -std=gnu11 -D_GNU_SOURCE -I "$here/../../runtime" schema.c "$here/compiler_probe.c" -o probe \
     "$build/runtime/libtfy.a" -lsqlite3 -ljansson -lcurl -lpcre2-8 -lpthread -lm
-for tool in plan words many_maps simple nothing choose; do
+for tool in plan words many_maps simple nothing choose grade; do
     tfyc --schema $tool "$golden/schema.tfy" >"$tool.json"
     check "models are sent the schema of $tool" ./probe schema $tool "$tool.json"
 done

@@ -1,6 +1,6 @@
 /* compiler_probe.c: linked with one compiled program. Holds what tfyc says of it against what the runtime does.
  *
- * Usage: compiler_probe schema TOOL FILE    FILE is `tfyc --schema TOOL`: its result is the schema that models are sent, descriptions aside
+ * Usage: compiler_probe schema TOOL FILE    FILE is `tfyc --schema TOOL`: its result is the schema that models are sent
  *        compiler_probe frames FILE         FILE is `tfyc --report --json`: its frames are those that tasks have */
 #include <jansson.h>
 #include <stdio.h>
@@ -23,19 +23,6 @@ static json_t *load(const char *path)
     return json;
 }
 
-/* Names of fields and types are keys too: among those nothing is removed. */
-static void remove_descriptions(json_t *json, bool names)
-{
-    const char *key;
-    void *next;
-    json_t *value;
-    size_t i;
-    if (!names) json_object_del(json, "description");
-    json_object_foreach_safe(json, next, key, value)
-        remove_descriptions(value, !names && (strcmp(key, "properties") == 0 || strcmp(key, "$defs") == 0));
-    json_array_foreach(json, i, value) remove_descriptions(value, false);
-}
-
 static const TfyTool *find_tool(const char *name)
 {
     for (uint32_t i = 0; i < tfyg_program.tool_count; i++)
@@ -50,7 +37,6 @@ static bool same_schema(const char *name, const char *path)
     json_t *file = load(path), *told = json_object_get(file, "result");
     if (!tfy__schema(&text, find_tool(name)->result)) return false;
     json_t *sent = json_loadb(text.data, text.len, 0, NULL);
-    remove_descriptions(told, false);
     bool same = json_equal(told, sent);
     if (!same) printf("sent %.*s\ntold ", (int)text.len, text.data);
     if (!same) json_dumpf(told, stdout, 0);

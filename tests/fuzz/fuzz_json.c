@@ -21,8 +21,8 @@ static const TfyType map_duration = {
 static const TfyType map_of_shapes = {
     .kind = TFY_MAP, .name = "map<Shape, bool>", .elem = &tfy_type_bool, .key = &shape_type};
 static const TfyField circle_fields[] = {
-    {"r", &tfy_type_float, NULL}, {"inside", &list_any, NULL}, {"case", &optional_int, NULL}};
-static const TfyCase shape_cases[] = {{"none", NULL, 0, &shape_none}, {"circle", circle_fields, 3, NULL}};
+    {"r", &tfy_type_float, NULL, NULL}, {"inside", &list_any, NULL, NULL}, {"case", &optional_int, NULL, NULL}};
+static const TfyCase shape_cases[] = {{"none", NULL, 0, &shape_none, NULL}, {"circle", circle_fields, 3, NULL, NULL}};
 const TfyType shape_type = {.kind = TFY_ENUM, .name = "Shape", .cases = shape_cases, .case_count = 2};
 
 static bool make_list(TfyTask *task, TfyValue *out)
@@ -38,10 +38,10 @@ static bool make_map(TfyTask *task, TfyValue *out)
 }
 
 static const TfyField any_fields[] = {
-    {"again", &list_any, make_list},
-    {"maybe", &optional_any, NULL},
-    {"by_name", &map_shape, make_map},
-    {"n", &optional_int, NULL},
+    {"again", &list_any, make_list, NULL},
+    {"maybe", &optional_any, NULL, NULL},
+    {"by_name", &map_shape, make_map, NULL},
+    {"n", &optional_int, NULL, NULL},
 };
 const TfyType any_type = {.kind = TFY_RECORD, .name = "Any", .fields = any_fields, .field_count = 4};
 

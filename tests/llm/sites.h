@@ -8,9 +8,9 @@
 
 static const TfyPoint point_llm = {.id = "main/tool/llm/1", .number = 1, .line = 7, .kind = TFY_POINT_EFFECT};
 
-static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL},
-                                      {"model", &tfy_type_optional_string, NULL},
-                                      {"system", &tfy_type_optional_string, NULL}};
+static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL, NULL},
+                                      {"model", &tfy_type_optional_string, NULL, NULL},
+                                      {"system", &tfy_type_optional_string, NULL, NULL}};
 static const TfyTool tool_llm = {.name = "llm",
                                  .family = TFY_F_LLM,
                                  .repeat = TFY_IDEMPOTENT,
@@ -20,7 +20,8 @@ static const TfyTool tool_llm = {.name = "llm",
 static const TfySite site_llm = {&point_llm, &tool_llm, &tfy_type_string};
 
 /* prompt plan(goal: string) -> Plan { system "You plan." user "${goal}" retry 2 } */
-static const TfyField plan_fields[] = {{"title", &tfy_type_string, NULL}, {"steps", &tfy_type_list_string, NULL}};
+static const TfyField plan_fields[] = {{"title", &tfy_type_string, NULL, NULL},
+                                       {"steps", &tfy_type_list_string, NULL, NULL}};
 static const TfyType type_plan = {.kind = TFY_RECORD, .name = "Plan", .fields = plan_fields, .field_count = 2};
 
 static bool plan_system(TfyTask *task, const TfyValue *args, TfyValue *out)

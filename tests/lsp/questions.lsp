@@ -49,6 +49,29 @@ workflow main() -> int {
     return yield build("go")
 }
 >>
+open docs.tfy <<
+type Step {
+    /// What it is called.
+    name: string
+}
+enum Verdict {
+    keep
+    /// Once more.
+    redo(
+        /// Why.
+        reason: string
+    )
+}
+workflow main(step: Step) -> string {
+    let v = Verdict.redo(reason: "x")
+    if v == Verdict.keep { return "" }
+    return step.name
+}
+>>
+# doc comments of fields and cases
+hover docs.tfy 14:22
+hover docs.tfy 16:18
+close docs.tfy
 # the declarations themselves
 hover a.tfy 2:7
 hover a.tfy 3:6

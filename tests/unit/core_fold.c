@@ -35,7 +35,7 @@ static TfyStatus number_run(TfyTask *task, void *top)
 static const TfyLive number_live[] = {{0, &tfy_type_int, "number"}};
 static const TfyPoint number_point = {.id = "number", .number = 5, .line = 5, .live = number_live, .live_count = 1},
                       *const number_points[] = {&number_point};
-static const TfyField number_params[] = {{"number", &tfy_type_int, NULL}};
+static const TfyField number_params[] = {{"number", &tfy_type_int, NULL, NULL}};
 static const TfyWorkflow number = {.name = "number",
                                    .run = number_run,
                                    .frame_size = sizeof(Number),

@@ -53,7 +53,7 @@ fail:
     return TFY_RETURN;
 }
 
-static const TfyField person_params[] = {{"name", &tfy_type_string, NULL}, {"count", &tfy_type_int, NULL}};
+static const TfyField person_params[] = {{"name", &tfy_type_string, NULL, NULL}, {"count", &tfy_type_int, NULL, NULL}};
 static const TfyPoint *const person_resume[] = {&point_yield};
 static const TfyWorkflow person = {
     "person", person_run, sizeof(PersonFrame), person_params, 2, &tfy_type_nothing, person_resume, 1, 1, NULL, 0};
@@ -76,7 +76,7 @@ static const TfyWorkflow people = {"people", people_run, sizeof(TfyFrame), NULL,
                                    NULL,     0};
 
 /* ask(n): calls tool `dig` with a policy; answers its int. */
-static const TfyField dig_params[] = {{"depth", &tfy_type_int, NULL}};
+static const TfyField dig_params[] = {{"depth", &tfy_type_int, NULL, NULL}};
 static const TfyTool dig = {.name = "dig",
                             .family = TFY_F_EXTERN,
                             .repeat = TFY_PURE,

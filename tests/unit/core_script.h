@@ -115,7 +115,7 @@ POINT(point_channel, 19, TFY_POINT_EFFECT);
 POINT(point_lock, 20, TFY_POINT_EFFECT);
 POINT(point_signal, 21, TFY_POINT_EFFECT);
 
-static const TfyField work_params[] = {{"n", &tfy_type_int, NULL}};
+static const TfyField work_params[] = {{"n", &tfy_type_int, NULL, NULL}};
 static const TfyTool work = {.name = "work",
                              .family = TFY_F_EXTERN,
                              .repeat = TFY_PURE,
@@ -146,8 +146,10 @@ static const TfyTool dear = {.name = "dear",
                              .limit = 1};
 static const TfyType type_channel = {.kind = TFY_CHANNEL, .scalar = true, .name = "channel", .elem = &tfy_type_int};
 static const TfyType type_optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
-static const TfyField send_int_params[] = {{"channel", &type_channel, NULL}, {"value", &tfy_type_int, NULL}};
-static const TfyField send_text_params[] = {{"channel", &type_channel, NULL}, {"value", &tfy_type_string, NULL}};
+static const TfyField send_int_params[] = {{"channel", &type_channel, NULL, NULL},
+                                           {"value", &tfy_type_int, NULL, NULL}};
+static const TfyField send_text_params[] = {{"channel", &type_channel, NULL, NULL},
+                                            {"value", &tfy_type_string, NULL, NULL}};
 static const TfyTool send_int = {.name = "send",
                                  .family = TFY_F_SEND,
                                  .repeat = TFY_PURE,
@@ -172,9 +174,9 @@ static const TfyTool recv_text = {.name = "recv",
                                   .params = send_text_params,
                                   .param_count = 1,
                                   .result = &tfy_type_optional_string};
-static const TfyField case_fields[] = {{"text", &tfy_type_string, NULL}};
+static const TfyField case_fields[] = {{"text", &tfy_type_string, NULL, NULL}};
 static const TfyCase winner_cases[] = {
-    {"a", case_fields, 1, NULL}, {"b", case_fields, 1, NULL}, {"c", case_fields, 1, NULL}};
+    {"a", case_fields, 1, NULL, NULL}, {"b", case_fields, 1, NULL, NULL}, {"c", case_fields, 1, NULL, NULL}};
 static const TfyType type_winner = {.kind = TFY_ENUM, .name = "Winner", .cases = winner_cases, .case_count = 3};
 static const TfySite site_sleep = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing},
                      site_work = {&point_work, &work, &tfy_type_string},
@@ -248,7 +250,8 @@ static TfyStatus undoer_run(TfyTask *t, void *place)
     return t->error || !F->head.pc ? (t->error ? TFY_RETURN : TFY_STOP) : TFY_RETURN;
 }
 
-static const TfyField undoer_params[] = {{"text", &tfy_type_string, NULL}, {"answer", &tfy_type_optional_string, NULL}};
+static const TfyField undoer_params[] = {{"text", &tfy_type_string, NULL, NULL},
+                                         {"answer", &tfy_type_optional_string, NULL, NULL}};
 static const TfyLive undoer_live[] = {{0, &tfy_type_string, NULL}, {1, &tfy_type_optional_string, NULL}};
 static const TfyPoint undoer_point = {
     .id = "point_work", .number = 6, .line = 6, .kind = TFY_POINT_EFFECT, .live = undoer_live, .live_count = 2};

@@ -128,10 +128,10 @@ static bool make_false(TfyTask *task, TfyValue *out)
     return true;
 }
 static const TfyField step_fields[] = {
-    {"name", &tfy_type_string, NULL},
-    {"argv", &tfy_type_list_string, NULL},
-    {"risky", &tfy_type_bool, make_false},
-    {"note", &tfy_type_optional_string, NULL},
+    {"name", &tfy_type_string, NULL, NULL},
+    {"argv", &tfy_type_list_string, NULL, NULL},
+    {"risky", &tfy_type_bool, make_false, NULL},
+    {"note", &tfy_type_optional_string, NULL, NULL},
 };
 static const TfyType step_type = {.kind = TFY_RECORD, .name = "Step", .fields = step_fields, .field_count = 4};
 static const TfyType list_step = {.kind = TFY_LIST, .name = "list<Step>", .elem = &step_type};
@@ -139,9 +139,10 @@ static const TfyType list_step = {.kind = TFY_LIST, .name = "list<Step>", .elem 
 /* enum Verdict { keep, drop, redo(reason: string, case: int) } */
 extern const TfyType verdict_type;
 static TfyObj verdict_keep = {TFY_IMMORTAL, 0, &verdict_type}, verdict_drop = {TFY_IMMORTAL, 1, &verdict_type};
-static const TfyField redo_fields[] = {{"reason", &tfy_type_string, NULL}, {"case", &tfy_type_int, NULL}};
-static const TfyCase verdict_cases[] = {
-    {"keep", NULL, 0, &verdict_keep}, {"drop", NULL, 0, &verdict_drop}, {"redo", redo_fields, 2, NULL}};
+static const TfyField redo_fields[] = {{"reason", &tfy_type_string, NULL, NULL}, {"case", &tfy_type_int, NULL, NULL}};
+static const TfyCase verdict_cases[] = {{"keep", NULL, 0, &verdict_keep, NULL},
+                                        {"drop", NULL, 0, &verdict_drop, NULL},
+                                        {"redo", redo_fields, 2, NULL, NULL}};
 const TfyType verdict_type = {.kind = TFY_ENUM, .name = "Verdict", .cases = verdict_cases, .case_count = 3};
 static const TfyType map_verdict_int = {
     .kind = TFY_MAP, .name = "map<Verdict, int>", .elem = &tfy_type_int, .key = &verdict_type};
@@ -150,12 +151,13 @@ static const TfyType map_verdict_int = {
 extern const TfyType tree_type;
 static const TfyType optional_tree = {.kind = TFY_OPTIONAL, .name = "Tree?", .elem = &tree_type};
 static const TfyField tree_fields[] = {
-    {"left", &optional_tree, NULL}, {"value", &tfy_type_int, NULL}, {"right", &optional_tree, NULL}};
+    {"left", &optional_tree, NULL, NULL}, {"value", &tfy_type_int, NULL, NULL}, {"right", &optional_tree, NULL, NULL}};
 const TfyType tree_type = {.kind = TFY_RECORD, .name = "Tree", .fields = tree_fields, .field_count = 3};
 
 /* error StepFailed { step: string, line: int } */
-static const TfyField failed_fields[] = {
-    {"message", &tfy_type_string, NULL}, {"step", &tfy_type_string, NULL}, {"line", &tfy_type_int, NULL}};
+static const TfyField failed_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                         {"step", &tfy_type_string, NULL, NULL},
+                                         {"line", &tfy_type_int, NULL, NULL}};
 static const TfyType failed_type = {.kind = TFY_ERROR, .name = "StepFailed", .fields = failed_fields, .field_count = 3};
 
 #endif

@@ -230,7 +230,7 @@ static bool make_panic(TfyTask *task, TfyValue *out)
 
 static void test_default_that_panics(void **state)
 {
-    static const TfyField fields[] = {{"a", &tfy_type_string, NULL}, {"b", &tfy_type_int, make_panic}};
+    static const TfyField fields[] = {{"a", &tfy_type_string, NULL, NULL}, {"b", &tfy_type_int, make_panic, NULL}};
     static const TfyType type = {.kind = TFY_RECORD, .name = "T", .fields = fields, .field_count = 2};
     Fixture f;
     TfyValue value;

@@ -7,44 +7,47 @@ static const TfyType any_task = {.kind = TFY_TASK, .scalar = true, .name = "task
 
 const TfyType tfy_type_handles = {.kind = TFY_LIST, .name = "list<task>", .elem = &any_task};
 
-static const TfyField sleep_params[] = {{"duration", &tfy_type_duration, NULL}};
-static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL}};
-static const TfyField join_params[] = {{"task", &any_task, NULL}};
-static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL},
-                                          {"details", &tfy_type_optional_string, NULL}};
-static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL},
-                                       {"stdin", &tfy_type_optional_string, NULL},
-                                       {"cwd", &tfy_type_optional_string, NULL},
-                                       {"env", &optional_env, NULL}};
-static const TfyField http_params[] = {{"method", &tfy_type_string, NULL},
-                                       {"url", &tfy_type_string, NULL},
-                                       {"headers", &optional_env, NULL},
-                                       {"body", &tfy_type_optional_string, NULL}};
+static const TfyField sleep_params[] = {{"duration", &tfy_type_duration, NULL, NULL}};
+static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL, NULL}};
+static const TfyField join_params[] = {{"task", &any_task, NULL, NULL}};
+static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL, NULL},
+                                          {"details", &tfy_type_optional_string, NULL, NULL}};
+static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL, NULL},
+                                       {"stdin", &tfy_type_optional_string, NULL, NULL},
+                                       {"cwd", &tfy_type_optional_string, NULL, NULL},
+                                       {"env", &optional_env, NULL, NULL}};
+static const TfyField http_params[] = {{"method", &tfy_type_string, NULL, NULL},
+                                       {"url", &tfy_type_string, NULL, NULL},
+                                       {"headers", &optional_env, NULL, NULL},
+                                       {"body", &tfy_type_optional_string, NULL, NULL}};
 static const TfyType optional_bool = {.kind = TFY_OPTIONAL, .name = "bool?", .elem = &tfy_type_bool};
-static const TfyField read_params[] = {{"path", &tfy_type_string, NULL}, {"lossy", &optional_bool, NULL}};
-static const TfyField glob_params[] = {{"glob", &tfy_type_string, NULL}};
-static const TfyField path_params[] = {{"path", &tfy_type_string, NULL}};
-static const TfyField write_bytes_params[] = {{"path", &tfy_type_string, NULL}, {"data", &tfy_type_bytes, NULL}};
-static const TfyField write_params[] = {{"path", &tfy_type_string, NULL}, {"text", &tfy_type_string, NULL}};
-static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL}, {"new_text", &tfy_type_string, NULL}};
-static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL}};
-static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL}};
-static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL},
-                                      {"model", &tfy_type_optional_string, NULL},
-                                      {"system", &tfy_type_optional_string, NULL}};
-static const TfyField ask_params[] = {{"question", &tfy_type_string, NULL}};
-static const TfyField signal_params[] = {{"name", &tfy_type_string, NULL}};
-static const TfyField lock_params[] = {{"name", &tfy_type_string, NULL}, {"permits", &tfy_type_int, NULL}};
+static const TfyField read_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"lossy", &optional_bool, NULL, NULL}};
+static const TfyField glob_params[] = {{"glob", &tfy_type_string, NULL, NULL}};
+static const TfyField path_params[] = {{"path", &tfy_type_string, NULL, NULL}};
+static const TfyField write_bytes_params[] = {{"path", &tfy_type_string, NULL, NULL},
+                                              {"data", &tfy_type_bytes, NULL, NULL}};
+static const TfyField write_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"text", &tfy_type_string, NULL, NULL}};
+static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL, NULL},
+                                          {"new_text", &tfy_type_string, NULL, NULL}};
+static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL, NULL}};
+static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL, NULL}};
+static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL, NULL},
+                                      {"model", &tfy_type_optional_string, NULL, NULL},
+                                      {"system", &tfy_type_optional_string, NULL, NULL}};
+static const TfyField ask_params[] = {{"question", &tfy_type_string, NULL, NULL}};
+static const TfyField signal_params[] = {{"name", &tfy_type_string, NULL, NULL}};
+static const TfyField lock_params[] = {{"name", &tfy_type_string, NULL, NULL}, {"permits", &tfy_type_int, NULL, NULL}};
 static const TfyType any_handle = {.kind = TFY_HANDLE, .scalar = true, .name = "handle"};
 static const TfyType optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
-static const TfyField address_params[] = {{"address", &tfy_type_string, NULL}};
-static const TfyField handle_params[] = {{"of", &any_handle, NULL}};
-static const TfyField accept_params[] = {{"from", &tfy_type_listener, NULL}};
-static const TfyField receive_params[] = {{"from", &tfy_type_stream, NULL}, {"most", &optional_int, NULL}};
-static const TfyField line_params[] = {{"from", &tfy_type_stream, NULL}, {"longest", &optional_int, NULL}};
-static const TfyField transmit_params[] = {{"to", &tfy_type_stream, NULL}, {"text", &tfy_type_string, NULL}};
-static const TfyField group_params[] = {{"tasks", &tfy_type_handles, NULL}};
-static const TfyField room_params[] = {{"tasks", &tfy_type_handles, NULL}, {"limit", &tfy_type_int, NULL}};
+static const TfyField address_params[] = {{"address", &tfy_type_string, NULL, NULL}};
+static const TfyField handle_params[] = {{"of", &any_handle, NULL, NULL}};
+static const TfyField accept_params[] = {{"from", &tfy_type_listener, NULL, NULL}};
+static const TfyField receive_params[] = {{"from", &tfy_type_stream, NULL, NULL}, {"most", &optional_int, NULL, NULL}};
+static const TfyField line_params[] = {{"from", &tfy_type_stream, NULL, NULL}, {"longest", &optional_int, NULL, NULL}};
+static const TfyField transmit_params[] = {{"to", &tfy_type_stream, NULL, NULL},
+                                           {"text", &tfy_type_string, NULL, NULL}};
+static const TfyField group_params[] = {{"tasks", &tfy_type_handles, NULL, NULL}};
+static const TfyField room_params[] = {{"tasks", &tfy_type_handles, NULL, NULL}, {"limit", &tfy_type_int, NULL, NULL}};
 
 #define EFFECT(Name, Family, Repeat, Params, Result)                                                                   \
     const TfyTool tfy_effect_##Name = {.name = #Name,                                                                  \
