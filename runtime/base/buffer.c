@@ -13,10 +13,9 @@
 #define FIRST_ROOM 64 /* bytes */
 #define FORMATTED  64 /* bytes that suffice for most formatted texts */
 
-bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
+bool tfy__buffer_grow(TfyBuffer *buffer, size_t len)
 {
     if (buffer->failed) return false;
-    if (len < buffer->cap && buffer->len < buffer->cap - len) return true;
     const size_t max = buffer->max ? buffer->max : TFY_BUFFER_MAX;
     if (len > max || buffer->len + len > max) {
         buffer->failed = true;
@@ -79,28 +78,34 @@ static void add_escaped(TfyBuffer *buffer, unsigned char c)
     tfy__buffer_text(buffer, text);
 }
 
+/* Copies the bytes of a text up to the first that is not ASCII or that JSON escapes; returns how many. */
+static inline size_t copy_plain(char *to, const unsigned char *text, size_t len)
+{
+    static const bool plain[256] = {[' ' ... '!'] = true, ['#' ... '['] = true, [']' ... 0x7f] = true};
+    size_t at = 0;
+    for (; at < len && plain[text[at]]; at++) to[at] = (char)text[at];
+    return at;
+}
+
+/* Most strings are names: they are plain as a whole. */
 void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len)
 {
     const unsigned char *text = (const unsigned char *)bytes;
     tfy__buffer_char(buffer, '"');
-    size_t start = 0, at = 0; /* text[start..at) needs no escape */
-    while (at < len) {
-        unsigned char c = text[at];
-        int step = c < 0x80 ? 1 : tfy__utf8_step(text + at, len - at);
-        if (step > 0 && c >= 0x20 && c != '"' && c != '\\') {
-            at += (size_t)step;
-            continue;
-        }
-        tfy__buffer_add(buffer, text + start, at - start);
-        if (step > 0) {
-            add_escaped(buffer, c);
-        } else {
+    for (size_t at = 0; tfy__buffer_reserve(buffer, len - at + 1);) {
+        const size_t plain = copy_plain(buffer->data + buffer->len, text + at, len - at);
+        buffer->len += plain;
+        at += plain;
+        if (at == len) break;
+        const int step = tfy__utf8_step(text + at, len - at);
+        if (step < 0)
             tfy__buffer_text(buffer, TFY__REPLACEMENT);
-        }
-        at += (size_t)(step > 0 ? 1 : -step);
-        start = at;
+        else if (step > 1)
+            tfy__buffer_add(buffer, text + at, (size_t)step);
+        else
+            add_escaped(buffer, text[at]);
+        at += (size_t)(step > 0 ? step : -step);
     }
-    tfy__buffer_add(buffer, text + start, at - start);
     tfy__buffer_char(buffer, '"');
 }
 

@@ -28,13 +28,19 @@ typedef struct TfyBuffer {
     bool exact;     /* tfy__encode writes for tfy__decode_exact (json.h) */
 } TfyBuffer;
 
-/* Makes room for len more bytes and the NUL; false: failed. */
-bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len);
+/* tfy__buffer_reserve, where the room is not there yet. */
+bool tfy__buffer_grow(TfyBuffer *buffer, size_t len);
 
-/* Records are built of many short pieces: while there is room, adding one costs no call. */
+/* Makes room for len more bytes and the NUL; false: failed. Records are built of many short pieces: while there is
+ * room, adding one costs no call. */
+static inline bool tfy__buffer_reserve(TfyBuffer *buffer, size_t len)
+{
+    return len < buffer->cap - buffer->len || tfy__buffer_grow(buffer, len);
+}
+
 static inline void tfy__buffer_add(TfyBuffer *buffer, const void *bytes, size_t len)
 {
-    if (len >= buffer->cap - buffer->len && !tfy__buffer_reserve(buffer, len)) return;
+    if (!tfy__buffer_reserve(buffer, len)) return;
     if (len) memcpy(buffer->data + buffer->len, bytes, len);
     buffer->len += len;
     buffer->data[buffer->len] = '\0';

@@ -60,7 +60,7 @@ static double log_rows(const BenchPlace *place, int commits, int per_commit)
     TfyLogRun run = {.program = tfy__log_program(log, (const uint8_t[16]){1}, "", "", "{}")};
     tfy__log_begin_run(log, &run);
     for (int i = 0; i < per_commit; i++) {
-        snprintf(paths[i], sizeof paths[i], "1.%d", i);
+        snprintf(paths[i], sizeof paths[i], "%d", i + 1);
         tasks[i] = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &run, .path = paths[i]};
         tfy__log_add_task(log, &tasks[i]);
     }

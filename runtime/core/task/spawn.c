@@ -180,7 +180,7 @@ static bool write_path(Birth *birth, const char *parent, uint32_t number)
 /* What the program determines: the rest of the payload, the same in every replay. */
 static void write_request(TfyBuffer *out, Run *run, const Birth *birth)
 {
-    tfy__put_text(out, TFY_P_WORKFLOW, birth->workflow->name);
+    tfy__put_name(out, TFY_P_WORKFLOW, birth->workflow->name);
     tfy__put(out, TFY_P_ARGS);
     tfy__encode_args(out, birth->workflow->params, birth->workflow->param_count, birth->args);
     write_with(out, run, birth->with);
@@ -217,7 +217,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
         tfy__put_int(out, TFY_P_FULL, tfy__tasks_limit(loop));
     } else {
         tfy__put_int(out, TFY_P_TID, tid);
-        tfy__put_text(out, TFY_P_PATH, birth->path);
+        tfy__put_name(out, TFY_P_PATH, birth->path);
     }
     const size_t request = out->len + 1; /* after the comma */
     write_request(out, rest->run, birth);

@@ -11,11 +11,13 @@
 
 typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
 
+enum { PUT_ROOM = 40 }; /* bytes that hold any member's name with its comma, quotes and colon, and a NUL */
+
 typedef struct Member {
     const char *name;
-    const char *comma; /* ,"name": */
     uint8_t name_len, comma_len;
     uint8_t kind;
+    char comma[PUT_ROOM + 1]; /* ,"name": and NULs */
 } Member;
 
 #define ROW(At, Text, Kind)                                                                                            \
@@ -366,8 +368,12 @@ const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool
 void tfy__put(TfyBuffer *out, TfyMember member)
 {
     const Member *named = &members[member];
+    if (!tfy__buffer_reserve(out, PUT_ROOM)) return;
     const int first = out->len && out->data[out->len - 1] == '{'; /* the first member: no comma */
-    tfy__buffer_add(out, named->comma + first, (size_t)(named->comma_len - first));
+    CHECK(named->comma_len < PUT_ROOM);
+    /* A fixed number of bytes is copied without a call. Those behind the colon are NULs. */
+    memcpy(out->data + out->len, named->comma + first, PUT_ROOM);
+    out->len += (size_t)(named->comma_len - first);
 }
 
 void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t len)
@@ -379,6 +385,14 @@ void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t l
 void tfy__put_text(TfyBuffer *out, TfyMember member, const char *text)
 {
     tfy__put_bytes(out, member, text, strlen(text));
+}
+
+void tfy__put_name(TfyBuffer *out, TfyMember member, const char *name)
+{
+    tfy__put(out, member);
+    tfy__buffer_char(out, '"');
+    tfy__buffer_text(out, name);
+    tfy__buffer_char(out, '"');
 }
 
 void tfy__put_string(TfyBuffer *out, TfyMember member, const TfyObj *string)

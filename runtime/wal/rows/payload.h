@@ -203,6 +203,8 @@ static inline void tfy__put_end(TfyBuffer *out)
     tfy__buffer_char(out, '}');
 }
 void tfy__put_text(TfyBuffer *out, TfyMember member, const char *text);
+/* The same for a name of the program or a task's path: letters, digits and dots need no escapes. */
+void tfy__put_name(TfyBuffer *out, TfyMember member, const char *name);
 /* The text may contain NUL. */
 void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t len);
 void tfy__put_string(TfyBuffer *out, TfyMember member, const TfyObj *string); /* a TfyString */
